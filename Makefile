@@ -1,0 +1,82 @@
+# Every target does its own set-up: `make demo` and `make test` work on a clean clone.
+# `make` alone prints what there is. ARGS="..." is handed on to serve, demo, bench and tests.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+READY := $(VENV)/.ready
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo serve test tests bench format format-check lint types imports clean
+
+help: ## print this
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
+	    || sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1: \2/p' Makefile
+
+setup: $(READY) ## the virtual environment in .venv, with all that is needed; nothing else
+
+demo: $(READY) ## see it work: examples, hooks, webhooks, an unanswered hook, a resume
+	@$(VENV)/bin/headgate demo $(ARGS)
+
+serve: $(READY) ## start a server on http://127.0.0.1:8004, its data in ./headgate-data
+	@$(VENV)/bin/headgate serve $(ARGS)
+
+test: format-check lint types imports tests ## everything that must be green: format, lint, types, import rules, tests
+	@echo "make test: format, lint, types, import rules and tests are green"
+
+tests: $(READY) ## the tests alone
+	$(PYTHON) -m pytest $(ARGS)
+
+bench: $(READY) ## measure, and print the figures
+	@$(PYTHON) -m tests.bench $(ARGS)
+
+format: $(READY) ## format the code
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix --select I .
+
+format-check: $(READY)
+	$(VENV)/bin/ruff format --check .
+
+lint: $(READY) ## ruff
+	$(VENV)/bin/ruff check .
+
+types: $(READY) ## mypy, strict
+	$(VENV)/bin/mypy
+
+imports: $(READY) ## who may import whom
+	$(VENV)/bin/lint-imports
+
+clean: ## remove what was built here: .venv and caches
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# A Python that is new enough; on Debian, what its venv module lacks is installed when we may.
+$(READY): requirements/test.lock pyproject.toml Makefile
+	@set -eu; \
+	new_enough='import sys; sys.exit(sys.version_info < (3, 11))'; \
+	if ! $(PYTHON) -c "$$new_enough" 2>/dev/null; then \
+	    python=; \
+	    for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
+	        if $$candidate -c "$$new_enough" 2>/dev/null; then python=$$candidate; break; fi; \
+	    done; \
+	    if [ -z "$$python" ]; then \
+	        echo "make: Headgate needs Python 3.11 or newer, and none was found" >&2; exit 1; \
+	    fi; \
+	    if ! $$python -c 'import ensurepip, venv' 2>/dev/null; then \
+	        if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	            package=$$($$python -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'); \
+	            echo "make: installing $$package"; \
+	            apt-get update -qq; \
+	            DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$$package" >/dev/null; \
+	        else \
+	            echo "make: $$python has no venv module; install it (Debian: python3-venv)" >&2; exit 1; \
+	        fi; \
+	    fi; \
+	    echo "make: making $(VENV)"; \
+	    rm -rf $(VENV); \
+	    $$python -m venv $(VENV); \
+	fi; \
+	echo "make: installing what is locked in requirements/test.lock"; \
+	$(PYTHON) -m pip install -q --disable-pip-version-check --require-hashes -r requirements/test.lock; \
+	$(PYTHON) -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
+	touch $(READY)

@@ -1,0 +1,173 @@
+"""One attempt at one delivery: write the letter, hand it to its channel, say what comes of it.
+
+An answer that came with the receiver's response is taken before the delivery is settled: if we die
+between the two, the letter goes out again and the same answer is taken again, which changes
+nothing; the other way round the answer would be lost.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import assert_never
+from uuid import UUID
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from channels.contract import Channel, Delivered, Endpoint, Failed, Letter, ReceiverDecision
+from channels.envelope import cloud_event, shown_target, told_documents
+from channels.retry import GiveUp, RetryPolicy, TryAgain, after_failure, horizon
+from channels.store.records import DeliveryState, Due, Settlement
+from engine.errors import HeadgateError
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+#: Answers a hook: hook id, decision, reason, who. Returns why the answer was refused, or None.
+#: Raises Unavailable when it could not be taken now.
+AnswerHook = Callable[[UUID, str, str, str], Awaitable[str | None]]
+
+#: Seconds for taking an answer.
+ANSWER_TIMEOUT = 10.0
+
+#: How many letters of a reason or error are kept.
+KEPT_TEXT = 2000
+
+
+def settlement(
+    due: Due, outcome: Delivered | Failed, policy: RetryPolicy, chance: float
+) -> Settlement:
+    """Decide what is written down of an attempt. Pure."""
+    match outcome:
+        case Delivered():
+            return _settlement(due, outcome, DeliveryState.DELIVERED, outcome.note)
+        case Failed():
+            follows = after_failure(
+                policy,
+                due.attempts,
+                retry_after=outcome.retry_after,
+                final=outcome.final,
+                chance=chance,
+            )
+            match follows:
+                case TryAgain(wait=wait):
+                    left = horizon(policy, due.attempts)
+                    return _settlement(
+                        due, outcome, DeliveryState.PENDING, outcome.reason, wait=wait, left=left
+                    )
+                case GiveUp(why=why):
+                    said = f"{outcome.reason}; {why}"
+                    return _settlement(due, outcome, DeliveryState.DEAD, said, gone=outcome.final)
+                case _ as never:
+                    assert_never(never)
+        case _ as never_outcome:
+            assert_never(never_outcome)
+
+
+def _settlement(
+    due: Due,
+    outcome: Delivered | Failed,
+    state: DeliveryState,
+    error: str,
+    *,
+    wait: float = 0.0,
+    left: float = 0.0,
+    gone: bool = False,
+) -> Settlement:
+    return Settlement(
+        key=due.key,
+        id=due.id,
+        hook_id=due.hook_id,
+        channel=due.channel,
+        target=shown_target(due.target),
+        event_id=due.event.id,
+        event_type=due.event.type,
+        attempts=due.attempts,
+        state=state,
+        code=outcome.code,
+        error=_kept(error),
+        answer=_kept(outcome.answer),
+        wait=wait,
+        left=left,
+        gone=gone,
+    )
+
+
+def _kept(text: str) -> str:
+    """PostgreSQL's texts hold no NUL."""
+    return text.replace("\x00", "\ufffd")[:KEPT_TEXT]
+
+
+class Attempts:
+    """Makes attempts; holds what they need, and no state."""
+
+    def __init__(
+        self,
+        channels: Mapping[str, Channel],
+        policy: RetryPolicy,
+        *,
+        token_for: Callable[[UUID], str],
+        public_url: str,
+        answer: AnswerHook,
+        random: Callable[[], float],
+    ) -> None:
+        self._channels = channels
+        self._policy = policy
+        self._token_for = token_for
+        self._public_url = public_url.rstrip("/")
+        self._answer = answer
+        self._random = random
+
+    async def try_once(self, due: Due) -> Settlement:
+        """Raises nothing: what goes wrong is a failed attempt."""
+        try:
+            async with asyncio.timeout(self._policy.attempt_timeout + ANSWER_TIMEOUT):
+                outcome = await self._deliver(due)
+        except TimeoutError:
+            outcome = Failed("the attempt took too long")
+        except Exception as error:
+            log.exception("delivery.broken", delivery=str(due.id), channel=due.channel)
+            outcome = Failed(f"an error of ours: {type(error).__name__}; the log has more")
+        return settlement(due, outcome, self._policy, self._random())
+
+    async def send(self, channel: str, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
+        way = self._channels.get(channel)
+        if way is None:
+            return Failed(f'there is no channel "{channel}" here')
+        return await way.deliver(letter, endpoint)
+
+    async def _deliver(self, due: Due) -> Delivered | Failed:
+        endpoint = Endpoint(due.key.subscription_id, due.target, due.secrets)
+        outcome = await self.send(due.channel, self.letter(due), endpoint)
+        if isinstance(outcome, Delivered) and outcome.decision and due.hook_id:
+            return await self._take(due, due.hook_id, outcome, outcome.decision)
+        return outcome
+
+    async def _take(
+        self, due: Due, hook_id: UUID, outcome: Delivered, said: ReceiverDecision
+    ) -> Delivered | Failed:
+        by = f"subscription:{due.key.subscription_id}"
+        try:
+            refused = await self._answer(hook_id, said.decision, _kept(said.reason), by)
+        except HeadgateError as error:
+            return Failed(f"the answer could not be taken: {error}", outcome.code, outcome.answer)
+        note = f"the answer was refused: {refused}" if refused else ""
+        return Delivered(outcome.code, outcome.answer, outcome.decision, note)
+
+    def letter(self, due: Due) -> Letter:
+        """hook_id is set of notices of hooks that wait: they carry the way to answer."""
+        waiting = due.hook_id
+        document = cloud_event(
+            due.event,
+            project=due.project,
+            stack_name=due.stack_name,
+            hook=due.hook,
+            told=told_documents(due.notices),
+            signal_url=f"{self._public_url}/hooks/{waiting}/signal" if waiting else None,
+            token=self._token_for(waiting) if waiting else None,
+        )
+        return Letter(
+            id=str(due.event.id),
+            type=due.event.type,
+            document=document,
+            sent_at=due.now,
+            waiting=waiting is not None,
+        )

@@ -1,0 +1,168 @@
+"""The loops that carry events out: publish, deliver in two lanes, settle.
+
+Any number of dispatchers may work on one database: the store says who does what. Put together and
+run by the program; stopped by an event, after which what is under way has a bounded time to end.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from channels.attempt import ANSWER_TIMEOUT, AnswerHook, Attempts
+from channels.contract import Channel, Delivered, Endpoint, Failed, Letter
+from channels.envelope import trial_event
+from channels.lane import Lane, LaneSettings
+from channels.retry import RetryPolicy, horizon
+from channels.settler import Settler
+from channels.store import subscriptions
+from channels.store.publish import publish
+from channels.store.records import SubscriptionRecord
+from channels.waiting import wait_at_most
+from engine.errors import NotFound, Unavailable
+from engine.store.database import Database
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+#: Seconds between an attempt's longest time and the end of its lease: to settle it.
+MARGIN = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class DispatcherSettings:
+    """Times in seconds. capacity, each: attempts at once, in all and for one subscription.
+
+    poll: how long a lost notification may cost. drain: how long what is under way may take when we
+    stop. disable_after: deliveries given up in a row until a subscription is disabled.
+    """
+
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    capacity: int = 64
+    each: int = 20
+    urgent_capacity: int = 128
+    urgent_each: int = 8
+    publish_rows: int = 500
+    poll: float = 5.0
+    drain: float = 10.0
+    disable_after: int = 20
+
+
+class Dispatcher:
+    def __init__(
+        self,
+        database: Database,
+        channels: Mapping[str, Channel],
+        *,
+        settings: DispatcherSettings,
+        token_for: Callable[[UUID], str],
+        public_url: str,
+        answer: AnswerHook,
+        random: Callable[[], float],
+    ) -> None:
+        """answer: decides a hook for a receiver. random: gives 0 <= number < 1."""
+        self._database = database
+        self._settings = settings
+        self._attempts = Attempts(
+            channels,
+            settings.retry,
+            token_for=token_for,
+            public_url=public_url,
+            answer=answer,
+            random=random,
+        )
+        self._publish = asyncio.Event()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until told to stop. Survives a database that goes away and comes back."""
+        while not stop.is_set():
+            try:
+                await self._work(stop)
+            except* Unavailable as errors:
+                log.warning("dispatcher.unavailable", reason=str(errors.exceptions[0]))
+                await wait_at_most(stop, self._settings.poll)
+
+    async def test_fire(
+        self, subscription: SubscriptionRecord, event_id: UUID
+    ) -> Delivered | Failed:
+        """Send an event that means nothing, once. Raises NotFound when the subscription is gone."""
+        async with self._database.connection() as conn:
+            found = await subscriptions.secrets_now(conn, subscription.id)
+        if found is None:
+            raise NotFound("the subscription is gone", code="SubscriptionNotFound")
+        secrets, now = found
+        document = trial_event(
+            event_id=event_id,
+            time=now,
+            project=subscription.project,
+            subscription_id=subscription.id,
+            channel=subscription.channel,
+            target=subscription.target,
+        )
+        letter = Letter(str(event_id), document["type"], document, now)
+        endpoint = Endpoint(subscription.id, subscription.target, secrets)
+        return await self._attempts.send(subscription.channel, letter, endpoint)
+
+    async def _work(self, stop: asyncio.Event) -> None:
+        settings = self._settings
+        settler = Settler(self._database, disable_after=settings.disable_after)
+        lanes = [
+            self._lane(settler, True, settings.urgent_capacity, settings.urgent_each),
+            self._lane(settler, False, settings.capacity, settings.each),
+        ]
+
+        def wake_lanes() -> None:
+            for lane in lanes:
+                lane.wake.set()
+
+        async with (
+            self._database.listen("headgate_outbox", self._publish.set),
+            self._database.listen("headgate_delivery", wake_lanes),
+            asyncio.TaskGroup() as group,
+        ):
+            settling = group.create_task(settler.run())
+            publishing = group.create_task(self._publish_all())
+            driving = [group.create_task(self._drive(lane, stop)) for lane in lanes]
+            await stop.wait()
+            publishing.cancel()
+            wake_lanes()
+            await asyncio.wait(driving)
+            settling.cancel()
+
+    def _lane(self, settler: Settler, urgent: bool, capacity: int, each: int) -> Lane:
+        lease = self._settings.retry.attempt_timeout + ANSWER_TIMEOUT + MARGIN
+        settings = LaneSettings(urgent, capacity, each, self._settings.poll, lease)
+        return Lane(self._database, self._attempts, settler, settings)
+
+    async def _drive(self, lane: Lane, stop: asyncio.Event) -> None:
+        """Run a lane, and cut it off when it takes too long to end."""
+        task = asyncio.create_task(lane.run(stop))
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((task,), timeout=self._settings.drain)
+        finally:
+            for one in (task, stopping):
+                one.cancel()
+            await asyncio.wait((task, stopping))
+        if not task.cancelled():
+            task.result()
+        else:
+            log.warning("dispatcher.cut_off", drain=self._settings.drain)
+
+    async def _publish_all(self) -> None:
+        """Publish whenever somebody has written to the outbox."""
+        longest = horizon(self._settings.retry)
+        while True:
+            self._publish.clear()
+            try:
+                done = await publish(
+                    self._database, horizon=longest, limit=self._settings.publish_rows
+                )
+            except Unavailable as error:
+                log.warning("publish.unavailable", reason=str(error))
+                done = None
+            if done is None or done.rows < self._settings.publish_rows:
+                await wait_at_most(self._publish, self._settings.poll)

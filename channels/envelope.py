@@ -1,0 +1,301 @@
+"""CloudEvents 1.0, structured mode: how an event looks on every channel. Pure.
+
+Also the document of a hook, which the API shows in the same words. The schemas of what is made here
+are in channels/schemas/.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import assert_never
+from urllib.parse import quote
+from uuid import UUID
+
+from channels.store.records import DeliveryState, NoticeRecord
+from engine.store.records import EventRecord, HookRecord
+from engine.words import HookState, Json, Mode
+
+CONTENT_TYPE = "application/cloudevents+json"
+WAITING = "headgate.hook.waiting"
+
+#: A stack's true status, by the last word of its event's type. (The stored status is what clients
+#: of the Orchestration API are told, who know no STOPPED.)
+STATUS_OF = {
+    "started": "IN_PROGRESS",
+    "completed": "COMPLETE",
+    "failed": "FAILED",
+    "stopped": "STOPPED",
+}
+
+#: What may be answered while a hook waits.
+ALLOWED = ("continue", "reject")
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What an event's data is made of."""
+
+    event: EventRecord
+    stack: dict[str, Json]
+    hook: HookRecord | None
+    told: Sequence[Json]
+    signal_url: str | None
+    token: str | None
+
+
+def rfc3339(time: datetime) -> str:
+    """In UTC, to the microsecond, with a Z: texts sort as the times do."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def stack_path(project: str, stack_name: str, stack_id: UUID) -> str:
+    return f"/v1/{quote(project, safe='')}/stacks/{quote(stack_name, safe='')}/{stack_id}"
+
+
+def shown_target(target: str) -> str:
+    """A target for the eyes of people: no path, query or account, which may hold secrets."""
+    scheme, separator, rest = target.partition("://")
+    if not separator:
+        return target
+    return f"{scheme}://{rest.partition('/')[0].partition('?')[0].rpartition('@')[2]}"
+
+
+def cloud_event(
+    event: EventRecord,
+    *,
+    project: str,
+    stack_name: str,
+    hook: HookRecord | None,
+    told: Sequence[Json],
+    signal_url: str | None,
+    token: str | None,
+) -> dict[str, Json]:
+    """The event as it is sent. ``sequence``, a JSON integer, counts per stack without gaps.
+
+    hook: of events about hooks, as it is now; needed for these. signal_url, token: for the notice
+    of a hook that waits, None for whoever may not answer it.
+    """
+    stack = {"id": str(event.stack_id), "name": stack_name, "project": project}
+    scene = _Scene(event, stack, hook, told, signal_url, token)
+    document: dict[str, Json] = {
+        "specversion": "1.0",
+        "id": str(event.id),
+        "source": stack_path(project, stack_name, event.stack_id),
+        "type": event.type,
+        "time": rfc3339(event.time),
+        "datacontenttype": "application/json",
+        "sequence": event.sequence,
+        "data": _DATA[event.type.split(".")[1]](scene),
+    }
+    subject = hook.path if hook else event.resource_name
+    if subject:
+        document["subject"] = subject
+    return document
+
+
+def trial_event(
+    *,
+    event_id: UUID,
+    time: datetime,
+    project: str,
+    subscription_id: UUID,
+    channel: str,
+    target: str,
+) -> dict[str, Json]:
+    """What a subscription is sent when somebody wants to see whether it works. Of no stack."""
+    return {
+        "specversion": "1.0",
+        "id": str(event_id),
+        "source": f"/v1/{quote(project, safe='')}/subscriptions/{subscription_id}",
+        "type": "headgate.subscription.enabled",
+        "time": rfc3339(time),
+        "datacontenttype": "application/json",
+        "data": {
+            "subscription": {
+                "id": str(subscription_id),
+                "channel": channel,
+                "target": shown_target(target),
+            },
+            "test": True,
+            "reason": "This is a test: nothing happened",
+        },
+    }
+
+
+def hook_document(
+    hook: HookRecord, *, asked: Sequence[Json], told: Sequence[Json]
+) -> dict[str, Json]:
+    """A hook as the API shows it now, with the notice's parts under ``resource``."""
+    return _hook(hook, HookState(hook.state), asked, told) | {
+        "resource": _noticed_resource(hook, hook.notice.get("type"))
+    }
+
+
+def asked_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
+    """Whom a hook's notice goes to, and how far it has come; for the ``asked`` of a hook."""
+    return [
+        {
+            "subscription": str(notice.subscription_id),
+            "channel": notice.channel,
+            "target": shown_target(notice.target),
+            "state": notice.state,
+            "attempts": notice.attempts,
+            "code": notice.code,
+            "error": notice.error,
+            "next_at": rfc3339(notice.next_at) if notice.next_at else None,
+        }
+        for notice in notices
+    ]
+
+
+def told_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
+    """Whom a hook's notice has reached, and when; for the ``told`` of a hook."""
+    return [
+        {
+            "subscription": str(notice.subscription_id),
+            "channel": notice.channel,
+            "target": shown_target(notice.target),
+            "at": rfc3339(notice.settled_at),
+        }
+        for notice in notices
+        if notice.state == DeliveryState.DELIVERED and notice.settled_at is not None
+    ]
+
+
+def _hook(
+    hook: HookRecord, state: HookState, asked: Sequence[Json], told: Sequence[Json]
+) -> dict[str, Json]:
+    waits = state is HookState.WAITING
+    document: dict[str, Json] = {
+        "id": str(hook.id),
+        "stack_id": str(hook.stack_id),
+        "stack_name": hook.stack_name,
+        "resource_name": hook.resource_name,
+        "path": hook.path,
+        "point": hook.point,
+        "mode": hook.mode,
+        "state": state.value,
+        "opened_at": rfc3339(hook.opened_at),
+        "deadline": rfc3339(hook.deadline),
+        "on_timeout": hook.on_timeout,
+        "allowed": list(ALLOWED) if waits and hook.mode == Mode.WAIT else [],
+        "digest": hook.digest,
+        "approvals": {"needed": 1, "given": int(state is HookState.ANSWERED)},
+        "asked": list(asked),
+        "told": list(told),
+    }
+    match state:
+        case HookState.WAITING:
+            return document
+        case HookState.ANSWERED | HookState.EXPIRED | HookState.SUPERSEDED:
+            return document | {
+                "decision": hook.decision,
+                "reason": hook.reason,
+                "decided_by": hook.decided_by,
+                "door": hook.door,
+                "decided_at": rfc3339(hook.decided_at) if hook.decided_at else None,
+            }
+        case _ as never:
+            assert_never(never)
+
+
+def _noticed_resource(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
+    notice = hook.notice
+    return {
+        "name": hook.resource_name,
+        "type": resource_type,
+        "physical_id": notice.get("physical_id"),
+        "operation": notice.get("operation"),
+        "properties": notice.get("properties") or {},
+        "changes": notice.get("changes") or {},
+        "dependents": notice.get("dependents") or [],
+    }
+
+
+def _of_stack(scene: _Scene) -> dict[str, Json]:
+    event = scene.event
+    moment = event.type.rpartition(".")[2]
+    return {
+        "stack": scene.stack
+        | {
+            "action": event.action,
+            "status": STATUS_OF.get(moment, event.status),
+            "reason": event.reason,
+        },
+        "traversal": event.data["traversal"],
+        "version": event.data["version"],
+    }
+
+
+def _of_resource(scene: _Scene) -> dict[str, Json]:
+    event = scene.event
+    return {
+        "stack": scene.stack,
+        "resource": {
+            "name": event.resource_name,
+            "type": event.resource_type,
+            "physical_id": event.physical_id,
+            "action": event.action,
+            "status": event.status,
+            "reason": event.reason,
+        },
+        "operation": event.data["operation"],
+    }
+
+
+def _of_hook(scene: _Scene) -> dict[str, Json]:
+    event, hook = scene.event, scene.hook
+    if hook is None:
+        raise ValueError(f"event {event.id} is about a hook that was not handed in")
+    if event.type == WAITING:
+        return {
+            # As it was when the event happened, whatever became of it since.
+            "hook": _hook(hook, HookState.WAITING, (), scene.told),
+            "stack": scene.stack,
+            "resource": _noticed_resource(hook, event.resource_type),
+            "signal_url": scene.signal_url,
+            "token": scene.token,
+        }
+    return {
+        "hook": _hook(hook, HookState(hook.state), (), scene.told),
+        "stack": scene.stack,
+        "resource": {"name": event.resource_name, "type": event.resource_type},
+    }
+
+
+def _of_delivery(scene: _Scene) -> dict[str, Json]:
+    said = scene.event.data
+    return {
+        "stack": scene.stack,
+        "subscription": _subscription(said),
+        "delivery": {name: said[name] for name in ("attempts", "code", "error")}
+        | {"id": said["delivery"]},
+        "event": {
+            "id": said["event_id"],
+            "type": said["event_type"],
+            "sequence": said["event_sequence"],
+        },
+    }
+
+
+def _of_subscription(scene: _Scene) -> dict[str, Json]:
+    said = scene.event.data
+    return {
+        "stack": scene.stack,
+        "subscription": _subscription(said),
+        "reason": scene.event.reason,
+    }
+
+
+def _subscription(said: Mapping[str, Json]) -> dict[str, Json]:
+    return {"id": said["subscription"], "channel": said["channel"], "target": said["target"]}
+
+
+#: By the second word of an event's type.
+_DATA: Mapping[str, Callable[[_Scene], dict[str, Json]]] = {
+    "stack": _of_stack,
+    "resource": _of_resource,
+    "hook": _of_hook,
+    "delivery": _of_delivery,
+    "subscription": _of_subscription,
+}

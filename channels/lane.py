@@ -1,0 +1,97 @@
+"""A lane: claims what is due and tries it, so many at once, and so many per subscription.
+
+There are two, with room of their own: one for the notices of hooks that wait (and for what stands
+before them in order), one for everything else.
+"""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from channels.attempt import Attempts
+from channels.settler import Settler
+from channels.store.claim import Room, claim, next_due
+from channels.store.records import Due
+from channels.waiting import wait_at_most
+from engine.errors import Unavailable
+from engine.store.database import Database
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+#: Seconds at least between two looks at what is due, when nothing wakes the lane.
+SHORTEST_PAUSE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSettings:
+    """capacity: attempts at once; each: of one subscription. poll, lease: seconds."""
+
+    urgent: bool
+    capacity: int
+    each: int
+    poll: float
+    lease: float
+
+
+class Lane:
+    def __init__(
+        self, database: Database, attempts: Attempts, settler: Settler, settings: LaneSettings
+    ) -> None:
+        self._database = database
+        self._attempts = attempts
+        self._settler = settler
+        self._settings = settings
+        self._under_way: dict[asyncio.Task[None], Due] = {}
+        self.wake = asyncio.Event()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Claim until told to stop; then return when all that is under way has ended.
+
+        Whoever sets `stop` wakes the lane. Bound it from outside: what is cut off is tried again
+        when its lease ends.
+        """
+        async with asyncio.TaskGroup() as group:
+            while not stop.is_set():
+                self.wake.clear()
+                pause = await self._fill(group)
+                await wait_at_most(self.wake, pause)
+
+    async def _fill(self, group: asyncio.TaskGroup) -> float:
+        """Start attempts while there is room; return how long to wait if nothing wakes us."""
+        poll = self._settings.poll
+        try:
+            while (room := self._room()).free > 0:
+                async with self._database.connection() as conn:
+                    urgent, lease = self._settings.urgent, self._settings.lease
+                    claimed = await claim(conn, urgent=urgent, room=room, lease=lease)
+                    if not claimed:
+                        due = await next_due(conn, urgent=urgent, room=self._room())
+                        return poll if due is None else min(max(due, SHORTEST_PAUSE), poll)
+                for one in claimed:
+                    self._under_way[group.create_task(self._carry(one))] = one
+        except Unavailable as error:
+            log.warning("lane.unavailable", reason=str(error), urgent=self._settings.urgent)
+        return poll
+
+    def _room(self) -> Room:
+        settings = self._settings
+        retrying = sum(1 for due in self._under_way.values() if due.attempts > 1)
+        return Room(
+            free=settings.capacity - len(self._under_way),
+            # Half of the lane is kept for first attempts: an endpoint that hangs takes no more.
+            retries=max(settings.capacity // 2 - retrying, 0),
+            each=settings.each,
+            busy=Counter(due.key.subscription_id for due in self._under_way.values()),
+        )
+
+    async def _carry(self, due: Due) -> None:
+        try:
+            await self._settler.write(await self._attempts.try_once(due))
+        finally:
+            task = asyncio.current_task()
+            if task is not None:
+                self._under_way.pop(task, None)
+            self.wake.set()

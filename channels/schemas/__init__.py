@@ -1,0 +1,1 @@
+"""One JSON schema per event type: what a listener may rely on."""

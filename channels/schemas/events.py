@@ -1,0 +1,199 @@
+"""The schemas of the events as sent, written once as a table from types to the parts of ``data``.
+
+Read by the AsyncAPI document and by tests, which hold real traffic against them. New keys may be
+added to ``data``; keys that are here stay.
+"""
+
+from collections.abc import Mapping
+
+from engine.words import Json
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+TEXT: Json = {"type": "string"}
+TEXT_OR_NULL: Json = {"type": ["string", "null"]}
+COUNT: Json = {"type": "integer", "minimum": 0}
+MAP: Json = {"type": "object"}
+LIST: Json = {"type": "array"}
+UUID: Json = {"type": "string", "format": "uuid"}
+TIME: Json = {"type": "string", "format": "date-time", "pattern": "Z$"}
+
+
+def _one_of(*values: str) -> Json:
+    return {"enum": list(values)}
+
+
+def _object(properties: Mapping[str, Json], optional: Mapping[str, Json] | None = None) -> Json:
+    return {
+        "type": "object",
+        "properties": {**properties, **(optional or {})},
+        "required": list(properties),
+    }
+
+
+POINT = _one_of(
+    "pre-create", "post-create", "pre-update", "post-update", "pre-delete", "post-delete"
+)
+TOLD = _object({"subscription": UUID, "channel": TEXT, "target": TEXT, "at": TIME})
+
+STACK = {"id": UUID, "name": TEXT, "project": TEXT}
+STACK_STATUS = _one_of("IN_PROGRESS", "COMPLETE", "FAILED", "STOPPED")
+
+_HOOK: Mapping[str, Json] = {
+    "id": UUID,
+    "stack_id": UUID,
+    "stack_name": TEXT,
+    "resource_name": TEXT,
+    "path": TEXT,
+    "point": POINT,
+    "mode": _one_of("notify", "wait", "stop"),
+    "opened_at": TIME,
+    "deadline": TIME,
+    "on_timeout": _one_of("stop", "continue", "reject"),
+    "allowed": {"type": "array", "items": _one_of("continue", "reject")},
+    "digest": TEXT,
+    "approvals": _object({"needed": COUNT, "given": COUNT}),
+    "asked": LIST,
+    "told": {"type": "array", "items": TOLD},
+}
+_DECIDED: Mapping[str, Json] = {
+    "decision": TEXT_OR_NULL,
+    "reason": TEXT_OR_NULL,
+    "decided_by": TEXT_OR_NULL,
+    "door": TEXT_OR_NULL,
+    "decided_at": {"anyOf": [TIME, {"type": "null"}]},
+}
+#: A hook as ``GET /v1/{project}/hooks`` shows it, apart from ``resource``.
+HOOK = _object(
+    {**_HOOK, "state": _one_of("waiting", "answered", "expired", "superseded")}, _DECIDED
+)
+NOTICED = _object({
+    "name": TEXT,
+    "type": TEXT_OR_NULL,
+    "physical_id": TEXT_OR_NULL,
+    "operation": TEXT_OR_NULL,
+    "properties": MAP,
+    "changes": MAP,
+    "dependents": {"type": "array", "items": TEXT},
+})  # fmt: skip
+SUBSCRIPTION = _object({"id": UUID, "channel": TEXT, "target": TEXT})
+
+
+def _of_stack(action: str, moment: str) -> Json:
+    status = {"started": "IN_PROGRESS", "completed": "COMPLETE", "failed": "FAILED"}
+    return {
+        "stack": _object({
+            **STACK,
+            "action": {"const": action.upper()},
+            "status": {"const": status.get(moment, "STOPPED")},
+            "reason": TEXT,
+        }),
+        "traversal": COUNT,
+        "version": COUNT,
+    }  # fmt: skip
+
+
+def _of_resource(operation: str) -> Json:
+    return {
+        "stack": _object(STACK),
+        "resource": _object({
+            "name": TEXT,
+            "type": TEXT,
+            "physical_id": TEXT_OR_NULL,
+            "action": TEXT,
+            "status": TEXT,
+            "reason": TEXT,
+        }),
+        "operation": {"const": operation},
+    }  # fmt: skip
+
+
+def _of_hook(state: str) -> Json:
+    return {
+        "hook": _object({**_HOOK, "state": {"const": state}, **_DECIDED}),
+        "stack": _object(STACK),
+        "resource": _object({"name": TEXT, "type": TEXT_OR_NULL}),
+    }
+
+
+_WAITING: Json = {
+    "hook": _object({**_HOOK, "state": {"const": "waiting"}}),
+    "stack": _object(STACK),
+    "resource": NOTICED,
+    "signal_url": {"type": ["string", "null"], "format": "uri"},
+    "token": TEXT_OR_NULL,
+}
+_DEAD: Json = {
+    "stack": _object(STACK),
+    "subscription": SUBSCRIPTION,
+    "delivery": _object({
+        "id": UUID,
+        "attempts": COUNT,
+        "code": {"type": ["integer", "null"]},
+        "error": TEXT,
+    }),
+    "event": _object({"id": UUID, "type": TEXT, "sequence": COUNT}),
+}  # fmt: skip
+
+#: Event type -> (title, the keys of ``data``, whether the event is of a resource).
+_TABLE: Mapping[str, tuple[str, Json, bool]] = (
+    {
+        f"headgate.stack.{action}.{moment}": (
+            f"{action} of a stack: {moment}", _of_stack(action, moment), False,
+        )
+        for action in ("create", "update", "delete")
+        for moment in ("started", "completed", "failed", "stopped")
+    }
+    | {
+        f"headgate.resource.{operation}.{moment}": (
+            f"{operation} of a resource: {moment}", _of_resource(operation), True,
+        )
+        for operation in ("create", "update", "replace", "delete")
+        for moment in ("started", "completed", "failed")
+    }
+    | {
+        f"headgate.hook.{state}": (f"A hook was {state}", _of_hook(state), True)
+        for state in ("answered", "expired", "superseded")
+    }
+    | {
+        "headgate.hook.waiting": ("A node has reached a breakpoint", _WAITING, True),
+        "headgate.delivery.dead": ("A delivery was given up", _DEAD, False),
+        "headgate.subscription.disabled": (
+            "A subscription was disabled because its endpoint keeps failing",
+            {"stack": _object(STACK), "subscription": SUBSCRIPTION, "reason": TEXT},
+            False,
+        ),
+        "headgate.subscription.enabled": (
+            "A test, sent because somebody asked for it",
+            {"subscription": SUBSCRIPTION, "test": {"const": True}, "reason": TEXT},
+            False,
+        ),
+    }
+)  # fmt: skip
+
+#: Types that are of no stack and so are not counted in one.
+_UNCOUNTED = frozenset({"headgate.subscription.enabled"})
+
+
+def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
+    required: dict[str, Json] = {
+        "specversion": {"const": "1.0"},
+        "id": UUID,
+        "source": {"type": "string", "format": "uri-reference", "pattern": "^/v1/"},
+        "type": {"const": kind},
+        "time": TIME,
+        "datacontenttype": {"const": "application/json"},
+        "data": _object(data),
+    }
+    if kind not in _UNCOUNTED:
+        # An Integer of CloudEvents' JSON format: a number, so that 10 comes after 9.
+        required["sequence"] = {"type": "integer", "minimum": 1}
+    if of_resource:
+        required["subject"] = {"type": "string", "minLength": 1}
+    return {"$schema": DIALECT, "title": title, **_object(required)}
+
+
+SCHEMAS: Mapping[str, Json] = {
+    kind: _schema(kind, title, data, of_resource)
+    for kind, (title, data, of_resource) in _TABLE.items()
+}

@@ -1,0 +1,1 @@
+"""Every statement of the channels, a file per moment."""

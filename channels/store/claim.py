@@ -1,0 +1,186 @@
+"""Claiming due deliveries, with all that is needed to try them.
+
+A claim is a lease: until it ends nobody else tries the delivery, and its number fences whoever
+comes late. Subscriptions take turns, so that no backlog of one holds up another.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from channels.store.notices import notices_of
+from channels.store.records import Due, Key, NoticeRecord
+from channels.store.subscriptions import ROTATION
+from engine.store.database import Connection
+from engine.store.records import EventRecord, HookRecord
+
+# The recursion walks over the subscriptions that have something to send, by the index; it costs
+# one step for each of them, however much they have.
+CLAIM = """
+with recursive sender (id) as (
+    (select subscription_id from delivery
+      where state = 'pending' and next_at is not null and urgent = $1
+      order by subscription_id limit 1)
+    union all
+    select (select d.subscription_id from delivery d
+             where d.state = 'pending' and d.next_at is not null and d.urgent = $1
+               and d.subscription_id > sender.id
+             order by d.subscription_id limit 1)
+      from sender where sender.id is not null
+), candidate as (
+    select d.*, row_number() over (partition by d.attempts > 0 order by d.turn, d.next_at) as place
+      from sender
+      join subscription s on s.id = sender.id and s.state = 'enabled'
+      left join unnest($2::uuid[], $3::bigint[]) b (id, busy) on b.id = s.id
+     cross join lateral (
+           select d.stack_id, d.sequence, d.subscription_id, d.next_at, d.attempts,
+                  row_number() over (order by d.next_at, d.sequence) as turn
+             from delivery d
+            where d.state = 'pending' and d.next_at <= now() and d.urgent = $1
+              and d.subscription_id = s.id
+            order by d.next_at, d.sequence limit greatest($4 - coalesce(b.busy, 0), 0)) d
+), chosen as (
+    select d.stack_id, d.sequence, d.subscription_id
+      from candidate c
+      join delivery d on d.stack_id = c.stack_id and d.sequence = c.sequence
+       and d.subscription_id = c.subscription_id
+     where (c.attempts = 0 or c.place <= $6)
+       and d.state = 'pending' and d.next_at <= now()
+     order by c.attempts > 0, c.place limit $5
+       for no key update of d skip locked
+), claimed as (
+    update delivery d
+       set claim = d.claim + 1, attempts = d.attempts + 1,
+           next_at = now() + make_interval(secs => $7)
+      from chosen c
+     where d.stack_id = c.stack_id and d.sequence = c.sequence
+       and d.subscription_id = c.subscription_id
+    returning d.stack_id, d.sequence, d.subscription_id, d.id, d.project, d.hook_id, d.claim,
+              d.attempts
+)
+select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.claim, c.attempts,
+       s.channel, s.target,
+       case when s.rotated_at > now() - $8::interval then s.secrets else s.secrets[1:1] end
+           as secrets,
+       k.name as stack_name, now() as now,
+       e.id as event_id, e.type, e.time, e.resource_name, e.resource_type, e.physical_id, e.action,
+       e.status, e.reason, e.data,
+       h.id as h_id, h.project as h_project, h.traversal as h_traversal,
+       h.resource_name as h_resource_name, h.path as h_path, h.point as h_point, h.mode as h_mode,
+       h.state as h_state, h.opened_at as h_opened_at,
+       case when h.state = 'waiting' and h.told_at is null then now() + h.timeout
+            else h.deadline end as h_deadline,
+       h.on_timeout as h_on_timeout, h.digest as h_digest, h.decision as h_decision,
+       h.reason as h_reason, h.decided_by as h_decided_by, h.door as h_door,
+       h.decided_at as h_decided_at, h.notice as h_notice
+  from claimed c
+  join subscription s on s.id = c.subscription_id
+  join stack k on k.id = c.stack_id
+  join event e on e.stack_id = c.stack_id and e.sequence = c.sequence
+  left join hook h on h.stack_id = c.stack_id and h.id = (e.data ->> 'hook_id')::uuid
+ order by c.stack_id, c.sequence
+"""
+NEXT_DUE = """
+with recursive sender (id) as (
+    (select subscription_id from delivery
+      where state = 'pending' and next_at is not null and urgent = $1
+      order by subscription_id limit 1)
+    union all
+    select (select d.subscription_id from delivery d
+             where d.state = 'pending' and d.next_at is not null and d.urgent = $1
+               and d.subscription_id > sender.id
+             order by d.subscription_id limit 1)
+      from sender where sender.id is not null
+)
+select extract(epoch from min(d.next_at) - now())::double precision as seconds
+  from sender
+  join subscription s on s.id = sender.id and s.state = 'enabled'
+ cross join lateral (
+       select next_at from delivery d
+        where d.state = 'pending' and d.next_at is not null and d.urgent = $1
+          and d.subscription_id = s.id
+        order by d.next_at limit 1) d
+ where s.id <> all ($2::uuid[])
+"""
+_EVENT = (
+    "type", "time", "resource_name", "resource_type", "physical_id", "action", "status", "reason",
+    "data",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much a lane can take.
+
+    free: attempts in all, of these at most `retries` that are not first ones. each: attempts at
+    once per subscription; busy: how many each has under way here.
+    """
+
+    free: int
+    retries: int
+    each: int
+    busy: Mapping[UUID, int]
+
+    @property
+    def full(self) -> list[UUID]:
+        return [one for one, count in self.busy.items() if count >= self.each]
+
+
+async def claim(conn: Connection, *, urgent: bool, room: Room, lease: float) -> list[Due]:
+    """Take what is due in a lane, for `lease` seconds."""
+    rows = await conn.fetch(
+        CLAIM, urgent, list(room.busy), list(room.busy.values()), room.each, room.free,
+        room.retries, lease, ROTATION,
+    )  # fmt: skip
+    hooks = sorted({(row["stack_id"], row["h_id"]) for row in rows if row["h_id"] is not None})
+    notices = await notices_of(conn, hooks) if hooks else {}
+    return [_due(row, notices) for row in rows]
+
+
+async def next_due(conn: Connection, *, urgent: bool, room: Room) -> float | None:
+    """Seconds until something is due in a lane, negative when it is already; None: nothing is.
+
+    Subscriptions that are busy to their limit are left out: they are looked at when they have room.
+    """
+    seconds: float | None = await conn.fetchval(NEXT_DUE, urgent, room.full)
+    return seconds
+
+
+def _due(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> Due:
+    return Due(
+        key=Key(row["stack_id"], row["sequence"], row["subscription_id"], row["claim"]),
+        id=row["id"],
+        project=row["project"],
+        stack_name=row["stack_name"],
+        hook_id=row["hook_id"],
+        attempts=row["attempts"],
+        channel=row["channel"],
+        target=row["target"],
+        secrets=tuple(row["secrets"]),
+        event=EventRecord(
+            stack_id=row["stack_id"],
+            sequence=row["sequence"],
+            id=row["event_id"],
+            **{name: row[name] for name in _EVENT},
+        ),
+        hook=hook_of(row) if row["h_id"] is not None else None,
+        notices=tuple(notices.get(row["h_id"], ())),
+        now=row["now"],
+    )
+
+
+_HOOK = (
+    "id", "project", "traversal", "resource_name", "path", "point", "mode", "state", "opened_at",
+    "deadline", "on_timeout", "digest", "decision", "reason", "decided_by", "door", "decided_at",
+    "notice",
+)  # fmt: skip
+
+
+def hook_of(row: Any) -> HookRecord:
+    """The hook in the columns h_... of a row that also has stack_id and stack_name."""
+    return HookRecord(
+        stack_id=row["stack_id"],
+        stack_name=row["stack_name"],
+        **{name: row[f"h_{name}"] for name in _HOOK},
+    )

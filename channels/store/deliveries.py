@@ -1,0 +1,94 @@
+"""Deliveries as people see them: listed, and asked for again."""
+
+from datetime import datetime
+from uuid import UUID
+
+from channels.store import publish, subscriptions
+from channels.store.records import DeliveryRecord
+from engine.store.database import Connection
+
+LIST = """
+select id, subscription_id, stack_id, sequence, event_id, type, state, attempts, next_at, code,
+       error, answer, created_at, settled_at
+  from delivery
+ where subscription_id = $1 and ($2::text is null or state = $2)
+   and ($3::uuid is null
+        or (created_at, id) < (select created_at, id from delivery where id = $3))
+ order by created_at desc, id desc limit $4
+"""
+LOCK_SUBSCRIPTION = "select ordered from subscription where id = $1 for no key update"
+REVIVE = """
+update delivery
+   set state = 'pending', next_at = case when not $2 then clock_timestamp() end, attempts = 0,
+       claim = claim + 1, settled_at = null
+ where subscription_id = $1 and state <> 'pending'
+   and case when $3::uuid is null then state = 'dead' else id = $3 end
+returning subscription_id, stack_id
+"""
+RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
+PENDING = "select 1 from delivery where subscription_id = $1 and id = $2"
+TELL_LANES = "select pg_notify('headgate_delivery', '')"
+
+
+async def list_page(
+    conn: Connection,
+    subscription_id: UUID,
+    *,
+    state: str | None,
+    marker: UUID | None,
+    limit: int,
+) -> list[DeliveryRecord]:
+    """Newest first. marker: the last of the page before."""
+    rows = await conn.fetch(LIST, subscription_id, state, marker, limit)
+    return [DeliveryRecord(**row) for row in rows]
+
+
+async def redeliver_one(conn: Connection, subscription_id: UUID, delivery_id: UUID) -> bool:
+    """Send it again, whatever became of it; one that is on its way is left alone.
+
+    False: the subscription has no such delivery.
+    """
+    async with conn.transaction():
+        if await _revive(conn, subscription_id, delivery_id):
+            return True
+        return await conn.fetchval(PENDING, subscription_id, delivery_id) is not None
+
+
+async def redeliver_dead(conn: Connection, subscription_id: UUID) -> int:
+    """Try again whatever was given up; return how many."""
+    async with conn.transaction():
+        return await _revive(conn, subscription_id, None)
+
+
+async def redeliver_since(
+    conn: Connection,
+    project: str,
+    subscription_id: UUID,
+    since: datetime,
+    *,
+    horizon: float,
+    limit: int = 10_000,
+) -> int:
+    """Deliver what the subscription wants, was published since then, and has not arrived.
+
+    Also what happened while it was disabled or did not exist. At most `limit`, the oldest first;
+    asking again goes on.
+    """
+    async with conn.transaction():
+        listener = await subscriptions.get(conn, project, subscription_id)
+        if listener is None:
+            return 0
+        return await publish.insert_missed(conn, listener, since, horizon=horizon, limit=limit)
+
+
+async def _revive(conn: Connection, subscription_id: UUID, delivery_id: UUID | None) -> int:
+    ordered = await conn.fetchval(LOCK_SUBSCRIPTION, subscription_id)
+    if ordered is None:
+        return 0
+    rows = await conn.fetch(REVIVE, subscription_id, ordered, delivery_id)
+    if rows:
+        await conn.execute(
+            RELEASE, [row["subscription_id"] for row in rows], [row["stack_id"] for row in rows]
+        )
+        await conn.execute(TELL_LANES)
+    return len(rows)

@@ -1,0 +1,218 @@
+"""From the outbox to deliveries: one transaction gives positions and says who gets what.
+
+One publisher at a time works in a database; whoever comes while another works goes away again,
+for the other sees its rows or is woken for them. Positions are given to what is committed, so
+whoever has read up to a position has missed nothing before it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from channels.selection import EVERY_PROJECT, Traits, about, is_for
+from channels.store import subscriptions
+from channels.store.records import SubscriptionRecord
+from engine.store.database import Connection, Database
+from engine.words import Mode
+
+LOCK = "select position from publishing for update skip locked"
+GIVE_POSITIONS = """
+with waiting as materialized (
+    select id, row_number() over (order by id) as nth
+      from outbox where position is null order by id limit $2
+), counted as (
+    update publishing set position = $1 + (select count(*) from waiting)
+     where exists (select 1 from waiting)
+)
+update outbox o set position = $1 + w.nth
+  from waiting w
+ where o.id = w.id
+returning o.stack_id, o.project, o.first, o.last
+"""
+READ_EVENTS = """
+select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e.data, w.project,
+       s.name as stack_name, h.id as hook_id, h.path
+  from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) w (stack_id, project, first, last)
+  join event e on e.stack_id = w.stack_id and e.sequence between w.first and w.last
+  join stack s on s.id = w.stack_id
+  left join hook h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
+"""
+READ_SINCE = """
+select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e.data, o.project,
+       s.name as stack_name, h.id as hook_id, h.path
+  from outbox o
+  join event e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
+  join stack s on s.id = o.stack_id
+  left join hook h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
+  left join delivery d on d.stack_id = e.stack_id and d.sequence = e.sequence
+   and d.subscription_id = $3
+ where (o.project = $1 or $1 = $5) and o.position is not null and o.created_at >= $2
+   and e.time >= $2 and (d.state is null or d.state = 'dead')
+ order by o.position, e.sequence limit $4
+"""
+LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
+INSERT = """
+insert into delivery (stack_id, sequence, subscription_id, project, event_id, type, hook_id,
+                      urgent, state, next_at)
+select n.stack_id, n.sequence, n.subscription_id, n.project, n.event_id, n.type, n.hook_id,
+       n.urgent, 'pending', case when not n.ordered then clock_timestamp() end
+  from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::uuid[],
+              $8::boolean[], $9::boolean[])
+       n (stack_id, sequence, subscription_id, project, event_id, type, hook_id, urgent, ordered)
+on conflict (stack_id, sequence, subscription_id) do update
+   set state = 'pending', next_at = excluded.next_at, attempts = 0, claim = delivery.claim + 1,
+       settled_at = null
+ where delivery.state = 'dead'
+"""
+HURRY = """
+update delivery d set urgent = true
+  from unnest($1::uuid[], $2::uuid[]) n (stack_id, subscription_id)
+ where d.stack_id = n.stack_id and d.subscription_id = n.subscription_id
+   and d.state = 'pending' and not d.urgent
+"""
+RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
+PUSH_DEADLINES = """
+update hook h set deadline = h.opened_at + h.timeout + make_interval(secs => $3)
+  from unnest($1::uuid[], $2::uuid[]) n (stack_id, id)
+ where h.stack_id = n.stack_id and h.id = n.id and h.state = 'waiting' and h.told_at is null
+"""
+TELL_STREAMS = "select pg_notify('headgate_published', '')"
+TELL_LANES = "select pg_notify('headgate_delivery', '')"
+
+_WAITING = "headgate.hook.waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What one transaction did. rows: of the outbox; as many as allowed: there may be more."""
+
+    rows: int
+    deliveries: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    stack_id: UUID
+    sequence: int
+    id: UUID
+    type: str
+    project: str
+    hook_id: UUID | None
+    urgent: bool
+    traits: Traits
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    event: _Event
+    by: SubscriptionRecord
+
+    @property
+    def urgent(self) -> bool:
+        return self.event.urgent
+
+
+async def publish(database: Database, *, horizon: float, limit: int) -> Published | None:
+    """Publish at most `limit` rows of the outbox. None: somebody else is publishing.
+
+    horizon: seconds in which a delivery that always fails is given up. For so long the deadline of
+    a hook that somebody will be told about is put off; it is set anew when its notice arrives.
+    """
+    async with database.transaction() as conn:
+        top: int | None = await conn.fetchval(LOCK)
+        if top is None:
+            return None
+        rows = await conn.fetch(GIVE_POSITIONS, top, limit)
+        if not rows:
+            return Published(0, 0)
+        wanted = await _wanted(conn, rows)
+        count = await insert_wanted(conn, wanted, horizon)
+        await conn.execute(TELL_STREAMS)
+        return Published(len(rows), count)
+
+
+async def _wanted(conn: Connection, rows: Sequence[Any]) -> list[_Wanted]:
+    listeners = await subscriptions.enabled(conn, sorted({row["project"] for row in rows}))
+    heard = {listener.project for listener in listeners}
+    told = [row for row in rows if row["project"] in heard or EVERY_PROJECT in heard]
+    if not told:
+        return []
+    columns = ("stack_id", "project", "first", "last")
+    read = await conn.fetch(READ_EVENTS, *([row[name] for row in told] for name in columns))
+    return _select(map(_event, read), listeners)
+
+
+def _select(events: Iterable[_Event], listeners: Sequence[SubscriptionRecord]) -> list[_Wanted]:
+    return [
+        _Wanted(event, listener)
+        for event in events
+        for listener in listeners
+        if is_for(listener.id, listener.project, listener.selection, event.traits)
+    ]
+
+
+async def insert_wanted(conn: Connection, wanted: Sequence[_Wanted], horizon: float) -> int:
+    """Write deliveries; what was delivered or is on its way is left as it is."""
+    if not wanted:
+        return 0
+    urgent = [one for one in wanted if one.urgent]
+    if urgent:
+        await conn.execute(LOCK_STACKS, sorted({one.event.stack_id for one in urgent}))
+    there = await subscriptions.lock_enabled(conn, sorted({one.by.id for one in wanted}))
+    going = [one for one in wanted if one.by.id in there]
+    await conn.execute(INSERT, *zip(*map(_columns, going), strict=True)) if going else None
+    await _let_go(conn, [one for one in going if one.by.ordered])
+    noticed = sorted({(one.event.stack_id, one.event.hook_id) for one in going if one.urgent})
+    if noticed:
+        stacks, hooks = zip(*noticed, strict=True)
+        await conn.execute(PUSH_DEADLINES, stacks, hooks, horizon)
+    if going:
+        await conn.execute(TELL_LANES)
+    return len(going)
+
+
+def _columns(one: _Wanted) -> tuple[Any, ...]:
+    event = one.event
+    return (
+        event.stack_id, event.sequence, one.by.id, event.project, event.id, event.type,
+        event.hook_id if event.urgent else None, event.urgent, one.by.ordered,
+    )  # fmt: skip
+
+
+async def _let_go(conn: Connection, ordered: Sequence[_Wanted]) -> None:
+    """Start what is first in order; what stands before an urgent one is urgent, too."""
+    pairs = sorted({(one.by.id, one.event.stack_id) for one in ordered})
+    hurried = sorted({(one.event.stack_id, one.by.id) for one in ordered if one.urgent})
+    if hurried:
+        await conn.execute(HURRY, *zip(*hurried, strict=True))
+    if pairs:
+        await conn.execute(RELEASE, *zip(*pairs, strict=True))
+
+
+async def insert_missed(
+    conn: Connection, listener: SubscriptionRecord, since: datetime, *, horizon: float, limit: int
+) -> int:
+    """Deliver again what was published since then and has not arrived, oldest first."""
+    rows = await conn.fetch(READ_SINCE, listener.project, since, listener.id, limit, EVERY_PROJECT)
+    return await insert_wanted(conn, _select(map(_event, rows), [listener]), horizon)
+
+
+def _event(row: Any) -> _Event:
+    data = row["data"] or {}
+    traits = Traits(
+        project=row["project"],
+        type=row["type"],
+        stack_name=row["stack_name"],
+        resource_name=row["resource_name"],
+        path=row["path"],
+        resource_type=row["resource_type"],
+        point=data.get("point"),
+        about=about(data),
+    )
+    urgent = row["type"] == _WAITING and data.get("mode") == Mode.WAIT
+    return _Event(
+        stack_id=row["stack_id"], sequence=row["sequence"], id=row["id"], type=row["type"],
+        project=row["project"], hook_id=row["hook_id"], urgent=urgent, traits=traits,
+    )  # fmt: skip

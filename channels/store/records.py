@@ -1,0 +1,189 @@
+"""What is read from and written to the channels' tables; times aware and in UTC."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from channels.selection import Selection
+from engine.store.records import EventRecord, HookRecord
+
+
+class SubscriptionState(StrEnum):
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+
+
+class Origin(StrEnum):
+    """Who made a subscription."""
+
+    API = "api"
+    CONFIGURATION = "configuration"
+
+
+class DeliveryState(StrEnum):
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class NewSubscription:
+    """A subscription that is to be. Its target was checked by its channel."""
+
+    id: UUID
+    project: str
+    channel: str
+    target: str
+    selection: Selection
+    ordered: bool
+    secret: str
+    origin: Origin = Origin.API
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionChange:
+    """What a PATCH changes; None keeps."""
+
+    target: str | None = None
+    events: list[str] | None = None
+    stacks: list[str] | None = None
+    resources: list[str] | None = None
+    types: list[str] | None = None
+    points: list[str] | None = None
+    ordered: bool | None = None
+    state: SubscriptionState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRecord:
+    """A subscription as it is; without its secrets, which are read only to sign.
+
+    failures: deliveries given up since the last one that arrived. reason: why it is disabled.
+    """
+
+    id: UUID
+    project: str
+    channel: str
+    target: str
+    selection: Selection
+    ordered: bool
+    state: str
+    reason: str
+    origin: str
+    failures: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRecord:
+    """One event on its way to one subscription."""
+
+    id: UUID
+    subscription_id: UUID
+    stack_id: UUID
+    sequence: int
+    event_id: UUID
+    type: str
+    state: str
+    attempts: int
+    next_at: datetime | None
+    code: int | None
+    error: str | None
+    answer: str | None
+    created_at: datetime
+    settled_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeRecord:
+    """One delivery of the notice of a waiting hook: who was asked, and whether that arrived."""
+
+    hook_id: UUID
+    subscription_id: UUID
+    channel: str
+    target: str
+    state: str
+    attempts: int
+    code: int | None
+    error: str | None
+    next_at: datetime | None
+    settled_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Which delivery, and under which fencing number one has it."""
+
+    stack_id: UUID
+    sequence: int
+    subscription_id: UUID
+    claim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A claimed delivery, with all that is needed to try it.
+
+    now: the database's time. hook: of events about hooks; its deadline is what it will be when
+    this attempt arrives. secrets: newest first.
+    """
+
+    key: Key
+    id: UUID
+    project: str
+    stack_name: str
+    hook_id: UUID | None
+    attempts: int
+    channel: str
+    target: str
+    secrets: tuple[str, ...]
+    event: EventRecord
+    hook: HookRecord | None
+    notices: tuple[NoticeRecord, ...]
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What came of an attempt.
+
+    state: delivered, dead, or pending, to be tried again after `wait` seconds. left: seconds until
+    it will be given up if it goes on failing, counted from then. target: as people may see it.
+    gone: the endpoint said that it is gone for good.
+    """
+
+    key: Key
+    id: UUID
+    hook_id: UUID | None
+    channel: str
+    target: str
+    event_id: UUID
+    event_type: str
+    attempts: int
+    state: DeliveryState
+    code: int | None
+    error: str
+    answer: str
+    wait: float = 0.0
+    left: float = 0.0
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cursor:
+    """A place in the stream: after the event `sequence` of the commit at `position`."""
+
+    position: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """A published event, with its place."""
+
+    cursor: Cursor
+    project: str
+    stack_name: str
+    event: EventRecord
+    hook: HookRecord | None

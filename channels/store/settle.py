@@ -1,0 +1,191 @@
+"""Writing down what came of attempts, many at once, in one transaction.
+
+A settlement whose claim is no longer the delivery's is left out: somebody else has it now.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from channels.store.records import DeliveryState, Settlement
+from engine.store.database import Database
+
+LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
+LOCK_SUBSCRIPTIONS = """
+select id from subscription where id = any ($1::uuid[]) order by id for no key update
+"""
+SETTLE = """
+update delivery d
+   set state = s.state, code = s.code, error = nullif(s.error, ''), answer = nullif(s.answer, ''),
+       next_at = case when s.state = 'pending'
+                      then clock_timestamp() + make_interval(secs => s.wait) end,
+       settled_at = case when s.state <> 'pending' then clock_timestamp() end
+  from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::integer[], $5::text[], $6::integer[],
+              $7::text[], $8::text[], $9::float8[])
+       s (stack_id, sequence, subscription_id, claim, state, code, error, answer, wait)
+ where d.stack_id = s.stack_id and d.sequence = s.sequence
+   and d.subscription_id = s.subscription_id and d.claim = s.claim and d.state = 'pending'
+returning d.id
+"""
+TOLD = """
+update hook h
+   set told_at = clock_timestamp(),
+       deadline = case when h.state = 'waiting' then clock_timestamp() + h.timeout
+                       else h.deadline end
+  from (select distinct * from unnest($1::uuid[], $2::uuid[])) n (stack_id, id)
+ where h.stack_id = n.stack_id and h.id = n.id and h.told_at is null
+"""
+NOT_YET_TOLD = """
+update hook h
+   set deadline = greatest(h.deadline,
+                           clock_timestamp() + h.timeout + make_interval(secs => n.left))
+  from (select stack_id, id, max(left_) as left
+          from unnest($1::uuid[], $2::uuid[], $3::float8[]) u (stack_id, id, left_)
+         group by stack_id, id) n
+ where h.stack_id = n.stack_id and h.id = n.id and h.state = 'waiting' and h.told_at is null
+"""
+NEVER_TOLD = """
+update hook h set deadline = clock_timestamp() + h.timeout
+  from (select distinct * from unnest($1::uuid[], $2::uuid[])) n (stack_id, id)
+ where h.stack_id = n.stack_id and h.id = n.id and h.state = 'waiting' and h.told_at is null
+   and not exists (select 1 from delivery d
+                    where d.stack_id = h.stack_id and d.hook_id = h.id and d.state = 'pending')
+"""
+ARRIVED = "update subscription set failures = 0 where id = any ($1::uuid[]) and failures > 0"
+GIVEN_UP = """
+with news as (
+    select u.subscription_id, count(*)::integer as times, bool_or(u.gone) as gone
+      from unnest($1::uuid[], $2::boolean[]) u (subscription_id, gone) group by 1
+)
+update subscription s
+   set failures = s.failures + n.times,
+       state = case when n.gone or s.failures + n.times >= $3 then 'disabled' else s.state end,
+       reason = case when n.gone then 'its endpoint said that it is gone for good'
+                     when s.failures + n.times >= $3
+                     then (s.failures + n.times) || ' deliveries in a row were given up'
+                     else s.reason end
+  from news n
+ where s.id = n.subscription_id and s.state = 'enabled'
+returning s.id, s.state, s.reason
+"""
+RECORD_DEAD = """
+select record_events(array_agg(
+           row (d.stack_id, 'headgate.delivery.dead', null, null, null, null, null,
+                'Delivery of ' || d.event_type || ' to ' || d.target || ' given up: ' || d.error,
+                jsonb_build_object('subscription', d.subscription_id, 'channel', d.channel,
+                                   'target', d.target, 'delivery', d.id, 'event_id', d.event_id,
+                                   'event_type', d.event_type, 'event_sequence', d.sequence,
+                                   'attempts', d.attempts, 'code', d.code, 'error', d.error)
+                )::event_draft order by d.stack_id, d.sequence))
+  from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[],
+              $8::text[], $9::integer[], $10::integer[], $11::text[])
+       d (stack_id, sequence, subscription_id, id, event_id, event_type, channel, target, attempts,
+          code, error)
+"""
+RECORD_DISABLED = """
+select record_events(array_agg(
+           row (d.stack_id, 'headgate.subscription.disabled', null, null, null, null, null,
+                d.reason,
+                jsonb_build_object('subscription', d.subscription_id, 'channel', d.channel,
+                                   'target', d.target)
+                )::event_draft))
+  from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[])
+       d (stack_id, subscription_id, channel, target, reason)
+"""
+RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
+TELL_LANES = "select pg_notify('headgate_delivery', '')"
+TELL_TIMERS = "select pg_notify('headgate_hook', '')"
+
+#: Deliveries of these that are given up are not news of their own: two dead listeners would tell
+#: each other for ever.
+SILENT = frozenset({"headgate.delivery.dead", "headgate.subscription.disabled"})
+
+
+async def settle(
+    database: Database, settlements: Sequence[Settlement], *, disable_after: int
+) -> int:
+    """Write settlements; return how many were still theirs to settle.
+
+    disable_after: a subscription of which so many deliveries in a row were given up is disabled.
+    """
+    async with database.transaction() as conn:
+        stacks = {one.key.stack_id for one in settlements if _touches_stack(one)}
+        if stacks:
+            await conn.execute(LOCK_STACKS, sorted(stacks))
+        # Also so that no publisher adds to an order while its head leaves.
+        await conn.execute(
+            LOCK_SUBSCRIPTIONS, sorted({one.key.subscription_id for one in settlements})
+        )
+        rows = await conn.fetch(SETTLE, *_arrays(settlements, _SETTLED))
+        written = {row["id"] for row in rows}
+        done = [one for one in settlements if one.id in written]
+        if not done:
+            return 0
+        arrived = [one for one in done if one.state is DeliveryState.DELIVERED]
+        dead = [one for one in done if one.state is DeliveryState.DEAD]
+        await _tell_hooks(conn, done)
+        if arrived:
+            await conn.execute(ARRIVED, [one.key.subscription_id for one in arrived])
+        if dead:
+            await _bury(conn, dead, disable_after)
+        if left := arrived + dead:
+            released = await conn.fetchval(RELEASE, *_arrays(left, _PAIR))
+            if released:
+                await conn.execute(TELL_LANES)
+        return len(done)
+
+
+def _touches_stack(one: Settlement) -> bool:
+    return one.hook_id is not None or one.state is DeliveryState.DEAD
+
+
+async def _tell_hooks(conn: Any, done: Sequence[Settlement]) -> None:
+    """Set the deadlines of hooks by what became of their notices."""
+    by_state = {
+        state: [one for one in done if one.hook_id is not None and one.state is state]
+        for state in DeliveryState
+    }
+    if arrived := by_state[DeliveryState.DELIVERED]:
+        await conn.execute(TOLD, *_arrays(arrived, _HOOK))
+    if failed := by_state[DeliveryState.PENDING]:
+        await conn.execute(NOT_YET_TOLD, *_arrays(failed, _HOOK), [o.wait + o.left for o in failed])
+    if dead := by_state[DeliveryState.DEAD]:
+        await conn.execute(NEVER_TOLD, *_arrays(dead, _HOOK))
+    if arrived or dead:
+        await conn.execute(TELL_TIMERS)
+
+
+async def _bury(conn: Any, dead: Sequence[Settlement], disable_after: int) -> None:
+    if news := [one for one in dead if one.event_type not in SILENT]:
+        await conn.execute(RECORD_DEAD, *_arrays(news, _DEAD))
+    ids, gone = [one.key.subscription_id for one in dead], [one.gone for one in dead]
+    rows = await conn.fetch(GIVEN_UP, ids, gone, disable_after)
+    reasons = {row["id"]: row["reason"] for row in rows if row["state"] == "disabled"}
+    last = {one.key.subscription_id: one for one in dead if one.key.subscription_id in reasons}
+    if last:
+        told = list(last.values())
+        why = [reasons[one.key.subscription_id] for one in told]
+        await conn.execute(RECORD_DISABLED, *_arrays(told, _DISABLED), why)
+
+
+_Columns = tuple[Callable[[Settlement], Any], ...]
+
+_PAIR: _Columns = (lambda o: o.key.subscription_id, lambda o: o.key.stack_id)
+_HOOK: _Columns = (lambda o: o.key.stack_id, lambda o: o.hook_id)
+_SETTLED: _Columns = (
+    lambda o: o.key.stack_id, lambda o: o.key.sequence, lambda o: o.key.subscription_id,
+    lambda o: o.key.claim, lambda o: o.state, lambda o: o.code, lambda o: o.error,
+    lambda o: o.answer, lambda o: o.wait,
+)  # fmt: skip
+_DEAD: _Columns = (
+    lambda o: o.key.stack_id, lambda o: o.key.sequence, lambda o: o.key.subscription_id,
+    lambda o: o.id, lambda o: o.event_id, lambda o: o.event_type, lambda o: o.channel,
+    lambda o: o.target, lambda o: o.attempts, lambda o: o.code, lambda o: o.error,
+)  # fmt: skip
+_DISABLED: _Columns = (
+    lambda o: o.key.stack_id, lambda o: o.key.subscription_id, lambda o: o.channel,
+    lambda o: o.target,
+)  # fmt: skip
+
+
+def _arrays(settlements: Sequence[Settlement], columns: _Columns) -> list[list[Any]]:
+    return [[column(one) for one in settlements] for column in columns]

@@ -1,0 +1,58 @@
+"""The events of a project in the order they were published, after a place in it."""
+
+from typing import Any
+from uuid import UUID
+
+from channels.store.claim import hook_of
+from channels.store.records import Cursor, StreamEvent
+from engine.store.database import Connection
+from engine.store.records import EventRecord
+
+TOP = "select position from publishing"
+READ_AFTER = """
+select o.position, o.project, s.name as stack_name, e.stack_id, e.sequence, e.id, e.type, e.time,
+       e.resource_name, e.resource_type, e.physical_id, e.action, e.status, e.reason, e.data,
+       h.id as h_id, h.project as h_project, h.traversal as h_traversal,
+       h.resource_name as h_resource_name, h.path as h_path, h.point as h_point, h.mode as h_mode,
+       h.state as h_state, h.opened_at as h_opened_at, h.deadline as h_deadline,
+       h.on_timeout as h_on_timeout, h.digest as h_digest, h.decision as h_decision,
+       h.reason as h_reason, h.decided_by as h_decided_by, h.door as h_door,
+       h.decided_at as h_decided_at, h.notice as h_notice
+  from outbox o
+  join event e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
+  join stack s on s.id = o.stack_id
+  left join hook h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
+ where o.project = $1 and o.position >= $2 and (o.position > $2 or e.sequence > $3)
+   and ($5::uuid is null or o.stack_id = $5)
+ order by o.position, e.sequence limit $4
+"""
+_EVENT = (
+    "stack_id", "sequence", "id", "type", "time", "resource_name", "resource_type", "physical_id",
+    "action", "status", "reason", "data",
+)  # fmt: skip
+
+#: After every event of its commit.
+AFTER_ALL = 2**63 - 1
+
+
+async def top(conn: Connection) -> Cursor:
+    """The end of what is published: whoever reads from here hears only what is new."""
+    return Cursor(await conn.fetchval(TOP), AFTER_ALL)
+
+
+async def events_after(
+    conn: Connection, project: str, cursor: Cursor, *, limit: int, stack_id: UUID | None = None
+) -> list[StreamEvent]:
+    """At most `limit` published events after the cursor, in the order they were published."""
+    rows = await conn.fetch(READ_AFTER, project, cursor.position, cursor.sequence, limit, stack_id)
+    return [_stream_event(row) for row in rows]
+
+
+def _stream_event(row: Any) -> StreamEvent:
+    return StreamEvent(
+        cursor=Cursor(row["position"], row["sequence"]),
+        project=row["project"],
+        stack_name=row["stack_name"],
+        event=EventRecord(**{name: row[name] for name in _EVENT}),
+        hook=hook_of(row) if row["h_id"] is not None else None,
+    )

@@ -1,0 +1,1 @@
+"""The event stream: server-sent events with resume."""

@@ -1,0 +1,44 @@
+"""The text of server-sent events, and of the ids by which a reader resumes. Pure."""
+
+from collections.abc import Mapping
+
+import orjson
+
+from channels.store.records import Cursor
+from engine.errors import Finding, Invalid
+from engine.words import Json
+
+CONTENT_TYPE = "text/event-stream"
+
+#: A comment: it says that the line still stands, and readers overlook it.
+HEARTBEAT = b": heartbeat\n\n"
+
+_LARGEST = 2**63 - 1
+
+
+def event_id(cursor: Cursor) -> str:
+    return f"{cursor.position}-{cursor.sequence}"
+
+
+def parse_event_id(text: str) -> Cursor:
+    """Read a Last-Event-ID. Raises Invalid when it is none of ours."""
+    position, dash, sequence = text.partition("-")
+    if dash and all(part.isascii() and part.isdigit() for part in (position, sequence)):
+        cursor = Cursor(int(position[:20]), int(sequence[:20]))
+        if max(cursor.position, cursor.sequence) <= _LARGEST:
+            return cursor
+    raise Invalid([unknown_id("is not an id of this stream")])
+
+
+def unknown_id(reason: str) -> Finding:
+    remedy = "Send the id of the last event you have read, or none to read what is new."
+    return Finding("Last-Event-ID", reason, remedy, "InvalidEventId")
+
+
+def event_text(cursor: Cursor, kind: str, document: Mapping[str, Json]) -> bytes:
+    """One event: its id, its type and its document on one line. (JSON escapes line breaks.)"""
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (
+        event_id(cursor).encode(),
+        kind.encode(),
+        orjson.dumps(document),
+    )

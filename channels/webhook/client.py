@@ -1,0 +1,218 @@
+"""Carries one event to one URL: a signed POST, bounded in time and size, never redirected."""
+
+import asyncio
+import socket
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+import orjson
+
+from channels.contract import (
+    RECEIVER_DECISIONS,
+    Delivered,
+    Endpoint,
+    Failed,
+    Letter,
+    ReceiverDecision,
+)
+from channels.envelope import CONTENT_TYPE
+from channels.webhook import sign
+from channels.webhook.guard import (
+    JudgedResolver,
+    Lookup,
+    Network,
+    Refused,
+    finding,
+    is_address,
+    judging_socket_factory,
+    parse_target,
+)
+from engine.errors import Invalid
+
+#: How many letters of an answer are kept for people.
+KEPT_ANSWER = 500
+
+#: The status that says: never again.
+GONE = 410
+
+#: Resolving a name blocks a thread for as long as the name's server likes; these are our own, so
+#: that one slow server delays nobody else's names.
+RESOLVER_THREADS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSettings:
+    """allow: networks that may be reached besides public ones. Times in seconds, sizes in bytes."""
+
+    allow: tuple[Network, ...] = ()
+    connect_timeout: float = 5.0
+    timeout: float = 15.0
+    max_answer: int = 65_536
+
+
+class WebhookChannel:
+    """An async context manager: the session lives as long as it is entered.
+
+    lookup: gives a host's addresses; None asks the system's resolver.
+    """
+
+    name = "webhook"
+
+    def __init__(self, settings: WebhookSettings, *, lookup: Lookup | None = None) -> None:
+        self._settings = settings
+        self._threads = ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="resolve")
+        self._resolver = JudgedResolver(lookup or self._system_lookup, settings.allow)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        settings = self._settings
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                resolver=self._resolver,
+                socket_factory=judging_socket_factory(settings.allow),
+                use_dns_cache=False,
+                limit=0,
+            ),
+            timeout=aiohttp.ClientTimeout(total=settings.timeout, connect=settings.connect_timeout),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # Compressed answers are neither asked for nor unpacked: few bytes could become many.
+            headers={"user-agent": "headgate", "accept-encoding": "identity"},
+            auto_decompress=False,
+            trust_env=False,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def check_target(self, target: str) -> None:
+        """Judge a target, its name resolved. Raises Invalid with every finding."""
+        url, found = parse_target(target, self._settings.allow)
+        if url is None:
+            raise Invalid(found)
+        host = url.raw_host or ""
+        if is_address(host):
+            return
+        try:
+            async with asyncio.timeout(self._settings.connect_timeout):
+                await self._resolver.resolve(host, url.port or 0)
+        except Refused as error:
+            raise Invalid([finding(f"may not be reached: {error}", "")]) from error
+        except (OSError, TimeoutError, UnicodeError) as error:
+            remedy = "Look at the spelling, and at whether the name is in the DNS."
+            raise Invalid([finding(f"{host} does not resolve", remedy)]) from error
+
+    async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
+        """Try once. Raises nothing but what cancels it."""
+        url, found = parse_target(endpoint.target, self._settings.allow)
+        if url is None:
+            return Failed("; ".join(str(one) for one in found))
+        if self._session is None:
+            raise RuntimeError("the webhook channel was not entered")
+        body = orjson.dumps(letter.document)
+        headers = sign.headers(letter.id, letter.sent_at, body, endpoint.secrets)
+        try:
+            async with self._session.post(
+                url,
+                data=body,
+                headers={"content-type": CONTENT_TYPE, **headers},
+                allow_redirects=False,
+            ) as response:
+                read = await _read(response.content, self._settings.max_answer)
+                if read is None:
+                    response.close()
+                return _outcome(letter, response.status, response.headers, read)
+        except TimeoutError:
+            return Failed(f"no whole answer within {self._settings.timeout:g} s")
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
+            return Failed(_reason(error))
+
+    async def _system_lookup(self, host: str, port: int) -> Sequence[str]:
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(self._threads, _addresses, host, port)
+        return list(dict.fromkeys(found))
+
+
+def _addresses(host: str, port: int) -> list[str]:
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(info[4][0]) for info in infos]
+
+
+async def _read(content: aiohttp.StreamReader, limit: int) -> bytes | None:
+    """The body, or None when it is larger than the limit: then the rest is left unread."""
+    read = bytearray()
+    async for chunk in content.iter_any():
+        read += chunk
+        if len(read) > limit:
+            return None
+    return bytes(read)
+
+
+def _outcome(
+    letter: Letter, code: int, headers: Mapping[str, str], body: bytes | None
+) -> Delivered | Failed:
+    """Read an answer. body None: there was more of it than is read."""
+    kept = (body or b"")[:KEPT_ANSWER].decode(errors="replace").replace("\x00", "\ufffd")
+    if 200 <= code < 300:
+        decision, note = _decision(body) if letter.waiting else (None, "")
+        return Delivered(code, kept, decision, note)
+    if 300 <= code < 400:
+        return Failed("it redirects, which is not followed", code, kept)
+    after = _retry_after(headers.get("retry-after", ""), letter.sent_at)
+    return Failed(f"it answered {code}", code, kept, after, final=code == GONE)
+
+
+def _decision(body: bytes | None) -> tuple[ReceiverDecision | None, str]:
+    """What the receiver decided in its answer, if anything; else a note where it seems to try."""
+    if body is None:
+        return None, "the answer is too long to hold a decision; it was not read"
+    try:
+        said = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None, ""
+    if not isinstance(said, dict) or "decision" not in said:
+        return None, ""
+    decision, reason = said["decision"], said.get("reason")
+    if decision not in RECEIVER_DECISIONS:
+        known = " or ".join(RECEIVER_DECISIONS)
+        return None, f"the answer's decision is not known; it may be {known}"
+    return ReceiverDecision(decision, reason if isinstance(reason, str) else ""), ""
+
+
+def _retry_after(said: str, now: datetime) -> float | None:
+    """Seconds: the header is a number of them, or a date."""
+    if said.isascii() and said.isdigit() and len(said) < 10:
+        return float(said)
+    try:
+        date = parsedate_to_datetime(said)
+    except ValueError:
+        return None
+    return max((date - now).total_seconds(), 0.0) if date.tzinfo is not None else None
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the target's path, which may hold a secret."""
+    match error:
+        case aiohttp.ClientConnectorError(os_error=Refused() as refused):
+            return f"may not be reached: {refused}"
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            return f"no secure connection to {error.host}: {type(error).__name__}"
+        case aiohttp.ClientConnectorError():
+            return f"no connection to {error.host}:{error.port}: {error.os_error.strerror}"
+        case aiohttp.ServerDisconnectedError() | ConnectionError():
+            return "the connection was closed before the answer was whole"
+        case _:
+            return f"no whole answer: {type(error).__name__}"

@@ -1,0 +1,1 @@
+"""The template language: reading, checking and resolving templates and environments. Pure."""

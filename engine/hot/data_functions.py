@@ -1,0 +1,173 @@
+"""Functions of the language over maps, lists and addresses. See function.py for what one is."""
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from engine.hot.function import Function, Wrong, listed, mapped
+from engine.words import Json
+
+# -- maps -----------------------------------------------------------------------------------------
+
+
+def _as_map(value: Json, name: str) -> dict[str, Json]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Wrong(f'"{name}" takes maps, not {repr(value)[:200]}')
+    return value
+
+
+def _map_merge(args: list[Json]) -> Json:
+    merged: dict[str, Json] = {}
+    for one in args:
+        merged.update(_as_map(one, "map_merge"))
+    return merged
+
+
+def _map_replace(args: list[Json]) -> Json:
+    given, rules = (_as_map(one, "map_replace") for one in args)
+    if not rules.keys() <= {"keys", "values"}:
+        raise Wrong('The second argument of "map_replace" has "keys" and "values" only.')
+    keys = _as_map(rules.get("keys"), "map_replace")
+    values = _as_map(rules.get("values"), "map_replace")
+    replaced: dict[str, Json] = {}
+    for old, value in given.items():
+        new = old if keys.get(old) is None else keys[old]
+        if not isinstance(new, str):
+            raise Wrong(f'"map_replace" can only rename a key to text, not to {new!r}')
+        if new in given and new != old:
+            raise Wrong(f"key replacement {new} collides with a key in the input map")
+        if new in replaced:
+            raise Wrong(f"key replacement {new} collides with a key in the output map")
+        replaced[new] = values.get(value, value) if isinstance(value, str) else value
+    return replaced
+
+
+MAP_MERGE = Function(
+    _map_merge, listed("map_merge", '[ { "key1": "val1" }, { "key2": "val2" } ]', 0)
+)
+MAP_REPLACE = Function(
+    _map_replace,
+    listed("map_replace", '[ {"k1": "v1"}, {"keys": {"k1": "K1"}, "values": {"v1": "V1"}} ]', 2, 2),
+)
+
+# -- lists ----------------------------------------------------------------------------------------
+
+
+def _filter(args: list[Json]) -> Json:
+    values, given = args
+    if not given:
+        return given
+    if not isinstance(given, list):
+        raise Wrong('"filter" only works with lists')
+    if not values:
+        return given
+    if not isinstance(values, list):
+        raise Wrong('"filter" filters a list of values')
+    return [item for item in given if item not in values]
+
+
+def _contains(args: list[Json]) -> Json:
+    value, sequence = args
+    if isinstance(sequence, str):
+        if not isinstance(value, str):
+            raise Wrong(f'"contains" looks in a text for text only, not for {value!r}')
+    elif not isinstance(sequence, list):
+        raise Wrong('Second argument to "contains" should be a sequence.')
+    return value in sequence
+
+
+def _concat(args: list[Json]) -> list[Json]:
+    whole: list[Json] = []
+    for one in args:
+        if one is not None and not isinstance(one, list):
+            raise Wrong(f"Items to concat must be lists, not {repr(one)[:200]}")
+        whole += one or []
+    return whole
+
+
+def _concat_unique(args: list[Json]) -> Json:
+    """Keep the first of equal items; what can be hashed is found in a set, the rest by walking."""
+    seen: set[Json] = set()
+    odd: list[Json] = []
+    unique: list[Json] = []
+    for item in _concat(args):
+        if isinstance(item, dict | list):
+            if item in odd:
+                continue
+            odd.append(item)
+        elif item in seen:
+            continue
+        else:
+            seen.add(item)
+        unique.append(item)
+    return unique
+
+
+FILTER = Function(_filter, listed("filter", "[ [values], [list] ]", 2, 2))
+CONTAINS = Function(_contains, listed("contains", '[ "value1", [ "value1", "value2"]]', 2, 2))
+LIST_CONCAT = Function(_concat, listed("list_concat", "[ [<value 1>], [<value 2>] ]", 0))
+LIST_CONCAT_UNIQUE = Function(
+    _concat_unique, listed("list_concat_unique", "[ [<value 1>], [<value 2>] ]", 0)
+)
+
+# -- addresses ------------------------------------------------------------------------------------
+
+URL_PARTS = frozenset(
+    {"scheme", "username", "password", "host", "port", "path", "query", "fragment"}
+)
+
+
+def _part(args: Mapping[str, Json], name: str) -> str:
+    value = args.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise Wrong(f'The "{name}" of "make_url" must be text.')
+    return value
+
+
+def _port(args: Mapping[str, Json]) -> str:
+    given = args.get("port")
+    if given is None or given == "":
+        return ""
+    try:
+        port = int(given)
+    except (TypeError, ValueError):
+        raise Wrong(f"Invalid URL port {given!r}, must be a number") from None
+    if not 1 <= port <= 65535:
+        raise Wrong(f"Invalid URL port {port}, must be in range 1-65535")
+    return f":{port}"
+
+
+def _authority(args: Mapping[str, Json]) -> str:
+    username, password, host = (_part(args, one) for one in ("username", "password", "host"))
+    user = quote(username, safe="")
+    if password:
+        user += ":" + quote(password, safe="")
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
+    return f"{user}@{host}{_port(args)}" if user else f"{host}{_port(args)}"
+
+
+def _make_url(args: Mapping[str, Json]) -> Json:
+    authority, path = _authority(args), quote(_part(args, "path"))
+    if authority and path and not path.startswith("/"):
+        path = "/" + path
+    scheme = _part(args, "scheme")
+    query = args.get("query") or {}
+    if not isinstance(query, dict):
+        raise Wrong('The "query" of "make_url" must be a map.')
+    fragment = quote(_part(args, "fragment"))
+    return "".join(
+        (
+            f"{scheme}:" if scheme else "",
+            f"//{authority}" if authority else "",
+            path,
+            "?" + urlencode(query, safe="/") if query else "",
+            f"#{fragment}" if fragment else "",
+        )
+    )
+
+
+MAKE_URL = Function(_make_url, mapped("make_url", frozenset(), URL_PARTS))

@@ -1,0 +1,66 @@
+"""What a definition is: values that planning, the store and the API read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.hot.declared import DeclaredHook
+from engine.hot.expression import Expression
+from engine.hot.parameters import ParameterSchema, shown_value
+from engine.hot.resolve import MASK
+from engine.words import Json
+
+
+@dataclass(slots=True)
+class DefinedResource:
+    """One resource to be; made once and never changed (not frozen: a thousand are made at once).
+
+    type: after aliases. properties, metadata: expressions; defaults of the schema not filled in.
+    masked_properties: the same for display, or None where nothing is secret.
+    requires: what must be there before (depends_on and reads). reads: names whose reference or
+    attributes are read; when empty, properties and metadata are plain values.
+    digest: sha256, hex, equal when type, properties and metadata are.
+    """
+
+    name: str
+    type: str
+    properties: Expression
+    masked_properties: Expression | None
+    metadata: Expression
+    requires: frozenset[str]
+    reads: frozenset[str]
+    deletion_policy: str
+    description: str
+    digest: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedOutput:
+    """value: an expression, null when the output's condition is off."""
+
+    value: Expression
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """parameters: converted values by name, without pseudo ones. version: a date."""
+
+    version: str
+    description: str
+    resources: Mapping[str, DefinedResource]
+    outputs: Mapping[str, DefinedOutput]
+    parameters: Mapping[str, Json]
+    pseudo: Mapping[str, str]
+    hidden: frozenset[str]
+    declared: tuple[DeclaredHook, ...]
+    schemas: Mapping[str, ParameterSchema]
+    warnings: tuple[str, ...] = ()
+
+    def shown_parameters(self) -> dict[str, str]:
+        """Parameters as the Orchestration API shows them: text, hidden ones masked."""
+        shown = dict(self.pseudo)
+        for name, value in self.parameters.items():
+            kind = self.schemas[name].kind
+            shown[name] = MASK if name in self.hidden else shown_value(kind, value)
+        return shown

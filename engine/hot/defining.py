@@ -1,0 +1,231 @@
+"""The way from resources and outputs as written to defined ones; engine/hot/definition.py leads."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+import orjson
+
+from engine.errors import Findings, nearest
+from engine.hot.conditions import Conditions
+from engine.hot.defined import DefinedOutput, DefinedResource
+from engine.hot.environment import Environment
+from engine.hot.expression import Expression, encode, is_static
+from engine.hot.function import Wrong
+from engine.hot.graph import find_circle
+from engine.hot.partial import Evaluator, Scope
+from engine.hot.properties import check_properties as check_known
+from engine.hot.properties import has_hidden, mask_hidden
+from engine.hot.registry import CircularAlias, is_template_file
+from engine.hot.schema import TypeSchema
+from engine.hot.template import ResourceBody, Template
+from engine.words import Json
+
+#: All encoded properties and metadata of a stack, in bytes.
+MOST_BYTES = 33_554_432
+
+CheckProperties = Callable[[str, Mapping[str, Json], str, Findings], None]
+
+
+@dataclass(slots=True)
+class Defining:
+    """One definition on its way. chosen: resources that are on, with their type after aliases."""
+
+    template: Template
+    environment: Environment
+    types: Mapping[str, TypeSchema]
+    check: CheckProperties
+    findings: Findings
+    conditions: Conditions
+    chosen: dict[str, tuple[ResourceBody, str]] = field(default_factory=dict)
+    schemas: dict[str, TypeSchema | None] = field(default_factory=dict)
+    disabled: frozenset[str] = frozenset()
+    aliases: dict[str, str] = field(default_factory=dict)
+    hiding: dict[str, bool] = field(default_factory=dict)
+    bytes_left: int = MOST_BYTES
+    wrong_types: dict[str, Findings] = field(default_factory=dict)
+
+    def choose(self) -> None:
+        """Decide which resources are on, and find their types."""
+        for name, body in self.template.resources.items():
+            if body.condition is None or self._is_on(body.condition, f"resources.{name}.condition"):
+                kind = self._type(body)
+                self.chosen[name] = body, kind
+                self.schemas[name] = self.types.get(kind)
+        self.disabled = frozenset(self.template.resources.keys() - self.chosen.keys())
+
+    def _is_on(self, condition: Json, place: str) -> bool:
+        try:
+            return self.conditions.decide(condition, place)
+        except Wrong as wrong:
+            self.findings.add(place, str(wrong.args[0]), *map(str, wrong.args[1:2]))
+            return True
+
+    def _type(self, body: ResourceBody) -> str:
+        """Return the type after aliases; a finding when there is none such."""
+        registry, place = self.environment.registry, f"resources.{body.name}.type"
+        findings = Findings()
+        own = body.name in registry.by_resource
+        if not own and (known := self.aliases.get(body.type)) is not None:
+            return known
+        try:
+            kind = registry.resolve(body.type, body.name)
+        except CircularAlias as circle:
+            findings.add(place, f"Aliases in a circle: {circle}")
+            self.wrong_types[body.name] = findings
+            return body.type
+        if kind in self.types:
+            if not own:
+                self.aliases[body.type] = kind
+        elif is_template_file(kind):
+            reason = f"Nested templates ({kind}) are not available yet in this release."
+            findings.add(place, reason)
+        else:
+            reason = f"The Resource Type ({kind}) could not be found."
+            findings.add(place, reason, nearest(kind, list(self.types)))
+        if findings.all:
+            self.wrong_types[body.name] = findings  # told with the resource's other faults
+        return kind
+
+    def define_resources(self, scope: Scope) -> dict[str, DefinedResource]:
+        evaluator = Evaluator(scope)
+        defined = {
+            name: self._resource(body, kind, evaluator)
+            for name, (body, kind) in self.chosen.items()
+        }
+        circle = find_circle({name: one.requires for name, one in defined.items()})
+        if circle:
+            shown = " -> ".join(circle)
+            reason = f"Circular Dependency Found: {shown}"
+            self.findings.add("", reason, "", "CircularDependencyException")
+        return defined
+
+    def _resource(self, body: ResourceBody, kind: str, evaluator: Evaluator) -> DefinedResource:
+        name = body.name
+        place = f"resources.{name}"
+        before = len(self.findings.all)
+        evaluator.owner, evaluator.reads, evaluator.secret = name, set(), False
+        calls = evaluator.kept
+        schema = self.schemas[name]
+        if schema is None:
+            self.findings.all += self.wrong_types[name].all
+        properties = self._part(body.properties, "properties", place, evaluator)
+        if schema is not None and type(properties) is dict:
+            properties = self._checked(schema, properties, place, evaluator.kept != calls)
+        secret = evaluator.secret  # metadata is shown as it is
+        metadata = self._part(body.metadata, "metadata", place, evaluator)
+        reads = frozenset(evaluator.reads)
+        masked = None
+        if len(self.findings.all) == before and schema is not None:
+            masked = self._masked(schema, body, properties, secret, evaluator.scope)
+        return DefinedResource(
+            name,
+            kind,
+            properties,
+            masked,
+            metadata,
+            reads | self._depends_on(body, place) if body.depends_on else reads,
+            reads,
+            self._policy(body, place, evaluator) if body.deletion_policy else "Delete",
+            body.description,
+            self._digest(kind, encode([properties, metadata])),
+            place,
+        )
+
+    def _part(self, snippet: Json, key: str, place: str, evaluator: Evaluator) -> Expression:
+        if snippet is None:
+            return {}
+        here = f"{place}.{key}"
+        if type(snippet) is not dict:
+            self.findings.add(here, f'"{key}" must be a map.')
+            return {}
+        found = evaluator.evaluate(snippet, here)
+        if type(found) is list or isinstance(found, str | int | float):
+            self.findings.add(here, f'"{key}" must be a map, not the result of this function.')
+        return {} if found is None else found
+
+    def _checked(
+        self, schema: TypeSchema, properties: dict[str, Expression], place: str, dynamic: bool
+    ) -> dict[str, Expression]:
+        here = f"{place}.properties"
+        before = len(self.findings.all)
+        checked = check_known(schema, properties, here, self.findings)
+        if len(self.findings.all) == before:
+            self.check(schema.name, _known(checked) if dynamic else checked, here, self.findings)
+        return checked
+
+    def _masked(
+        self,
+        schema: TypeSchema,
+        body: ResourceBody,
+        properties: Expression,
+        secret: bool,
+        scope: Scope,
+    ) -> Expression | None:
+        hiding = self.hiding.get(schema.name)
+        if hiding is None:
+            hiding = self.hiding[schema.name] = has_hidden(schema.properties)
+        if not secret and not hiding:
+            return None
+        masked = properties
+        if secret:
+            masked = Evaluator(scope, masked=True).evaluate(body.properties, "") or {}
+        if hiding:
+            masked = mask_hidden(schema, masked)
+        return masked if masked != properties else None
+
+    def _depends_on(self, body: ResourceBody, place: str) -> frozenset[str]:
+        """What is required and on; requiring what is switched off means nothing."""
+        for name in body.depends_on:
+            if name not in self.template.resources:
+                self.findings.add(
+                    f"{place}.depends_on",
+                    f'The specified reference "{name}" (in {body.name}) is incorrect.',
+                    nearest(name, list(self.template.resources)),
+                    "InvalidTemplateReference",
+                )
+        return frozenset(name for name in body.depends_on if name in self.chosen)
+
+    def _policy(self, body: ResourceBody, place: str, evaluator: Evaluator) -> str:
+        here = f"{place}.deletion_policy"
+        policy = evaluator.evaluate(body.deletion_policy, here)
+        lower = evaluator.scope.version.lower_case_policies
+        if policy == "Delete" or (policy == "delete" and lower):
+            return "Delete"
+        allowed = {"Retain", "Snapshot"} | ({"retain", "snapshot"} if lower else set())
+        if isinstance(policy, str) and policy in allowed:
+            reason = f'The deletion policy "{policy}" is not available yet in this release.'
+            self.findings.add(here, reason)
+        else:
+            near = nearest(str(policy), ["Delete", "Retain", "Snapshot"])
+            self.findings.add(here, f'Invalid deletion policy "{policy}"', near)
+        return "Delete"
+
+    def _digest(self, kind: str, encoded: Json) -> str:
+        try:
+            raw = orjson.dumps([kind, encoded], option=orjson.OPT_SORT_KEYS)
+        except (TypeError, ValueError):  # a number too large for orjson, made by a function
+            raw = json.dumps([kind, encoded], sort_keys=True).encode("utf-8", "surrogatepass")
+        self.bytes_left -= len(raw)
+        if self.bytes_left < 0:
+            reason = f"The stack's properties are larger than {MOST_BYTES} bytes."
+            self.findings.add("", reason, "", "RequestLimitExceeded")
+            self.findings.raise_if_any()
+        return sha256(raw).hexdigest()
+
+    def define_outputs(self, scope: Scope) -> dict[str, DefinedOutput]:
+        evaluator = Evaluator(scope)
+        outputs: dict[str, DefinedOutput] = {}
+        for name, body in self.template.outputs.items():
+            place = f"outputs.{name}"
+            evaluator.owner = name
+            on = body.condition is None or self._is_on(body.condition, f"{place}.condition")
+            value = evaluator.evaluate(body.value, f"{place}.value") if on else None
+            outputs[name] = DefinedOutput(value, body.description)
+        return outputs
+
+
+def _known(properties: Mapping[str, Expression]) -> dict[str, Json]:
+    """The properties whose whole value is known now."""
+    return {name: value for name, value in properties.items() if is_static(value)}

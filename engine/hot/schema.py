@@ -1,0 +1,81 @@
+"""What a resource type says about its properties and attributes: data that the language checks by.
+
+Written once by each resource type (engine/types), read by validation, planning and the API.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from engine.words import Json
+
+
+class Kind(StrEnum):
+    """Types of properties and attributes, with the names the Orchestration API shows."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    LIST = "list"
+    MAP = "map"
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One rule for a value. Exactly the fields that its ``kind`` names are set.
+
+    kind: length {min, max}, range {min, max}, modulo {step, offset}, allowed_values,
+    allowed_pattern, custom_constraint. ``description`` replaces the message when the rule fails.
+    """
+
+    kind: str
+    min: int | float | None = None
+    max: int | float | None = None
+    step: int | float | None = None
+    offset: int | float | None = None
+    allowed: tuple[Json, ...] = ()
+    pattern: str = ""
+    name: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """Schema of one property. ``fields`` describes a map's entries, ``items`` a list's items."""
+
+    kind: Kind
+    description: str = ""
+    required: bool = False
+    default: Json = None
+    constraints: tuple[Constraint, ...] = ()
+    update_allowed: bool = False
+    immutable: bool = False
+    hidden: bool = False
+    fields: Mapping[str, "Property"] | None = None
+    items: "Property | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """Schema of one attribute. ``secret``: its value is masked wherever people or listeners look."""
+
+    kind: Kind = Kind.ANY
+    description: str = ""
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSchema:
+    """What planning, validation and the API need to know of a resource type.
+
+    any_property / any_attribute: takes whatever it is given (OS::Heat::None does).
+    """
+
+    name: str
+    properties: Mapping[str, Property] = field(default_factory=dict)
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    description: str = ""
+    any_property: bool = False
+    any_attribute: bool = False

@@ -1,0 +1,236 @@
+"""Functions of the language that make texts and repeat things. See function.py for what one is."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from itertools import product
+from math import prod
+
+from engine.hot.function import LARGEST_TEXT, MOST_VALUES, Function, Wrong, fits, listed, mapped
+from engine.words import Json
+
+
+def as_text(value: Json) -> str:
+    """JSON text with sorted keys, as list_join and str_replace put maps and lists into text."""
+    return json.dumps(value, sort_keys=True)
+
+
+# -- joining and splitting ------------------------------------------------------------------------
+
+
+def _join_item(item: Json, with_json: bool) -> str:
+    if item is None:
+        return ""
+    if isinstance(item, str):
+        return item
+    if with_json and isinstance(item, dict | list):
+        return as_text(item)
+    kinds = "string, map or list" if with_json else "string"
+    raise Wrong(f"Items to join must be {kinds} not {repr(item)[:200]}")
+
+
+def _join(args: list[Json], with_json: bool) -> Json:
+    delimiter, *lists = args
+    if not isinstance(delimiter, str):
+        raise Wrong('The delimiter of "list_join" must be text.')
+    items: list[Json] = []
+    for one in lists:
+        if one is not None and not isinstance(one, list):
+            raise Wrong(f'"list_join" joins lists, not {repr(one)[:200]}')
+        items += one or []
+    texts = [_join_item(item, with_json) for item in items]
+    fits(sum(map(len, texts)) + len(delimiter) * len(texts))
+    return delimiter.join(texts)
+
+
+LIST_JOIN_TEXT = Function(
+    lambda args: _join(args, with_json=False),
+    listed("list_join", '[ " ", [ "str1", "str2"]]', 2, 2),
+)
+LIST_JOIN = Function(
+    lambda args: _join(args, with_json=True),
+    listed("list_join", '[ " ", [ "str1", "str2"], [ "str3" ]]', 2),
+)
+
+
+def _split(args: list[Json]) -> Json:
+    delimiter, text, *rest = args
+    if text is None:
+        return None
+    if not isinstance(text, str) or not isinstance(delimiter, str) or not delimiter:
+        raise Wrong('"str_split" takes a delimiter that is not empty and a text.')
+    parts = text.split(delimiter)
+    if not rest:
+        return parts
+    try:
+        return parts[int(rest[0])]
+    except IndexError:
+        highest = len(parts) - 1
+        raise Wrong(f'Incorrect index to "str_split" should be between 0 and {highest}') from None
+    except (TypeError, ValueError):
+        raise Wrong(f'Incorrect index to "str_split": {rest[0]!r} is not a number') from None
+
+
+STR_SPLIT = Function(_split, listed("str_split", '[ ",", "apples,pears", <index>]', 2, 3))
+
+
+# -- replacing ------------------------------------------------------------------------------------
+
+
+def _replace_shape(name: str) -> Callable[[Json], None]:
+    keys = frozenset({"template", "params"})
+    return mapped(name, keys, keys)
+
+
+def _replacement(value: Json, with_json: bool) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, dict | list):
+        if not with_json:
+            raise Wrong('"str_replace" puts in text or numbers, not maps or lists.')
+        return as_text(value)
+    return str(value)
+
+
+def replace_all(template: str, params: Mapping[str, str]) -> str:
+    """Replace every key at once: the longest wins, and what was put in is not searched again."""
+    if not params:
+        return template
+    longest_first = sorted(params, key=lambda key: (-len(key), key))
+    pattern = "|".join(re.escape(key) for key in longest_first)
+    room = LARGEST_TEXT - len(template)
+
+    def put_in(found: re.Match[str]) -> str:
+        nonlocal room
+        text = params[found.group()]
+        room -= len(text)
+        fits(LARGEST_TEXT - room)
+        return text
+
+    return re.sub(pattern, put_in, template)
+
+
+def _replace(args: Mapping[str, Json], with_json: bool) -> tuple[str, Mapping[str, Json]]:
+    template, params = args["template"], args["params"]
+    if not isinstance(template, str):
+        raise Wrong('The template of "str_replace" must be text.')
+    if not isinstance(params, dict):
+        raise Wrong('The params of "str_replace" must be a map.')
+    if any(not isinstance(key, str) or not key for key in params):
+        raise Wrong('"str_replace" cannot replace an empty text.')
+    texts = {key: _replacement(value, with_json) for key, value in params.items()}
+    return replace_all(template, texts), params
+
+
+def _replace_strict(args: Mapping[str, Json]) -> Json:
+    result, params = _replace(args, with_json=True)
+    missing = [key for key in params if key not in args["template"]]
+    if missing:
+        listed = ", ".join(sorted(missing, key=lambda key: (-len(key), key)))
+        raise Wrong(f"The following params were not found in the template: {listed}")
+    return result
+
+
+def _replace_very_strict(args: Mapping[str, Json]) -> Json:
+    params = args["params"]
+    empty = isinstance(params, dict) and [k for k, v in params.items() if v in (None, "", [], {})]
+    if empty:
+        raise Wrong(f'"str_replace_vstrict" has params with empty values: {", ".join(empty)}')
+    return _replace_strict(args)
+
+
+STR_REPLACE_TEXT = Function(
+    lambda args: _replace(args, with_json=False)[0], _replace_shape("str_replace")
+)
+STR_REPLACE = Function(
+    lambda args: _replace(args, with_json=True)[0], _replace_shape("str_replace")
+)
+STR_REPLACE_STRICT = Function(_replace_strict, _replace_shape("str_replace_strict"))
+STR_REPLACE_VSTRICT = Function(_replace_very_strict, _replace_shape("str_replace_vstrict"))
+
+
+def _digest(args: list[Json]) -> Json:
+    algorithm, text = args
+    if not isinstance(algorithm, str) or not isinstance(text, str):
+        raise Wrong('"digest" takes the name of an algorithm and a text.')
+    if algorithm.lower() not in hashlib.algorithms_available:
+        raise Wrong("Algorithm must be one of " + ", ".join(sorted(hashlib.algorithms_available)))
+    try:
+        made = hashlib.new(algorithm.lower(), text.encode("latin-1"))
+        return made.hexdigest()
+    except UnicodeEncodeError:
+        raise Wrong('The text of "digest" must be made of Latin-1 characters.') from None
+    except (TypeError, ValueError):
+        raise Wrong(f'The algorithm "{algorithm}" cannot be used here.') from None
+
+
+DIGEST = Function(_digest, listed("digest", '[ "algorithm", "value" ]', 2, 2))
+
+
+# -- repeat ---------------------------------------------------------------------------------------
+
+
+class _Room:
+    """How much one ``repeat`` may still make: texts count their length, other values one."""
+
+    def __init__(self) -> None:
+        self.left = LARGEST_TEXT
+
+    def take(self, size: int) -> None:
+        self.left -= size
+        fits(LARGEST_TEXT - self.left)
+
+
+def _repeated(template: Json, pairs: list[tuple[str, Json]], room: _Room) -> Json:
+    """Put one row of values into a template, variable after variable, in map keys too."""
+    room.take(1)
+    if isinstance(template, str):
+        for variable, value in pairs:
+            if not isinstance(value, str):
+                raise Wrong(f'"repeat" puts in text, not {repr(value)[:200]}')
+            room.take(template.count(variable) * len(value))
+            template = template.replace(variable, value)
+        return template
+    if isinstance(template, list):
+        return [_repeated(item, pairs, room) for item in template]
+    if isinstance(template, dict):
+        return {
+            _repeated(key, pairs, room): _repeated(value, pairs, room)
+            for key, value in template.items()
+        }
+    return template
+
+
+def _repeat(args: Mapping[str, Json], with_maps: bool) -> Json:
+    for_each = args["for_each"]
+    if not isinstance(for_each, dict) or not for_each:
+        raise Wrong('The "for_each" argument to "repeat" function must be a non-empty map')
+    permutations = args.get("permutations", True)
+    if not isinstance(permutations, bool):
+        raise Wrong('"permutations" should be boolean type for repeat function.')
+    rows: list[list[Json]] = []
+    for variable, items in for_each.items():
+        if isinstance(items, dict) and with_maps and permutations:
+            items = list(items)
+        if items is not None and not isinstance(items, list):
+            raise Wrong(f'The values of "{variable}" in "for_each" of "repeat" must be a list')
+        rows.append(items or [])
+    if not permutations and len({len(items) for items in rows}) > 1:
+        raise Wrong("For repeat without permutations all lists must have the same length.")
+    if permutations and prod(map(len, rows)) > MOST_VALUES:
+        raise Wrong(f'"repeat" would make more than {MOST_VALUES} items.')
+    walk = product(*rows) if permutations else zip(*rows, strict=True)
+    room = _Room()
+    return [
+        _repeated(args["template"], list(zip(for_each, row, strict=True)), room) for row in walk
+    ]
+
+
+REPEAT_KEYS = frozenset({"template", "for_each"})
+PLAIN_REPEAT = mapped("repeat", REPEAT_KEYS, REPEAT_KEYS)
+REPEAT_LISTS = Function(lambda args: _repeat(args, with_maps=False), PLAIN_REPEAT)
+REPEAT = Function(lambda args: _repeat(args, with_maps=True), PLAIN_REPEAT)
+REPEAT_PERMUTING = Function(
+    REPEAT.apply, mapped("repeat", REPEAT_KEYS, REPEAT_KEYS | {"permutations"})
+)

@@ -1,0 +1,74 @@
+"""What a step of the machine causes. A closed union: `Effect`. The store applies them in sets."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from engine.hooks.rules import Rule
+from engine.words import Operation
+
+
+class Moment(StrEnum):
+    """Which event of an operation; the last word of its CloudEvents type."""
+
+    STARTED = "started"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Call the resource type's operation, once the step is durable."""
+
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHook:
+    """The node has reached a breakpoint: write the hook and its notice."""
+
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Write the operation's event."""
+
+    moment: Moment
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteDone:
+    """The resource now is as it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteUnchanged:
+    """It already was; only its definition's digest and metadata are taken over."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFailed:
+    """The resource is FAILED, for this reason.
+
+    broken: its operation had begun, so nobody knows what state it is in.
+    """
+
+    reason: str
+    broken: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """The resource is gone, and so is its row."""
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Claim the node again at this time."""
+
+    until: datetime
+
+
+Effect = Call | OpenHook | Record | WriteDone | WriteUnchanged | WriteFailed | Remove | WakeAt

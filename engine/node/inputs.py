@@ -1,0 +1,61 @@
+"""What can happen to a node. A closed union: `Input`."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from engine.words import Decision, OnTimeout, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A worker has taken the node up. operation: what is to be done; None: nothing changes."""
+
+    operation: Operation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The operation has ended well."""
+
+
+@dataclass(frozen=True, slots=True)
+class MustWait:
+    """The operation wants to be called again at `until`."""
+
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MustReplace:
+    """The update cannot be done in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broke:
+    """The operation has ended badly."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Somebody decided the hook the node is parked at."""
+
+    decision: Decision
+    by: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Nobody did, and its deadline has come."""
+
+    on_timeout: OnTimeout
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A newer traversal has begun."""
+
+
+Input = Claimed | Succeeded | MustWait | MustReplace | Broke | Answered | Expired | Superseded

@@ -1,0 +1,265 @@
+"""The node machine: ``decide(node, input) -> Step | Refused``, a pure function.
+
+A node is one step of a traversal: a resource and a direction. Its life:
+
+    waiting -> ready -> running -> done
+                          |  ^ \\-> failed, stopped
+                          v  |
+                         parked                    (dropped: superseded before it began)
+
+The store alone moves a node from waiting to ready (when the last node it waits for is done) and
+from ready or due to running (when a worker claims it, under a lease). Everything else is decided
+here. While it runs, a node passes through phases, in this order:
+
+    pre      hooks before the operation. What the operation is, is only known here: it depends on
+             values of other resources. Nothing has been done to the resource.
+    act      the operation. It may ask to wait: the node is parked with a timer.
+    confirm  hooks inside the operation; no type has one yet.
+    post     hooks after it. The resource is already what it should be; dependents still wait.
+
+Rules that hold for every input, and that the tests check over all reachable states:
+
+1. `Call` appears only when every breakpoint of the phase before it was passed.
+2. A breakpoint opens one hook per node and point: what was passed is not asked again.
+3. After a rejection there is neither a call nor a hook.
+4. An input that is accepted changes the node, unless a worker takes up work already begun.
+5. A node that has begun to act ends by its operation's outcome, superseded or not.
+
+What is not here: which nodes exist and wait for whom (engine/plan), and what ends a traversal
+(engine/plan/verdict.py).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from engine.hooks.rules import Rule
+from engine.node.effects import (
+    Call,
+    Effect,
+    Moment,
+    OpenHook,
+    Record,
+    Remove,
+    WakeAt,
+    WriteDone,
+    WriteFailed,
+    WriteUnchanged,
+)
+from engine.node.inputs import (
+    Answered,
+    Broke,
+    Claimed,
+    Expired,
+    Input,
+    MustReplace,
+    MustWait,
+    Succeeded,
+    Superseded,
+)
+from engine.words import Decision, Mode, OnTimeout, Operation, Phase, Point, State
+
+#: Which points an operation passes, in the order of asking.
+POINTS: Mapping[tuple[Operation, Phase], tuple[Point, ...]] = {
+    (Operation.CREATE, Phase.PRE): (Point.PRE_CREATE,),
+    (Operation.CREATE, Phase.POST): (Point.POST_CREATE,),
+    (Operation.UPDATE, Phase.PRE): (Point.PRE_UPDATE,),
+    (Operation.UPDATE, Phase.POST): (Point.POST_UPDATE,),
+    (Operation.REPLACE, Phase.PRE): (Point.PRE_UPDATE, Point.PRE_CREATE),
+    (Operation.REPLACE, Phase.POST): (Point.POST_CREATE, Point.POST_UPDATE),
+    (Operation.DELETE, Phase.PRE): (Point.PRE_DELETE,),
+    (Operation.DELETE, Phase.POST): (Point.POST_DELETE,),
+}
+
+ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
+
+#: Where a newer traversal ends a node at once. A node that acts goes on to its outcome.
+DROPPED_WHEN_SUPERSEDED: frozenset[tuple[State, Phase]] = frozenset(
+    (state, phase)
+    for state in (State.WAITING, State.READY, State.RUNNING, State.PARKED)
+    for phase in (Phase.PRE, Phase.POST)
+) | {(State.WAITING, Phase.ACT), (State.READY, Phase.ACT)}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What the machine needs to know of a node.
+
+    rules: the breakpoints that match it. passed: points already asked. reason: why it ended.
+    """
+
+    operation: Operation
+    state: State
+    phase: Phase
+    rules: tuple[Rule, ...] = ()
+    passed: tuple[Point, ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The node after, and what to do about it."""
+
+    node: Node
+    effects: tuple[Effect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The input does not fit the node's state; nothing changes."""
+
+    reason: str
+
+
+def decide(node: Node, said: Input) -> Step | Refused:
+    """Decide one step."""
+    match said:
+        case Superseded():
+            return _superseded(node)
+        case Claimed(operation=operation) if node.state is State.RUNNING:
+            return _claimed(node, operation)
+        case Succeeded() if _acts(node):
+            return _succeeded(node)
+        case MustWait(until=until) if _acts(node):
+            return Step(replace(node, state=State.PARKED), (WakeAt(until),))
+        case MustReplace() if _acts(node) and node.operation is Operation.UPDATE:
+            return _before(replace(node, operation=Operation.REPLACE, phase=Phase.PRE))
+        case Broke(reason=reason) if _acts(node):
+            return _fail(node, reason)
+        case Answered(decision=decision, by=by, reason=reason) if _asks(node):
+            return _answered(node, decision, by, reason)
+        case Expired(on_timeout=on_timeout) if _asks(node):
+            return _expired(node, on_timeout)
+        case (
+            Claimed() | Succeeded() | MustWait() | MustReplace() | Broke() | Answered() | Expired()
+        ):
+            misfit = type(said).__name__
+            return Refused(f"{misfit} does not fit a node {node.state} in {node.phase}")
+        case _ as never:
+            assert_never(never)
+
+
+def _acts(node: Node) -> bool:
+    return node.state is State.RUNNING and node.phase is Phase.ACT
+
+
+def _asks(node: Node) -> bool:
+    return node.state is State.PARKED and node.phase in (Phase.PRE, Phase.POST)
+
+
+def _claimed(node: Node, operation: Operation | None) -> Step | Refused:
+    if node.phase is Phase.ACT:
+        return Step(node, (Call(node.operation),))
+    if node.phase is not Phase.PRE:
+        return Refused(f"a node in {node.phase} is not for a worker")
+    if operation is None:
+        return _unchanged(node)
+    return _before(replace(node, operation=operation))
+
+
+def _unchanged(node: Node) -> Step:
+    """Nothing to do; but Heat's short form asks before an update all the same, and so do we."""
+    for rule in _ahead(node, Operation.UPDATE, Phase.PRE):
+        if rule.short:
+            return _ask(replace(node, operation=Operation.UPDATE), rule)
+    return Step(replace(node, state=State.DONE), (WriteUnchanged(),))
+
+
+def _before(node: Node) -> Step:
+    """Pass the points before the operation, up to one that holds; behind the last one, act."""
+    told: list[Effect] = []
+    for rule in _ahead(node, node.operation, Phase.PRE):
+        asked = _ask(node, rule)
+        if rule.mode is not Mode.NOTIFY:
+            return Step(asked.node, (*told, *asked.effects))
+        told.extend(asked.effects)
+        node = asked.node
+    acting = replace(node, state=State.RUNNING, phase=Phase.ACT)
+    return Step(acting, (*told, Record(Moment.STARTED), Call(node.operation)))
+
+
+def _succeeded(node: Node) -> Step:
+    after = _after(replace(node, phase=Phase.POST))
+    return Step(after.node, (WriteDone(), Record(Moment.COMPLETED), *after.effects))
+
+
+def _after(node: Node) -> Step:
+    """Pass the points after the operation, up to one that holds; behind the last one, done."""
+    told: list[Effect] = []
+    for rule in _ahead(node, node.operation, Phase.POST):
+        asked = _ask(node, rule)
+        if rule.mode is not Mode.NOTIFY:
+            return Step(asked.node, (*told, *asked.effects))
+        told.extend(asked.effects)
+        node = asked.node
+    if node.operation is Operation.DELETE:
+        told.append(Remove())
+    return Step(replace(node, state=State.DONE), tuple(told))
+
+
+_STATE_AT: Mapping[Mode, State | None] = {
+    Mode.NOTIFY: None,
+    Mode.WAIT: State.PARKED,
+    Mode.STOP: State.STOPPED,
+}
+
+
+def _ask(node: Node, rule: Rule) -> Step:
+    asked = replace(
+        node,
+        state=_STATE_AT[rule.mode] or node.state,
+        passed=(*node.passed, rule.point),
+        reason=f"breakpoint {rule.point}" if rule.mode is Mode.STOP else None,
+    )
+    return Step(asked, (OpenHook(rule),))
+
+
+def _ahead(node: Node, operation: Operation, phase: Phase) -> list[Rule]:
+    by_point = {rule.point: rule for rule in node.rules}
+    return [
+        by_point[point]
+        for point in POINTS[operation, phase]
+        if point in by_point and point not in node.passed
+    ]
+
+
+def _answered(node: Node, decision: Decision, by: str, reason: str) -> Step:
+    match decision:
+        case Decision.CONTINUE:
+            return _go_on(node)
+        case Decision.REJECT:
+            why = f"{node.passed[-1]} rejected by {by}"
+            return _fail(node, f"{why}: {reason}" if reason else why)
+        case _ as never:
+            assert_never(never)
+
+
+def _expired(node: Node, on_timeout: OnTimeout) -> Step:
+    why = f"nobody answered {node.passed[-1]} in time"
+    match on_timeout:
+        case OnTimeout.CONTINUE:
+            return _go_on(node)
+        case OnTimeout.REJECT:
+            return _fail(node, why)
+        case OnTimeout.STOP:
+            return Step(replace(node, state=State.STOPPED, reason=why))
+        case _ as never:
+            assert_never(never)
+
+
+def _go_on(node: Node) -> Step:
+    if node.phase is Phase.POST:
+        return _after(node)
+    return Step(replace(node, state=State.READY))
+
+
+def _fail(node: Node, reason: str) -> Step:
+    failed = replace(node, state=State.FAILED, reason=reason)
+    broken = node.phase is not Phase.PRE
+    return Step(failed, (WriteFailed(reason, broken), Record(Moment.FAILED, reason)))
+
+
+def _superseded(node: Node) -> Step | Refused:
+    if (node.state, node.phase) in DROPPED_WHEN_SUPERSEDED:
+        return Step(replace(node, state=State.DROPPED, reason="superseded"))
+    return Refused(f"a node {node.state} in {node.phase} ends by its outcome")

@@ -1,0 +1,80 @@
+"""What has to be done to a resource: decided when its node is claimed, from what really exists."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.hot.schema import TypeSchema
+from engine.words import Json, Operation, ResourceAction, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Actual:
+    """A resource's row, as far as a change depends on it. replaced: another stands for its name."""
+
+    type: str
+    action: ResourceAction
+    status: Status
+    physical_id: str | None
+    properties: Mapping[str, Json] | None
+    broken: bool
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """operation: None when nothing is to be done. changed: names of properties that differ."""
+
+    operation: Operation | None
+    changed: frozenset[str] = frozenset()
+
+
+def forward_change(
+    actual: Actual | None,
+    type_name: str,
+    schema: TypeSchema,
+    properties: Mapping[str, Json],
+    *,
+    replaces_broken: bool = True,
+) -> Change:
+    """What brings a resource to `properties` (resolved, defaults filled in)."""
+    if actual is None or _never_made(actual):
+        return Change(Operation.CREATE, frozenset(properties))
+    changed = differing(actual.properties or {}, properties)
+    if actual.type != type_name or actual.action in (ResourceAction.DELETE, ResourceAction.INIT):
+        return Change(Operation.REPLACE, changed)
+    if actual.broken:
+        again = actual.action is ResourceAction.UPDATE and not replaces_broken
+        return Change(Operation.UPDATE if again else Operation.REPLACE, changed)
+    if not changed:
+        return Change(None)
+    in_place = all(_may_change(schema, name) for name in changed)
+    return Change(Operation.UPDATE if in_place else Operation.REPLACE, changed)
+
+
+def cleanup_change(actual: Actual | None, *, only_if_replaced: bool) -> Change:
+    """What clears a resource away. only_if_replaced: it stays unless another took its place."""
+    if actual is None or (only_if_replaced and not actual.replaced):
+        return Change(None)
+    return Change(None if _never_made(actual) else Operation.DELETE)
+
+
+def differing(before: Mapping[str, Json], after: Mapping[str, Json]) -> frozenset[str]:
+    """Names of the entries that differ; null equals absent, as in Heat."""
+    return frozenset(
+        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+    )
+
+
+def _never_made(actual: Actual) -> bool:
+    if actual.action is ResourceAction.INIT:
+        return True
+    return actual.action is ResourceAction.CREATE and not (
+        actual.status is Status.COMPLETE or actual.broken
+    )
+
+
+def _may_change(schema: TypeSchema, name: str) -> bool:
+    if schema.any_property:
+        return True
+    known = schema.properties.get(name)
+    return known is not None and known.update_allowed

@@ -1,0 +1,135 @@
+"""Settle and claim: the one call a worker lives on. The SQL function is in migrations/0002."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+import asyncpg
+
+from engine.store.database import Connection
+from engine.words import Json
+
+ADVANCE = "select * from advance($1, $2, $3, $4)"
+RENEW = """
+update node n set wake_at = clock_timestamp() + $1
+  from unnest($2::uuid[], $3::integer[], $4::integer[], $5::integer[])
+       as k (stack_id, traversal, id, claim)
+ where n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id
+   and n.claim = k.claim and n.state = 'running'
+returning n.stack_id, n.traversal, n.id, n.claim
+"""
+NEXT_DUE = """
+select extract(epoch from min(wake_at) - clock_timestamp())::double precision as seconds
+  from traversal where wake_at is not null
+"""
+
+
+class Claim(NamedTuple):
+    """Which node a worker has, and under which fencing number."""
+
+    stack_id: UUID
+    traversal: int
+    node: int
+    claim: int
+
+
+@dataclass(slots=True)
+class Work:
+    """A node a worker is to carry on with, and all it needs for that.
+
+    row_type .. replaced_by: the resource's row; action None when there is no row.
+    inputs: name -> [reference, attributes] of the resources its properties read.
+    started: its operation has begun (and progress may say how far it has come).
+    """
+
+    key: Claim
+    project: str
+    stack_name: str
+    resource_id: UUID
+    replacement_id: UUID | None
+    name: str
+    type: str
+    operation: str
+    direction: str
+    phase: str
+    definition: Mapping[str, Json] | None
+    rules: Json
+    passed: list[str]
+    operation_key: UUID | None
+    progress: Json
+    started: bool
+    dependents: list[str] | None
+    row_type: str | None
+    action: str | None
+    status: str | None
+    physical_id: str | None
+    reference: str | None
+    properties: Mapping[str, Json] | None
+    attributes: Mapping[str, Json]
+    data: Mapping[str, Json]
+    metadata: Json
+    digest: str | None
+    broken: bool
+    replaced_by: UUID | None
+    inputs: Mapping[str, list[Json]]
+    now: datetime
+
+
+class End(NamedTuple):
+    """A traversal of which nothing is left to do."""
+
+    stack_id: UUID
+    traversal: int
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    work: list[Work]
+    ends: list[End]
+
+
+async def advance(
+    conn: Connection, worker: str, lease: timedelta, want: int, steps: Sequence[Json]
+) -> Advanced:
+    """Apply `steps` and claim up to `want` nodes, in one transaction.
+
+    steps: what engine/work/steps.py writes. A step of a node that somebody else has claimed since
+    is left out without a word.
+    """
+    rows = await conn.fetch(ADVANCE, worker, lease, want, steps)
+    return Advanced(
+        [_work(row) for row in rows if row[0] == "node"],
+        [End(row[1], row[4]) for row in rows if row[0] == "end"],
+    )
+
+
+def _work(row: asyncpg.Record) -> Work:
+    (
+        _, stack_id, project, stack_name, traversal, node, claim, resource_id, replacement_id,
+        name, type_name, operation, direction, phase, definition, rules, passed, operation_key,
+        progress, started, dependents, row_type, action, status, physical_id, reference, properties,
+        attributes, data, metadata, digest, broken, replaced_by, inputs, now,
+    ) = row  # fmt: skip
+    return Work(
+        Claim(stack_id, traversal, node, claim), project, stack_name, resource_id, replacement_id,
+        name, type_name, operation, direction, phase, definition, rules, passed, operation_key,
+        progress, started, dependents, row_type, action, status, physical_id, reference, properties,
+        attributes or {}, data or {}, metadata or {}, digest, bool(broken), replaced_by, inputs or {}, now,
+    )  # fmt: skip
+
+
+async def renew(conn: Connection, lease: timedelta, claims: Sequence[Claim]) -> set[Claim]:
+    """Lengthen the leases; return the claims that still hold."""
+    if not claims:
+        return set()
+    stacks, traversals, nodes, numbers = zip(*claims, strict=True)
+    rows = await conn.fetch(RENEW, lease, stacks, traversals, nodes, numbers)
+    return {Claim(*row) for row in rows}
+
+
+async def next_due(conn: Connection) -> float | None:
+    """Seconds until a worker should look, negative when it is late; None: nothing is planned."""
+    seconds: float | None = await conn.fetchval(NEXT_DUE)
+    return seconds

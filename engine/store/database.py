@@ -1,0 +1,255 @@
+"""The one way to PostgreSQL: a pool of connections, transactions, and LISTEN.
+
+Everything that needs the database gets a `Database`; nobody else calls asyncpg's connect. Errors of
+asyncpg that mean "not now" become `engine.errors.Unavailable` here; what else asyncpg raises
+(a broken constraint, a wrong statement) is a fact about the statement and passes through.
+
+Connections are given back as they are: nothing resets them, which saves a round trip each time.
+So whoever borrows one leaves nothing on it: locks are taken for a transaction
+(``pg_advisory_xact_lock``), settings are set for a transaction (``set local``), LISTEN has
+connections of its own.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeAlias, cast
+
+import asyncpg
+import orjson
+
+from engine import errors
+from engine.words import Json
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+#: Seconds: to connect; to wait for a free connection; for one statement, measured by us.
+CONNECT_TIMEOUT = 10.0
+ACQUIRE_TIMEOUT = 15.0
+COMMAND_TIMEOUT = 60.0
+
+#: Seconds a listening connection may be silent before it is asked whether it still lives.
+PROBE_INTERVAL = 30.0
+RECONNECT_FIRST = 0.1
+RECONNECT_MAX = 5.0
+
+#: What PostgreSQL itself bounds, so that a lost client leaves no lock behind.
+SESSION = {
+    "application_name": "headgate",
+    "timezone": "UTC",
+    "jit": "off",
+    "statement_timeout": "30s",
+    "lock_timeout": "15s",
+    "idle_in_transaction_session_timeout": "60s",
+}
+
+#: Errors of asyncpg that say nothing about the statement, only that it could not be run now.
+TRANSIENT = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.PostgresSystemError,
+    asyncpg.ReadOnlySQLTransactionError,
+)
+#: The server is there, but these settings do not get in: waiting does not help.
+REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
+
+
+def unavailable(error: BaseException) -> errors.Unavailable:
+    """Say that the database does not answer, and why; holds no password and no statement."""
+    said = str(error) or type(error).__name__
+    reason = f"the database cannot be used now: {said}"
+    remedy = (
+        "Check the account and database named by [database] url"
+        if isinstance(error, REFUSED)
+        else "Try again; see whether PostgreSQL runs and can be reached"
+    )
+    return errors.Unavailable(reason, place="[database]", remedy=remedy)
+
+
+@contextmanager
+def _connecting() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise unavailable(error) from error
+
+
+@contextmanager
+def _using(connection: Connection) -> Iterator[None]:
+    try:
+        yield
+    except (ConnectionError, TimeoutError, *TRANSIENT) as error:
+        raise unavailable(error) from error
+    except asyncpg.InterfaceError as error:
+        # asyncpg says so of a lost connection and of wrong use; only the first is nobody's fault.
+        if _lost(connection):
+            raise unavailable(error) from error
+        raise
+
+
+def _lost(connection: Connection) -> bool:
+    try:
+        return connection.is_closed()
+    except asyncpg.InterfaceError:  # so lost that the pool has taken it back already
+        return True
+
+
+def _encode(value: Json) -> str:
+    return orjson.dumps(value).decode()
+
+
+async def _prepare(connection: Connection) -> None:
+    # As text: for our documents that was as fast as the binary form, and faster on many rows.
+    for name in ("json", "jsonb"):
+        await connection.set_type_codec(
+            name, schema="pg_catalog", encoder=_encode, decoder=orjson.loads, format="text"
+        )
+
+
+async def _keep(_: Connection) -> None:
+    """Give a connection back as it is."""
+
+
+async def connect(url: str, *, session: dict[str, str] | None = None) -> Connection:
+    """Open one connection outside of any pool, codecs set. Unavailable when it cannot be had."""
+    with _connecting():
+        connection = await asyncpg.connect(
+            url,
+            timeout=CONNECT_TIMEOUT,
+            command_timeout=COMMAND_TIMEOUT,
+            server_settings=SESSION | (session or {}),
+        )
+        try:
+            await _prepare(connection)
+        except BaseException:
+            connection.terminate()
+            raise
+    return connection
+
+
+class Database:
+    """A pool of connections to one database. Made by `open_database`, closed by `close`."""
+
+    def __init__(self, url: str, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+        self._url = url
+        self.pool = pool
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """Borrow a connection, each statement its own transaction. Raises Unavailable."""
+        with _connecting():
+            borrowed = await self.pool.acquire(timeout=ACQUIRE_TIMEOUT)
+        try:
+            # A proxy of a connection, which does all that a connection does.
+            connection = cast(Connection, borrowed)
+            with _using(connection):
+                yield connection
+        finally:
+            await self.pool.release(borrowed)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """Borrow a connection with a transaction begun: committed at the end, or rolled back."""
+        async with self.connection() as connection, connection.transaction():
+            yield connection
+
+    @asynccontextmanager
+    async def listen(self, channel: str, callback: Callable[[], None]) -> AsyncIterator[None]:
+        """Call back at each notification on a channel, over a connection of its own.
+
+        Also after each reconnection, because notifications may have been lost between. Not on
+        entry: look for yourself once inside. Raises Unavailable when the first connection fails.
+        """
+        listener = _Listener(self._url, channel, callback)
+        connection = await listener.connect()
+        task = asyncio.create_task(listener.run(connection), name=f"listen {channel}")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+            connection.terminate()  # in case the task never began
+
+    async def close(self) -> None:
+        """Wait for borrowed connections, a bounded time; then cut whatever is left."""
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                await self.pool.close()
+        except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            self.pool.terminate()
+
+
+class _Listener:
+    """One listening connection, made anew whenever it is lost."""
+
+    def __init__(self, url: str, channel: str, callback: Callable[[], None]) -> None:
+        self._url = url
+        self._channel = channel
+        self._callback = callback
+        self._lost = asyncio.Event()
+
+    async def connect(self) -> Connection:
+        connection = await connect(self._url)
+        self._lost = lost = asyncio.Event()
+        try:
+            with _connecting():
+                connection.add_termination_listener(lambda _: lost.set())
+                await connection.add_listener(self._channel, self._notified)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    def _notified(self, *_: Any) -> None:
+        self._callback()
+
+    async def run(self, connection: Connection) -> None:
+        while True:
+            try:
+                await self._until_lost(connection)
+            finally:
+                connection.terminate()
+            connection = await self._reconnect()
+            self._callback()
+
+    async def _until_lost(self, connection: Connection) -> None:
+        """Return when the connection is gone. A silent network is found out by asking."""
+        while not self._lost.is_set():
+            try:
+                async with asyncio.timeout(PROBE_INTERVAL):
+                    await self._lost.wait()
+            except TimeoutError:
+                try:
+                    await connection.execute("select 1", timeout=CONNECT_TIMEOUT)
+                except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                    return
+
+    async def _reconnect(self) -> Connection:
+        pause = RECONNECT_FIRST
+        while True:
+            try:
+                return await self.connect()
+            except errors.Unavailable:
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, RECONNECT_MAX)
+
+
+async def open_database(url: str, *, size: int = 10) -> Database:
+    """Open a pool of at most ``size`` connections. Raises Unavailable when none can be made."""
+    with _connecting():
+        pool = await asyncpg.create_pool(
+            url,
+            min_size=1,
+            max_size=size,
+            max_inactive_connection_lifetime=0,
+            timeout=CONNECT_TIMEOUT,
+            command_timeout=COMMAND_TIMEOUT,
+            server_settings=SESSION,
+            init=_prepare,
+            reset=_keep,
+        )
+    return Database(url, pool)

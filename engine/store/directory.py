@@ -1,0 +1,74 @@
+"""What belongs to one headgate alone while it runs: its data directory, and where its socket is."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from engine import errors
+from engine.store.binaries import Account
+
+LOCK_NAME = "headgate.lock"
+
+#: The longest path of a Unix socket that every system takes is 103 bytes, its name included.
+SOCKET_DIRECTORY_LIMIT = 103 - len("/.s.PGSQL.65535")
+
+
+class DirectoryLock:
+    """Held as long as this process uses a data directory; the kernel lets go when it dies."""
+
+    def __init__(self, data_dir: Path) -> None:
+        """Take the lock. Raises Unavailable, naming the process that has it."""
+        descriptor = os.open(data_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except BlockingIOError as error:
+            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(descriptor)
+            raise errors.Unavailable(
+                f"the data directory {data_dir} is in use by another headgate, process {holder}",
+                place="[database] data_dir",
+                remedy="Stop that one, or name another directory with --data-dir",
+            ) from error
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor: int | None = descriptor
+
+    def release(self) -> None:
+        """Let go. The file stays: removing it would let two hold locks on two files of its name."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def socket_directory(cluster: Path, account: Account | None) -> Path:
+    """Return where the server's socket is: in the cluster, or, if that is too deep, a short place.
+
+    The short place is a directory under the temporary one, named after the cluster's real path,
+    which only the server's account may enter. Raises Unavailable when somebody else has made it.
+    """
+    if len(os.fsencode(cluster)) <= SOCKET_DIRECTORY_LIMIT:
+        return cluster
+    name = hashlib.sha256(os.fsencode(cluster.resolve())).hexdigest()[:16]
+    short = Path(tempfile.gettempdir(), f"headgate-{name}")
+    owner = account.uid if account else os.geteuid()
+    with contextlib.suppress(FileExistsError):
+        short.mkdir(mode=0o700)
+        if account is not None:
+            os.chown(short, account.uid, account.gid, follow_symlinks=False)
+    found = short.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or found.st_mode & 0o077:
+        raise errors.Unavailable(
+            f"the directory for the database's socket, {short}, belongs to somebody else",
+            place="[database] data_dir",
+            remedy="Remove it, or name a data directory with a shorter path",
+        )
+    return short

@@ -1,0 +1,124 @@
+"""Brings a database's schema up to what this version of the program needs.
+
+Migrations are numbered files, ``migrations/0001_<what>.sql``, applied in the order of their names,
+all that are pending in one transaction, under an advisory lock: any number of processes may start
+at once. Forward only.
+"""
+
+import importlib.resources
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+
+import asyncpg
+
+from engine import errors
+from engine.store.database import TRANSIENT, connect, unavailable
+
+#: Any number, as long as nobody else uses it: the lock is for all headgates of one database.
+LOCK_KEY = 0x6865616467617465
+
+#: A large table may take its time; whoever waits for the lock waits for that.
+SESSION = {"statement_timeout": "15min", "lock_timeout": "15min"}
+
+LOCK = "select pg_advisory_xact_lock($1)"
+
+CREATE = """
+create table if not exists migration (
+    name text primary key,
+    applied_at timestamptz not null default now()
+)
+"""
+
+APPLIED = "select name from migration order by name"
+
+RECORD = "insert into migration (name) select * from unnest($1::text[])"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    name: str
+    text: str
+
+
+def shipped(directory: Traversable | None = None) -> list[Migration]:
+    """Read the migrations of this version, or of another directory, in order."""
+    source = directory or importlib.resources.files("engine.store") / "migrations"
+    return sorted(
+        (
+            Migration(entry.name, entry.read_text(encoding="utf-8"))
+            for entry in source.iterdir()
+            if entry.name.endswith(".sql")
+        ),
+        key=lambda migration: migration.name,
+    )
+
+
+def pending(known: Sequence[Migration], applied: Sequence[str]) -> list[Migration]:
+    """Say what is to be applied. Conflict: the database is not an earlier state of this version."""
+    names = [migration.name for migration in known]
+    if newer := sorted(set(applied) - set(names)):
+        raise errors.Conflict(
+            f"the database's schema is newer than this headgate, which does not know {newer[0]}",
+            place="[database]",
+            remedy="Run the version that migrated it, or a later one",
+            code="DatabaseNewer",
+        )
+    left = [migration for migration in known if migration.name not in applied]
+    if left and applied and left[0].name < max(applied):
+        raise errors.Conflict(
+            f"migration {left[0].name} is missing in the database, but {max(applied)} is there",
+            place="[database]",
+            remedy="Restore the database from a copy made by a released version",
+            code="MigrationMissing",
+        )
+    return left
+
+
+async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
+    """Apply what is pending; return the names of what was applied, in order.
+
+    Raises Conflict (newer database), Unavailable (not reachable), and MigrationFailed, which names
+    the file, the line and PostgreSQL's reason; then nothing of it is left in the database.
+    """
+    known = shipped(directory)
+    connection = await connect(url, session=SESSION)
+    try:
+        async with connection.transaction():
+            await connection.execute(LOCK, LOCK_KEY)
+            await connection.execute(CREATE)
+            applied = [row["name"] for row in await connection.fetch(APPLIED)]
+            left = pending(known, applied)
+            for migration in left:
+                await _apply(connection, migration)
+            if left:
+                await connection.execute(RECORD, [migration.name for migration in left])
+    except (ConnectionError, TimeoutError, *TRANSIENT) as error:
+        raise unavailable(error) from error
+    finally:
+        await connection.close(timeout=5)
+    return [migration.name for migration in left]
+
+
+class MigrationFailed(errors.HeadgateError):
+    """A migration could not be applied; nothing of the whole run was kept."""
+
+
+async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
+    try:
+        await connection.execute(migration.text, timeout=15 * 60)
+    except TRANSIENT:
+        raise
+    except asyncpg.PostgresError as error:
+        line = _line(migration.text, error)
+        raise MigrationFailed(
+            f"PostgreSQL refused it: {error}",
+            place=f"{migration.name}, line {line}" if line else migration.name,
+            remedy="Nothing was changed in the database; mend the cause and start again",
+        ) from error
+
+
+def _line(text: str, error: asyncpg.PostgresError) -> int | None:
+    """Return the line PostgreSQL points at, which for most of its errors is none."""
+    position = getattr(error, "position", None)
+    return text.count("\n", 0, int(position)) + 1 if position else None

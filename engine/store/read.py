@@ -1,0 +1,252 @@
+"""What people and planning read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from engine.hooks.rules import decode_rules
+from engine.plan.passes import Existing
+from engine.store.database import Connection
+from engine.store.records import (
+    EventRecord,
+    HookRecord,
+    NodeRecord,
+    ResourceRecord,
+    StackRecord,
+    TemplateRecord,
+    TraversalRecord,
+)
+from engine.words import Json, ResourceAction, ResourceId, Status
+
+FIND_STACK = """
+select s.id, s.project, s.name, v.description, t.action,
+       case t.state when 'complete' then 'COMPLETE' when 'failed' then 'FAILED'
+                    when 'stopped' then 'STOPPED' else 'IN_PROGRESS' end as status,
+       t.reason, s.owner, s.tags, s.timeout_mins, s.disable_rollback, s.created_at,
+       case when t.number > 1 then t.started_at end as updated_at, s.deleted_at,
+       s.traversal, s.version
+  from stack s
+  join traversal t on t.stack_id = s.id and t.number = s.traversal
+  join template v on v.stack_id = s.id and v.version = s.version
+ where s.project = $1 and (s.id = $2 or s.name = $3 and s.deleted_at is null)
+ order by s.id = $2 desc limit 1
+"""
+LIST_STACKS = """
+with listed as (
+    select s.id, s.project, s.name, v.description, t.action,
+           case t.state when 'complete' then 'COMPLETE' when 'failed' then 'FAILED'
+                        when 'stopped' then 'STOPPED' else 'IN_PROGRESS' end as status,
+           t.reason, s.owner, s.tags, s.timeout_mins, s.disable_rollback, s.created_at,
+           case when t.number > 1 then t.started_at end as updated_at, s.deleted_at,
+           s.traversal, s.version
+      from stack s
+      join traversal t on t.stack_id = s.id and t.number = s.traversal
+      join template v on v.stack_id = s.id and v.version = s.version
+     where s.project = $1 and ($2 or s.deleted_at is null)
+), wanted as (
+    select *, row_number() over (order by
+               case when not $9 then case $8
+                    when 'stack_name' then name when 'stack_status' then action || '_' || status
+                    when 'updated_time' then to_char(updated_at, 'YYYYMMDDHH24MISSUS')
+                    else to_char(created_at, 'YYYYMMDDHH24MISSUS') end end asc nulls last,
+               case when $9 then case $8
+                    when 'stack_name' then name when 'stack_status' then action || '_' || status
+                    when 'updated_time' then to_char(updated_at, 'YYYYMMDDHH24MISSUS')
+                    else to_char(created_at, 'YYYYMMDDHH24MISSUS') end end desc nulls last,
+               id) as place
+      from listed
+     where ($3::text[] is null or name = any ($3)) and ($4::uuid[] is null or id = any ($4))
+       and ($5::text[] is null or status = any ($5) or action || '_' || status = any ($5))
+       and ($6::text[] is null or action = any ($6)) and ($7::text[] is null or tags @> $7)
+)
+select * from wanted
+ where $10::uuid is null or place > (select place from wanted where id = $10)
+ order by place limit $11
+"""
+READ_TEMPLATE = """
+select version, template, environment, files, parameters, hidden, created_at
+  from template where stack_id = $1 and version = $2
+"""
+READ_SHOWN = "select shown, outputs from template where stack_id = $1 and version = $2"
+READ_EXISTING = """
+select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
+       n.traversal, n.id as node
+  from resource r
+  left join node n on n.stack_id = r.stack_id and n.resource_id = r.id
+   and n.state in ('running', 'parked', 'ready') and n.phase in ('act', 'confirm')
+ where r.stack_id = $1 order by r.created_at, r.id
+"""
+READ_RESOURCES = """
+select r.id, r.name, r.type, r.physical_id, r.shown_action as action, r.shown_status as status,
+       r.reason, r.properties, r.attributes, r.metadata,
+       array(select q.name from resource q where q.stack_id = r.stack_id and q.id = any (r.requires)
+              order by q.name) as requires,
+       r.created_at, r.updated_at
+  from resource_now r
+ where r.stack_id = $1 and ($2::text is null or r.name = $2) and r.replaced_by is null
+ order by r.created_at, r.name
+"""
+READ_VALUES = """
+select name, reference, attributes from resource
+ where stack_id = $1 and replaced_by is null and ($2::text[] is null or name = any ($2))
+"""
+READ_EVENTS = """
+select stack_id, sequence, id, type, time, resource_name, resource_type, physical_id, action,
+       status, reason, data
+  from event
+ where stack_id = $1 and status is not null and ($2::text is null or resource_name = $2)
+   and ($3::uuid is null
+        or case when $5 then sequence < (select sequence from event where stack_id = $1 and id = $3)
+                else sequence > (select sequence from event where stack_id = $1 and id = $3) end)
+ order by case when $5 then -sequence else sequence end limit $4
+"""
+READ_TRAVERSAL = """
+select number, action, state, reason, digest, version, started_at, ended_at
+  from traversal where stack_id = $1 and number = $2
+"""
+READ_NODES = """
+select id, name as resource_name, type, operation, direction, state, phase, waits, requirers,
+       rules, reason, wake_at, started_at
+  from node where stack_id = $1 and traversal = $2 order by id
+"""
+READ_HOOKS = """
+select h.id, h.project, h.stack_id, s.name as stack_name, h.traversal, h.resource_name, h.path,
+       h.point, h.mode, h.state, h.opened_at, h.deadline, h.on_timeout, h.digest, h.decision,
+       h.reason, h.decided_by, h.door, h.decided_at, h.notice
+  from hook h join stack s on s.id = h.stack_id
+ where h.project = $1 and ($2::text is null or h.state = $2)
+   and ($3::uuid is null or h.stack_id = $3) and ($4::text is null or h.point = $4)
+   and ($5::uuid is null or (h.opened_at, h.id) > (select opened_at, id from hook where id = $5))
+ order by h.opened_at, h.id limit $6
+"""
+READ_HOOK = """
+select h.id, h.project, h.stack_id, s.name as stack_name, h.traversal, h.resource_name, h.path,
+       h.point, h.mode, h.state, h.opened_at, h.deadline, h.on_timeout, h.digest, h.decision,
+       h.reason, h.decided_by, h.door, h.decided_at, h.notice
+  from hook h join stack s on s.id = h.stack_id
+ where h.id = $1 and ($2::text is null or h.project = $2)
+"""
+
+
+async def find_stack(
+    conn: Connection, project: str, stack_id: UUID | None, name: str
+) -> StackRecord | None:
+    """By id, deleted ones too; else by name."""
+    row = await conn.fetchrow(FIND_STACK, project, stack_id, name)
+    return StackRecord(**row) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class StackFilter:
+    """None: not asked for. tags: all of them. marker: the last stack of the page before."""
+
+    names: Sequence[str] | None = None
+    ids: Sequence[UUID] | None = None
+    statuses: Sequence[str] | None = None
+    actions: Sequence[str] | None = None
+    tags: Sequence[str] | None = None
+    show_deleted: bool = False
+    sort_key: str = "creation_time"
+    descending: bool = True
+    marker: UUID | None = None
+    limit: int | None = None
+
+
+async def list_stacks(conn: Connection, project: str, wanted: StackFilter) -> list[StackRecord]:
+    rows = await conn.fetch(
+        LIST_STACKS, project, wanted.show_deleted, wanted.names, wanted.ids, wanted.statuses,
+        wanted.actions, wanted.tags, wanted.sort_key, wanted.descending, wanted.marker,
+        wanted.limit,
+    )  # fmt: skip
+    return [StackRecord(**_without(row, "place")) for row in rows]
+
+
+def _without(row: Any, name: str) -> dict[str, Any]:
+    fields = dict(row)
+    del fields[name]
+    return fields
+
+
+async def read_template(conn: Connection, stack_id: UUID, version: int) -> TemplateRecord:
+    return TemplateRecord(**await conn.fetchrow(READ_TEMPLATE, stack_id, version))
+
+
+async def read_shown(conn: Connection, stack_id: UUID, version: int) -> tuple[Json, Json]:
+    """(parameters as shown, outputs as stored) of a version."""
+    row = await conn.fetchrow(READ_SHOWN, stack_id, version)
+    return row["shown"], row["outputs"]
+
+
+async def read_existing(conn: Connection, stack_id: UUID) -> list[Existing]:
+    """Every row of the stack as planning sees it."""
+    return [
+        Existing(
+            id=ResourceId(row["id"]),
+            name=row["name"],
+            type=row["type"],
+            action=ResourceAction(row["action"]),
+            status=Status(row["status"]),
+            digest=row["digest"],
+            requires=tuple(row["requires"]),
+            rules=decode_rules(row["rules"]),
+            replaced_by=row["replaced_by"],
+            running=None if row["node"] is None else (row["traversal"], row["node"]),
+        )
+        for row in await conn.fetch(READ_EXISTING, stack_id)
+    ]
+
+
+async def read_resources(
+    conn: Connection, stack_id: UUID, name: str | None = None
+) -> list[ResourceRecord]:
+    rows = await conn.fetch(READ_RESOURCES, stack_id, name)
+    return [ResourceRecord(**row) for row in rows]
+
+
+async def read_values(
+    conn: Connection, stack_id: UUID, names: Sequence[str] | None
+) -> dict[str, list[Json]]:
+    """name -> [reference, attributes] of the resources that stand for their names."""
+    rows = await conn.fetch(READ_VALUES, stack_id, None if names is None else list(names))
+    return {row["name"]: [row["reference"], row["attributes"]] for row in rows}
+
+
+async def read_events(
+    conn: Connection,
+    stack_id: UUID,
+    *,
+    resource_name: str | None,
+    marker: UUID | None,
+    limit: int | None,
+    newest_first: bool,
+) -> list[EventRecord]:
+    rows = await conn.fetch(READ_EVENTS, stack_id, resource_name, marker, limit, newest_first)
+    return [EventRecord(**row) for row in rows]
+
+
+async def read_traversal(conn: Connection, stack_id: UUID, number: int) -> TraversalRecord:
+    return TraversalRecord(**await conn.fetchrow(READ_TRAVERSAL, stack_id, number))
+
+
+async def read_nodes(conn: Connection, stack_id: UUID, traversal: int) -> list[NodeRecord]:
+    return [NodeRecord(**row) for row in await conn.fetch(READ_NODES, stack_id, traversal)]
+
+
+async def read_hooks(
+    conn: Connection,
+    project: str,
+    *,
+    state: str | None,
+    stack_id: UUID | None,
+    point: str | None,
+    marker: UUID | None,
+    limit: int,
+) -> list[HookRecord]:
+    rows = await conn.fetch(READ_HOOKS, project, state, stack_id, point, marker, limit)
+    return [HookRecord(**row) for row in rows]
+
+
+async def read_hook(conn: Connection, hook_id: UUID, project: str | None) -> HookRecord | None:
+    row = await conn.fetchrow(READ_HOOK, hook_id, project)
+    return HookRecord(**row) if row else None

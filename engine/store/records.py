@@ -1,0 +1,144 @@
+"""What is read from the store: one frozen dataclass per thing, times aware and in UTC."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from engine.words import Json
+
+
+@dataclass(frozen=True, slots=True)
+class StackRecord:
+    """A stack with its current traversal. action and status make ``stack_status``."""
+
+    id: UUID
+    project: str
+    name: str
+    description: str
+    action: str
+    status: str
+    reason: str
+    owner: str
+    tags: list[str]
+    timeout_mins: int | None
+    disable_rollback: bool
+    created_at: datetime
+    updated_at: datetime | None
+    deleted_at: datetime | None
+    traversal: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateRecord:
+    """One immutable version of what a stack should be.
+
+    parameters: as given by the request and environment (text, numbers, maps ...), by name.
+    hidden: names of the parameters whose values nobody is shown.
+    """
+
+    version: int
+    template: Json
+    environment: Json
+    files: dict[str, str]
+    parameters: Json
+    hidden: list[str]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRecord:
+    """A resource as it is now; action and status include the operation that runs on it."""
+
+    id: UUID
+    name: str
+    type: str
+    physical_id: str | None
+    action: str
+    status: str
+    reason: str
+    properties: Json
+    attributes: Json
+    metadata: Json
+    requires: list[str]
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """A fact. type is the CloudEvents type; action, status and reason are what Heat's API shows.
+
+    resource_name is None for an event of the stack itself. status is None for events that the
+    Orchestration API does not list (deliveries).
+    """
+
+    stack_id: UUID
+    sequence: int
+    id: UUID
+    type: str
+    time: datetime
+    resource_name: str | None
+    resource_type: str | None
+    physical_id: str | None
+    action: str | None
+    status: str | None
+    reason: str
+    data: Json
+
+
+@dataclass(frozen=True, slots=True)
+class HookRecord:
+    """One occurrence of a node reaching a breakpoint."""
+
+    id: UUID
+    project: str
+    stack_id: UUID
+    stack_name: str
+    traversal: int
+    resource_name: str
+    path: str
+    point: str
+    mode: str
+    state: str
+    opened_at: datetime
+    deadline: datetime
+    on_timeout: str
+    digest: str
+    decision: str | None
+    reason: str | None
+    decided_by: str | None
+    door: str | None
+    decided_at: datetime | None
+    notice: Json
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A step of the current traversal."""
+
+    id: int
+    resource_name: str
+    type: str
+    operation: str
+    direction: str
+    state: str
+    phase: str
+    waits: int
+    requirers: list[int]
+    rules: Json
+    reason: str | None
+    wake_at: datetime | None
+    started_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class TraversalRecord:
+    number: int
+    action: str
+    state: str
+    reason: str
+    digest: str
+    version: int
+    started_at: datetime
+    ended_at: datetime | None

@@ -1,0 +1,114 @@
+"""The resource type interface: what every type, built in or from a plug-in, is written against.
+
+An operation is called with a frozen `Call` and ends with an `Outcome`. It is re-entrant: after a
+crash it is called again with the same ``operation_key`` and the progress it saved last, and must
+find what the lost call had already made. It never sleeps: to wait is to return `Wait`.
+
+An operation may be a plain function (it computes) or a coroutine function (it does I/O).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from engine.errors import Findings
+from engine.hot.schema import TypeSchema
+from engine.words import Json, ResourceId, StackId
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an operation.
+
+    properties: resolved, as they should be; defaults filled in. For delete: as they were.
+    previous: resolved, as they were applied last; None for a create.
+    changed: names of top-level properties that differ between the two.
+    progress: what the operation returned with `Wait` before, or None at the first call.
+    now: the database's time.
+    """
+
+    project: str
+    stack_id: StackId
+    stack_name: str
+    resource_id: ResourceId
+    resource_name: str
+    operation_key: UUID
+    now: datetime
+    properties: Mapping[str, Json]
+    previous: Mapping[str, Json] | None = None
+    changed: frozenset[str] = frozenset()
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+    progress: Json | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The operation has ended well.
+
+    attributes: what ``get_attr`` reads from now on. data: what the type wants back at its next
+    operation on this resource; never shown.
+    """
+
+    physical_id: str | None
+    attributes: Mapping[str, Json] = field(default_factory=dict)
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Call me again at `until`, with this progress."""
+
+    until: datetime
+    progress: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """An update that cannot be done in place: make a new one instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The operation has ended badly. physical_id: what may have been left behind, if anything."""
+
+    reason: str
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+Outcome = Done | Wait | Replace | Failed
+
+
+class ResourceType(ABC):
+    """A kind of resource: a schema and the operations on it.
+
+    replaces_broken: after an update that failed half way, the next update makes a new one (as Heat
+    does); False: it tries the update again.
+    """
+
+    schema: TypeSchema
+    replaces_broken: bool = True
+
+    @abstractmethod
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]: ...
+
+    def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        """Change in place. Called only when properties differ and all of them allow it."""
+        return Replace()
+
+    @abstractmethod
+    def delete(self, call: Call) -> Outcome | Awaitable[Outcome]: ...
+
+    def reference(self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]) -> str:
+        """What ``get_resource`` gives: the physical id, or the name while there is none."""
+        return physical_id or resource_name
+
+    def needs_replace(self, call: Call) -> bool:
+        """Whether this change of properties wants a new resource though the schema allows it."""
+        return False
+
+    def check_properties(self, properties: Mapping[str, Json], place: str, findings: Findings) -> None:
+        """Rules across properties; values not known before creation are absent from the map."""

@@ -1,0 +1,142 @@
+"""The vocabulary of Headgate as types.
+
+Every name here is a row of the glossary (docs/reference/glossary.md). This module imports nothing
+of ours, so that everybody may import it.
+"""
+
+from enum import StrEnum
+from typing import Any, NewType
+from uuid import UUID
+
+StackId = NewType("StackId", UUID)
+ResourceId = NewType("ResourceId", UUID)
+HookId = NewType("HookId", UUID)
+
+#: Anything that JSON can say: null, booleans, numbers, text, lists and maps with text keys.
+Json = Any
+
+
+class Action(StrEnum):
+    """What a traversal does to its stack; the first half of a stack's status."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+
+class Status(StrEnum):
+    """How far an action has come; the second half of the status of a stack or resource."""
+
+    IN_PROGRESS = "IN_PROGRESS"
+    COMPLETE = "COMPLETE"
+    FAILED = "FAILED"
+    STOPPED = "STOPPED"
+
+
+class ResourceAction(StrEnum):
+    """The first half of a resource's status. INIT: planned, nothing was done yet."""
+
+    INIT = "INIT"
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+
+class Direction(StrEnum):
+    """Which way a node walks: toward the new template, or clearing away what it no longer needs."""
+
+    FORWARD = "forward"
+    CLEANUP = "cleanup"
+
+
+class Operation(StrEnum):
+    """What a node does to its resource."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    DELETE = "delete"
+
+
+class State(StrEnum):
+    """State of a node. The machine in engine/node/machine.py is the only one to change it."""
+
+    WAITING = "waiting"
+    READY = "ready"
+    RUNNING = "running"
+    PARKED = "parked"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    DROPPED = "dropped"
+
+
+class Phase(StrEnum):
+    """Where a node is inside its step."""
+
+    PRE = "pre"
+    ACT = "act"
+    CONFIRM = "confirm"
+    POST = "post"
+
+
+class TraversalState(StrEnum):
+    """State of a traversal. ENDING: nothing is left to do, the verdict is still to be written."""
+
+    RUNNING = "running"
+    ENDING = "ending"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    SUPERSEDED = "superseded"
+
+
+class Point(StrEnum):
+    """A place in a node's step where a breakpoint can hold it."""
+
+    PRE_CREATE = "pre-create"
+    POST_CREATE = "post-create"
+    PRE_UPDATE = "pre-update"
+    POST_UPDATE = "post-update"
+    PRE_DELETE = "pre-delete"
+    POST_DELETE = "post-delete"
+
+
+class Mode(StrEnum):
+    """What a breakpoint does to the node that reaches it."""
+
+    NOTIFY = "notify"
+    WAIT = "wait"
+    STOP = "stop"
+
+
+class OnTimeout(StrEnum):
+    """What becomes of a hook that nobody answered."""
+
+    STOP = "stop"
+    CONTINUE = "continue"
+    REJECT = "reject"
+
+
+class HookState(StrEnum):
+    WAITING = "waiting"
+    ANSWERED = "answered"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+
+
+class Decision(StrEnum):
+    """An answer to a hook."""
+
+    CONTINUE = "continue"
+    REJECT = "reject"
+
+
+class Door(StrEnum):
+    """Through which door an answer came."""
+
+    API = "api"
+    TOKEN = "token"  # noqa: S105 - the name of a door, not a secret
+    WEBHOOK = "webhook"
+    UNSET_HOOK = "unset_hook"
+    RULE = "rule"

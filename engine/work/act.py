@@ -1,0 +1,243 @@
+"""From a claimed node to its operation: resolve, find out what differs, call the type.
+
+Everything a resource type does wrong ends here, as a failure of its node.
+"""
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from inspect import isawaitable
+from typing import assert_never
+from uuid import UUID
+
+import structlog
+
+from engine.errors import Findings, HeadgateError
+from engine.hot.definition import check_resolved
+from engine.hot.expression import decode
+from engine.hot.function import Wrong
+from engine.hot.resolve import MASK, resolve
+from engine.hot.schema import TypeSchema
+from engine.node.inputs import Broke, Input, MustReplace, MustWait, Succeeded
+from engine.plan.change import Actual, Change, cleanup_change, differing, forward_change
+from engine.store.advance import Work
+from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.registry import Registry
+from engine.work.steps import Notice, Result
+from engine.words import Json, Operation, ResourceAction, ResourceId, StackId, Status
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class Unresolved(Exception):
+    """Properties cannot be worked out from what the resources gave; says why."""
+
+
+class Inputs:
+    """What expressions read of the stack (engine.hot.resolve.View)."""
+
+    def __init__(self, values: Mapping[str, list[Json]]) -> None:
+        self._values = values
+
+    def reference(self, resource: str) -> str:
+        reference, _ = self._values.get(resource, (None, None))
+        return resource if reference is None else str(reference)
+
+    def attribute(self, resource: str, attribute: str) -> Json:
+        return self.attributes(resource).get(attribute)
+
+    def attributes(self, resource: str) -> Mapping[str, Json]:
+        _, attributes = self._values.get(resource, (None, None))
+        return attributes or {}
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A node with its properties resolved. change: what is to be done, seen from what exists."""
+
+    work: Work
+    type: ResourceType
+    properties: Mapping[str, Json]
+    change: Change
+
+
+def prepare(work: Work, registry: Registry) -> Prepared:
+    """Raises Unresolved."""
+    type_ = registry.get(work.type)
+    if work.direction == "cleanup":
+        only_if_replaced = bool((work.definition or {}).get("only_if_replaced"))
+        change = cleanup_change(_actual(work), only_if_replaced=only_if_replaced)
+        return Prepared(work, type_, work.properties or {}, change)
+    properties = _resolved(work, type_.schema)
+    change = forward_change(
+        _actual(work), work.type, type_.schema, properties, replaces_broken=type_.replaces_broken
+    )
+    if change.operation is Operation.UPDATE:
+        call = _call(work, Operation.UPDATE, properties, change.changed)
+        if type_.needs_replace(call):
+            change = Change(Operation.REPLACE, change.changed)
+    return Prepared(work, type_, properties, change)
+
+
+def _actual(work: Work) -> Actual | None:
+    if work.action is None or work.status is None or work.row_type is None:
+        return None
+    return Actual(
+        type=work.row_type,
+        action=ResourceAction(work.action),
+        status=Status(work.status),
+        physical_id=work.physical_id,
+        properties=work.properties,
+        broken=work.broken,
+        replaced=work.replaced_by is not None,
+    )
+
+
+def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
+    definition = work.definition or {}
+    if definition.get("static"):
+        return dict(definition["properties"])
+    try:
+        expression = decode(definition["properties"], definition["version"])
+        resolved = resolve(expression, Inputs(work.inputs)) or {}
+    except Wrong as wrong:
+        raise Unresolved(str(wrong)) from wrong
+    findings = Findings()
+    properties = check_resolved(schema, resolved, f"resources.{work.name}.properties", findings)
+    if findings.all:
+        raise Unresolved("; ".join(str(finding) for finding in findings.all))
+    return properties
+
+
+def _call(
+    work: Work, operation: Operation, properties: Mapping[str, Json], changed: frozenset[str]
+) -> Call:
+    replaces = operation is Operation.REPLACE
+    creates = replaces or operation is Operation.CREATE
+    resource_id = work.replacement_id if replaces and work.replacement_id else work.resource_id
+    return Call(
+        project=work.project,
+        stack_id=StackId(work.key.stack_id),
+        stack_name=work.stack_name,
+        resource_id=ResourceId(resource_id),
+        resource_name=work.name,
+        operation_key=work.operation_key or UUID(int=0),
+        now=work.now,
+        properties=properties,
+        previous=None if creates else work.properties,
+        changed=changed,
+        physical_id=None if creates else work.physical_id,
+        data={} if creates else work.data,
+        progress=work.progress,
+    )
+
+
+def start(prepared: Prepared) -> Outcome | Awaitable[Outcome]:
+    """Call the operation the node is in. A coroutine must be awaited by the caller, bounded."""
+    work = prepared.work
+    operation = Operation(work.operation)
+    changed = prepared.change.changed
+    if operation is Operation.UPDATE and not changed:
+        changed = differing(work.properties or {}, prepared.properties)
+    call = _call(work, operation, prepared.properties, changed)
+    match operation:
+        case Operation.CREATE | Operation.REPLACE:
+            run = partial(prepared.type.create, call)
+        case Operation.UPDATE:
+            run = partial(prepared.type.update, call)
+        case Operation.DELETE:
+            run = partial(prepared.type.delete, call)
+        case _ as never:
+            assert_never(never)
+    try:
+        outcome = run()
+    except Exception as error:
+        return failure(work, error)
+    return _guarded(work, outcome) if isawaitable(outcome) else outcome
+
+
+async def _guarded(work: Work, outcome: Awaitable[Outcome]) -> Outcome:
+    try:
+        return await outcome
+    except Exception as error:
+        return failure(work, error)
+
+
+def failure(work: Work, error: Exception) -> Failed:
+    """The one border at which a type's exception becomes an outcome. Bugs are logged whole."""
+    if isinstance(error, HeadgateError):
+        return Failed(str(error))
+    log.error("operation.bug", resource=work.name, type=work.type, exc_info=error)
+    return Failed(f"the type {work.type} failed unexpectedly: {type(error).__name__}")
+
+
+def judge(prepared: Prepared, outcome: Outcome) -> tuple[Input, Result]:
+    """What the outcome says to the machine, and what it made of the resource."""
+    result = Result(properties=prepared.properties)
+    match outcome:
+        case Done(physical_id=physical_id, attributes=attributes, data=data):
+            result.physical_id, result.attributes, result.data = physical_id, attributes, data
+            name = prepared.work.name
+            result.reference = prepared.type.reference(name, physical_id, data)
+            return Succeeded(), result
+        case Wait(until=until, progress=progress):
+            result.progress = progress
+            return MustWait(until), result
+        case Replace():
+            return MustReplace(), result
+        case Failed(reason=reason, physical_id=physical_id, data=data):
+            result.physical_id, result.data = physical_id, data
+            return Broke(reason), result
+        case _ as never:
+            assert_never(never)
+
+
+def notice(prepared: Prepared) -> Notice:
+    """Properties and changes as people may see them."""
+    work, definition = prepared.work, prepared.work.definition or {}
+    shown = masked(prepared.properties, prepared.type.schema)
+    if work.direction == "cleanup":
+        return Notice(shown, {})
+    if definition.get("masked") is not None or definition.get("secret_inputs"):
+        shown = masked(_masked_properties(work), prepared.type.schema)
+    before = masked(work.properties or {}, prepared.type.schema)
+    if prepared.change.operation not in (Operation.UPDATE, Operation.REPLACE):
+        return Notice(shown, {})
+    hidden = {name for name, value in shown.items() if MASK in str(value)}
+    return Notice(
+        {name: MASK if name in hidden else value for name, value in shown.items()},
+        {
+            name: {
+                "from": MASK if name in hidden else before.get(name),
+                "to": MASK if name in hidden else shown.get(name),
+            }
+            for name in sorted(prepared.change.changed)
+        },
+    )
+
+
+def _masked_properties(work: Work) -> Mapping[str, Json]:
+    definition = work.definition or {}
+    stored = definition.get("masked")
+    expression = decode(
+        definition["properties"] if stored is None else stored, definition["version"]
+    )
+    secret = definition.get("secret_inputs") or {}
+    values = {
+        name: [
+            MASK if name in secret else reference,
+            {key: MASK if key in secret.get(name, ()) else value for key, value in (attributes or {}).items()},
+        ]
+        for name, (reference, attributes) in work.inputs.items()
+    }
+    return resolve(expression, Inputs(values), masked=True) or {}
+
+
+def masked(properties: Mapping[str, Json], schema: TypeSchema) -> dict[str, Json]:
+    """`properties` with those that the type hides replaced by ``******``."""
+    return {
+        name: MASK
+        if (known := schema.properties.get(name)) is not None and known.hidden and value is not None
+        else value
+        for name, value in properties.items()
+    }

@@ -1,0 +1,112 @@
+"""Logging, set up once: structlog and the standard library's loggers through the same pipe.
+
+Events are named like what happened (``hook.opened``), values are fields. Whoever handles a request
+or a traversal binds its ids with ``structlog.contextvars.bound_contextvars``. Fields whose names
+say that they are secret are not written.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any, Literal, TextIO
+
+import orjson
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+Style = Literal["json", "console"]
+
+MASK = "******"
+
+#: Words that make a field's name secret, whatever else is in it: ``signal_token``, ``X-Auth-Key``.
+SECRET = re.compile(
+    r"(?i)(?:^|[_\W])(?:tokens?|secrets?|password|passwd|passphrase|authorization|cookie"
+    r"|credentials?|signature|(?:api|private|signing|auth)[_\W]?key)(?:$|[_\W])"
+)
+#: Secrets inside of text: a URL's password, and what follows ``Bearer``.
+IN_TEXT = re.compile(
+    r"(?P<url>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+(?=@)"
+    r"|(?P<scheme>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]+"
+    r"|\bwhsec_[A-Za-z0-9+/=_-]+",
+    re.IGNORECASE,
+)
+
+#: Levels of libraries whose news are not ours: only what is wrong.
+QUIET = ("aiohttp.access", "asyncio", "aio_pika", "aiormq")
+
+
+def set_up_logging(style: Style, *, level: str = "info", stream: TextIO | None = None) -> None:
+    """Send all logging to a stream (standard error). May be called again; the last call counts.
+
+    style: ``json``, a line per event, or ``console``, for people. level: ``debug`` ... ``error``.
+    """
+    target = stream or sys.stderr
+    number = logging.getLevelNamesMapping()[level.upper()]
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(target)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                redact,
+                *_renderers(style, target),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(number)
+    for name in QUIET:
+        logging.getLogger(name).setLevel(max(number, logging.WARNING))
+    logging.captureWarnings(True)
+
+
+def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Mask the values of fields with secret names, at any depth, and secrets inside of text."""
+    return {name: _masked(str(name), value) for name, value in event.items()}
+
+
+def _masked(name: str, value: Any) -> Any:
+    if SECRET.search(name) and value is not None:
+        return MASK
+    match value:
+        case str():
+            return IN_TEXT.sub(_mask_of, value)
+        case Mapping():
+            return {key: _masked(str(key), below) for key, below in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_masked("", below) for below in value]
+        case _:
+            return value
+
+
+def _mask_of(found: re.Match[str]) -> str:
+    return (found["url"] or found["scheme"] or "") + MASK
+
+
+def _renderers(style: Style, target: TextIO) -> list[Processor]:
+    if style == "console":
+        return [structlog.dev.ConsoleRenderer(colors=target.isatty(), sort_keys=False)]
+    return [
+        structlog.processors.JSONRenderer(serializer=_json),
+    ]
+
+
+def _json(event: EventDict, **_: Any) -> str:
+    return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()

@@ -1,0 +1,79 @@
+"""What a setting can be: times, counts, sizes in bytes, lists, addresses."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from engine.hooks.rules import parse_duration
+
+
+def _duration(value: object) -> timedelta:
+    read = value if isinstance(value, timedelta) else parse_duration(value)
+    if not read:
+        raise PydanticCustomError("duration", "it is a time such as 90s, 30m, 2h or 1d")
+    return read
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):  # true is 1 to Python
+        raise PydanticCustomError("number", "it is an integer, such as 10")
+    return value
+
+
+def _list(value: object) -> object:
+    """Let a variable of the environment hold a list: ``a,b``."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def _listen(value: str) -> str:
+    host, port = host_and_port(value)
+    if not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise PydanticCustomError("listen", "it is HOST:PORT, such as 127.0.0.1:8004")
+    return value
+
+
+def host_and_port(listen: str) -> tuple[str, str]:
+    """Take ``HOST:PORT`` or ``[HOST]:PORT`` apart."""
+    host, _, port = listen.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), port
+
+
+def _url(value: str) -> str:
+    parts = urlsplit(value)
+    if value and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise PydanticCustomError("url", "it is a URL such as https://headgate.example.org")
+    return value.rstrip("/")
+
+
+def _network(value: object) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(value if isinstance(value, str | IPv4Network | IPv6Network) else "")
+    except ValueError:
+        raise PydanticCustomError(
+            "network", "it is a network such as 10.0.0.0/8 or ::1/128, no bit set after its prefix"
+        ) from None
+
+
+def _absolute(paths: Sequence[Path]) -> Sequence[Path]:
+    if not all(path.is_absolute() for path in paths):
+        raise PydanticCustomError("path", "it lists absolute paths, such as /usr/bin/install")
+    return paths
+
+
+Listen = Annotated[str, AfterValidator(_listen)]
+Url = Annotated[str, AfterValidator(_url)]
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Count = Annotated[int, BeforeValidator(_number), Field(gt=0)]
+Bytes = Count
+Texts = Annotated[tuple[str, ...], BeforeValidator(_list)]
+Network = Annotated[IPv4Network | IPv6Network, PlainValidator(_network)]
+Networks = Annotated[tuple[Network, ...], BeforeValidator(_list)]
+Paths = Annotated[tuple[Path, ...], BeforeValidator(_list), AfterValidator(_absolute)]

@@ -1,0 +1,212 @@
+"""Every setting of headgate: its name, type, bounds and default. config.example.toml explains them.
+
+`load_settings` reads a TOML file, then variables ``HEADGATE_SECTION__NAME``, then what the command
+line says, each over the one before. Whatever is unknown or wrong is refused by name.
+"""
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from engine import errors
+from hub.setting_sources import finding, merged, nested, read_environment, read_file
+from hub.setting_types import (
+    Bytes,
+    Count,
+    Duration,
+    Listen,
+    Networks,
+    Paths,
+    Texts,
+    Url,
+    host_and_port,
+)
+
+#: Modes in which everybody may do everything.
+OPEN_MODES = ("none",)
+
+#: Where to look for what is wrong between two sections.
+PLACES = {"open_door": ("server", "listen")}
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class Server(Section):
+    listen: Listen = "127.0.0.1:8004"
+    public_url: Url = ""
+    max_body: Bytes = 1_048_576
+    request_timeout: Duration = timedelta(seconds=60)
+
+    @property
+    def host(self) -> str:
+        """Where to listen, without brackets."""
+        return host_and_port(self.listen)[0]
+
+    @property
+    def port(self) -> int:
+        """0 lets the system choose one."""
+        return int(host_and_port(self.listen)[1])
+
+    @property
+    def on_loopback(self) -> bool:
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def base_url(self, port: int | None = None) -> str:
+        """Where others reach this server; port: the one the system chose."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.public_url or f"http://{host}:{port or self.port}"
+
+
+class DatabaseSettings(Section):
+    url: SecretStr = SecretStr("")
+    data_dir: Path = Path("./headgate-data")
+    binaries: str = ""
+    pool: Annotated[Count, Field(ge=2, le=500)] = 10
+
+    @property
+    def programs(self) -> Path | None:
+        """Where PostgreSQL's programs are; None: those that come with headgate."""
+        return Path(self.binaries) if self.binaries else None
+
+
+class Auth(Section):
+    mode: Literal["none"] = "none"
+
+
+class EngineSettings(Section):
+    batch: Count = 250
+    lanes: Count = 2
+    lease: Duration = timedelta(seconds=30)
+    poll: Duration = timedelta(seconds=5)
+    operations: Count = 50
+    drain: Duration = timedelta(seconds=20)
+
+
+class Hooks(Section):
+    default_timeout: Duration = timedelta(hours=24)
+    max_timeout: Duration = timedelta(days=90)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        _not_longer(self, "default_timeout", "max_timeout")
+        return self
+
+
+class Webhook(Section):
+    allow: Networks = ()
+    connect_timeout: Duration = timedelta(seconds=5)
+    timeout: Duration = timedelta(seconds=15)
+    max_answer: Bytes = 65_536
+    attempts: Count = 12
+    first_retry: Duration = timedelta(seconds=1)
+    max_retry: Duration = timedelta(minutes=15)
+    concurrency: Count = 20
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        _not_longer(self, "connect_timeout", "timeout")
+        _not_longer(self, "first_retry", "max_retry")
+        return self
+
+
+def _not_longer(section: Section, shorter: str, longer: str) -> None:
+    if getattr(section, shorter) > getattr(section, longer):
+        raise PydanticCustomError("order", f"{shorter} is longer than {longer}")
+
+
+class Channels(Section):
+    webhook: Webhook = Webhook()
+
+
+class Subscription(Section):
+    project: Annotated[str, Field(min_length=1)]
+    target: Annotated[str, Field(min_length=1)]
+    channel: Literal["webhook"] = "webhook"
+    events: Texts = ()
+    stacks: Texts = ()
+    resources: Texts = ()
+    types: Texts = ()
+    points: Texts = ()
+    ordered: bool = True
+    secret: SecretStr = SecretStr("")
+
+
+class Command(Section):
+    enabled: bool = False
+    allow: Paths = ()
+    max_output: Bytes = 65_536
+    max_timeout: Duration = timedelta(hours=1)
+
+
+class ResourceTypes(Section):
+    command: Command = Command()
+
+
+class Quotas(Section):
+    template_bytes: Bytes = 524_288
+    resources_per_stack: Count = 10_000
+    stacks_per_project: Count = 512
+    document_depth: Count = 64
+
+
+class Settings(Section):
+    """All settings, frozen. ``Settings()`` is the defaults; use `load_settings` for the rest."""
+
+    server: Server = Server()
+    database: DatabaseSettings = DatabaseSettings()
+    auth: Auth = Auth()
+    engine: EngineSettings = EngineSettings()
+    hooks: Hooks = Hooks()
+    channels: Channels = Channels()
+    subscriptions: tuple[Subscription, ...] = ()
+    resource_types: ResourceTypes = ResourceTypes()
+    quotas: Quotas = Quotas()
+
+    @model_validator(mode="after")
+    def _closed(self) -> Self:
+        if self.auth.mode in OPEN_MODES and not self.server.on_loopback:
+            raise PydanticCustomError(
+                "open_door",
+                "with [auth] mode none everybody may do everything, so it is refused on an address"
+                " that is not loopback; listen on 127.0.0.1 or [::1]",
+            )
+        return self
+
+
+def load_settings(
+    path: Path | None,
+    overrides: Mapping[str, Any],
+    *,
+    environment: Mapping[str, str] = os.environ,
+) -> Settings:
+    """Read the settings of a file (None: no file), of the environment, and of the command line.
+
+    overrides: ``{"server.listen": "127.0.0.1:0"}``; None as a value says nothing.
+    Raises Invalid with a finding for each unknown or wrong setting; never shows a value.
+    """
+    layers = [
+        *([read_file(path)] if path else []),
+        read_environment(environment),
+        nested(overrides),
+    ]
+    tree: Mapping[str, Any] = {}
+    for layer in layers:
+        tree = merged(tree, layer.tree)
+    try:
+        return Settings(**tree)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_context=False, include_input=False)
+        for detail in details:
+            detail["loc"] = PLACES.get(detail["type"], detail["loc"])
+        raise errors.Invalid([finding(detail, layers, Settings) for detail in details]) from None

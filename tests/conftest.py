@@ -1,0 +1,41 @@
+"""Fixtures for every test: a PostgreSQL, a fresh database in it, a directory it can live in."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from engine.store.database import Database, open_database
+from tests.support.postgres import TestServer, open_directory, running_server
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def postgres() -> AsyncIterator[TestServer]:
+    """A PostgreSQL server for the whole run, with a migrated database to copy."""
+    async with running_server() as server:
+        yield server
+
+
+@pytest_asyncio.fixture
+async def database_url(postgres: TestServer) -> AsyncIterator[str]:
+    """The URL of a database with the whole schema and nothing in it."""
+    async with postgres.new_database() as url:
+        yield url
+
+
+@pytest_asyncio.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """An open database with the whole schema and nothing in it."""
+    opened = await open_database(database_url)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+@pytest.fixture
+def data_directory() -> Iterator[Path]:
+    """A directory for data that an embedded server may use, also when root runs the tests."""
+    with open_directory() as directory:
+        yield directory / "data"

@@ -1,0 +1,105 @@
+"""A scene to act in, receivers to send to, and dispatchers that end with the test."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_network
+from typing import Any
+from uuid import UUID
+
+import pytest_asyncio
+
+from channels.contract import Channel
+from channels.dispatcher import Dispatcher, DispatcherSettings
+from channels.retry import RetryPolicy
+from channels.webhook.client import WebhookChannel, WebhookSettings
+from engine.store.database import Database
+from tests.support.events import Scene
+from tests.support.receiver import Receiver, receiving
+
+QUICK = DispatcherSettings(
+    retry=RetryPolicy(attempts=3, first=0.02, longest=0.2, attempt_timeout=1.0),
+    drain=5.0,
+)
+LOOPBACK = WebhookSettings(allow=(ip_network("127.0.0.0/8"),), timeout=1.0, connect_timeout=1.0)
+
+
+def token_for(hook_id: UUID) -> str:
+    return f"token-of-{hook_id}"
+
+
+@dataclass(slots=True)
+class Answers:
+    """Stands where the engine takes answers. refuse: what it says to them."""
+
+    taken: list[tuple[UUID, str, str, str]] = field(default_factory=list)
+    refuse: str | None = None
+
+    async def __call__(self, hook_id: UUID, decision: str, reason: str, by: str) -> str | None:
+        self.taken.append((hook_id, decision, reason, by))
+        return self.refuse
+
+
+Dispatching = Callable[..., AbstractAsyncContextManager[Dispatcher]]
+
+
+@pytest_asyncio.fixture
+async def scene(database: Database) -> Scene:
+    return Scene(database)
+
+
+@pytest_asyncio.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with receiving() as one:
+        yield one
+
+
+@pytest_asyncio.fixture
+async def other_receiver() -> AsyncIterator[Receiver]:
+    async with receiving() as one:
+        yield one
+
+
+@pytest_asyncio.fixture
+async def answers() -> Answers:
+    return Answers()
+
+
+@pytest_asyncio.fixture
+async def webhook() -> AsyncIterator[WebhookChannel]:
+    async with WebhookChannel(LOOPBACK) as channel:
+        yield channel
+
+
+@pytest_asyncio.fixture
+async def dispatching(database: Database, webhook: WebhookChannel, answers: Answers) -> Dispatching:
+    """Runs a dispatcher while entered; asks it to stop, and sees it end, when left."""
+
+    @asynccontextmanager
+    async def run(
+        settings: DispatcherSettings = QUICK,
+        *,
+        channels: dict[str, Channel] | None = None,
+        answer: Answers | None = None,
+        **changes: Any,
+    ) -> AsyncIterator[Dispatcher]:
+        dispatcher = Dispatcher(
+            database,
+            channels if channels is not None else {"webhook": webhook},
+            settings=replace(settings, **changes),
+            token_for=token_for,
+            public_url="http://hub.test",
+            answer=answer or answers,
+            random=lambda: 0.5,
+        )
+        stop = asyncio.Event()
+        task = asyncio.create_task(dispatcher.run(stop))
+        try:
+            yield dispatcher
+        finally:
+            stop.set()
+            async with asyncio.timeout(20):
+                await task
+
+    return run

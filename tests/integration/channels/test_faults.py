@@ -1,0 +1,243 @@
+"""Dispatchers that die, are late, or meet each other: nothing is lost, nothing is doubled."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from channels.contract import Delivered, Endpoint, Failed, Letter
+from channels.store.claim import Room, claim
+from channels.store.publish import publish
+from channels.store.records import DeliveryState, Due, Settlement
+from channels.store.settle import settle
+from engine.errors import Unavailable
+from engine.store.database import Database
+from tests.integration.channels.conftest import Dispatching
+from tests.support.events import Scene, StackRow, resource_event
+from tests.support.receiver import Receiver, until
+
+ROOM = Room(free=50, retries=50, each=50, busy={})
+
+
+@asynccontextmanager
+async def dispatch_process(url: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.support.dispatch_process", url
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def test_killed_between_sending_and_recording(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, database_url: str
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    receiver.hangs()
+    await scene.record(stack, *(resource_event(f"r{number}") for number in range(5)))
+    async with dispatch_process(database_url) as process:
+        await until(lambda: receiver.received)
+        process.send_signal(signal.SIGKILL)
+        assert await process.wait() == -signal.SIGKILL
+    sent = receiver.events[0]["id"]
+    receiver.answers(200)
+    receiver.received.clear()
+    assert (await scene.deliveries())[0]["state"] == "pending"
+    await _leases_end(scene)
+    async with dispatching():
+        await until(lambda: _none_pending(scene))
+    assert receiver.events[0]["id"] == sent
+    assert [event["sequence"] for event in receiver.events] == [1, 2, 3, 4, 5]
+
+
+async def test_a_late_settlement_is_fenced_off(scene: Scene, database: Database) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/")
+    await scene.record(stack, resource_event("a"))
+    await publish(database, horizon=1.0, limit=10)
+    (late,) = await _claim(database)
+    assert await _claim(database) == []  # leased
+    await _leases_end(scene)
+    (now,) = await _claim(database)
+    assert (now.event.id, now.attempts) == (late.event.id, 2)
+    assert await settle(database, [_dead(late)], disable_after=9) == 0
+    assert (await scene.deliveries())[0]["state"] == "pending"
+    assert await settle(database, [_dead(now)], disable_after=9) == 1
+    assert await settle(database, [_dead(now)], disable_after=9) == 0
+    assert await scene.value("select count(*) from event") == 2  # the event, and one death
+
+
+async def test_only_the_first_in_order_is_claimed(scene: Scene, database: Database) -> None:
+    stacks = [await scene.stack() for _ in range(3)]
+    await scene.subscription("http://127.0.0.1:1/")
+    for stack in stacks:
+        await scene.record(stack, resource_event("a"), resource_event("b"))
+        await publish(database, horizon=1.0, limit=10)
+        await scene.record(stack, resource_event("c"))
+        await publish(database, horizon=1.0, limit=10)
+    for sequence in (1, 2, 3):
+        claimed = await _claim(database)
+        assert [due.key.sequence for due in claimed] == [sequence] * 3
+        assert await _claim(database) == []
+        await settle(database, [_delivered(due) for due in claimed], disable_after=9)
+    assert await _claim(database) == []
+
+
+async def test_publishers_and_settlers_at_once_leave_nothing_blocked(
+    scene: Scene, database: Database
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/")
+    left = 60
+
+    async def write() -> None:
+        for number in range(30):
+            await scene.record(stack, resource_event(f"r{number}"))
+            await publish(database, horizon=1.0, limit=3)
+
+    async def carry() -> None:
+        nonlocal left
+        while left:
+            claimed = await _claim(database)
+            assert len(claimed) <= 1
+            await settle(database, [_delivered(due) for due in claimed], disable_after=9)
+            left -= len(claimed)
+            await publish(database, horizon=1.0, limit=3)
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        for job in (write(), write(), carry()):
+            group.create_task(job)
+    assert await _none_pending(scene)
+
+
+async def test_one_publisher_at_a_time(scene: Scene, database: Database) -> None:
+    stack = await scene.stack()
+    await scene.record(stack, resource_event("a"))
+    async with database.transaction() as conn:
+        await conn.execute("select position from publishing for update")
+        assert await publish(database, horizon=1.0, limit=10) is None
+    first = await publish(database, horizon=1.0, limit=10)
+    assert first is not None
+    assert (first.rows, first.deliveries) == (1, 0)
+
+
+async def test_what_commits_late_gets_a_later_position(scene: Scene, database: Database) -> None:
+    early, late = await scene.stack(), await scene.stack()
+    async with database.transaction() as conn:
+        await scene.record_in(conn, late, resource_event("slow"))
+        await scene.record(early, resource_event("quick"))
+        await publish(database, horizon=1.0, limit=10)
+    await publish(database, horizon=1.0, limit=10)
+    names = await scene.value(
+        "select array_agg(e.resource_name order by o.position) from outbox o"
+        " join event e on e.stack_id = o.stack_id"
+    )
+    assert names == ["quick", "slow"]
+
+
+async def test_a_backlog_of_one_does_not_hold_up_another(scene: Scene, database: Database) -> None:
+    stack, other = await scene.stack(), await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/", ordered=False, stacks=[stack.name])
+    small = await scene.subscription("http://127.0.0.1:1/", ordered=False, stacks=[other.name])
+    await scene.record(stack, *(resource_event(f"r{number}") for number in range(200)))
+    await scene.record(other, resource_event("a"))
+    await publish(database, horizon=1.0, limit=10)
+    claimed = await _claim(database, Room(free=10, retries=10, each=8, busy={}))
+    assert small.id in {due.key.subscription_id for due in claimed}
+    assert len(claimed) == 9
+
+
+async def test_retries_leave_room_for_first_attempts(scene: Scene, database: Database) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/", ordered=False)
+    await scene.record(stack, *(resource_event(f"r{number}") for number in range(10)))
+    await publish(database, horizon=1.0, limit=10)
+    claimed = await _claim(database)
+    again = [_settled(due, DeliveryState.PENDING) for due in claimed]
+    await settle(database, again, disable_after=9)
+    assert len(await _claim(database, Room(free=10, retries=4, each=10, busy={}))) == 4
+
+
+async def test_a_channel_that_breaks_is_a_failed_attempt(
+    scene: Scene, dispatching: Dispatching
+) -> None:
+    class Broken:
+        name = "broken"
+
+        async def check_target(self, target: str) -> None:
+            raise NotImplementedError
+
+        async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
+            raise RuntimeError("a bug")
+
+    stack = await scene.stack()
+    await scene.subscription("x", channel="broken", events=["headgate.resource.*"])
+    await scene.subscription("x", channel="none", events=["headgate.resource.*"])
+    await scene.record(stack, resource_event("a"))
+    async with dispatching(channels={"broken": Broken()}):
+        await until(lambda: _none_pending(scene))
+    rows = await scene.deliveries()
+    assert sorted(row["error"].partition(";")[0] for row in rows) == [
+        "an error of ours: RuntimeError", 'there is no channel "none" here',
+    ]  # fmt: skip
+
+
+async def test_a_restarted_database_is_survived(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    async with dispatching(poll=0.2):
+        await scene.record(stack, resource_event("a"))
+        await until(lambda: receiver.received)
+        await scene.value(
+            "select count(pg_terminate_backend(pid)) from pg_stat_activity"
+            " where datname = current_database() and pid <> pg_backend_pid()"
+        )
+        await until(lambda: _recorded(scene, stack))
+        await until(lambda: len(receiver.received) >= 2)
+
+
+async def _recorded(scene: Scene, stack: StackRow) -> bool:
+    try:
+        await scene.record(stack, resource_event("b"))
+    except Unavailable:
+        return False
+    return True
+
+
+async def _claim(database: Database, room: Room = ROOM) -> list[Due]:
+    async with database.connection() as conn:
+        return await claim(conn, urgent=False, room=room, lease=30.0)
+
+
+async def _leases_end(scene: Scene) -> None:
+    past = timedelta(hours=1)
+    await scene.value("update delivery set next_at = next_at - $1::interval", past)
+
+
+async def _none_pending(scene: Scene) -> bool:
+    rows = await scene.deliveries()
+    return bool(rows) and all(row["state"] != "pending" for row in rows)
+
+
+def _delivered(due: Due) -> Settlement:
+    return _settled(due, DeliveryState.DELIVERED)
+
+
+def _dead(due: Due) -> Settlement:
+    return _settled(due, DeliveryState.DEAD)
+
+
+def _settled(due: Due, state: DeliveryState) -> Settlement:
+    return Settlement(
+        key=due.key, id=due.id, hook_id=due.hook_id, channel=due.channel, target=due.target,
+        event_id=due.event.id, event_type=due.event.type, attempts=due.attempts, state=state,
+        code=200, error="", answer="",
+    )  # fmt: skip

@@ -1,0 +1,249 @@
+"""Notices of waiting hooks: what they carry, their lane, their answers, the hook's deadline."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from channels.envelope import asked_documents, told_documents
+from channels.store.notices import notices_of
+from engine.errors import Unavailable
+from tests.integration.channels.conftest import Answers, Dispatching, token_for
+from tests.support.events import NOTICE, Scene, hook_event, resource_event
+from tests.support.receiver import Receiver, until
+
+
+async def test_a_notice_carries_what_is_needed_to_decide_and_to_answer(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack("web")
+    await scene.subscription(receiver.url, events=["headgate.hook.*"])
+    async with dispatching():
+        hook_id = await scene.hook(stack, "db")
+        await until(lambda: _told_at(scene, hook_id))
+    event = receiver.events[0]
+    data = event["data"]
+    assert event["type"] == "headgate.hook.waiting"
+    assert event["subject"] == "db"
+    assert data["hook"]["id"] == str(hook_id)
+    assert (data["hook"]["state"], data["hook"]["allowed"]) == ("waiting", ["continue", "reject"])
+    assert data["resource"]["properties"] == NOTICE["properties"]
+    assert data["resource"]["changes"] == NOTICE["changes"]
+    assert data["resource"]["dependents"] == ["web"]
+    assert data["signal_url"] == f"http://hub.test/hooks/{hook_id}/signal"
+    assert data["token"] == token_for(hook_id)
+
+
+async def test_a_notice_that_does_not_wait_carries_no_token(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    async with dispatching():
+        await scene.hook(stack, mode="notify")
+        await until(lambda: receiver.received)
+    data = receiver.events[0]["data"]
+    assert (data["token"], data["signal_url"], data["hook"]["allowed"]) == (None, None, [])
+
+
+async def test_a_late_notice_still_says_what_was_then(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    hook_id = await scene.hook(stack)
+    await scene.value(
+        "update hook set state = 'answered', decision = 'continue', decided_by = 'me',"
+        " decided_at = now()"
+    )
+    await scene.record(stack, hook_event(hook_id, "db", state="answered"))
+    async with dispatching():
+        await until(lambda: len(receiver.received) == 2)
+    first, second = (event["data"]["hook"] for event in receiver.events)
+    assert first["state"] == "waiting"
+    assert "decision" not in first
+    assert (second["state"], second["decision"], second["approvals"]["given"]) == (
+        "answered", "continue", 1,
+    )  # fmt: skip
+
+
+async def test_an_answer_in_the_response_is_taken(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, answers: Answers
+) -> None:
+    stack = await scene.stack()
+    chosen = await scene.subscription(receiver.url)
+    receiver.says({"decision": "reject", "reason": "no change today"})
+    async with dispatching():
+        hook_id = await scene.hook(stack)
+        await until(lambda: answers.taken)
+        await until(lambda: _told_at(scene, hook_id))
+    assert answers.taken == [
+        (hook_id, "reject", "no change today", f"subscription:{chosen.id}")
+    ]
+
+
+async def test_a_refused_answer_is_recorded(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, answers: Answers
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    receiver.says({"decision": "continue"})
+    answers.refuse = "it was already answered: reject by me"
+    async with dispatching():
+        hook_id = await scene.hook(stack)
+        await until(lambda: _told_at(scene, hook_id))
+    row = (await scene.deliveries())[0]
+    assert row["state"] == "delivered"
+    assert row["error"] == "the answer was refused: it was already answered: reject by me"
+    assert row["answer"] == '{"decision": "continue"}'
+
+
+async def test_an_answer_that_cannot_be_taken_now_is_asked_for_again(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, answers: Answers
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    receiver.says({"decision": "continue"})
+    taken = type(answers).__call__
+    left = [Unavailable("not now"), Unavailable("not now")]
+
+    class Shaky(Answers):
+        async def __call__(self, hook_id: UUID, decision: str, reason: str, by: str) -> str | None:
+            if left:
+                raise left.pop()
+            return await taken(answers, hook_id, decision, reason, by)
+
+    async with dispatching(answer=Shaky()):
+        hook_id = await scene.hook(stack)
+        await until(lambda: _told_at(scene, hook_id))
+    assert len(receiver.received) == 3
+    assert [one[0] for one in answers.taken] == [hook_id]
+
+
+async def test_only_notices_that_wait_can_be_answered(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, answers: Answers
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    receiver.says({"decision": "continue"})
+    async with dispatching():
+        await scene.record(stack, resource_event("a"))
+        await scene.hook(stack, mode="notify")
+        await until(lambda: _pending(scene, 0))
+    assert answers.taken == []
+
+
+async def test_no_hanging_endpoint_delays_a_notice(
+    scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    for _ in range(3):
+        await scene.subscription(receiver.url, ordered=False)
+    await scene.subscription(other_receiver.url)
+    receiver.hangs()
+    async with dispatching(capacity=2, each=2, drain=0.05):
+        await scene.record(stack, *(resource_event(f"r{number}") for number in range(9)))
+        await until(lambda: receiver.under_way == 2)  # the ordinary lane is full now
+        hook_id = await scene.hook(stack)
+        await until(lambda: _told_at(scene, hook_id))
+        assert receiver.most_under_way > 2  # the hanging ones have the notice, too
+        assert other_receiver.events[-1]["type"] == "headgate.hook.waiting"
+        # In order: what stood before it in the same stack has gone the same way.
+        assert [event["sequence"] for event in other_receiver.events] == list(range(1, 11))
+
+
+async def test_the_deadline_runs_from_the_first_arrival(
+    scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    await scene.subscription(other_receiver.url)
+    receiver.answers(500, 200)
+    other_receiver.answers(500, 500, 200)
+    hook_id = await scene.hook(stack, timeout=100.0)
+    opened = (await scene.hook_row(hook_id))["deadline"]
+    async with dispatching():
+        await until(lambda: _pending(scene, 0))
+    row = await scene.hook_row(hook_id)
+    first = await scene.value("select min(settled_at) from delivery")
+    assert row["told_at"] is not None
+    assert abs((row["told_at"] - first).total_seconds()) < 0.01
+    assert _seconds(row["deadline"], row["told_at"]) == 100.0
+    assert row["deadline"] > opened
+    said = datetime.fromisoformat(receiver.events[-1]["data"]["hook"]["deadline"])
+    assert said <= row["deadline"]
+
+
+async def test_until_it_arrives_the_deadline_is_put_off(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    receiver.hangs()
+    hook_id = await scene.hook(stack, timeout=1.0)
+    before = await scene.hook_row(hook_id)
+    async with dispatching(drain=0.05):
+        await until(lambda: receiver.received)
+        row = await scene.hook_row(hook_id)
+        # 3 attempts of 1 s and two waits between them, of 0.02 s and 0.04 s.
+        assert round(_seconds(row["deadline"], before["deadline"]), 3) == 3.06
+
+
+async def test_given_up_the_deadline_runs_from_then(
+    scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    for one in (receiver, other_receiver):
+        await scene.subscription(one.url, events=["headgate.hook.*"])
+        one.answers(500)
+    hook_id = await scene.hook(stack, timeout=100.0)
+    async with dispatching():
+        await until(lambda: _pending(scene, 0))
+    row = await scene.hook_row(hook_id)
+    last = await scene.value("select max(settled_at) from delivery")
+    assert row["told_at"] is None
+    assert 100.0 <= _seconds(row["deadline"], last) < 110.0
+
+
+async def test_a_hook_nobody_listens_for_keeps_its_deadline(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url, stacks=["other"])
+    hook_id = await scene.hook(stack)
+    before = await scene.hook_row(hook_id)
+    async with dispatching():
+        await until(lambda: scene.value("select position from outbox"))
+    assert await scene.hook_row(hook_id) == before
+
+
+async def test_who_was_asked_and_who_was_told(
+    scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    good = await scene.subscription(f"{receiver.url}/path?secret=1")
+    await scene.subscription(other_receiver.url)
+    other_receiver.answers(500)
+    hook_id = await scene.hook(stack)
+    async with dispatching():
+        await until(lambda: _pending(scene, 1))  # the news of the death goes to the good one
+        await until(lambda: scene.value("select 1 from delivery where state = 'dead'"))
+        async with scene.database.connection() as conn:
+            notices = (await notices_of(conn, [(stack.id, hook_id)]))[hook_id]
+    asked, told = asked_documents(notices), told_documents(notices)
+    assert {one["state"] for one in asked} == {"delivered", "dead"}
+    assert [one["subscription"] for one in told] == [str(good.id)]
+    assert told[0]["target"] == receiver.url
+    assert told[0]["at"].endswith("Z")
+
+
+async def _told_at(scene: Scene, hook_id: UUID) -> Any:
+    return (await scene.hook_row(hook_id))["told_at"]
+
+
+async def _pending(scene: Scene, most: int) -> bool:
+    rows = await scene.deliveries()
+    return bool(rows) and sum(row["state"] == "pending" for row in rows) <= most
+
+
+def _seconds(later: datetime, earlier: datetime) -> float:
+    return (later - earlier).total_seconds()

@@ -1,0 +1,248 @@
+"""The webhook client against real servers that behave, and against those that do not."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from ipaddress import ip_network
+from uuid import UUID
+
+import pytest
+from aiohttp import web
+
+from channels.contract import Delivered, Endpoint, Failed, Letter, ReceiverDecision
+from channels.webhook.client import WebhookChannel, WebhookSettings
+from channels.webhook.guard import Lookup, Network
+from channels.webhook.sign import secret_of
+from engine.errors import Invalid
+from tests.support.receiver import Received, Receiver
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+LOOPBACK = (ip_network("127.0.0.0/8"),)
+SECRET = secret_of(bytes(range(24)))
+
+
+def a_letter(*, waiting: bool = False) -> Letter:
+    return Letter("an-id", "headgate.hook.waiting", {"id": "an-id"}, NOW, waiting)
+
+
+def an_endpoint(target: str) -> Endpoint:
+    return Endpoint(UUID(int=1), target, (SECRET,))
+
+
+@asynccontextmanager
+async def a_channel(
+    allow: Sequence[Network] = LOOPBACK,
+    *,
+    lookup: Lookup | None = None,
+    timeout: float = 5.0,
+    max_answer: int = 1000,
+) -> AsyncIterator[WebhookChannel]:
+    settings = WebhookSettings(tuple(allow), timeout, timeout, max_answer)
+    async with WebhookChannel(settings, lookup=lookup) as channel:
+        yield channel
+
+
+async def send(
+    target: str, *, waiting: bool = False, timeout: float = 5.0
+) -> Delivered | Failed:
+    async with a_channel(timeout=timeout) as channel:
+        return await channel.deliver(a_letter(waiting=waiting), an_endpoint(target))
+
+
+@pytest.mark.parametrize("status", [200, 201, 204, 299])
+async def test_any_2xx_has_arrived(receiver: Receiver, status: int) -> None:
+    receiver.answers(status)
+    outcome = await send(receiver.url)
+    assert isinstance(outcome, Delivered)
+    assert outcome.code == status
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
+async def test_other_answers_are_tried_again(receiver: Receiver, status: int) -> None:
+    receiver.answers(status)
+    assert await send(receiver.url) == Failed(f"it answered {status}", status)
+
+
+async def test_gone_is_final(receiver: Receiver) -> None:
+    receiver.answers(410)
+    assert await send(receiver.url) == Failed("it answered 410", 410, final=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("7", 7.0),
+        (format_datetime(NOW + timedelta(minutes=2), usegmt=True), 120.0),
+        (format_datetime(NOW - timedelta(minutes=2), usegmt=True), 0.0),
+        ("soon", None),
+        ("-1", None),
+        ("1e9", None),
+        ("\u0663", None),
+        ("9" * 400, None),
+    ],
+)
+async def test_retry_after(receiver: Receiver, said: str, seconds: float | None) -> None:
+    receiver.answers(429, headers={"Retry-After": said})
+    outcome = await send(receiver.url)
+    assert isinstance(outcome, Failed)
+    assert outcome.retry_after == seconds
+
+
+async def test_a_hanging_endpoint_takes_bounded_time(receiver: Receiver) -> None:
+    receiver.hangs()
+    async with asyncio.timeout(10):
+        outcome = await send(receiver.url, timeout=0.2)
+    assert outcome == Failed("no whole answer within 0.2 s")
+
+
+async def test_a_trickling_answer_takes_bounded_time(receiver: Receiver) -> None:
+    async def trickle(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "100"})
+        await response.prepare(request)
+        await response.write(b"x")
+        await asyncio.Event().wait()
+        return response
+
+    receiver.handle_raw = trickle
+    assert await send(receiver.url, timeout=0.3) == Failed("no whole answer within 0.3 s")
+
+
+async def test_a_huge_answer_is_not_read(receiver: Receiver) -> None:
+    written = 0
+
+    async def pour(request: web.Request) -> web.StreamResponse:
+        nonlocal written
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for _number in range(2000):
+            await response.write(b"x" * 65_536)
+            written += 65_536
+        return response
+
+    receiver.handle_raw = pour
+    outcome = await send(receiver.url, waiting=True)
+    assert isinstance(outcome, Delivered)
+    assert outcome.decision is None
+    assert "too long" in outcome.note
+    assert written < 2000 * 65_536
+
+
+@pytest.mark.parametrize(
+    ("body", "decision"),
+    [
+        (b'{"decision": "continue"}', ReceiverDecision("continue")),
+        (b'{"decision": "reject", "reason": "no"}', ReceiverDecision("reject", "no")),
+        (b'{"decision": "reject", "reason": 7}', ReceiverDecision("reject")),
+        (b"thanks", None),
+        (b"", None),
+        (b"[1]", None),
+        (b'{"decision": ', None),
+        (b'{"decision": ["continue"]}', None),
+        (b'{"decision": "delete everything"}', None),
+        (b"\xff\x00", None),
+        (b"[" * 900, None),
+    ],
+)
+async def test_decisions_in_answers(
+    receiver: Receiver, body: bytes, decision: ReceiverDecision | None
+) -> None:
+    async def handle(_: Received) -> web.StreamResponse:
+        return web.Response(body=body)
+
+    receiver.handle = handle
+    outcome = await send(receiver.url, waiting=True)
+    assert isinstance(outcome, Delivered)
+    assert outcome.decision == decision
+    assert "\x00" not in outcome.answer
+    unasked = await send(receiver.url)
+    assert isinstance(unasked, Delivered)
+    assert unasked.decision is None
+
+
+async def test_redirects_are_not_followed(receiver: Receiver, other_receiver: Receiver) -> None:
+    receiver.answers(302, headers={"Location": other_receiver.url})
+    outcome = await send(receiver.url)
+    assert outcome == Failed("it redirects, which is not followed", 302)
+    assert other_receiver.received == []
+
+
+async def test_no_connection_is_a_failure() -> None:
+    server = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    assert await send(f"http://127.0.0.1:{port}/?secret=1") == Failed(
+        "the connection was closed before the answer was whole"
+    )
+    server.close()
+    await server.wait_closed()
+    outcome = await send(f"http://127.0.0.1:{port}/?secret=1")
+    assert isinstance(outcome, Failed)
+    assert outcome.reason.startswith(f"no connection to 127.0.0.1:{port}")
+    assert "secret" not in outcome.reason
+
+
+async def test_the_proxy_of_the_environment_is_not_used(
+    receiver: Receiver, other_receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", other_receiver.url)
+    monkeypatch.setenv("HTTP_PROXY", other_receiver.url)
+    assert isinstance(await send(receiver.url), Delivered)
+    assert other_receiver.received == []
+
+
+async def test_a_literal_address_is_judged_at_the_connection(receiver: Receiver) -> None:
+    async with a_channel(allow=()) as channel:
+        outcome = await channel.deliver(a_letter(), an_endpoint(receiver.url))
+    assert isinstance(outcome, Failed)
+    assert "loopback" in outcome.reason
+    assert receiver.received == []
+
+
+async def test_a_name_that_changes_its_mind_is_refused_at_the_connection(
+    receiver: Receiver,
+) -> None:
+    answers = [["8.8.8.8"], ["127.0.0.1"], ["8.8.8.8", "127.0.0.1"]]
+
+    async def lookup(host: str, port: int) -> Sequence[str]:
+        assert host == "good.test"
+        return answers.pop(0)
+
+    target = receiver.url.replace("127.0.0.1", "good.test")
+    async with a_channel(allow=(), lookup=lookup) as channel:
+        await channel.check_target(target)
+        for _ in range(2):
+            outcome = await channel.deliver(a_letter(), an_endpoint(target))
+            assert isinstance(outcome, Failed)
+            assert "127.0.0.1, which is loopback" in outcome.reason
+    assert receiver.received == []
+
+
+async def test_a_name_reaches_the_judged_address(receiver: Receiver) -> None:
+    async def lookup(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.1"]
+
+    target = receiver.url.replace("127.0.0.1", "good.test")
+    async with a_channel(lookup=lookup) as channel:
+        await channel.check_target(target)
+        assert isinstance(await channel.deliver(a_letter(), an_endpoint(target)), Delivered)
+    assert receiver.received[0].headers["Host"].startswith("good.test:")
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("http://localhost:1/", "loopback"),
+        ("http://127.0.0.1:1/", "loopback"),
+        ("http://[::1]/", "loopback"),
+        ("http://2130706433/", "odd spelling"),
+        ("ftp://example.org/", 'scheme "ftp"'),
+        ("http://nobody.invalid/", "does not resolve"),
+    ],
+)
+async def test_targets_are_checked_at_registration(target: str, said: str) -> None:
+    async with a_channel(allow=()) as channel:
+        with pytest.raises(Invalid, match=said) as caught:
+            await channel.check_target(target)
+    assert caught.value.findings[0].place == "target"
+    assert caught.value.code == "InvalidTarget"

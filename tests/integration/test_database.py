@@ -1,0 +1,246 @@
+"""The pool, its errors, and LISTEN over connections that come and go."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+import uvloop
+
+from engine import errors
+from engine.store.database import Database, connect, open_database
+from engine.store.embedded import EmbeddedServer
+from engine.words import Json
+from tests.support.postgres import TestServer
+
+KILL_LISTENERS = """
+select count(pg_terminate_backend(pid)) from pg_stat_activity
+ where datname = current_database() and query ilike 'listen%'
+"""
+
+
+class Calls:
+    """Counts callbacks, and lets a test wait for one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._called = asyncio.Event()
+
+    def __call__(self) -> None:
+        self.count += 1
+        self._called.set()
+
+    async def next(self) -> None:
+        async with asyncio.timeout(10):
+            await self._called.wait()
+        self._called.clear()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"a": [1, 2.5, None, True, "ü\U0001f600"]}, [], "text", 0, False, {"nested": {"deep": [{}]}}],
+)
+async def test_json_goes_in_and_comes_out_as_it_was(database: Database, value: Json) -> None:
+    async with database.connection() as connection:
+        for kind in ("json", "jsonb"):
+            assert await connection.fetchval(f"select $1::{kind}", value) == value
+        assert await connection.fetchval("select $1::jsonb is null", None)
+
+
+async def test_json_works_in_arrays(database: Database) -> None:
+    values: list[Json] = [{"a": 1}, None, "text", {"b": []}]
+    async with database.connection() as connection:
+        assert await connection.fetchval("select $1::jsonb[]", values) == values
+        rows = await connection.fetch("select * from unnest($1::jsonb[])", values)
+        assert [row[0] for row in rows] == values
+
+
+async def test_a_transaction_is_kept_whole_or_not_at_all(database: Database) -> None:
+    async with database.transaction() as connection:
+        await connection.execute("create table kept (value integer)")
+    with pytest.raises(ZeroDivisionError):
+        async with database.transaction() as connection:
+            await connection.execute("insert into kept values (1)")
+            raise ZeroDivisionError
+    async with database.connection() as connection:
+        assert await connection.fetchval("select count(*) from kept") == 0
+
+
+async def test_a_cancelled_statement_leaves_no_transaction_open(database: Database) -> None:
+    async def sleep() -> None:
+        async with database.transaction() as connection:
+            await connection.execute("create table half_done ()")
+            begun.set()
+            await connection.execute("select pg_sleep(60)")
+
+    begun = asyncio.Event()
+    task = asyncio.create_task(sleep())
+    async with asyncio.timeout(10):
+        await begun.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        async with database.connection() as connection:
+            assert await connection.fetchval("select to_regclass('half_done')") is None
+            assert not connection.is_in_transaction()
+
+
+async def test_facts_about_a_statement_pass_through(database: Database) -> None:
+    async with database.connection() as connection:
+        with pytest.raises(asyncpg.UndefinedTableError):
+            await connection.execute("select * from nowhere")
+    with pytest.raises(asyncpg.UniqueViolationError):
+        async with database.transaction() as connection:
+            await connection.execute("insert into instance values (true, 'a'), (true, 'b')")
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "select pg_terminate_backend(pg_backend_pid())",
+        "set local statement_timeout = '20ms'; select pg_sleep(60)",
+    ],
+)
+async def test_what_is_not_the_statements_fault_is_unavailable(
+    database: Database, cause: str
+) -> None:
+    with pytest.raises(errors.Unavailable, match="database cannot be used now"):
+        async with database.transaction() as connection:
+            await connection.execute(cause)
+    async with database.transaction() as connection:  # and the pool goes on
+        assert await connection.fetchval("select 1") == 1
+
+
+async def test_every_session_is_bounded(database: Database) -> None:
+    async with database.connection() as connection:
+        for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
+            assert await connection.fetchval(f"select current_setting('{name}')") != "0"
+        assert await connection.fetchval("select current_setting('TimeZone')") == "UTC"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql:///headgate?host=/nowhere",
+        "postgresql://user:geheim@127.0.0.1:1/headgate",
+    ],
+)
+async def test_a_server_that_is_not_there_is_unavailable(url: str) -> None:
+    for attempt in (open_database, connect):
+        with pytest.raises(errors.Unavailable) as refused:
+            await attempt(url)
+        assert "geheim" not in str(refused.value)
+
+
+async def test_a_pool_no_connection_is_free_in_says_so(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.store.database.ACQUIRE_TIMEOUT", 0.05)
+    database = await open_database(database_url, size=1)
+    try:
+        async with database.connection():
+            with pytest.raises(errors.Unavailable):
+                async with database.connection():
+                    pass
+    finally:
+        await database.close()
+
+
+async def test_a_notification_calls_back(database: Database) -> None:
+    calls = Calls()
+    async with database.listen("headgate_work", calls), database.connection() as connection:
+        await connection.execute("notify headgate_elsewhere")
+        await connection.execute("notify headgate_work")
+        await calls.next()
+        assert calls.count == 1
+
+
+async def test_after_a_reconnection_it_calls_back_and_listens_on(database: Database) -> None:
+    calls = Calls()
+    async with database.listen("headgate_work", calls), database.connection() as connection:
+        assert calls.count == 0
+        assert await connection.fetchval(KILL_LISTENERS) == 1
+        await calls.next()  # something may have been missed
+        await connection.execute("notify headgate_work")
+        await calls.next()
+
+
+async def test_a_silent_connection_is_found_dead(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network that swallows everything tells nobody: the listener asks by itself."""
+    monkeypatch.setattr("engine.store.database.PROBE_INTERVAL", 0.02)
+    asked: list[str] = []
+    execute = asyncpg.Connection.execute
+
+    async def deaf(self: Any, query: str, *args: Any, **options: Any) -> str:
+        if query == "select 1" and not asked:
+            asked.append(query)
+            raise TimeoutError
+        return await execute(self, query, *args, **options)
+
+    monkeypatch.setattr(asyncpg.Connection, "execute", deaf)
+    calls = Calls()
+    async with database.listen("headgate_work", calls):
+        await calls.next()
+    assert asked
+
+
+@pytest.mark.parametrize("losses", [0, 1])
+async def test_listening_leaves_no_connection_behind(database: Database, losses: int) -> None:
+    count = "select count(*) from pg_stat_activity where datname = current_database()"
+    calls = Calls()
+    async with database.connection() as connection:
+        before = await connection.fetchval(count)
+        async with database.listen("headgate_work", calls):
+            for _ in range(losses):
+                await connection.fetchval(KILL_LISTENERS)
+                await calls.next()
+            assert await connection.fetchval(count) == before + 1
+        async with asyncio.timeout(10):
+            while await connection.fetchval(count) != before:
+                await asyncio.sleep(0.01)
+
+
+async def test_a_restarted_server_is_found_again(data_directory: Path) -> None:
+    server = EmbeddedServer(data_directory)
+    database = await open_database(await server.start())
+    calls = Calls()
+    try:
+        async with database.listen("headgate_work", calls):
+            await server.stop()
+            with pytest.raises(errors.Unavailable):
+                async with database.connection() as connection:
+                    await connection.execute("select 1")
+            await server.start()
+            await calls.next()
+            async with database.connection() as connection:
+                assert await connection.fetchval("select 1") == 1
+    finally:
+        await database.close()
+        await server.stop()
+
+
+async def test_closing_waits_a_bounded_time_for_who_does_not_give_back(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.store.database.CONNECT_TIMEOUT", 0.05)
+    database = await open_database(database_url, size=1)
+    held = await database.pool.acquire()
+    async with asyncio.timeout(10):
+        await database.close()
+    with pytest.raises(asyncpg.InterfaceError):
+        await held.execute("select 1")
+
+
+async def test_it_runs_on_uvloop(postgres: TestServer) -> None:
+    async def work() -> Json:
+        async with postgres.new_database() as url:
+            database = await open_database(url)
+            try:
+                async with database.transaction() as connection:
+                    return await connection.fetchval("select $1::jsonb", {"a": 1})
+            finally:
+                await database.close()
+
+    assert await asyncio.to_thread(uvloop.run, work()) == {"a": 1}

@@ -1,0 +1,90 @@
+"""Migrations: all or nothing, one at a time, forward only."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from engine import errors
+from engine.store.database import connect
+from engine.store.migrate import Migration, MigrationFailed, migrate, pending, shipped
+from tests.support.postgres import TestServer
+
+
+@pytest_asyncio.fixture
+async def empty(postgres: TestServer) -> AsyncIterator[str]:
+    async with postgres.new_database(template="template0") as url:
+        yield url
+
+
+def write(directory: Path, **files: str) -> Path:
+    for name, text in files.items():
+        (directory / f"{name}.sql").write_text(text)
+    return directory
+
+
+async def names(url: str, statement: str) -> list[str]:
+    connection = await connect(url)
+    try:
+        return [row[0] for row in await connection.fetch(statement)]
+    finally:
+        await connection.close()
+
+
+TABLES = "select tablename from pg_tables where schemaname = 'public' order by 1"
+
+
+async def test_all_that_is_shipped_is_applied_once(empty: str) -> None:
+    expected = [migration.name for migration in shipped()]
+    assert expected == sorted(expected)
+    assert expected[0] == "0001_stacks.sql"
+    assert await migrate(empty) == expected
+    assert await migrate(empty) == []
+    assert await names(empty, "select name from migration order by name") == expected
+
+
+async def test_of_eight_at_once_one_applies(empty: str, tmp_path: Path) -> None:
+    write(tmp_path, **{"0001_one": "create table one (); select pg_sleep(0.05)"})
+    said = await asyncio.gather(*(migrate(empty, tmp_path) for _ in range(8)))
+    assert sorted(said) == [[]] * 7 + [["0001_one.sql"]]
+
+
+async def test_the_next_release_applies_only_what_is_new(empty: str, tmp_path: Path) -> None:
+    write(tmp_path, **{"0001_one": "create table one (value integer); insert into one values (1)"})
+    await migrate(empty, tmp_path)
+    write(tmp_path, **{"0002_two": "alter table one add more text not null default 'x'"})
+    assert await migrate(empty, tmp_path) == ["0002_two.sql"]
+    assert await names(empty, "select more from one where value = 1") == ["x"]
+
+
+async def test_a_failing_file_leaves_nothing_and_is_named(empty: str, tmp_path: Path) -> None:
+    broken = "create table two ();\n\ncreate table three (x nosuchtype);\n"
+    write(tmp_path, **{"0001_one": "create table one ()", "0002_two": broken})
+    with pytest.raises(MigrationFailed) as failed:
+        await migrate(empty, tmp_path)
+    assert failed.value.finding.place == "0002_two.sql, line 3"
+    assert 'type "nosuchtype" does not exist' in str(failed.value)
+    assert await names(empty, TABLES) == []
+
+
+async def test_a_newer_database_is_refused(empty: str, tmp_path: Path) -> None:
+    write(tmp_path, **{"0001_one": "create table one ()", "0002_two": "create table two ()"})
+    await migrate(empty, tmp_path)
+    (tmp_path / "0002_two.sql").unlink()
+    with pytest.raises(errors.Conflict, match=r"newer.*0002_two\.sql") as refused:
+        await migrate(empty, tmp_path)
+    assert refused.value.code == "DatabaseNewer"
+    assert await names(empty, TABLES) == ["migration", "one", "two"]
+
+
+def test_a_migration_that_was_left_out_is_refused() -> None:
+    known = [Migration("0001_one.sql", ""), Migration("0002_two.sql", "")]
+    with pytest.raises(errors.Conflict, match=r"0001_one\.sql is missing"):
+        pending(known, ["0002_two.sql"])
+
+
+async def test_a_database_that_is_not_there_is_unavailable(postgres: TestServer) -> None:
+    with pytest.raises(errors.Unavailable, match='database "nowhere" does not exist'):
+        await migrate(postgres.url_of("nowhere"))

@@ -1,0 +1,56 @@
+"""Every statement of the stores is one the schema understands."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+
+import asyncpg
+import pytest
+
+from engine.store.database import Database
+
+STORES = ("engine.store", "channels.store")
+
+SQL = re.compile(
+    r"(?is)\A(?:\s|--[^\n]*\n)*"
+    r"(?:select|insert|update|delete|merge|with|values|create|notify|listen|lock|truncate|set)\s"
+)
+
+
+def statements() -> Iterator[tuple[str, str]]:
+    """Every module-level constant that is SQL, with the name it is found by."""
+    for store in STORES:
+        package = importlib.import_module(store)
+        for found in pkgutil.walk_packages(package.__path__, f"{store}."):
+            module = importlib.import_module(found.name)
+            for name, value in vars(module).items():
+                if name.isupper() and isinstance(value, str) and SQL.match(value):
+                    yield f"{found.name}.{name}", value
+
+
+FOUND = dict(statements())
+
+
+def test_they_are_found() -> None:
+    assert "engine.store.migrate.APPLIED" in FOUND
+    assert "engine.store.advance.ADVANCE" in FOUND
+    assert {name.rpartition(".")[0].rpartition(".")[0] for name in FOUND} == set(STORES)
+
+
+@pytest.mark.parametrize("statement", ["select nothing from stack", "update stack set name = 1 +"])
+async def test_a_wrong_one_is_seen(database: Database, statement: str) -> None:
+    async with database.connection() as connection:
+        with pytest.raises(asyncpg.PostgresError):
+            await connection.prepare(statement)
+
+
+async def test_each_fits_the_schema(database: Database) -> None:
+    wrong = []
+    async with database.connection() as connection:
+        for name, text in FOUND.items():
+            try:
+                await connection.prepare(text)
+            except asyncpg.PostgresError as error:
+                wrong.append(f"{name}: {error} {error.hint or ''}".rstrip())
+    assert wrong == []

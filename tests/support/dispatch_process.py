@@ -1,0 +1,33 @@
+"""A dispatcher in a process of its own, to be killed; run as a module with the URL."""
+
+import asyncio
+import sys
+from ipaddress import ip_network
+from uuid import UUID
+
+from channels.dispatcher import Dispatcher, DispatcherSettings
+from channels.webhook.client import WebhookChannel, WebhookSettings
+from engine.store.database import open_database
+
+
+async def _answer(hook_id: UUID, decision: str, reason: str, by: str) -> str | None:
+    return None
+
+
+async def main(url: str) -> None:
+    database = await open_database(url, size=4)
+    async with WebhookChannel(WebhookSettings(allow=(ip_network("127.0.0.0/8"),))) as channel:
+        dispatcher = Dispatcher(
+            database,
+            {channel.name: channel},
+            settings=DispatcherSettings(),
+            token_for=str,
+            public_url="http://hub.test",
+            answer=_answer,
+            random=lambda: 0.5,
+        )
+        await dispatcher.run(asyncio.Event())
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,84 @@
+"""One PostgreSQL for a test run, and a fresh database for each test that asks for one."""
+
+import contextlib
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import asyncpg
+
+from engine.store.embedded import DATABASE, EmbeddedServer
+from engine.store.migrate import migrate
+
+TEMPLATE = "headgate_template"
+
+#: Tests lose nothing that matters with the machine's power; the rest is as in real use.
+OPTIONS = {"fsync": "off", "full_page_writes": "off", "max_connections": "100"}
+
+
+@dataclass(frozen=True, slots=True)
+class TestServer:
+    """A running server. url: a database of it that tests do not use."""
+
+    __test__ = False
+
+    url: str
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def url_of(self, database: str) -> str:
+        return self.url.replace(f"///{DATABASE}?", f"///{database}?")
+
+    @asynccontextmanager
+    async def new_database(self, *, template: str = TEMPLATE) -> AsyncIterator[str]:
+        """A database's URL; migrated, or empty with template1; it is dropped at the end."""
+        name = f"test_{next(self.numbers)}"
+        async with self.administer() as connection:
+            await connection.execute(f"create database {name} template {template}")
+        try:
+            yield self.url_of(name)
+        finally:
+            async with self.administer() as connection:
+                await connection.execute(f"drop database {name} with (force)")
+
+    @asynccontextmanager
+    async def administer(self) -> AsyncIterator[asyncpg.Connection]:
+        connection = await asyncpg.connect(self.url, timeout=10, command_timeout=30)
+        try:
+            yield connection
+        finally:
+            await connection.close(timeout=5)
+
+
+@contextmanager
+def open_directory() -> Iterator[Path]:
+    """A temporary directory with a short path that the database's account may enter, too.
+
+    pytest's own ``tmp_path`` is closed to every other account, and a server that root starts runs
+    as another one.
+    """
+    directory = Path(tempfile.mkdtemp(prefix="headgate-test-"))
+    os.chmod(directory, 0o711)
+    try:
+        yield directory
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(directory)
+
+
+@asynccontextmanager
+async def running_server() -> AsyncIterator[TestServer]:
+    with open_directory() as directory:
+        embedded = EmbeddedServer(directory / "data", options=OPTIONS)
+        server = TestServer(await embedded.start())
+        try:
+            async with server.administer() as connection:
+                await connection.execute(f"create database {TEMPLATE}")
+            await migrate(server.url_of(TEMPLATE))
+            yield server
+        finally:
+            await embedded.stop()

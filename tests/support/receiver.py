@@ -1,0 +1,113 @@
+"""A real HTTP server on loopback that a webhook can be sent to, and a bounded wait for conditions."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+BOUND = 20.0
+
+
+async def until(condition: Callable[[], Awaitable[Any]] | Callable[[], Any], what: str = "") -> Any:
+    """Look until the condition is true, a bounded time; return what it gave."""
+    try:
+        async with asyncio.timeout(BOUND):
+            while True:
+                found = condition()
+                if asyncio.iscoroutine(found):
+                    found = await found
+                if found:
+                    return found
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(f"it did not happen: {what or condition}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def event(self) -> dict[str, Any]:
+        parsed: dict[str, Any] = orjson.loads(self.body)
+        return parsed
+
+
+Handler = Callable[[Received], Awaitable[web.StreamResponse]]
+RawHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(slots=True)
+class Receiver:
+    """Keeps what it received. handle: what it answers; 200 unless changed.
+
+    handle_raw: the same, for those that write their answers in pieces.
+    """
+
+    url: str = ""
+    received: list[Received] = field(default_factory=list)
+    under_way: int = 0
+    most_under_way: int = 0
+    handle: Handler | None = None
+    handle_raw: RawHandler | None = None
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [one.event for one in self.received]
+
+    async def receive(self, request: web.Request) -> web.StreamResponse:
+        one = Received(request.path, dict(request.headers), await request.read())
+        self.received.append(one)
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        try:
+            if self.handle_raw:
+                return await self.handle_raw(request)
+            return await self.handle(one) if self.handle else web.Response(text="thanks")
+        finally:
+            self.under_way -= 1
+
+    def answers(self, *statuses: int, headers: dict[str, str] | None = None) -> None:
+        """Answer with these one after the other, the last for ever."""
+        left = list(statuses)
+
+        async def handle(_: Received) -> web.StreamResponse:
+            status = left.pop(0) if len(left) > 1 else left[0]
+            return web.Response(status=status, headers=headers)
+
+        self.handle = handle
+
+    def says(self, document: Any, status: int = 200) -> None:
+        async def handle(_: Received) -> web.StreamResponse:
+            return web.json_response(document, status=status)
+
+        self.handle = handle
+
+    def hangs(self) -> None:
+        async def handle(_: Received) -> web.StreamResponse:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        self.handle = handle
+
+
+@asynccontextmanager
+async def receiving() -> AsyncIterator[Receiver]:
+    receiver = Receiver()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", receiver.receive)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield receiver
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,351 @@
+"""From a template to a definition: sections, types, properties, references, secrets, digests."""
+
+import pytest
+from hot_support import Seen, defined, faults, thing
+
+from engine.errors import Findings, Invalid
+from engine.hot.expression import decode, encode, is_static
+from engine.hot.properties import check_resolved, fill_defaults
+from engine.hot.resolve import resolve
+from engine.hot.template import parse_template
+from engine.hot.versions import template_functions, template_versions
+from engine.words import Json
+
+
+def one(**body: Json) -> dict[str, Json]:
+    return {"resources": {"a": {"type": "Test::Thing", **body}}}
+
+
+@pytest.mark.parametrize(
+    ("template", "place", "part", "code"),
+    [
+        (
+            {"heat_template_version": "2021-04-17"},
+            "heat_template_version",
+            "The template version is invalid",
+            "InvalidTemplateVersion",
+        ),
+        ({"AWSTemplateFormatVersion": "x"}, "", "Ambiguous versions", "InvalidTemplateVersion"),
+        (
+            {"resuorces": {}},
+            "resuorces",
+            "The template section is invalid: resuorces",
+            "InvalidTemplateSection",
+        ),
+        ({"resources": []}, "resources", "must be a map", ""),
+        ({"resources": {"a": None}}, "resources.a", "Each Resource must contain a Type key.", ""),
+        ({"resources": {"a": {}}}, "resources.a", 'Resource "a" has no type', ""),
+        ({"resources": {"a/b": thing()}}, "resources.a/b", 'must not be empty or contain "/"', ""),
+        (one(propertys={}), "resources.a", '"propertys" is not a valid keyword', ""),
+        (one(depends_on=[1]), "resources.a.depends_on", "a name or a list", ""),
+        (one(update_policy={"x": 1}), "resources.a.update_policy", "not available yet", ""),
+        (one(external_id="x"), "resources.a.external_id", "not available yet", ""),
+        (one(hooks=[5]), "resources.a.hooks[0]", "is no hook", "InvalidBreakPointHook"),
+        (one(hooks=[{"at": "x"}]), "resources.a.hooks[0].at", "already named", ""),
+        ({"hooks": [{"on": "pre-create"}]}, "hooks[0].at", "must say where", ""),
+        ({"outputs": {"o": {}}}, "outputs.o", "must contain a value key", ""),
+        ({"outputs": {"o": {"value": 1, "desc": 2}}}, "outputs.o", "not a valid keyword", ""),
+        (
+            {"parameters": {"a": {"type": "string", "default": "x"}}} | one(),
+            "",
+            "Duplicate names {'a'}",
+            "",
+        ),
+        (
+            {"parameter_groups": [{"label": "g", "parameters": ["x"]}]},
+            "",
+            "Parameter Groups error: parameter_groups.g: ",
+            "",
+        ),
+        (
+            one(type="Test::Thign"),
+            "resources.a.type",
+            "The Resource Type (Test::Thign) could not be found.",
+            "",
+        ),
+        (one(type="x.yaml"), "resources.a.type", "not available yet", ""),
+        (one(properties={"sise": 1}), "resources.a.properties", "Unknown Property sise", ""),
+        (one(properties=5), "resources.a.properties", "must be a map", ""),
+        (
+            {"resources": {"a": {"type": "Test::Strict"}}},
+            "resources.a.properties",
+            "Property needed not assigned",
+            "",
+        ),
+        (
+            one(properties={"size": 11}),
+            "resources.a.properties.size",
+            "11 is out of range (min: 1, max: 10)",
+            "",
+        ),
+        (
+            one(properties={"size": "x"}),
+            "resources.a.properties.size",
+            "Value 'x' is not an integer",
+            "",
+        ),
+        (one(properties={"text": [1]}), "resources.a.properties.text", "must be a string", ""),
+        (one(properties={"flag": 1}), "resources.a.properties.flag", "not a valid boolean", ""),
+        (one(properties={"number": "x"}), "resources.a.properties.number", "could not convert", ""),
+        (one(properties={"names": "a"}), "resources.a.properties.names", '"a" is not a list', ""),
+        (
+            one(properties={"names": ["a", "b"]}),
+            "resources.a.properties.names[1]",
+            '"b" does not match pattern "a+"',
+            "",
+        ),
+        (
+            one(properties={"map": {}}),
+            "resources.a.properties.map",
+            "Property inner not assigned",
+            "",
+        ),
+        (
+            one(properties={"map": {"inner": 1, "innr": 1}}),
+            "resources.a.properties.map",
+            "Unknown Property innr",
+            "",
+        ),
+        (
+            one(depends_on="b"),
+            "resources.a.depends_on",
+            'The specified reference "b" (in a) is incorrect.',
+            "InvalidTemplateReference",
+        ),
+        (
+            one(depends_on="a"),
+            "",
+            "Circular Dependency Found: a -> a",
+            "CircularDependencyException",
+        ),
+        (one(deletion_policy="Retain"), "resources.a.deletion_policy", "not available yet", ""),
+        (one(deletion_policy="Keep"), "resources.a.deletion_policy", "Invalid deletion", ""),
+        (one(condition="nope"), "resources.a.condition", 'Invalid condition "nope"', ""),
+        (
+            {"conditions": {"x": {"equals": [1]}}},
+            "conditions.x",
+            '"equals" must be of the form',
+            "",
+        ),
+        (
+            {"conditions": {"x": {"and": [True]}}},
+            "conditions.x",
+            'The minimum number of condition arguments to "and" is 2.',
+            "",
+        ),
+        (
+            {"conditions": {"x": {"not": "y"}, "y": {"not": "x"}}},
+            "conditions.y",
+            'Condition validation error: Circular definition for condition "x"',
+            "",
+        ),
+        (
+            {"conditions": {"x": {"equals": [{"get_attr": ["a", "b"]}, 1]}}},
+            "conditions.x",
+            'The function "get_attr" is invalid in this context',
+            "",
+        ),
+        ({"conditions": {"x": {"yaql": {}}}}, "conditions.x", "yaql is not available yet", ""),
+    ],
+)
+def test_what_is_wrong_is_told(template: dict[str, Json], place: str, part: str, code: str) -> None:
+    found = faults(template)
+    match = [f for f in found if part in f.reason]
+    assert match, found
+    assert match[0].place == place
+    assert match[0].code == (code or match[0].code)
+
+
+def test_no_version_at_all() -> None:
+    with pytest.raises(Invalid, match="Template format version not found") as caught:
+        parse_template({"heat_template_versoin": "2021-04-16"})
+    assert "heat_template_version" in caught.value.findings[0].remedy
+
+
+def test_near_names_are_offered() -> None:
+    assert faults(one(properties={"sise": 1}))[0].remedy == 'Did you mean "size"?'
+    assert faults(one(type="Test::Thign"))[0].remedy == 'Did you mean "Test::Thing"?'
+
+
+def test_everything_is_told_at_once_in_document_order() -> None:
+    bodies = {"a": thing(sise=1), "b": {"type": "X"}, "c": thing(size=99)}
+    found = faults({"resources": bodies, "parameters": {"p": {"type": "string"}}})
+    assert [f.place for f in found] == [
+        "",
+        "resources.a.properties",
+        "resources.b.type",
+        "resources.c.properties.size",
+    ]
+
+
+def test_a_circle_is_shown() -> None:
+    bodies = {
+        "a": thing(value={"get_resource": "b"}),
+        "b": thing() | {"depends_on": "c"},
+        "c": thing(value={"get_attr": ["a", "output"]}),
+        "d": thing() | {"depends_on": "a"},
+    }
+    reason = faults({"resources": bodies})[0].reason
+    assert reason in {
+        f"Circular Dependency Found: {way}"
+        for way in ("a -> b -> c -> a", "b -> c -> a -> b", "c -> a -> b -> c")
+    }
+
+
+def test_requires_and_reads() -> None:
+    bodies = {
+        "a": thing(),
+        "b": thing(),
+        "c": thing(value={"get_attr": ["a", "output"]}) | {"depends_on": ["b"]},
+        "d": thing() | {"metadata": {"x": {"get_resource": "c"}}},
+    }
+    made = defined({"resources": bodies}).resources
+    assert made["c"].requires == {"a", "b"} and made["c"].reads == {"a"}
+    assert made["d"].requires == made["d"].reads == {"c"}
+    assert is_static(made["a"].properties) and not is_static(made["c"].properties)
+
+
+def test_resources_that_are_off() -> None:
+    template: dict[str, Json] = {
+        "parameters": {"on": {"type": "boolean"}},
+        "conditions": {"on": {"equals": [{"get_param": "on"}, True]}},
+        "resources": {
+            "a": thing() | {"condition": "on"},
+            "b": thing(value={"if": ["on", {"get_resource": "a"}]}) | {"depends_on": "a"},
+        },
+        "outputs": {"o": {"value": {"get_resource": "a"}, "condition": "on"}},
+    }
+    off = defined(template, parameters={"on": "no"})
+    assert list(off.resources) == ["b"]
+    assert off.resources["b"].properties == {} and not off.resources["b"].requires
+    assert off.outputs["o"].value is None
+    on = defined(template, parameters={"on": "yes"})
+    assert on.resources["b"].reads == {"a"}
+    template["outputs"] = {"o": {"value": {"get_resource": "a"}}}
+    assert "Its condition is off" in faults(template, parameters={"on": "no"})[0].remedy
+
+
+SECRETS: dict[str, Json] = {
+    "parameters": {"pw": {"type": "string", "hidden": True, "default": "tops3cret"}},
+    "resources": {
+        "plain": thing(value="x"),
+        "text": thing(
+            value={"str_replace": {"template": "p=$p", "params": {"$p": {"get_param": "pw"}}}}
+        ),
+        "split": thing(value={"str_split": ["s", {"get_param": "pw"}, 1]}),
+        "property": thing(secret="v"),
+        "attribute": thing(value={"get_attr": ["plain", "key"]}, text={"get_resource": "plain"}),
+    },
+}
+
+
+def test_secrets_are_masked_where_they_flow() -> None:
+    made = defined(SECRETS).resources
+    assert made["plain"].masked_properties is None
+    assert made["text"].properties == {"value": "p=tops3cret"}
+    assert made["text"].masked_properties == {"value": "p=******"}
+    assert made["split"].properties == {"value": "3cret"}
+    assert made["split"].masked_properties == {"value": "******"}
+    assert made["property"].masked_properties == {"secret": "******"}
+    masked = resolve(made["attribute"].masked_properties, Seen("k"), masked=True)
+    assert masked == {"value": "******", "text": "ref-plain"}
+
+
+def test_a_hidden_value_is_in_no_finding() -> None:
+    for kind, rule in (("number", {}), ("string", {"constraints": [{"length": {"max": 2}}]})):
+        template = {"parameters": {"pw": {"type": kind, "hidden": True, **rule}}}
+        assert "tops3cret" not in str(faults(template, parameters={"pw": "tops3cret"})[0])
+    assert "tops3cret" not in str(faults(one(properties={"secret": ["tops3cret"]})))
+
+
+def test_digests_tell_definitions_apart() -> None:
+    def digest(**body: Json) -> str:
+        return defined(one(**body)).resources["a"].digest
+
+    same = digest(properties={"text": "x", "size": 5}, metadata={"m": 1})
+    assert same == digest(metadata={"m": 1}, properties={"size": "5", "text": "x"})
+    assert same != digest(properties={"text": "x", "size": 5}, metadata={"m": 2})
+    assert same != digest(properties={"text": "y", "size": 5}, metadata={"m": 1})
+    assert digest(properties={"value": {"get_resouce": "a"}}) != digest(properties={})
+
+
+def test_aliases_are_followed() -> None:
+    registry = {
+        "A": "B",
+        "B": "Test::Thing",
+        "X::*": "Test::*",
+        "resources": {"r": {"A": "Test::Free"}},
+    }
+    bodies = {"a": {"type": "A"}, "x": {"type": "X::Thing"}, "r": {"type": "A"}}
+    made = defined({"resources": bodies}, {"resource_registry": registry}).resources
+    types = {name: one.type for name, one in made.items()}
+    assert types == {"a": "Test::Thing", "x": "Test::Thing", "r": "Test::Free"}
+
+
+def test_hooks_of_template_and_environment() -> None:
+    template = one(hooks=["pre-create"]) | {"hooks": [{"at": "a", "on": ["pre-delete"]}]}
+    template["resources"]["w[1]*"] = thing() | {"hooks": {"on": ["pre-update"]}}
+    environment = {"resource_registry": {"resources": {"web": {"srv*": {"hooks": "pre-create"}}}}}
+    found = defined(template, environment).declared
+    assert [(h.pattern, h.item, h.short) for h in found] == [
+        ("a", "pre-create", True),
+        ("w[[]1][*]", {"on": ["pre-update"]}, False),
+        ("a", {"on": ["pre-delete"]}, False),
+        ("web/srv*", "pre-create", True),
+    ]
+
+
+def test_a_types_own_rules_see_what_is_known() -> None:
+    seen: list[Json] = []
+
+    def look(kind: str, properties: Json, place: str, findings: Findings) -> None:
+        seen.append((kind, dict(properties), place))
+        findings.add(place, "no")
+
+    bodies = {"a": thing(text="x", value={"get_resource": "b"}), "b": thing()}
+    found = faults({"resources": bodies}, check_properties=look)
+    assert seen[0] == ("Test::Thing", {"text": "x"}, "resources.a.properties")
+    assert [f.reason for f in found] == ["no", "no"]
+
+
+def test_defaults_and_resolved_properties() -> None:
+    from hot_support import THING
+
+    findings = Findings()
+    good = check_resolved(THING, {"size": "5", "map": {"inner": "1"}, "text": True}, "p", findings)
+    assert good == {"size": 5, "map": {"inner": 1}, "text": "True"} and not findings.all
+    filled = fill_defaults(THING, good)
+    assert filled == {"size": 5, "map": {"inner": 1, "d": 7}, "text": "True"}
+    assert fill_defaults(THING, {"text": None}) == {"text": "none"}
+    check_resolved(THING, {"size": 99}, "p", findings)
+    assert findings.all[0].place == "p.size"
+
+
+def test_data_that_looks_like_a_stored_call_stays_data() -> None:
+    for data in (
+        {"$call": ["get_resource", "x"]},
+        {"$$call": [{"$call": 1}]},
+        {"$call": 1, "b": 2},
+    ):
+        assert decode(encode(data), "2021-04-16") == data
+
+
+def test_shown_parameters() -> None:
+    kinds = {"s": "string", "n": "number", "l": "comma_delimited_list", "j": "json", "b": "boolean"}
+    schemas: dict[str, Json] = {name: {"type": kind} for name, kind in kinds.items()}
+    schemas["h"] = {"type": "string", "hidden": True}
+    given = {"s": 5, "n": "1.0", "l": "x, y", "j": '{"a": 1}', "b": "yes", "h": "secret"}
+    made = defined({"parameters": schemas}, parameters=given)
+    assert made.parameters["l"] == ["x", " y"] and made.parameters["n"] == 1.0
+    shown = {name: text for name, text in made.shown_parameters().items() if "::" not in name}
+    expected = {"s": "5", "n": "1.0", "l": "x, y", "j": '{"a": 1}', "b": "True", "h": "******"}
+    assert shown == expected
+    assert made.shown_parameters()["OS::stack_name"] == "s"
+
+
+def test_versions_and_their_functions() -> None:
+    assert template_versions()[0] == "2013-05-23" and "wallaby" in template_versions()
+    assert "repeat" not in template_functions("2014-10-16")
+    assert {"contains", "equals"} <= set(template_functions("pike"))
+    assert "yaql" not in template_functions("wallaby")
+    assert parse_template({"heat_template_version": "newton"}).version == "2016-10-14"

@@ -1,0 +1,105 @@
+"""Environments: sections, the registry, hooks, merging."""
+
+import pytest
+
+from engine.errors import Invalid
+from engine.hot.environment import merge_environments, parse_environment
+from engine.words import Json
+
+
+@pytest.mark.parametrize(
+    ("document", "place", "part"),
+    [
+        ({"paramters": {}}, "paramters", 'environment has wrong section "paramters"'),
+        ({"parameters": None}, "parameters", 'environment has empty section "parameters"'),
+        ({"parameters": [1]}, "parameters", "must be a map"),
+        ({"event_sinks": [{"type": "x"}]}, "event_sinks", "not available yet"),
+        ({"parameter_merge_strategies": {"a": "merge"}}, "parameter_merge_strategies", "not avail"),
+        ({"encrypted_param_names": "x"}, "encrypted_param_names", "list of names"),
+        ({"hooks": {}}, "hooks", "must be a list of rules"),
+        ({"hooks": ["x"]}, "hooks[0]", "is no rule"),
+        ({"hooks": [{"on": []}]}, "hooks[0].at", "must say where"),
+        ({"resource_registry": {"A": "a.yaml"}}, "resource_registry.A", "not available yet"),
+        ({"resource_registry": {"A": 5}}, "resource_registry.A", "name of a resource type"),
+        ({"resource_registry": {"A": "B", "B": "A"}}, "resource_registry.A", "A -> B -> A"),
+        ({"resource_registry": {"A*B": "C"}}, "resource_registry.A*B", "at the end only"),
+        ({"resource_registry": {"resources": []}}, "resource_registry.resources", "must be a map"),
+        ({"resource_registry": {"resources": {"a": 1}}}, "resource_registry.resources.a", "a map"),
+        (
+            {"resource_registry": {"resources": {"a": {"restricted_actions": "update"}}}},
+            "resource_registry.resources.a.restricted_actions",
+            "not available yet",
+        ),
+        (
+            {"resource_registry": {"resources": {"a": {"hooks": [1]}}}},
+            "resource_registry.resources.a.hooks[0]",
+            "is no hook",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told(document: dict[str, Json], place: str, part: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        parse_environment(document)
+    finding = caught.value.findings[0]
+    assert finding.place == place and part in finding.reason
+
+
+def test_hooks_in_all_their_forms() -> None:
+    rule = {"on": ["pre-update"], "mode": "wait"}
+    resources = {
+        "db_*": {"hooks": ["pre-delete", rule]},
+        "web": {"*": {"srv": {"hooks": "pre-create"}}},
+    }
+    found = parse_environment(
+        {"resource_registry": {"resources": resources}, "hooks": [{"at": "a/*", **rule}]}
+    ).declared
+    assert [(h.pattern, h.item, h.short, h.place) for h in found] == [
+        ("db_*", "pre-delete", True, "resource_registry.resources.db_*.hooks[0]"),
+        ("db_*", rule, False, "resource_registry.resources.db_*.hooks[1]"),
+        ("web/*/srv", "pre-create", True, "resource_registry.resources.web.*.srv.hooks"),
+        ("a/*", rule, False, "hooks[0]"),
+    ]
+
+
+def test_names_of_types() -> None:
+    registry = parse_environment(
+        {
+            "resource_registry": {
+                "base_url": "file:///x",
+                "A": "B",
+                "B": "C",
+                "OS::*": "OS::Heat::None",
+                "OS::Long::*": "X::*",
+                "Gone": "Y",
+            }
+            | {"Gone": None}
+        }
+    ).registry
+    names = ("A", "OS::Nova::Server", "OS::Long::Thing", "OS::Heat::None", "Gone", "Z")
+    expected = ["C", "OS::Heat::None", "X::Thing", "OS::Heat::None", "Gone", "Z"]
+    assert [registry.resolve(name) for name in names] == expected
+
+
+def test_null_with_a_star_takes_away_what_begins_so() -> None:
+    registry = parse_environment(
+        {"resource_registry": {"A::B": "X", "C": "Y", "A::*": None}}
+    ).registry
+    assert registry.resolve("A::B") == "A::B" and registry.resolve("C") == "Y"
+
+
+def test_merging_goes_one_level_deep_and_gathers_hooks() -> None:
+    first = {
+        "parameters": {"a": 1, "b": {"x": 1}},
+        "hooks": [{"at": "a"}],
+        "resource_registry": {"A": "B", "resources": {"r": {"hooks": "pre-create"}}},
+    }
+    second = {
+        "parameters": {"b": {"y": 2}},
+        "hooks": [{"at": "b"}],
+        "resource_registry": {"resources": {"s": {}}},
+    }
+    assert merge_environments([first, second]) == {
+        "parameters": {"a": 1, "b": {"y": 2}},
+        "hooks": [{"at": "a"}, {"at": "b"}],
+        "resource_registry": {"A": "B", "resources": {"s": {}}},
+    }

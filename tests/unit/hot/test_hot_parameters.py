@@ -1,0 +1,154 @@
+"""Parameters: schemas, conversions, constraints and what is said of bad ones."""
+
+import pytest
+from hot_support import defined, faults
+
+from engine.words import Json
+
+
+def value(kind: str, given: Json, **more: Json) -> Json:
+    template = {"parameters": {"p": {"type": kind, **more}}}
+    return defined(template, parameters={"p": given}).parameters["p"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "converted"),
+    [
+        ("string", 5, "5"),
+        ("string", True, "True"),
+        ("number", "5", 5),
+        ("number", "1.0", 1.0),
+        ("number", 2.5, 2.5),
+        ("comma_delimited_list", "x, y", ["x", " y"]),
+        ("comma_delimited_list", "", []),
+        ("comma_delimited_list", ["a", 1], ["a", "1"]),
+        ("json", '{"a": [1]}', {"a": [1]}),
+        ("json", [1], [1]),
+        ("json", "", ""),
+        ("boolean", "ON", True),
+        ("boolean", 0, False),
+        ("boolean", "n", False),
+    ],
+)
+def test_conversion(kind: str, given: Json, converted: Json) -> None:
+    found = value(kind, given)
+    assert found == converted and type(found) is type(converted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "given", "said"),
+    [
+        ("number", {"range": {"min": 4, "max": 64}}, 999, "999 is out of range (min: 4, max: 64)"),
+        (
+            "string",
+            {"length": {"min": 4, "max": 64}},
+            "abc",
+            "length (3) is out of range (min: 4, max: 64)",
+        ),
+        (
+            "number",
+            {"modulo": {"step": 2, "offset": 0}},
+            5,
+            "5 is not a multiple of 2 with an offset of 0",
+        ),
+        ("string", {"allowed_values": ["a", "b"]}, "x", '"x" is not an allowed value ["a", "b"]'),
+        ("number", {"allowed_values": [1, "2"]}, 3, "3 is not an allowed value [1, 2]"),
+        ("comma_delimited_list", {"allowed_values": ["a"]}, "a,b", '"b" is not an allowed value'),
+        ("string", {"allowed_pattern": "[a-z]+"}, "ab1", '"ab1" does not match pattern "[a-z]+"'),
+        ("string", {"allowed_pattern": "a", "description": "only a"}, "b", "only a"),
+        ("string", {"custom_constraint": "ip_addr"}, "1.2.3", "Error validating value '1.2.3'"),
+        ("string", {"custom_constraint": "net_cidr"}, "1.2.3.4", "Error validating value"),
+        ("string", {"custom_constraint": "ip_or_cidr"}, "x/8", "Error validating value"),
+        ("string", {"custom_constraint": "mac_addr"}, "00:11", "Error validating value"),
+        ("string", {"custom_constraint": "json_string"}, "{", "Error validating value"),
+        ("string", {"custom_constraint": "iso_8601"}, "never", "Error validating value"),
+        ("number", {}, "abc", "could not convert string to float: 'abc'"),
+        ("number", {}, "nan", "nan is too large"),
+        ("number", {}, True, "true is not a number"),
+        ("boolean", {}, "maybe", 'Unrecognized value "maybe"'),
+        ("json", {}, "{", "Value must be valid JSON"),
+        ("string", {}, [1], "Value must be a string"),
+        ("comma_delimited_list", {}, 5, "Value must be a comma-delimited list string"),
+    ],
+)
+def test_bad_values(kind: str, rule: Json, given: Json, said: str) -> None:
+    body = {"type": kind} | ({"constraints": [rule]} if rule else {})
+    (found,) = faults({"parameters": {"p": body}}, parameters={"p": given})
+    assert found.place == "" and found.reason.startswith("Parameter 'p' is invalid: " + said)
+
+
+@pytest.mark.parametrize(
+    ("rule", "given"),
+    [
+        ({"custom_constraint": "ip_addr"}, "::1"),
+        ({"custom_constraint": "net_cidr"}, "10.0.0.0/8"),
+        ({"custom_constraint": "mac_addr"}, "00:11:22:33:44:ff"),
+        ({"custom_constraint": "nova.flavor"}, "whatever"),
+        ({"allowed_pattern": "a|ab"}, "ab"),
+        ({"length": {"min": 2}}, "ab"),
+    ],
+)
+def test_good_values(rule: Json, given: Json) -> None:
+    assert value("string", given, constraints=[rule]) == given
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({}, "Missing parameter type"),
+        ({"type": "strnig"}, 'Invalid type "strnig"'),
+        ("string", "must be a map"),
+        ({"type": "string", "defualt": 1}, "Invalid key 'defualt' for parameter"),
+        ({"type": "string", "constraints": {}}, "expected a list"),
+        ({"type": "string", "constraints": [{}]}, "No constraint expressed"),
+        (
+            {"type": "string", "constraints": [{"lenght": 1}]},
+            "Invalid key 'lenght' for parameter constraints",
+        ),
+        (
+            {"type": "string", "constraints": [{"range": {"min": 1}}]},
+            "range constraint invalid for",
+        ),
+        ({"type": "string", "constraints": [{"length": {}}]}, "must have a min value"),
+        ({"type": "string", "constraints": [{"length": {"min": 1.5}}]}, "whole numbers"),
+        (
+            {"type": "number", "constraints": [{"modulo": {"step": 0, "offset": 0}}]},
+            "step cannot be 0",
+        ),
+        ({"type": "number", "constraints": [{"modulo": {"step": 2, "offset": 3}}]}, "smaller"),
+        (
+            {"type": "number", "constraints": [{"modulo": {"step": -2, "offset": 1}}]},
+            "both positive",
+        ),
+        ({"type": "string", "constraints": [{"allowed_pattern": "("}]}, "not a regular expression"),
+        ({"type": "string", "constraints": [{"custom_constraint": "nova.flavr"}]}, "no custom"),
+        (
+            {"type": "number", "default": 5, "constraints": [{"range": {"max": 4}}]},
+            "Invalid default",
+        ),
+        ({"type": "string", "hidden": "perhaps"}, "Unrecognized value"),
+    ],
+)
+def test_bad_schemas(body: Json, said: str) -> None:
+    found = faults({"parameters": {"p": body}}, parameters={"p": "x"})
+    assert said in found[0].reason and found[0].code == "InvalidSchemaError"
+
+
+def test_missing_and_unknown_ones() -> None:
+    found = faults({"parameters": {"size": {"type": "string"}}}, parameters={"sise": 1})
+    assert [(f.reason, f.code) for f in found] == [
+        ("The Parameter (sise) was not defined in template.", "UnknownUserParameter"),
+        ("The Parameter (size) was not provided.", "UserParameterMissing"),
+    ]
+    assert found[0].remedy == 'Did you mean "size"?'
+
+
+def test_who_wins() -> None:
+    template = {"parameters": {"p": {"type": "string", "default": "template"}}}
+    environment: dict[str, Json] = {"parameter_defaults": {"p": "defaults", "unknown": 1}}
+    assert defined(template).parameters["p"] == "template"
+    assert defined(template, environment).parameters["p"] == "defaults"
+    environment["parameters"] = {"p": "environment"}
+    assert defined(template, environment).parameters["p"] == "environment"
+    assert defined(template, environment, {"p": "request"}).parameters["p"] == "request"
+    assert defined(template, {}, {"p": None}).parameters["p"] == "template"

@@ -1,0 +1,93 @@
+"""Reading documents: what is accepted, and what is said of everything that is not."""
+
+import pytest
+
+from engine.errors import Invalid
+from engine.hot.source import DEFAULT_LIMITS, Limits, check_document, read_document
+
+
+def said(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
+    with pytest.raises(Invalid) as caught:
+        read_document(text, "template", limits)
+    return str(caught.value)
+
+
+def test_a_date_stays_text_and_yes_is_a_boolean() -> None:
+    document = read_document("heat_template_version: 2021-04-16\na: yes\nb: off\n", "template")
+    assert document == {"heat_template_version": "2021-04-16", "a": True, "b": False}
+
+
+def test_json_is_read_as_json() -> None:
+    assert read_document('{"a": [1, 2.5, null, "\\u00e9"]}', "t") == {"a": [1, 2.5, None, "é"]}
+
+
+def test_yaml_in_braces_is_read_too() -> None:
+    assert read_document("{a: 1, b: [x]}", "t") == {"a": 1, "b": ["x"]}
+
+
+def test_merge_keys_put_entries_of_its_own_first() -> None:
+    text = "a: &a {x: 1, z: 9}\nb: {<<: *a, y: 2, x: 3}\n"
+    assert read_document(text, "t")["b"] == {"x": 3, "y": 2, "z": 9}
+
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
+    f"{new}: &{new} [{','.join(['*' + old] * 9)}]"
+    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+MERGE_BOMB = "a: &a {x1: 1, x2: 2}\n" + "\n".join(
+    f"{new}: &{new} {{<<: [{','.join(['*' + old] * 9)}]}}"
+    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("a: [", "in line 2, column 1"),
+        ("a: 1\nb:\n  c: 1\n  c: 2\n", 'b.c: The key "c" is given twice in the template in line 4'),
+        ('{"a": {"b": 1,\n "b": 2}}', 'a.b: The key "b" is given twice'),
+        ("- 1", "The template is not a JSON object or YAML mapping."),
+        ("[1]", "The template is not a JSON object or YAML mapping."),
+        ("", "The template is not a JSON object or YAML mapping."),
+        ("[" * 100_000, "nested deeper than 64"),
+        ("- " * 100_000, "nested deeper than 64"),
+        ("? " * 100_000, "nested deeper than 64"),
+        ('{"a":' * 100 + "1" + "}" * 100, "nested deeper than 64"),
+        ("a: &a {b: *a}", "contains itself"),
+        ("1: x", "The key 1 is not text"),
+        ("a: {b: {null: x}}", "a.b: The key null is not text"),
+        ("a: .nan", "which JSON cannot say"),
+        ("a: .inf", "which JSON cannot say"),
+        ('{"a": NaN}', "the value NaN, which JSON cannot say"),
+        ('{"a": 1e999}', "which JSON cannot say"),
+        ("a: " + "9" * 30, "The number is too large"),
+        ("a: " + "9" * 5000, "Error parsing template"),
+        ("a: !!set {b}", "in line 1, column 4"),
+        ("a: !!binary aGk=", "could not determine a constructor"),
+        ("a: !!python/object:os.system x", "could not determine a constructor"),
+        ('{"a": ["\\u0000"]}', "a[0]: Text with a NUL character"),
+        ('{"a": "\\ud800"}', "a: Half a character"),
+        ("a: 1\n---\nb: 2", "expected a single document"),
+        ("a: '" + "x" * 600_000 + "'", "524288 are allowed"),
+        (BOMB, "more than 200000 values"),
+        (MERGE_BOMB, "merge keys bring in too many entries"),
+    ],
+)
+def test_what_is_refused_and_why(text: str, part: str) -> None:
+    assert part in said(text)
+
+
+def test_a_document_of_text_keys_is_given_back_as_it_is() -> None:
+    document = {"a": {"b": [1, "x", None, True]}}
+    assert check_document(document, "template") is document
+
+
+@pytest.mark.parametrize("value", [{"a": {1: 2}}, {"a": float("nan")}, {"a": {2**70}}, [], None])
+def test_a_parsed_document_is_checked_too(value: object) -> None:
+    with pytest.raises(Invalid):
+        check_document(value, "template")
+
+
+def test_limits_can_be_set() -> None:
+    assert "more than 3 values" in said("a: [1, 2, 3]", Limits(max_nodes=3))
+    assert "deeper than 1" in said("a: [1]", Limits(max_depth=1))

@@ -1,0 +1,153 @@
+"""Logging: one pipe, two styles, no secrets."""
+
+import io
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from hub.log import MASK, Style, set_up_logging
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+    structlog.reset_defaults()
+
+
+def lines(stream: io.StringIO) -> list[dict[str, object]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_json_is_a_line_an_event_with_its_fields() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", stream=stream)
+    log: structlog.typing.FilteringBoundLogger = structlog.get_logger("engine.work")
+    log.info("hook.opened", point="pre-create", stack={"name": "web"})
+    (line,) = lines(stream)
+    assert line["event"] == "hook.opened"
+    assert line["level"] == "info"
+    assert line["logger"] == "engine.work"
+    assert line["point"] == "pre-create"
+    assert line["stack"] == {"name": "web"}
+    assert str(line["timestamp"]).endswith("Z")
+
+
+def test_the_standard_librarys_loggers_go_through_the_same_pipe() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", stream=stream)
+    logging.getLogger("some.library").warning("lost %s of %d", "three", 5, extra={"token": "x1"})
+    (line,) = lines(stream)
+    assert (line["event"], line["logger"]) == ("lost three of 5", "some.library")
+    assert line["token"] == MASK
+
+
+def test_context_variables_are_in_every_line() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", stream=stream)
+    with structlog.contextvars.bound_contextvars(project="demo", stack="web"):
+        structlog.get_logger().info("stack.started")
+        logging.getLogger("some.library").error("oh")
+    structlog.get_logger().info("outside")
+    assert [line.get("stack") for line in lines(stream)] == ["web", "web", None]
+
+
+def test_levels_are_kept() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", level="warning", stream=stream)
+    structlog.get_logger().info("quiet")
+    logging.getLogger("some.library").info("quiet")
+    structlog.get_logger().warning("loud")
+    assert [line["event"] for line in lines(stream)] == ["loud"]
+
+
+def test_called_twice_it_writes_once() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", stream=io.StringIO())
+    set_up_logging("json", stream=stream)
+    logging.getLogger("some.library").warning("once")
+    assert len(lines(stream)) == 1
+
+
+def test_an_exception_keeps_its_traceback_in_one_line() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", stream=stream)
+    try:
+        raise KeyError("missing")
+    except KeyError:
+        structlog.get_logger().exception("loop.failed")
+    (line,) = lines(stream)
+    assert "KeyError: 'missing'" in str(line["exception"])
+
+
+@pytest.mark.parametrize("style", ["json", "console"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"token": "geheim"},
+        {"signal_token": "geheim"},
+        {"secrets": ["geheim"]},
+        {"Authorization": "geheim"},
+        {"headers": {"authorization": "geheim", "X-Auth-Token": "geheim"}},
+        {"answer": [{"password": "geheim"}]},
+        {"signing_key": b"geheim"},
+        {"url": "postgresql://headgate:geheim@db.example.org/x"},
+        {"text": "sent Authorization: Bearer geheim to there"},
+        {"text": "key whsec_geheim"},
+        {"error": "refused for amqp://a:geheim@broker"},
+    ],
+)
+def test_secrets_are_not_written(style: Style, fields: dict[str, object]) -> None:
+    stream = io.StringIO()
+    set_up_logging(style, stream=stream)
+    structlog.get_logger().info("delivery.failed", **fields)
+    assert "geheim" not in stream.getvalue()
+    assert MASK in stream.getvalue()
+
+
+def test_a_secret_in_an_exception_is_not_written() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", stream=stream)
+    try:
+        raise OSError("postgresql://headgate:geheim@db.example.org/x is not there")
+    except OSError:
+        structlog.get_logger().exception("database.lost")
+    assert "geheim" not in stream.getvalue()
+
+
+def test_what_only_sounds_like_a_secret_is_written() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", stream=stream)
+    structlog.get_logger().info(
+        "x", tokenizer="a", keys=2, url="http://127.0.0.1:8004/v1", author=1
+    )
+    (line,) = lines(stream)
+    assert (line["tokenizer"], line["keys"], line["author"]) == ("a", 2, 1)
+    assert line["url"] == "http://127.0.0.1:8004/v1"
+
+
+def test_warnings_are_logged() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", stream=stream)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(True)
+        warnings.warn("old way", DeprecationWarning, stacklevel=1)
+        logging.captureWarnings(False)
+    assert "old way" in stream.getvalue()
+
+
+def test_console_is_for_people() -> None:
+    stream = io.StringIO()
+    set_up_logging("console", stream=stream)
+    structlog.get_logger().info("hook.opened", point="pre-create")
+    assert "hook.opened" in stream.getvalue()
+    assert "point=pre-create" in stream.getvalue()
