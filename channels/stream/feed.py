@@ -88,6 +88,11 @@ class Feed:
         self._wake = asyncio.Event()
         self._stopped = False
 
+    @property
+    def readers(self) -> int:
+        """How many read now; for the metrics."""
+        return sum(tail.readers for tail in self._tails.values())
+
     async def run(self, stop: asyncio.Event) -> None:
         """Keep the tails up to date until told to stop; then the readers' streams end."""
         try:

@@ -136,9 +136,7 @@ def _point(name: Json, place: str, findings: Findings) -> Point | None:
     return None
 
 
-def _one_of(
-    kind: type[_Choice], value: Json, place: str, findings: Findings
-) -> _Choice | None:
+def _one_of(kind: type[_Choice], value: Json, place: str, findings: Findings) -> _Choice | None:
     known = [member.value for member in kind]
     if isinstance(value, str) and value in known:
         return kind(value)

@@ -59,7 +59,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """Schema of one attribute. ``secret``: its value is masked wherever people or listeners look."""
+    """Schema of one attribute. ``secret``: masked wherever people or listeners look."""
 
     kind: Kind = Kind.ANY
     description: str = ""

@@ -158,3 +158,8 @@ def template_functions(version: str) -> tuple[str, ...]:
     found = VERSIONS[ALIASES.get(version, version)]
     unbuilt = {n for n, entry in found.functions.items() if isinstance(entry, Unavailable)}
     return tuple(sorted({*found.built(), *(found.conditions - unbuilt)}))
+
+
+def date_of(name: str) -> str:
+    """The date that a version (date or alias) stands for."""
+    return ALIASES.get(name, name)

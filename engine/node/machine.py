@@ -124,7 +124,7 @@ def decide(node: Node, said: Input) -> Step | Refused:
             return Step(replace(node, state=State.PARKED), (WakeAt(until),))
         case MustReplace() if _acts(node) and node.operation is Operation.UPDATE:
             return _before(replace(node, operation=Operation.REPLACE, phase=Phase.PRE))
-        case Broke(reason=reason) if _acts(node):
+        case Broke(reason=reason) if node.state is State.RUNNING:
             return _fail(node, reason)
         case Answered(decision=decision, by=by, reason=reason) if _asks(node):
             return _answered(node, decision, by, reason)

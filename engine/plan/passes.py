@@ -167,8 +167,7 @@ def add_rows(draft: Draft) -> None:
         if name in draft.current:
             continue
         requires = tuple(
-            ids[one] if one in ids else draft.current[one].id
-            for one in draft.wanted[name].requires
+            ids[one] if one in ids else draft.current[one].id for one in draft.wanted[name].requires
         )
         node = draft.nodes[index]
         draft.rows.append(NewRow(node.resource_id, name, node.type, requires, node.rules))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from engine.errors import Unavailable
 from engine.hooks.rules import encode_rules
 from engine.node.machine import DROPPED_WHEN_SUPERSEDED
 from engine.plan.passes import NewRow, Plan
@@ -15,8 +16,22 @@ from engine.store.database import Connection
 from engine.words import Direction, Json, State
 
 INSERT_STACK = """
-insert into stack (id, project, name, owner, tags, timeout_mins, disable_rollback, version, traversal)
+insert into stack (id, project, name, owner, tags, timeout_mins, disable_rollback, version,
+                   traversal)
 values ($1, $2, $3, $4, $5, $6, $7, 1, 1)
+on conflict (project, name) where deleted_at is null do nothing
+returning id
+"""
+CLAIM_KEY = """
+with claimed as (
+    insert into idempotency (project, key, request_digest, stack_id) values ($1, $2, $3, $4)
+    on conflict (project, key) do nothing
+    returning request_digest, stack_id
+)
+select request_digest as digest, stack_id from claimed
+union all
+select request_digest, stack_id from idempotency where project = $1 and key = $2
+limit 1
 """
 COUNT_STACKS = "select count(*) from stack where project = $1 and deleted_at is null"
 INSERT_TEMPLATE = """
@@ -28,6 +43,7 @@ INSERT_TRAVERSAL = """
 insert into traversal (stack_id, number, action, version, state, reason, digest, active, wake_at,
                        requested_by)
 values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp(), $9)
+returning wake_at
 """
 POINT_STACK = """
 update stack set version = $2, traversal = $3, tags = coalesce($4, tags),
@@ -41,9 +57,9 @@ select s.version, s.traversal, s.deleted_at is not null as deleted, t.state, t.a
    for no key update of s
 """
 STORE_RULES = """
-update resource r set rules = nullif(n.rules, 'null'::jsonb)
-  from unnest($2::uuid[], $3::jsonb[]) n (id, rules)
- where r.stack_id = $1 and r.id = n.id and r.rules is distinct from nullif(n.rules, 'null'::jsonb)
+update resource r set rules = n.rules
+  from jsonb_to_recordset($2) as n (id uuid, rules jsonb)
+ where r.stack_id = $1 and r.id = n.id and r.rules is distinct from n.rules
 """
 MARK_STALE = "update resource set digest = '' where stack_id = $1 and id = any ($2::uuid[])"
 SET_SUCCESSORS = """
@@ -134,10 +150,30 @@ async def insert_stack(
     tags: Sequence[str],
     timeout_mins: int | None,
     disable_rollback: bool,
-) -> None:
-    await conn.execute(
+) -> bool:
+    """False when the project has a stack of that name."""
+    made = await conn.fetchval(
         INSERT_STACK, stack_id, project, name, owner, list(tags), timeout_mins, disable_rollback
     )
+    return made is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An Idempotency-Key: the digest of the request that used it first, and its stack."""
+
+    digest: str
+    stack_id: UUID
+
+
+async def claim_key(conn: Connection, project: str, key: str, digest: str, stack_id: UUID) -> Key:
+    """Take the key for this request, or tell who has it. Waits for whoever is taking it now."""
+    row = await conn.fetchrow(CLAIM_KEY, project, key, digest, stack_id)
+    if row is None:  # taken by a transaction that ended after our statement began
+        row = await conn.fetchrow(CLAIM_KEY, project, key, digest, stack_id)
+    if row is None:
+        raise Unavailable("the Idempotency-Key is being used", remedy="Send the request again.")
+    return Key(**row)
 
 
 async def count_stacks(conn: Connection, project: str) -> int:
@@ -208,7 +244,6 @@ async def insert_traversal(
     version: int,
     plan: Plan,
     inputs: dict[str, NodeInputs],
-    now: datetime,
     requested_by: str,
 ) -> None:
     """Store a plan: its new rows, its nodes and the traversal itself, and wake the workers."""
@@ -219,7 +254,7 @@ async def insert_traversal(
             records=[_row_record(stack_id, row) for row in plan.rows],
         )
     ready = sum(1 for node in plan.nodes if _waits(node.after, node.waits_for_running) == 0)
-    await conn.execute(
+    now = await conn.fetchval(
         INSERT_TRAVERSAL, stack_id, number, action, version, "running" if ready else "ending",
         f"Stack {action} started", plan.digest, ready, requested_by,
     )  # fmt: skip
@@ -257,7 +292,8 @@ async def _mark_stale(conn: Connection, stack_id: UUID, plan: Plan) -> None:
 async def store_rules(conn: Connection, stack_id: UUID, rules: dict[UUID, Json]) -> None:
     """Keep the breakpoints with their resources, also with those no node is planned for."""
     if rules:
-        await conn.execute(STORE_RULES, stack_id, list(rules), list(rules.values()))
+        said = [{"id": resource_id, "rules": kept} for resource_id, kept in rules.items()]
+        await conn.execute(STORE_RULES, stack_id, said)
 
 
 async def record_stack_event(

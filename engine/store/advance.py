@@ -39,8 +39,9 @@ class Claim(NamedTuple):
 class Work:
     """A node a worker is to carry on with, and all it needs for that.
 
-    row_type .. replaced_by: the resource's row; action None when there is no row.
+    row_type .. replaced_by: the resource's row; all None when there is no row.
     inputs: name -> [reference, attributes] of the resources its properties read.
+    metadata_now: the definition's metadata, resolved; set when the node is prepared.
     started: its operation has begun (and progress may say how far it has come).
     """
 
@@ -67,14 +68,15 @@ class Work:
     physical_id: str | None
     reference: str | None
     properties: Mapping[str, Json] | None
-    attributes: Mapping[str, Json]
-    data: Mapping[str, Json]
+    attributes: Mapping[str, Json] | None
+    data: Mapping[str, Json] | None
     metadata: Json
     digest: str | None
-    broken: bool
+    broken: bool | None
     replaced_by: UUID | None
-    inputs: Mapping[str, list[Json]]
+    inputs: Mapping[str, list[Json]] | None
     now: datetime
+    metadata_now: Json = None
 
 
 class End(NamedTuple):
@@ -106,18 +108,8 @@ async def advance(
 
 
 def _work(row: asyncpg.Record) -> Work:
-    (
-        _, stack_id, project, stack_name, traversal, node, claim, resource_id, replacement_id,
-        name, type_name, operation, direction, phase, definition, rules, passed, operation_key,
-        progress, started, dependents, row_type, action, status, physical_id, reference, properties,
-        attributes, data, metadata, digest, broken, replaced_by, inputs, now,
-    ) = row  # fmt: skip
-    return Work(
-        Claim(stack_id, traversal, node, claim), project, stack_name, resource_id, replacement_id,
-        name, type_name, operation, direction, phase, definition, rules, passed, operation_key,
-        progress, started, dependents, row_type, action, status, physical_id, reference, properties,
-        attributes or {}, data or {}, metadata or {}, digest, bool(broken), replaced_by, inputs or {}, now,
-    )  # fmt: skip
+    stack_id, project, stack_name, traversal, node, claim, *rest = list(row)[1:]
+    return Work(Claim(stack_id, traversal, node, claim), project, stack_name, *rest)
 
 
 async def renew(conn: Connection, lease: timedelta, claims: Sequence[Claim]) -> set[Claim]:

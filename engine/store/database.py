@@ -98,16 +98,23 @@ def _lost(connection: Connection) -> bool:
         return True
 
 
-def _encode(value: Json) -> str:
-    return orjson.dumps(value).decode()
+#: The first byte of jsonb's binary form: its version.
+_JSONB = b"\x01"
+
+
+def _encode(value: Json) -> bytes:
+    return _JSONB + orjson.dumps(value, default=str)  # asyncpg has a UUID of its own
+
+
+def _decode(stored: bytes) -> Json:
+    return orjson.loads(memoryview(stored)[1:])
 
 
 async def _prepare(connection: Connection) -> None:
-    # As text: for our documents that was as fast as the binary form, and faster on many rows.
-    for name in ("json", "jsonb"):
-        await connection.set_type_codec(
-            name, schema="pg_catalog", encoder=_encode, decoder=orjson.loads, format="text"
-        )
+    # In binary form, because COPY takes nothing else; it was as fast as text.
+    await connection.set_type_codec(
+        "jsonb", schema="pg_catalog", encoder=_encode, decoder=_decode, format="binary"
+    )
 
 
 async def _keep(_: Connection) -> None:

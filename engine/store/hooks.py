@@ -1,7 +1,7 @@
 """Hooks under lock: read, decide, and those whose deadline has come."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -22,9 +22,10 @@ READ_HOOKS = """
 select h.id, h.stack_id, h.traversal, h.node, h.resource_name, h.point, h.mode, h.state,
        h.on_timeout, h.digest, h.deadline, h.decision, h.decided_by, h.decided_at,
        n.claim, n.operation, n.state as node_state, n.phase, n.rules, n.passed, n.type,
-       n.definition, n.resource_id, n.replacement_id, n.name,
-       to_jsonb(r) as resource, clock_timestamp() as now
-  from hook h
+       n.definition, n.resource_id, n.replacement_id, n.name, n.direction, n.operation_key,
+       h.notice, h.project, s.name as stack_name, to_jsonb(r) as resource,
+       clock_timestamp() as now
+  from hook h join stack s on s.id = h.stack_id
   left join node n on n.stack_id = h.stack_id and n.traversal = h.traversal and n.id = h.node
   left join resource r on r.stack_id = h.stack_id and r.id =
        case when n.phase = 'post' and n.operation = 'replace' then n.replacement_id
@@ -33,10 +34,11 @@ select h.id, h.stack_id, h.traversal, h.node, h.resource_name, h.point, h.mode, 
 """
 DECIDE_HOOKS = """
 update hook h
-   set state = d.state, decision = d.decision, reason = d.reason, data = nullif(d.data, 'null'::jsonb),
-       decided_by = d.by, door = d.door, decided_at = clock_timestamp()
-  from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::text[],
-              $8::text[]) d (stack_id, id, state, decision, reason, data, by, door)
+   set state = d.state, decision = d.decision, reason = d.reason,
+       data = d.data,
+       decided_by = d.decided_by, door = d.door, decided_at = clock_timestamp()
+  from jsonb_to_recordset($1) as d (stack_id uuid, id uuid, state text, decision text,
+       reason text, data jsonb, decided_by text, door text)
  where h.stack_id = d.stack_id and h.id = d.id and h.state = 'waiting'
 """
 DUE_HOOKS = """
@@ -74,6 +76,11 @@ class Held:
     resource_id: UUID
     replacement_id: UUID | None
     name: str
+    direction: str
+    operation_key: UUID | None
+    notice: Json
+    project: str
+    stack_name: str
     resource: Json
     now: datetime
 
@@ -88,7 +95,7 @@ class Decision:
     decision: str
     reason: str
     data: Json
-    by: str
+    decided_by: str
     door: str
 
 
@@ -129,12 +136,7 @@ def _held(row: dict[str, Any]) -> Held:
 async def decide_hooks(conn: Connection, decisions: Sequence[Decision]) -> None:
     """Write what was decided; a hook that is not waiting any more is left as it is."""
     if decisions:
-        columns = zip(
-            *((d.stack_id, d.id, d.state, d.decision, d.reason, d.data, d.by, d.door)
-              for d in decisions),
-            strict=True,
-        )  # fmt: skip
-        await conn.execute(DECIDE_HOOKS, *columns)
+        await conn.execute(DECIDE_HOOKS, [asdict(decision) for decision in decisions])
 
 
 async def due_hooks(conn: Connection, limit: int) -> list[tuple[UUID, UUID]]:

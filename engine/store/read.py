@@ -162,6 +162,13 @@ async def list_stacks(conn: Connection, project: str, wanted: StackFilter) -> li
     return [StackRecord(**_without(row, "place")) for row in rows]
 
 
+def _there(row: Any) -> Any:
+    """A row that another row refers to; without it the database is broken."""
+    if row is None:
+        raise LookupError("a stack's version or traversal is missing from the database")
+    return row
+
+
 def _without(row: Any, name: str) -> dict[str, Any]:
     fields = dict(row)
     del fields[name]
@@ -169,12 +176,12 @@ def _without(row: Any, name: str) -> dict[str, Any]:
 
 
 async def read_template(conn: Connection, stack_id: UUID, version: int) -> TemplateRecord:
-    return TemplateRecord(**await conn.fetchrow(READ_TEMPLATE, stack_id, version))
+    return TemplateRecord(**_there(await conn.fetchrow(READ_TEMPLATE, stack_id, version)))
 
 
 async def read_shown(conn: Connection, stack_id: UUID, version: int) -> tuple[Json, Json]:
     """(parameters as shown, outputs as stored) of a version."""
-    row = await conn.fetchrow(READ_SHOWN, stack_id, version)
+    row = _there(await conn.fetchrow(READ_SHOWN, stack_id, version))
     return row["shown"], row["outputs"]
 
 
@@ -226,7 +233,7 @@ async def read_events(
 
 
 async def read_traversal(conn: Connection, stack_id: UUID, number: int) -> TraversalRecord:
-    return TraversalRecord(**await conn.fetchrow(READ_TRAVERSAL, stack_id, number))
+    return TraversalRecord(**_there(await conn.fetchrow(READ_TRAVERSAL, stack_id, number)))
 
 
 async def read_nodes(conn: Connection, stack_id: UUID, traversal: int) -> list[NodeRecord]:

@@ -102,7 +102,9 @@ class ResourceType(ABC):
     @abstractmethod
     def delete(self, call: Call) -> Outcome | Awaitable[Outcome]: ...
 
-    def reference(self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]) -> str:
+    def reference(
+        self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]
+    ) -> str:
         """What ``get_resource`` gives: the physical id, or the name while there is none."""
         return physical_id or resource_name
 
@@ -110,5 +112,7 @@ class ResourceType(ABC):
         """Whether this change of properties wants a new resource though the schema allows it."""
         return False
 
-    def check_properties(self, properties: Mapping[str, Json], place: str, findings: Findings) -> None:
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
         """Rules across properties; values not known before creation are absent from the map."""

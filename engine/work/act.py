@@ -3,17 +3,17 @@
 Everything a resource type does wrong ends here, as a failure of its node.
 """
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from inspect import isawaitable
 from typing import assert_never
 from uuid import UUID
 
 import structlog
+from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Findings, HeadgateError
-from engine.hot.definition import check_resolved
+from engine.hot.definition import check_resolved, fill_defaults
 from engine.hot.expression import decode
 from engine.hot.function import Wrong
 from engine.hot.resolve import MASK, resolve
@@ -23,10 +23,10 @@ from engine.plan.change import Actual, Change, cleanup_change, differing, forwar
 from engine.store.advance import Work
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
-from engine.work.steps import Notice, Result
 from engine.words import Json, Operation, ResourceAction, ResourceId, StackId, Status
+from engine.work.steps import Notice, Result
 
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+log: FilteringBoundLogger = structlog.get_logger()
 
 
 class Unresolved(Exception):
@@ -62,7 +62,7 @@ class Prepared:
 
 
 def prepare(work: Work, registry: Registry) -> Prepared:
-    """Raises Unresolved."""
+    """Resolve and compare; sets ``work.metadata_now``. Raises Unresolved."""
     type_ = registry.get(work.type)
     if work.direction == "cleanup":
         only_if_replaced = bool((work.definition or {}).get("only_if_replaced"))
@@ -88,7 +88,7 @@ def _actual(work: Work) -> Actual | None:
         status=Status(work.status),
         physical_id=work.physical_id,
         properties=work.properties,
-        broken=work.broken,
+        broken=bool(work.broken),
         replaced=work.replaced_by is not None,
     )
 
@@ -96,17 +96,20 @@ def _actual(work: Work) -> Actual | None:
 def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
     definition = work.definition or {}
     if definition.get("static"):
+        work.metadata_now = definition["metadata"]
         return dict(definition["properties"])
     try:
         expression = decode(definition["properties"], definition["version"])
-        resolved = resolve(expression, Inputs(work.inputs)) or {}
+        resolved = resolve(expression, Inputs(work.inputs or {})) or {}
     except Wrong as wrong:
         raise Unresolved(str(wrong)) from wrong
+    metadata = decode(definition["metadata"], definition["version"])
+    work.metadata_now = resolve(metadata, Inputs(work.inputs or {}))
     findings = Findings()
     properties = check_resolved(schema, resolved, f"resources.{work.name}.properties", findings)
     if findings.all:
         raise Unresolved("; ".join(str(finding) for finding in findings.all))
-    return properties
+    return fill_defaults(schema, properties)
 
 
 def _call(
@@ -127,7 +130,7 @@ def _call(
         previous=None if creates else work.properties,
         changed=changed,
         physical_id=None if creates else work.physical_id,
-        data={} if creates else work.data,
+        data={} if creates else work.data or {},
         progress=work.progress,
     )
 
@@ -140,20 +143,22 @@ def start(prepared: Prepared) -> Outcome | Awaitable[Outcome]:
     if operation is Operation.UPDATE and not changed:
         changed = differing(work.properties or {}, prepared.properties)
     call = _call(work, operation, prepared.properties, changed)
-    match operation:
-        case Operation.CREATE | Operation.REPLACE:
-            run = partial(prepared.type.create, call)
-        case Operation.UPDATE:
-            run = partial(prepared.type.update, call)
-        case Operation.DELETE:
-            run = partial(prepared.type.delete, call)
-        case _ as never:
-            assert_never(never)
+    run = _OPERATIONS[operation](prepared.type)
     try:
-        outcome = run()
+        outcome = run(call)
     except Exception as error:
         return failure(work, error)
     return _guarded(work, outcome) if isawaitable(outcome) else outcome
+
+
+_OPERATIONS: Mapping[
+    Operation, Callable[[ResourceType], Callable[[Call], Outcome | Awaitable[Outcome]]]
+] = {
+    Operation.CREATE: lambda type_: type_.create,
+    Operation.REPLACE: lambda type_: type_.create,
+    Operation.UPDATE: lambda type_: type_.update,
+    Operation.DELETE: lambda type_: type_.delete,
+}
 
 
 async def _guarded(work: Work, outcome: Awaitable[Outcome]) -> Outcome:
@@ -194,50 +199,47 @@ def judge(prepared: Prepared, outcome: Outcome) -> tuple[Input, Result]:
 
 def notice(prepared: Prepared) -> Notice:
     """Properties and changes as people may see them."""
-    work, definition = prepared.work, prepared.work.definition or {}
-    shown = masked(prepared.properties, prepared.type.schema)
-    if work.direction == "cleanup":
-        return Notice(shown, {})
-    if definition.get("masked") is not None or definition.get("secret_inputs"):
-        shown = masked(_masked_properties(work), prepared.type.schema)
-    before = masked(work.properties or {}, prepared.type.schema)
+    work = prepared.work
+    shown = _shown(prepared)
     if prepared.change.operation not in (Operation.UPDATE, Operation.REPLACE):
         return Notice(shown, {})
+    before = masked(work.properties or {}, prepared.type.schema)
     hidden = {name for name, value in shown.items() if MASK in str(value)}
     return Notice(
-        {name: MASK if name in hidden else value for name, value in shown.items()},
+        shown,
         {
             name: {
                 "from": MASK if name in hidden else before.get(name),
-                "to": MASK if name in hidden else shown.get(name),
+                "to": shown.get(name),
             }
             for name in sorted(prepared.change.changed)
         },
     )
 
 
-def _masked_properties(work: Work) -> Mapping[str, Json]:
-    definition = work.definition or {}
-    stored = definition.get("masked")
-    expression = decode(
-        definition["properties"] if stored is None else stored, definition["version"]
-    )
-    secret = definition.get("secret_inputs") or {}
+def _shown(prepared: Prepared) -> dict[str, Json]:
+    work, definition = prepared.work, prepared.work.definition or {}
+    schema = prepared.type.schema
+    secret = definition.get("secret_references") or []
+    if work.direction == "cleanup" or (definition["masked"] is None and not secret):
+        return masked(prepared.properties, schema)
+    stored = definition["properties"] if definition["masked"] is None else definition["masked"]
     values = {
-        name: [
-            MASK if name in secret else reference,
-            {key: MASK if key in secret.get(name, ()) else value for key, value in (attributes or {}).items()},
-        ]
-        for name, (reference, attributes) in work.inputs.items()
+        name: [MASK if name in secret else reference, attributes]
+        for name, (reference, attributes) in (work.inputs or {}).items()
     }
-    return resolve(expression, Inputs(values), masked=True) or {}
+    expression = decode(stored, definition["version"])
+    return masked(resolve(expression, Inputs(values), masked=True) or {}, schema)
 
 
 def masked(properties: Mapping[str, Json], schema: TypeSchema) -> dict[str, Json]:
     """`properties` with those that the type hides replaced by ``******``."""
     return {
-        name: MASK
-        if (known := schema.properties.get(name)) is not None and known.hidden and value is not None
-        else value
+        name: MASK if value is not None and _hides(schema, name) else value
         for name, value in properties.items()
     }
+
+
+def _hides(schema: TypeSchema, name: str) -> bool:
+    known = schema.properties.get(name)
+    return known is not None and known.hidden

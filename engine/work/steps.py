@@ -150,7 +150,7 @@ class _Writer:
             properties=result.properties,
             attributes=result.attributes,
             data=result.data,
-            metadata=definition.get("metadata", {}),
+            metadata=work.metadata_now or {},
             digest=definition.get("digest", work.digest or ""),
             broken=False,
         )
@@ -167,7 +167,7 @@ class _Writer:
         self.action = "UPDATE" if operation is Operation.REPLACE else ACTION_OF[operation]
         self.status = Status.FAILED
         made = result.physical_id if result.physical_id is not None else work.physical_id
-        kept = dict(work.data) | dict(result.data)
+        kept = dict(work.data or {}) | dict(result.data)
         self.resource = self._row(
             reason,
             physical_id=work.physical_id if replaces else made,
@@ -190,7 +190,7 @@ class _Writer:
                 self._removed()
         elif work.action is not None:
             self.resource = self._row(
-                "", metadata=definition.get("metadata", {}), digest=definition.get("digest", "")
+                "", metadata=work.metadata_now or {}, digest=definition.get("digest", "")
             )
 
     def _removed(self) -> None:
@@ -213,11 +213,11 @@ class _Writer:
             "physical_id": work.physical_id,
             "reference": work.reference,
             "properties": work.properties,
-            "attributes": work.attributes,
-            "data": work.data,
-            "metadata": work.metadata,
+            "attributes": work.attributes or {},
+            "data": work.data or {},
+            "metadata": work.metadata or {},
             "digest": work.digest or "",
-            "broken": work.broken,
+            "broken": bool(work.broken),
             "rules": work.rules,
         } | changed
 
@@ -303,5 +303,3 @@ def action_at(point: Point) -> str:
 
 def _digest(said: Json) -> str:
     return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
-
-

@@ -1,4 +1,4 @@
-"""Rows for tests of the channels: stacks, events as the engine records them, hooks, subscriptions."""
+"""Rows for tests of the channels: stacks, events as the engine records them, hooks, listeners."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -116,13 +116,13 @@ class Scene:
         await conn.execute(RECORD, stack.id, list(events))
 
     async def hook(
-        self, stack: StackRow, name: str = "db", *, timeout: float = 3600.0, mode: str = "wait",
+        self, stack: StackRow, name: str = "db", *, seconds: float = 3600.0, mode: str = "wait",
         point: str = "pre-create",
     ) -> UUID:  # fmt: skip
         hook_id = uuid4()
         async with self.database.transaction() as conn:
             await conn.execute(
-                INSERT_HOOK, stack.id, hook_id, stack.project, name, point, mode, timeout, NOTICE
+                INSERT_HOOK, stack.id, hook_id, stack.project, name, point, mode, seconds, NOTICE
             )
             await self.record_in(conn, stack, hook_event(hook_id, name, mode=mode, point=point))
         return hook_id
@@ -146,7 +146,7 @@ class Scene:
 
     async def hook_row(self, hook_id: UUID) -> dict[str, Any]:
         async with self.database.connection() as conn:
-            return dict(await conn.fetchrow(READ_HOOK, hook_id))
+            return dict((await conn.fetch(READ_HOOK, hook_id))[0])
 
     async def deliveries(self) -> list[dict[str, Any]]:
         async with self.database.connection() as conn:

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that a webhook can be sent to, and a bounded wait for conditions."""
+"""A real HTTP server on loopback that webhooks can be sent to, and a bounded wait."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

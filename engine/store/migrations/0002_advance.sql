@@ -92,6 +92,7 @@ begin
                    case when t.state <> 'superseded' then s.hook end as hook,
                    case when t.state = 'superseded' and s.hook is not null then 'done'
                         else s.state end as state,
+                   t.state = 'superseded' as late,
                    n.requirers, n.successor, n.requires, st.traversal as current, st.project
               from said s
               join node n on n.stack_id = s.stack_id and n.traversal = s.traversal and n.id = s.node
@@ -101,6 +102,7 @@ begin
         ), moved as (
             update node n
                set state = s.state, phase = s.phase, operation = s.operation, passed = s.passed,
+                   claim = n.claim + 1, -- what was said once cannot be said again
                    progress = s.progress, reason = s.reason,
                    wake_at = case s.state when 'running' then v_now + p_lease
                                           when 'ready' then v_now
@@ -221,7 +223,7 @@ begin
              cross join jsonb_to_recordset(s.events) as e (
                    type text, resource_name text, resource_type text, physical_id text,
                    action text, status text, reason text, data jsonb)
-             where s.hook is not null or e.type not like 'headgate.hook.%' or s.state <> 'done'
+             where not (s.late and e.type like 'headgate.hook.%')
         )
         select (select coalesce(array_agg(draft), '{}') from drafted),
                coalesce(array_agg(row (s.stack_id, s.traversal, s.node)::node_key)

@@ -287,4 +287,6 @@ async def _all_settled(scene: Scene, count: int) -> bool:
 
 
 async def _published(scene: Scene) -> bool:
-    return bool(await scene.value("select not exists (select 1 from outbox where position is null)"))
+    return bool(
+        await scene.value("select not exists (select 1 from outbox where position is null)")
+    )

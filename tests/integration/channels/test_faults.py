@@ -11,7 +11,7 @@ from channels.contract import Delivered, Endpoint, Failed, Letter
 from channels.store.claim import Room, claim
 from channels.store.publish import publish
 from channels.store.records import DeliveryState, Due, Settlement
-from channels.store.settle import settle
+from channels.store.settle import LOCK_SUBSCRIPTIONS, RELEASE, settle
 from engine.errors import Unavailable
 from engine.store.database import Database
 from tests.integration.channels.conftest import Dispatching
@@ -114,6 +114,30 @@ async def test_publishers_and_settlers_at_once_leave_nothing_blocked(
         for job in (write(), write(), carry()):
             group.create_task(job)
     assert await _none_pending(scene)
+
+
+async def test_what_joins_an_order_while_its_head_leaves_is_not_left_behind(
+    scene: Scene, database: Database
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/")
+    await scene.record(stack, resource_event("a"))
+    await publish(database, horizon=1.0, limit=10)
+    (head,) = await _claim(database)
+    await scene.record(stack, resource_event("b"))
+    async with database.transaction() as conn:  # what `settle` does, held open
+        await conn.execute(LOCK_SUBSCRIPTIONS, [head.key.subscription_id])
+        await conn.execute("update delivery set state = 'delivered', next_at = null")
+        joining = asyncio.create_task(publish(database, horizon=1.0, limit=10))
+        await until(lambda: _done_or_waiting(scene, joining))
+        await conn.execute(RELEASE, [head.key.subscription_id], [stack.id])
+    await joining
+    assert [due.key.sequence for due in await _claim(database)] == [2]
+
+
+async def _done_or_waiting(scene: Scene, task: "asyncio.Task[object]") -> bool:
+    waiting = "select exists (select 1 from pg_locks where not granted)"
+    return task.done() or bool(await scene.value(waiting))
 
 
 async def test_one_publisher_at_a_time(scene: Scene, database: Database) -> None:

@@ -1,13 +1,17 @@
 """Notices of waiting hooks: what they carry, their lane, their answers, the hook's deadline."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from channels.contract import Channel
 from channels.envelope import asked_documents, told_documents
+from channels.retry import RetryPolicy
 from channels.store.notices import notices_of
+from channels.webhook.client import WebhookChannel
 from engine.errors import Unavailable
-from tests.integration.channels.conftest import Answers, Dispatching, token_for
+from tests.integration.channels.conftest import LOOPBACK, Answers, Dispatching, token_for
 from tests.support.events import NOTICE, Scene, hook_event, resource_event
 from tests.support.receiver import Receiver, until
 
@@ -76,9 +80,7 @@ async def test_an_answer_in_the_response_is_taken(
         hook_id = await scene.hook(stack)
         await until(lambda: answers.taken)
         await until(lambda: _told_at(scene, hook_id))
-    assert answers.taken == [
-        (hook_id, "reject", "no change today", f"subscription:{chosen.id}")
-    ]
+    assert answers.taken == [(hook_id, "reject", "no change today", f"subscription:{chosen.id}")]
 
 
 async def test_a_refused_answer_is_recorded(
@@ -138,17 +140,26 @@ async def test_no_hanging_endpoint_delays_a_notice(
     stack = await scene.stack()
     for _ in range(3):
         await scene.subscription(receiver.url, ordered=False)
-    await scene.subscription(other_receiver.url)
     receiver.hangs()
-    async with dispatching(capacity=2, each=2, drain=0.05):
-        await scene.record(stack, *(resource_event(f"r{number}") for number in range(9)))
-        await until(lambda: receiver.under_way == 2)  # the ordinary lane is full now
-        hook_id = await scene.hook(stack)
-        await until(lambda: _told_at(scene, hook_id))
-        assert receiver.most_under_way > 2  # the hanging ones have the notice, too
-        assert other_receiver.events[-1]["type"] == "headgate.hook.waiting"
+    patient = RetryPolicy(attempt_timeout=300.0)
+    async with WebhookChannel(replace(LOOPBACK, timeout=300.0)) as webhook:
+        channels: dict[str, Channel] = {"webhook": webhook}
+        async with dispatching(channels=channels, retry=patient, capacity=2, each=2, drain=0.05):
+            await scene.record(stack, *(resource_event(f"r{number}") for number in range(9)))
+            await until(lambda: receiver.under_way == 2)  # the ordinary lane is full for good
+            await scene.subscription(other_receiver.url)
+            await scene.record(stack, resource_event("s"), resource_event("t"))
+            await until(lambda: scene.value("select count(*) = 2 from delivery where sequence = 11"
+                                            " and state = 'pending' and next_at is null"
+                                            " or sequence = 10 and next_at is not null"
+                                            " and subscription_id = (select id from subscription"
+                                            " where ordered)"))  # fmt: skip
+            assert other_receiver.received == []
+            hook_id = await scene.hook(stack)
+            await until(lambda: _told_at(scene, hook_id))
         # In order: what stood before it in the same stack has gone the same way.
-        assert [event["sequence"] for event in other_receiver.events] == list(range(1, 11))
+        assert [event["sequence"] for event in other_receiver.events] == [10, 11, 12]
+        assert receiver.most_under_way > 2  # the hanging ones have the notice, too
 
 
 async def test_the_deadline_runs_from_the_first_arrival(
@@ -159,7 +170,7 @@ async def test_the_deadline_runs_from_the_first_arrival(
     await scene.subscription(other_receiver.url)
     receiver.answers(500, 200)
     other_receiver.answers(500, 500, 200)
-    hook_id = await scene.hook(stack, timeout=100.0)
+    hook_id = await scene.hook(stack, seconds=100.0)
     opened = (await scene.hook_row(hook_id))["deadline"]
     async with dispatching():
         await until(lambda: _pending(scene, 0))
@@ -179,7 +190,7 @@ async def test_until_it_arrives_the_deadline_is_put_off(
     stack = await scene.stack()
     await scene.subscription(receiver.url)
     receiver.hangs()
-    hook_id = await scene.hook(stack, timeout=1.0)
+    hook_id = await scene.hook(stack, seconds=1.0)
     before = await scene.hook_row(hook_id)
     async with dispatching(drain=0.05):
         await until(lambda: receiver.received)
@@ -195,13 +206,31 @@ async def test_given_up_the_deadline_runs_from_then(
     for one in (receiver, other_receiver):
         await scene.subscription(one.url, events=["headgate.hook.*"])
         one.answers(500)
-    hook_id = await scene.hook(stack, timeout=100.0)
+    hook_id = await scene.hook(stack, seconds=100.0)
     async with dispatching():
         await until(lambda: _pending(scene, 0))
     row = await scene.hook_row(hook_id)
     last = await scene.value("select max(settled_at) from delivery")
     assert row["told_at"] is None
     assert 100.0 <= _seconds(row["deadline"], last) < 110.0
+
+
+async def test_as_long_as_one_notice_may_arrive_the_deadline_is_put_off(
+    scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url, events=["headgate.hook.*"])
+    await scene.subscription(other_receiver.url, events=["headgate.hook.*"])
+    receiver.answers(410)
+    other_receiver.answers(500)
+    slow = RetryPolicy(attempts=2, first=500.0, longest=500.0, attempt_timeout=1.0)
+    hook_id = await scene.hook(stack, seconds=100.0)
+    opened = await scene.hook_row(hook_id)
+    async with dispatching(retry=slow):
+        await until(lambda: scene.value("select count(*) = 2 from delivery where code is not null"))
+    row = await scene.hook_row(hook_id)
+    assert _seconds(row["deadline"], opened["deadline"]) > 250
+    assert row["told_at"] is None
 
 
 async def test_a_hook_nobody_listens_for_keeps_its_deadline(

@@ -36,18 +36,16 @@ async def a_channel(
     allow: Sequence[Network] = LOOPBACK,
     *,
     lookup: Lookup | None = None,
-    timeout: float = 5.0,
+    bound: float = 5.0,
     max_answer: int = 1000,
 ) -> AsyncIterator[WebhookChannel]:
-    settings = WebhookSettings(tuple(allow), timeout, timeout, max_answer)
+    settings = WebhookSettings(tuple(allow), bound, bound, max_answer)
     async with WebhookChannel(settings, lookup=lookup) as channel:
         yield channel
 
 
-async def send(
-    target: str, *, waiting: bool = False, timeout: float = 5.0
-) -> Delivered | Failed:
-    async with a_channel(timeout=timeout) as channel:
+async def send(target: str, *, waiting: bool = False, bound: float = 5.0) -> Delivered | Failed:
+    async with a_channel(bound=bound) as channel:
         return await channel.deliver(a_letter(waiting=waiting), an_endpoint(target))
 
 
@@ -93,7 +91,7 @@ async def test_retry_after(receiver: Receiver, said: str, seconds: float | None)
 async def test_a_hanging_endpoint_takes_bounded_time(receiver: Receiver) -> None:
     receiver.hangs()
     async with asyncio.timeout(10):
-        outcome = await send(receiver.url, timeout=0.2)
+        outcome = await send(receiver.url, bound=0.2)
     assert outcome == Failed("no whole answer within 0.2 s")
 
 
@@ -106,7 +104,7 @@ async def test_a_trickling_answer_takes_bounded_time(receiver: Receiver) -> None
         return response
 
     receiver.handle_raw = trickle
-    assert await send(receiver.url, timeout=0.3) == Failed("no whole answer within 0.3 s")
+    assert await send(receiver.url, bound=0.3) == Failed("no whole answer within 0.3 s")
 
 
 async def test_a_huge_answer_is_not_read(receiver: Receiver) -> None:

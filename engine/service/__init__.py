@@ -1,0 +1,7 @@
+"""The front door of the engine. Everything that hub calls is here."""
+
+from engine.service.blueprint import Limits
+from engine.service.engine import Engine
+from engine.service.requests import Answer, Output, StackRequest
+
+__all__ = ["Answer", "Engine", "Limits", "Output", "StackRequest"]

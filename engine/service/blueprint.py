@@ -1,0 +1,213 @@
+"""From a request to everything that is to be stored: read, checked whole, nothing done yet."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from engine.errors import Findings, Invalid, LimitReached
+from engine.hooks.rules import Declaration, declarations, request_declarations
+from engine.hooks.rules import Limits as HookLimits
+from engine.hot.definition import DefinedResource, Definition, define, fill_defaults
+from engine.hot.environment import Environment, merge_environments, parse_environment
+from engine.hot.expression import encode
+from engine.hot.source import Limits as SourceLimits
+from engine.hot.source import check_document, read_document
+from engine.hot.template import Template, parse_template
+from engine.service.requests import StackRequest
+from engine.store.accept import NodeInputs
+from engine.store.records import TemplateRecord
+from engine.types.registry import Registry
+from engine.words import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is accepted at most."""
+
+    source: SourceLimits
+    hooks: HookLimits
+    resources: int
+    stacks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """A request, read. The three lists of declarations are in the order of their strength."""
+
+    template: Template
+    environment: Environment
+    files: Mapping[str, str]
+    parameters: Mapping[str, Json]
+    definition: Definition
+    asked: Sequence[Declaration]
+    by_environment: Sequence[Declaration]
+    by_template: Sequence[Declaration]
+
+
+def build(
+    request: StackRequest,
+    stored: TemplateRecord | None,
+    *,
+    project: str,
+    stack_id: UUID,
+    stack_name: str,
+    registry: Registry,
+    limits: Limits,
+) -> Blueprint:
+    """Read a request. stored: the version to start from, for an update of what exists.
+
+    Raises Invalid with all that is wrong, LimitReached.
+    """
+    files = {**stored.files, **request.files} if stored else dict(request.files)
+    template = parse_template(_template(request, stored, limits))
+    environment = parse_environment(_environment(request, stored, limits))
+    parameters = _parameters(request, stored, template)
+    if stored:
+        environment = _known_only(environment, template, request.clear_parameters)
+    if len(template.resources) > limits.resources:
+        raise LimitReached(
+            f"the template has {len(template.resources)} resources",
+            place="resources",
+            remedy=f"The most is {limits.resources}; the operator sets it in [quotas].",
+            code="RequestLimitExceeded",
+        )
+    definition = define(
+        template=template,
+        environment=environment,
+        parameters=parameters,
+        files=files,
+        pseudo={
+            "OS::stack_id": str(stack_id),
+            "OS::project_id": project,
+            "OS::stack_name": stack_name,
+        },
+        types=registry.schemas(),
+        check_properties=registry.check_properties,
+    )
+    findings = Findings()
+    blueprint = Blueprint(
+        template,
+        environment,
+        files,
+        parameters,
+        definition,
+        request_declarations(request.hooks_add, findings, limits.hooks),
+        declarations(environment.declared, findings, limits.hooks),
+        declarations(template.declared, findings, limits.hooks),
+    )
+    findings.raise_if_any()
+    return blueprint
+
+
+def _template(request: StackRequest, stored: TemplateRecord | None, limits: Limits) -> Json:
+    if request.template is None:
+        if stored is not None:
+            return stored.template
+        findings = Findings()
+        findings.add("template", "is missing", "Send it as an object or as text.")
+        raise Invalid(findings.all)
+    return document(request.template, "template", limits.source)
+
+
+def _environment(request: StackRequest, stored: TemplateRecord | None, limits: Limits) -> Json:
+    given: list[Mapping[str, Json]] = []
+    if stored:
+        given.append(stored.environment)
+    if request.environment_files:
+        given += [_file(name, request.files, limits) for name in request.environment_files]
+    elif request.environment:
+        given.append(document(request.environment, "environment", limits.source))
+    return merge_environments(given) if len(given) > 1 else dict(given[0]) if given else {}
+
+
+def _file(name: str, files: Mapping[str, str], limits: Limits) -> Json:
+    if name not in files:
+        findings = Findings()
+        findings.add(
+            "environment_files", f'"{name}" is not among the files', "Send its text in `files`."
+        )
+        raise Invalid(findings.all)
+    text = files[name]
+    return document(text, f"environment {name}", limits.source) if text.strip() else {}
+
+
+def document(value: Json, what: str, limits: SourceLimits) -> dict[str, Json]:
+    """Read text, or check what was parsed already. Raises Invalid."""
+    if isinstance(value, str):
+        return read_document(value, what, limits)
+    return check_document(value, what, limits)
+
+
+def _parameters(
+    request: StackRequest, stored: TemplateRecord | None, template: Template
+) -> dict[str, Json]:
+    """As Heat: an update of what exists forgets parameters the template does not know."""
+    if stored is None:
+        return dict(request.parameters)
+    kept = {
+        name: value
+        for name, value in stored.parameters.items()
+        if name in template.parameters and name not in request.clear_parameters
+    }
+    return {**kept, **request.parameters}
+
+
+def _known_only(
+    environment: Environment, template: Template, cleared: Sequence[str]
+) -> Environment:
+    parameters = {
+        name: value
+        for name, value in environment.parameters.items()
+        if name in template.parameters and name not in cleared
+    }
+    if len(parameters) == len(environment.parameters):
+        return environment
+    kept = {**environment.document, "parameters": parameters}
+    return replace(environment, parameters=parameters, document=kept)
+
+
+def node_inputs(definition: Definition, registry: Registry) -> dict[str, NodeInputs]:
+    """What is stored with each node: see NodeInputs. Values known now are completed now."""
+    schemas = registry.schemas()
+    secret = {
+        resource.name
+        for resource in definition.resources.values()
+        if any(one.secret for one in schemas[resource.type].attributes.values())
+    }
+    return {
+        resource.name: NodeInputs(
+            _definition(resource, definition.version, registry, secret),
+            sorted(resource.reads),
+            sorted(resource.requires),
+        )
+        for resource in definition.resources.values()
+    }
+
+
+def _definition(
+    resource: DefinedResource, version: str, registry: Registry, secret: set[str]
+) -> Json:
+    masked = resource.masked_properties
+    stored: dict[str, Json] = {
+        "version": version,
+        "digest": resource.digest,
+        "masked": None if masked is None else encode(masked),
+    }
+    if resource.reads:
+        stored["properties"] = encode(resource.properties)
+        stored["metadata"] = encode(resource.metadata)
+        stored["secret_references"] = sorted(secret & resource.reads)
+    else:
+        schema = registry.schemas()[resource.type]
+        stored["static"] = True
+        stored["properties"] = fill_defaults(schema, resource.properties)
+        stored["metadata"] = resource.metadata
+    return stored
+
+
+def stored_outputs(definition: Definition) -> Json:
+    """[{key, description, value: encoded expression}], in the template's order."""
+    return [
+        {"key": key, "description": output.description, "value": encode(output.value)}
+        for key, output in definition.outputs.items()
+    ]

@@ -1,0 +1,138 @@
+"""What people read of stacks: records, values worked out, nothing changed."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from engine.errors import NotFound
+from engine.hot.definition import evaluate_output
+from engine.hot.expression import decode, references
+from engine.hot.schema import TypeSchema
+from engine.hot.versions import date_of
+from engine.service.requests import Output
+from engine.store import read
+from engine.store.database import Database
+from engine.store.records import (
+    EventRecord,
+    HookRecord,
+    NodeRecord,
+    ResourceRecord,
+    StackRecord,
+    TemplateRecord,
+    TraversalRecord,
+)
+from engine.types.registry import Registry
+from engine.work.act import Inputs
+
+
+class Reading:
+    """The reads of the front door."""
+
+    def __init__(self, database: Database, registry: Registry) -> None:
+        self._database = database
+        self._registry = registry
+
+    @property
+    def types(self) -> Mapping[str, TypeSchema]:
+        return self._registry.schemas()
+
+    async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
+        """By id (deleted ones too), then by name. NotFound (code EntityNotFound)."""
+        async with self._database.connection() as conn:
+            found = await read.find_stack(conn, project, _uuid(name_or_id), name_or_id)
+        if found is None:
+            reason = f"The Stack ({name_or_id}) could not be found."
+            raise NotFound(reason, code="EntityNotFound")
+        return found
+
+    async def list_stacks(self, project: str, wanted: read.StackFilter) -> list[StackRecord]:
+        async with self._database.connection() as conn:
+            return await read.list_stacks(conn, project, wanted)
+
+    async def template(self, stack: StackRecord) -> TemplateRecord:
+        async with self._database.connection() as conn:
+            return await read.read_template(conn, stack.id, stack.version)
+
+    async def shown_parameters(self, stack: StackRecord) -> dict[str, str]:
+        """As the API shows them: text, hidden ones masked, pseudo parameters included."""
+        async with self._database.connection() as conn:
+            shown, _ = await read.read_shown(conn, stack.id, stack.version)
+        return dict(shown)
+
+    async def outputs(self, stack: StackRecord) -> list[Output]:
+        async with self._database.connection() as conn:
+            template = await read.read_template(conn, stack.id, stack.version)
+            _, stored = await read.read_shown(conn, stack.id, stack.version)
+            version = str(template.template.get("heat_template_version", ""))
+            outputs = [(one, decode(one["value"], date_of(version))) for one in stored]
+            names = sorted({name for _, value in outputs for name in references(value)})
+            values = await read.read_values(conn, stack.id, names) if names else {}
+        view = Inputs(values)
+        return [
+            Output(one["key"], one["description"], *evaluate_output(value, view))
+            for one, value in outputs
+        ]
+
+    async def resources(self, stack: StackRecord) -> list[ResourceRecord]:
+        async with self._database.connection() as conn:
+            return await read.read_resources(conn, stack.id)
+
+    async def events(
+        self,
+        stack: StackRecord,
+        *,
+        marker: UUID | None,
+        limit: int | None,
+        newest_first: bool,
+        resource_name: str | None,
+    ) -> list[EventRecord]:
+        """The events the Orchestration API lists (those with a status)."""
+        async with self._database.connection() as conn:
+            return await read.read_events(
+                conn,
+                stack.id,
+                resource_name=resource_name,
+                marker=marker,
+                limit=limit,
+                newest_first=newest_first,
+            )
+
+    async def graph(self, stack: StackRecord) -> tuple[TraversalRecord, list[NodeRecord]]:
+        async with self._database.connection() as conn:
+            traversal = await read.read_traversal(conn, stack.id, stack.traversal)
+            return traversal, await read.read_nodes(conn, stack.id, stack.traversal)
+
+    async def hooks(
+        self,
+        project: str,
+        *,
+        state: str | None,
+        stack_id: UUID | None,
+        point: str | None,
+        limit: int,
+        marker: UUID | None,
+    ) -> list[HookRecord]:
+        async with self._database.connection() as conn:
+            return await read.read_hooks(
+                conn,
+                project,
+                state=state,
+                stack_id=stack_id,
+                point=point,
+                marker=marker,
+                limit=limit,
+            )
+
+    async def hook(self, hook_id: UUID, *, project: str | None) -> HookRecord:
+        """NotFound (code HookNotFound) also when it belongs to another project."""
+        async with self._database.connection() as conn:
+            found = await read.read_hook(conn, hook_id, project)
+        if found is None:
+            raise NotFound(f"there is no hook {hook_id}", code="HookNotFound")
+        return found
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

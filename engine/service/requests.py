@@ -1,0 +1,58 @@
+"""What can be asked of the engine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.words import Decision, Door, Json
+
+
+@dataclass(frozen=True, slots=True)
+class StackRequest:
+    """What somebody asks a stack to be.
+
+    template: a map, or text (YAML or JSON); None with ``existing`` keeps the stored one.
+    environment: a map or text; ignored when environment_files names entries of ``files``.
+    tags, timeout_mins, disable_rollback: None keeps (update) or takes the default (create).
+    existing: PATCH semantics, start from what is stored.
+    hooks_clear: ``resource:point`` patterns whose breakpoints this traversal leaves out, ``*`` all.
+    hooks_add: full rules with ``at``, as in the environment's ``hooks`` list, or
+    ``resource:point`` texts; they hold for this traversal.
+    """
+
+    name: str = ""
+    template: Json = None
+    environment: Json = None
+    environment_files: Sequence[str] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    clear_parameters: Sequence[str] = ()
+    tags: Sequence[str] | None = None
+    timeout_mins: int | None = None
+    disable_rollback: bool | None = None
+    existing: bool = False
+    hooks_clear: Sequence[str] = ()
+    hooks_add: Sequence[Json] = ()
+    requested_by: str = ""
+    idempotency_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to a hook, with who gave it and through which door."""
+
+    decision: Decision
+    by: str
+    door: Door
+    reason: str = ""
+    digest: str = ""
+    data: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """value: None when it cannot be worked out; error says why."""
+
+    key: str
+    description: str
+    value: Json
+    error: str | None

@@ -1,0 +1,115 @@
+"""OS::Heat::RandomString: a text by chance, of a length, with at least so many of each class."""
+
+import random
+import string
+from collections.abc import Mapping
+
+from engine.errors import Findings
+from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.words import Json
+
+SEQUENCES: Mapping[str, str] = {
+    "lettersdigits": string.ascii_letters + string.digits,
+    "letters": string.ascii_letters,
+    "lowercase": string.ascii_lowercase,
+    "uppercase": string.ascii_uppercase,
+    "digits": string.digits,
+    "hexdigits": string.digits + "ABCDEF",
+    "octdigits": string.octdigits,
+}
+_CLASS = Constraint("allowed_values", allowed=tuple(SEQUENCES))
+_LENGTH = Constraint("range", min=1, max=512)
+_DEFAULT_CLASSES: list[Json] = [{"class": "lettersdigits", "min": 1}]
+
+
+class RandomString(ResourceType):
+    schema = TypeSchema(
+        "OS::Heat::RandomString",
+        description="A text by chance, such as a password. A change of any property makes another.",
+        properties={
+            "length": Property(Kind.INTEGER, "Length.", default=32, constraints=(_LENGTH,)),
+            "sequence": Property(
+                Kind.STRING, "Where letters come from (old form).", constraints=(_CLASS,)
+            ),
+            "character_classes": Property(
+                Kind.LIST,
+                "Classes of letters, and how many of each at least.",
+                default=_DEFAULT_CLASSES,
+                items=Property(
+                    Kind.MAP,
+                    fields={
+                        "class": Property(
+                            Kind.STRING, default="lettersdigits", constraints=(_CLASS,)
+                        ),
+                        "min": Property(Kind.INTEGER, default=1, constraints=(_LENGTH,)),
+                    },
+                ),
+            ),
+            "character_sequences": Property(
+                Kind.LIST,
+                "Sequences of letters, and how many of each at least.",
+                items=Property(
+                    Kind.MAP,
+                    fields={
+                        "sequence": Property(Kind.STRING, required=True),
+                        "min": Property(Kind.INTEGER, default=1, constraints=(_LENGTH,)),
+                    },
+                ),
+            ),
+            "salt": Property(Kind.STRING, "Change it to have another text."),
+        },
+        attributes={"value": Attribute(Kind.STRING, "The text.", secret=True)},
+    )
+
+    def __init__(self, randomness: random.Random) -> None:
+        self._randomness = randomness
+
+    def create(self, call: Call) -> Outcome:
+        text = self._text(call.properties)
+        name = f"{call.stack_name}-{call.resource_name}-{call.operation_key.hex[:12]}"
+        return Done(name, {"value": text}, {"value": text})
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)
+
+    def reference(
+        self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]
+    ) -> str:
+        return str(data.get("value", resource_name))
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        length = properties.get("length", 32)
+        least = sum(least for _, least in _sources(properties))
+        if isinstance(length, int) and length < least:
+            findings.add(
+                f"{place}.length",
+                f"Length {length} is less than the {least} characters that are asked for at least",
+                f"Ask for a length of {least} or more, or for fewer of each class.",
+            )
+
+    def _text(self, properties: Mapping[str, Json]) -> str:
+        sources = _sources(properties)
+        letters = [self._randomness.choice(one) for one, least in sources for _ in range(least)]
+        every = "".join(one for one, _ in sources)
+        missing = int(properties["length"]) - len(letters)
+        letters += [self._randomness.choice(every) for _ in range(missing)]
+        self._randomness.shuffle(letters)
+        return "".join(letters)
+
+
+def _sources(properties: Mapping[str, Json]) -> list[tuple[str, int]]:
+    """(letters to choose from, how many at least)."""
+    if properties.get("sequence"):
+        return [(SEQUENCES[properties["sequence"]], 1)]
+    sequences: list[Json] = properties.get("character_sequences") or []
+    classes: list[Json] = properties.get("character_classes") or []
+    if not sequences and not classes:
+        classes = _DEFAULT_CLASSES
+    by_class = [
+        (SEQUENCES[one.get("class") or "lettersdigits"], int(one.get("min") or 1))
+        for one in classes
+    ]
+    return by_class + [(one["sequence"], int(one.get("min") or 1)) for one in sequences]

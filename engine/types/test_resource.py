@@ -1,0 +1,114 @@
+"""OS::Heat::TestResource: stores a value; fails, waits and is replaced on request."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from engine.hot.schema import Attribute, Kind, Property, TypeSchema
+from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
+from engine.words import Json
+
+#: "For ever" is waited for in steps of this length.
+STEP = timedelta(hours=1)
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+class TestResource(ResourceType):
+    __test__ = False  # not a test, whatever its name says
+    schema = TypeSchema(
+        "OS::Heat::TestResource",
+        description="Stores a value and gives it back; for tests of an engine.",
+        properties={
+            "value": Property(
+                Kind.STRING, "What to store.", default="test_string", update_allowed=True
+            ),
+            "fail": Property(
+                Kind.BOOLEAN,
+                "Whether create and update fail, after the wait.",
+                default=False,
+                update_allowed=True,
+            ),
+            "wait_secs": Property(
+                Kind.NUMBER,
+                "Seconds each operation takes; -1: for ever.",
+                default=0,
+                update_allowed=True,
+            ),
+            "action_wait_secs": Property(
+                Kind.MAP,
+                "Seconds by operation, before wait_secs.",
+                update_allowed=True,
+                fields={
+                    name: Property(Kind.NUMBER, update_allowed=True)
+                    for name in ("create", "update", "delete")
+                },
+            ),
+            "update_replace": Property(
+                Kind.BOOLEAN,
+                "Whether a change of value replaces the resource.",
+                default=False,
+                update_allowed=True,
+            ),
+            "update_replace_value": Property(Kind.STRING, "A change replaces the resource."),
+            "constraint_prop_secs": Property(
+                Kind.NUMBER, "Taken for Heat's sake.", default=0, update_allowed=True
+            ),
+            "attr_wait_secs": Property(
+                Kind.NUMBER, "Taken for Heat's sake.", default=0, update_allowed=True
+            ),
+            "client_name": Property(
+                Kind.STRING, "Taken for Heat's sake.", default="", update_allowed=True
+            ),
+            "entity_name": Property(
+                Kind.STRING, "Taken for Heat's sake.", default="", update_allowed=True
+            ),
+        },
+        attributes={"output": Attribute(Kind.ANY, "The value.")},
+    )
+
+    def create(self, call: Call) -> Outcome:
+        waiting = _wait(call, "create")
+        if waiting is not None:
+            return waiting
+        if call.properties.get("fail"):
+            return Failed("Test Resource failed")
+        return Done(_physical_id(call), _attributes(call.properties))
+
+    def update(self, call: Call) -> Outcome:
+        waiting = _wait(call, "update")
+        if waiting is not None:
+            return waiting
+        if call.properties.get("fail"):
+            return Failed("Test Resource failed")
+        return Done(call.physical_id, _attributes(call.properties))
+
+    def delete(self, call: Call) -> Outcome:
+        return _wait(call, "delete") or Done(None)
+
+    def needs_replace(self, call: Call) -> bool:
+        return bool(call.properties.get("update_replace")) and "value" in call.changed
+
+
+def _attributes(properties: Mapping[str, Json]) -> Mapping[str, Json]:
+    return {"output": properties.get("value")}
+
+
+def _physical_id(call: Call) -> str:
+    """Like Heat's, and the same for the same operation: a repeated call finds what it made."""
+    number = call.operation_key.int
+    letters = "".join(_LETTERS[(number >> (5 * place)) & 31] for place in range(12))
+    return f"{call.stack_name}-{call.resource_name}-{letters}"
+
+
+def _wait(call: Call, operation: str) -> Wait | None:
+    """None when the operation has waited long enough."""
+    by_operation = call.properties.get("action_wait_secs") or {}
+    seconds = by_operation.get(operation)
+    seconds = call.properties.get("wait_secs") if seconds is None else seconds
+    if not seconds:
+        return None
+    if seconds < 0:
+        return Wait(call.now + STEP, {})
+    progress = call.progress or {}
+    until = progress.get("until")
+    end = datetime.fromisoformat(until) if until else call.now + timedelta(seconds=seconds)
+    return None if call.now >= end else Wait(end, {"until": end.isoformat()})

@@ -1,0 +1,104 @@
+"""OS::Heat::Value: gives its property back as an attribute, converted on request."""
+
+from collections.abc import Callable, Mapping
+
+import orjson
+
+from engine.errors import Findings
+from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
+from engine.words import Json
+
+_TRUE = frozenset({"t", "true", "on", "y", "yes", "1"})
+_FALSE = frozenset({"f", "false", "off", "n", "no", "0"})
+
+
+class Value(ResourceType):
+    schema = TypeSchema(
+        "OS::Heat::Value",
+        description="Gives its property back as an attribute.",
+        properties={
+            "value": Property(Kind.ANY, "The value.", required=True, update_allowed=True),
+            "type": Property(
+                Kind.STRING,
+                "What to convert it to.",
+                update_allowed=True,
+                constraints=(
+                    Constraint(
+                        "allowed_values",
+                        allowed=("string", "number", "comma_delimited_list", "json", "boolean"),
+                    ),
+                ),
+            ),
+        },
+        attributes={"value": Attribute(Kind.ANY, "The value, converted.")},
+    )
+
+    def create(self, call: Call) -> Outcome:
+        return _done(str(call.operation_key), call.properties)
+
+    def update(self, call: Call) -> Outcome:
+        return _done(call.physical_id, call.properties)
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        kind = properties.get("type")
+        if isinstance(kind, str) and kind in CONVERT and "value" in properties:
+            try:
+                CONVERT[kind](properties["value"])
+            except ValueError as error:
+                findings.add(f"{place}.value", str(error))
+
+
+def _done(physical_id: str | None, properties: Mapping[str, Json]) -> Outcome:
+    value, kind = properties.get("value"), properties.get("type")
+    try:
+        return Done(physical_id, {"value": CONVERT[kind](value) if kind else value})
+    except ValueError as error:
+        return Failed(str(error))
+
+
+def _text(value: Json) -> Json:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _number(value: Json) -> Json:
+    try:
+        return float(value) if "." in str(value) or "e" in str(value).lower() else int(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f'"{value}" is no number') from error
+
+
+def _list(value: Json) -> Json:
+    if isinstance(value, list):
+        return [str(item) for item in value]
+    return str(value).split(",") if value != "" else []
+
+
+def _json(value: Json) -> Json:
+    if not isinstance(value, str):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"this is no JSON: {error}") from error
+
+
+def _boolean(value: Json) -> Json:
+    said = str(value).lower()
+    if said not in _TRUE | _FALSE:
+        raise ValueError(f'"{value}" is no boolean')
+    return said in _TRUE
+
+
+CONVERT: Mapping[str, Callable[[Json], Json]] = {
+    "string": _text,
+    "number": _number,
+    "comma_delimited_list": _list,
+    "json": _json,
+    "boolean": _boolean,
+}

@@ -1,0 +1,239 @@
+"""The worker: claim, decide, settle, act. Any number of them work on one database.
+
+A lane is a loop around one call of the store: it hands in what was decided since (`steps`), and
+gets back the nodes it is to carry on with. Operations that compute are called right there;
+operations that do I/O run as tasks, bounded in number, and hand their outcome to whichever lane
+comes round next. While a node waits, for a hook, a timer or another node, nothing of it is here.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from inspect import isawaitable
+from uuid import UUID
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from engine.errors import HeadgateError, Unavailable
+from engine.hooks.rules import decode_rules
+from engine.node.effects import Call
+from engine.node.inputs import Broke, Claimed, Input
+from engine.node.machine import Node, Refused, decide
+from engine.store.advance import Claim, End, Work, advance, next_due, renew
+from engine.store.database import Database
+from engine.types.contract import Outcome
+from engine.types.registry import Registry
+from engine.words import Json, Operation, Phase, Point, State
+from engine.work.act import Prepared, Unresolved, judge, notice, prepare, start
+from engine.work.ending import end_traversal
+from engine.work.steps import Notice, Result, write_step
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """batch: nodes a lane claims at once. operations: operations with I/O under way at once."""
+
+    batch: int
+    lanes: int
+    lease: timedelta
+    poll: timedelta
+    operations: int
+    drain: timedelta
+    default_timeout: timedelta
+
+
+@dataclass(slots=True)
+class Job:
+    """A node in our hands. prepared: None until its properties were resolved."""
+
+    work: Work
+    node: Node
+    prepared: Prepared | None = None
+
+
+class Worker:
+    def __init__(
+        self,
+        database: Database,
+        registry: Registry,
+        settings: WorkerSettings,
+        *,
+        name: str,
+        new_id: Callable[[], UUID],
+    ) -> None:
+        self._database = database
+        self._registry = registry
+        self._settings = settings
+        self._name = name
+        self._new_id = new_id
+        self._wake = asyncio.Event()
+        self._idle_lanes = 0
+        self._steps: deque[Json] = deque()
+        self._held: dict[Claim, asyncio.Task[None] | None] = {}
+
+    def wake(self) -> None:
+        """Look for work now: something became ready."""
+        self._wake.set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until told to stop, then let what runs end, a bounded time.
+
+        What is cut off is taken up again, by whoever, when its lease has run out.
+        """
+        async with asyncio.TaskGroup() as group:
+            renewing = group.create_task(self._renew_leases())
+            lanes = [
+                group.create_task(self._lane(group, stop)) for _ in range(self._settings.lanes)
+            ]
+            await stop.wait()
+            self._wake.set()
+            await asyncio.wait(lanes, timeout=self._settings.drain.total_seconds())
+            renewing.cancel()
+            for task in (*lanes, *self._running()):
+                task.cancel()
+
+    def _running(self) -> list[asyncio.Task[None]]:
+        return [task for task in self._held.values() if task is not None]
+
+    async def _lane(self, group: asyncio.TaskGroup, stop: asyncio.Event) -> None:
+        while True:
+            self._wake.clear()
+            steps = self._take_steps()
+            want = 0 if stop.is_set() else self._room()
+            try:
+                if steps or want:
+                    busy = await self._round(group, steps, want)
+                    if busy:
+                        continue
+                if self._steps:
+                    continue
+                if stop.is_set() and not self._held:
+                    return
+                await self._rest()
+            except Unavailable as error:
+                self._steps.extendleft(reversed(steps))
+                log.warning("worker.unavailable", reason=str(error))
+                await asyncio.sleep(1)
+
+    def _take_steps(self) -> list[Json]:
+        return [self._steps.popleft() for _ in range(min(len(self._steps), self._settings.batch))]
+
+    def _room(self) -> int:
+        """How many nodes to claim: fewer while operations with I/O are under way."""
+        if len(self._running()) >= self._settings.operations:
+            return 0
+        return self._settings.batch
+
+    async def _round(self, group: asyncio.TaskGroup, steps: list[Json], want: int) -> bool:
+        """Settle and claim, and carry on with what came back; False when nothing did."""
+        async with self._database.connection() as conn:
+            got = await advance(conn, self._name, self._settings.lease, want, steps)
+        for step in steps:
+            claim = Claim(step["stack_id"], step["traversal"], step["node"], step["claim"])
+            self._held.pop(claim, None)
+        for end in got.ends:
+            await self._end(end)
+        for work in got.work:
+            self._held[work.key] = None
+            self._carry_on(group, work)
+        return bool(got.work or got.ends or self._steps)
+
+    async def _end(self, end: End) -> None:
+        async with self._database.transaction() as conn:
+            await end_traversal(conn, end.stack_id, end.traversal)
+
+    def _carry_on(self, group: asyncio.TaskGroup, work: Work) -> None:
+        """Decide the next step of a node; call its operation if that is where it is."""
+        job = Job(work, node_of(work))
+        try:
+            job.prepared = prepare(work, self._registry)
+        except (Unresolved, HeadgateError) as error:
+            self._settle(job, Broke(str(error)), Result(properties=work.properties))
+            return
+        if job.node.phase is Phase.ACT:
+            self._act(group, job, job.prepared)
+            return
+        self._settle(job, Claimed(job.prepared.change.operation), Result())
+
+    def _act(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
+        outcome = start(prepared)
+        if isawaitable(outcome):
+            task = group.create_task(self._await(job, prepared, outcome))
+            self._held[job.work.key] = task
+        else:
+            self._settle(job, *judge(prepared, outcome))
+
+    async def _await(self, job: Job, prepared: Prepared, outcome: Awaitable[Outcome]) -> None:
+        settled = judge(prepared, await outcome)
+        self._held[job.work.key] = None
+        self._settle(job, *settled)
+        self._wake.set()
+
+    def _settle(self, job: Job, said: Input, result: Result) -> None:
+        step = decide(job.node, said)
+        if isinstance(step, Refused):
+            log.error("node.refused", resource=job.work.name, reason=step.reason)
+            self._held.pop(job.work.key, None)
+            return
+        if any(isinstance(effect, Call) for effect in step.effects) and job.node == step.node:
+            return
+
+        def told() -> Notice:
+            return notice(job.prepared) if job.prepared else Notice({}, {})
+
+        self._steps.append(
+            write_step(
+                job.work,
+                step,
+                result,
+                new_id=self._new_id,
+                default_timeout=self._settings.default_timeout,
+                notice=told,
+            )
+        )
+
+    async def _rest(self) -> None:
+        """Sleep until woken, until the next timer or lease is due, or for a poll interval."""
+        async with self._database.connection() as conn:
+            due = await next_due(conn)
+        longest = self._settings.poll.total_seconds()
+        seconds = longest if due is None else min(longest, max(due, 0.02))
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def _renew_leases(self) -> None:
+        """Keep what runs ours; cut off what somebody else has taken over meanwhile."""
+        while True:
+            await asyncio.sleep(self._settings.lease.total_seconds() / 3)
+            claims = [claim for claim, task in self._held.items() if task is not None]
+            try:
+                async with self._database.connection() as conn:
+                    kept = await renew(conn, self._settings.lease, claims)
+            except Unavailable as error:
+                log.warning("worker.unavailable", reason=str(error))
+                continue
+            for claim in claims:
+                task = self._held.get(claim)
+                if claim not in kept and task is not None:
+                    log.warning("lease.lost", stack_id=str(claim.stack_id), node=claim.node)
+                    task.cancel()
+                    del self._held[claim]
+
+
+def node_of(work: Work) -> Node:
+    """What the machine needs of a claimed node."""
+    return Node(
+        operation=Operation(work.operation),
+        state=State.RUNNING,
+        phase=Phase(work.phase),
+        rules=decode_rules(work.rules),
+        passed=tuple(Point(point) for point in work.passed),
+    )

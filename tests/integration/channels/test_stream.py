@@ -1,0 +1,205 @@
+"""The event stream: what readers see, where they resume, and what becomes of slow ones."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+import pytest
+
+from channels.store.publish import publish
+from channels.stream import sse
+from channels.stream.feed import Feed, FeedSettings, Wanted
+from engine.errors import Invalid
+from engine.store.database import Database
+from tests.support.events import Scene, StackRow, resource_event, stack_event
+from tests.support.receiver import until
+
+
+class Reader:
+    """Takes what it is given, as a browser would read it."""
+
+    def __init__(self) -> None:
+        self.text = b""
+
+    async def write(self, text: bytes) -> None:
+        self.text += text
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        blocks = [block for block in self.text.split(b"\n\n") if block.startswith(b"id:")]
+        return [_parsed(block.decode()) for block in blocks]
+
+    @property
+    def subjects(self) -> list[str]:
+        return [event["data"].get("subject") for event in self.events]
+
+
+def _parsed(block: str) -> dict[str, Any]:
+    fields = dict(line.split(": ", 1) for line in block.splitlines())
+    return fields | {"data": orjson.loads(fields["data"])}
+
+
+@asynccontextmanager
+async def feeding(database: Database, **settings: Any) -> AsyncIterator[Feed]:
+    feed, stop = Feed(database, FeedSettings(**settings)), asyncio.Event()
+    task = asyncio.create_task(feed.run(stop))
+    try:
+        yield feed
+    finally:
+        stop.set()
+        async with asyncio.timeout(10):
+            await task
+
+
+@asynccontextmanager
+async def reading(
+    feed: Feed, wanted: Wanted, last: str | None = None, reader: Reader | None = None
+) -> AsyncIterator[Reader]:
+    reader = reader or Reader()
+    start = await feed.start(last)
+    task = asyncio.create_task(feed.pump(wanted, start, reader.write))
+    try:
+        yield reader
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def say(scene: Scene, stack: StackRow, *events: dict[str, Any]) -> None:
+    await scene.record(stack, *events)
+    await publish(scene.database, horizon=1.0, limit=100)
+
+
+async def test_readers_see_what_is_new_of_their_project(scene: Scene, database: Database) -> None:
+    mine, theirs = await scene.stack("web"), await scene.stack(project="other")
+    await say(scene, mine, resource_event("old"))
+    async with feeding(database) as feed, reading(feed, Wanted("demo")) as reader:
+        await say(scene, theirs, resource_event("theirs"))
+        await say(scene, mine, stack_event("create", "failed", "FAILED"), resource_event("a"))
+        await until(lambda: len(reader.events) == 2)
+    first, second = reader.events
+    assert (first["event"], first["data"]["type"]) == ("headgate.stack.create.failed",) * 2
+    assert second["data"]["subject"] == "a"
+    assert first["data"]["source"] == f"/v1/demo/stacks/web/{mine.id}"
+
+
+async def test_a_reader_resumes_after_the_last_it_has_read(
+    scene: Scene, database: Database
+) -> None:
+    stack = await scene.stack()
+    async with feeding(database, page=3, kept=4) as feed:
+        async with reading(feed, Wanted("demo")) as reader:
+            for number in range(10):
+                await say(scene, stack, resource_event(f"a{number}"), resource_event(f"b{number}"))
+            await until(lambda: len(reader.events) == 20)
+        whole = reader.subjects
+        assert whole == [f"{letter}{number}" for number in range(10) for letter in "ab"]
+        for place in (0, 6, 7, 18, 19):
+            again = Reader()
+            async with reading(feed, Wanted("demo"), reader.events[place]["id"], again):
+                await say(scene, stack, resource_event("last"))
+                await until(lambda again=again: again.subjects[-1:] == ["last"])
+            assert [s for s in again.subjects if s != "last"] == whole[place + 1 :]
+
+
+async def test_many_readers_miss_nothing_while_events_pour_in(
+    scene: Scene, database: Database
+) -> None:
+    stacks = [await scene.stack() for _ in range(3)]
+    async with feeding(database, page=4, kept=8) as feed, asyncio.TaskGroup() as group:
+
+        async def write(stack: StackRow) -> None:
+            for number in range(20):
+                await say(scene, stack, resource_event(f"{stack.name}:{number}"))
+
+        async def read() -> None:
+            async with reading(feed, Wanted("demo"), "0-0") as reader:
+                await until(lambda: len(reader.events) == 60)
+                ids = [event["id"] for event in reader.events]
+                assert len(set(ids)) == 60
+                assert ids == sorted(ids, key=sse.parse_event_id)
+                for stack in stacks:
+                    mine = [s for s in reader.subjects if s.startswith(f"{stack.name}:")]
+                    assert mine == [f"{stack.name}:{number}" for number in range(20)]
+
+        for stack in stacks:
+            group.create_task(write(stack))
+        for _ in range(5):
+            group.create_task(read())
+
+
+async def test_a_reader_may_want_less(scene: Scene, database: Database) -> None:
+    one, other = await scene.stack(), await scene.stack()
+    wanted = Wanted("demo", one.id, ("headgate.resource.*.completed",))
+    for last in ("0-0", None):
+        async with feeding(database) as feed, reading(feed, wanted, last) as reader:
+            for stack in (other, one):
+                await say(
+                    scene, stack, resource_event("a"), resource_event("b", "completed")
+                )  # fmt: skip
+            await until(lambda reader=reader: reader.events)
+        assert {event["data"]["source"].rpartition("/")[2] for event in reader.events} == {
+            str(one.id)
+        }
+        assert set(reader.subjects) == {"b"}
+
+
+async def test_nothing_happens_but_the_line_stands(scene: Scene, database: Database) -> None:
+    async with feeding(database, heartbeat=0.02) as feed, reading(feed, Wanted("demo")) as reader:
+        await until(lambda: reader.text.count(sse.HEARTBEAT) >= 3)
+    assert reader.text.replace(sse.HEARTBEAT, b"") == b""
+
+
+async def test_who_may_only_read_gets_no_token(scene: Scene, database: Database) -> None:
+    stack = await scene.stack()
+    async with feeding(database) as feed, reading(feed, Wanted("demo")) as reader:
+        await scene.hook(stack)
+        await publish(database, horizon=1.0, limit=10)
+        await until(lambda: reader.events)
+    data = reader.events[0]["data"]["data"]
+    assert (data["token"], data["signal_url"]) == (None, None)
+    assert data["hook"]["state"] == "waiting"
+
+
+async def test_a_slow_reader_is_cut_off_and_comes_back(scene: Scene, database: Database) -> None:
+    stack = await scene.stack()
+
+    class Slow(Reader):
+        async def write(self, text: bytes) -> None:
+            if len(self.events) == 2:
+                await asyncio.Event().wait()
+            await super().write(text)
+
+    slow = Slow()
+    async with feeding(database, cut_off=0.05) as feed:
+        start = await feed.start(None)
+        pumping = asyncio.create_task(feed.pump(Wanted("demo"), start, slow.write))
+        await say(scene, stack, *(resource_event(f"r{number}") for number in range(5)))
+        async with asyncio.timeout(10):
+            await pumping
+        assert slow.subjects == ["r0", "r1"]
+        async with reading(feed, Wanted("demo"), slow.events[-1]["id"]) as reader:
+            await until(lambda: reader.subjects == ["r2", "r3", "r4"])
+
+
+async def test_an_unknown_id_is_refused(scene: Scene, database: Database) -> None:
+    stack = await scene.stack()
+    await say(scene, stack, resource_event("a"))
+    feed = Feed(database)
+    for wrong in ("nonsense", "99-1"):
+        with pytest.raises(Invalid):
+            await feed.start(wrong)
+    assert (await feed.start("1-1")).position == 1
+    assert await feed.start("") == await feed.start(None)
+
+
+async def test_the_stream_ends_with_the_program(database: Database) -> None:
+    async with feeding(database) as feed:
+        start = await feed.start(None)
+        pumping = asyncio.create_task(feed.pump(Wanted("demo"), start, Reader().write))
+        await until(lambda: feed.readers == 1)
+    async with asyncio.timeout(5):
+        await pumping
+    assert feed.readers == 0

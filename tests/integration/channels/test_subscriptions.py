@@ -1,0 +1,112 @@
+"""Subscriptions in the store."""
+
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+from channels.selection import Selection
+from channels.store import subscriptions
+from channels.store.publish import publish
+from channels.store.records import (
+    NewSubscription,
+    Origin,
+    SubscriptionChange,
+    SubscriptionState,
+)
+from engine.store.database import Database
+from tests.support.events import Scene, resource_event
+
+
+def a_new(target: str, project: str = "demo") -> NewSubscription:
+    return NewSubscription(
+        id=uuid4(), project=project, channel="webhook", target=target, selection=Selection(),
+        ordered=True, secret="whsec_a", origin=Origin.CONFIGURATION,
+    )  # fmt: skip
+
+
+async def test_made_read_and_removed(scene: Scene, database: Database) -> None:
+    chosen = await scene.subscription("https://a.test/", events=["x.*"], points=["pre-create"])
+    stack = await scene.stack()
+    await scene.record(stack, resource_event("a"))
+    await publish(database, horizon=1.0, limit=10)
+    async with database.connection() as conn:
+        read = await subscriptions.get(conn, "demo", chosen.id)
+        assert read is not None
+        assert (read.target, read.selection, read.state) == (
+            chosen.target,
+            Selection(events=["x.*"], stacks=[], resources=[], types=[], points=["pre-create"]),
+            "enabled",
+        )
+        assert "whsec" not in str(read)
+        assert await subscriptions.get(conn, "other", chosen.id) is None
+        assert not await subscriptions.delete(conn, "other", chosen.id)
+        assert await subscriptions.delete(conn, "demo", chosen.id)
+        assert await subscriptions.get(conn, "demo", chosen.id) is None
+    assert await scene.deliveries() == []
+
+
+async def test_listed_in_pages(scene: Scene, database: Database) -> None:
+    made = [(await scene.subscription("https://a.test/")).id for _ in range(5)]
+    await scene.subscription("https://a.test/", project="other")
+    seen: list[UUID] = []
+    async with database.connection() as conn:
+        while page := await subscriptions.list_page(
+            conn, "demo", marker=seen[-1] if seen else None, limit=2
+        ):
+            seen += [one.id for one in page]
+    assert seen == made
+
+
+async def test_a_change_keeps_the_rest(scene: Scene, database: Database) -> None:
+    chosen = await scene.subscription("https://a.test/", events=["a"], stacks=["b"])
+    async with database.connection() as conn:
+        change = SubscriptionChange(events=[], state=SubscriptionState.DISABLED)
+        changed = await subscriptions.update(conn, "demo", chosen.id, change)
+        assert changed is not None
+        assert (changed.selection.events, changed.selection.stacks) == ([], ["b"])
+        assert (changed.state, changed.reason) == ("disabled", "disabled on request")
+        assert await subscriptions.get(conn, "demo", chosen.id) == changed
+        assert await subscriptions.update(conn, "other", chosen.id, change) is None
+        back = await subscriptions.update(
+            conn, "demo", chosen.id, SubscriptionChange(state=SubscriptionState.ENABLED)
+        )
+        assert back == replace(changed, state="enabled", reason="")
+
+
+async def test_no_order_lets_everything_go(scene: Scene, database: Database) -> None:
+    chosen = await scene.subscription("https://a.test/")
+    stack = await scene.stack()
+    await scene.record(stack, *(resource_event(f"r{number}") for number in range(4)))
+    await publish(database, horizon=1.0, limit=10)
+    assert sum(row["next_at"] is not None for row in await scene.deliveries()) == 1
+    async with database.connection() as conn:
+        await subscriptions.update(conn, "demo", chosen.id, SubscriptionChange(ordered=False))
+    assert all(row["next_at"] is not None for row in await scene.deliveries())
+
+
+async def test_a_rotation_ends(scene: Scene, database: Database) -> None:
+    chosen = await scene.subscription("https://a.test/")
+    async with database.connection() as conn:
+        assert not await subscriptions.rotate(conn, "other", chosen.id, "new")
+        for secret in ("new", "newer"):
+            assert await subscriptions.rotate(conn, "demo", chosen.id, secret)
+        found = await subscriptions.secrets_now(conn, chosen.id)
+        assert found is not None
+        assert found[0] == ("newer", "new")
+        await conn.execute("update subscription set rotated_at = now() - interval '25 hours'")
+        found = await subscriptions.secrets_now(conn, chosen.id)
+        assert found is not None
+        assert found[0] == ("newer",)
+
+
+async def test_the_configuration_is_what_there_is(scene: Scene, database: Database) -> None:
+    by_api = await scene.subscription("https://a.test/")
+    one, two = a_new("https://one.test/"), a_new("https://two.test/", "*")
+    async with database.connection() as conn:
+        await subscriptions.configure(conn, [one, two])
+        await subscriptions.rotate(conn, "*", two.id, "whsec_new")
+        await subscriptions.configure(conn, [replace(two, target="https://2.test/")])
+        rows = await conn.fetch("select id, target, secrets from subscription order by target")
+    assert [(row["id"], row["target"]) for row in rows] == [
+        (two.id, "https://2.test/"), (by_api.id, "https://a.test/"),
+    ]  # fmt: skip
+    assert rows[0]["secrets"] == ["whsec_a"]

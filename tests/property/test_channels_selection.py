@@ -1,0 +1,65 @@
+"""Which events a subscription wants, against the plain definition."""
+
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.selection import DEAD, EVERY_PROJECT, Selection, Traits, about, is_for, wants
+
+words = st.text("ab.*", max_size=4)
+globs = st.lists(st.text("ab.*?", max_size=4), max_size=3)
+maybe = st.none() | words
+selections = st.builds(Selection, globs, globs, globs, globs, globs)
+all_traits = st.builds(
+    Traits, st.sampled_from(["p", "q"]), words, words, maybe, maybe, maybe, maybe
+)
+ME = UUID(int=1)
+
+
+def plain(selection: Selection, traits: Traits) -> bool:
+    asked = (
+        (selection.events, [traits.type]),
+        (selection.stacks, [traits.stack_name]),
+        (selection.resources, [traits.resource_name, traits.path]),
+        (selection.types, [traits.resource_type]),
+        (selection.points, [traits.point]),
+    )
+    return all(
+        any(value is not None and fnmatchcase(value, glob) for glob in wanted for value in values)
+        for wanted, values in asked
+        if wanted
+    )
+
+
+@given(selections, all_traits)
+def test_every_list_must_match_and_an_empty_one_does(selection: Selection, traits: Traits) -> None:
+    assert wants(selection, traits) is plain(selection, traits)
+
+
+@given(all_traits)
+def test_nothing_asked_for_is_everything(traits: Traits) -> None:
+    assert wants(Selection(), traits)
+
+
+@given(selections, all_traits, st.sampled_from(["p", "q", EVERY_PROJECT]))
+def test_projects_never_hear_of_each_other(
+    selection: Selection, traits: Traits, project: str
+) -> None:
+    heard = is_for(ME, project, selection, traits)
+    assert heard is (project in (traits.project, EVERY_PROJECT) and wants(selection, traits))
+
+
+@given(all_traits)
+def test_nobody_is_told_of_its_own_death(traits: Traits) -> None:
+    dead = replace(traits, type=DEAD, about=about({"subscription": str(ME)}))
+    assert not is_for(ME, EVERY_PROJECT, Selection(), dead)
+    assert is_for(UUID(int=2), EVERY_PROJECT, Selection(), dead)
+
+
+def test_case_counts() -> None:
+    traits = Traits("p", "headgate.hook.waiting", "Web")
+    assert wants(Selection(events=["headgate.hook.*"], stacks=["W*"]), traits)
+    assert not wants(Selection(stacks=["w*"]), traits)

@@ -1,0 +1,201 @@
+"""Every event type, rendered, is a CloudEvent and what its schema says."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+from uuid import UUID
+
+import jsonschema_rs
+import orjson
+import pytest
+from cloudevents.core.formats.json import JSONFormat
+from cloudevents.core.v1.event import CloudEvent
+
+from channels.envelope import cloud_event, hook_document, rfc3339, shown_target, trial_event
+from channels.schemas.events import HOOK, SCHEMAS
+from engine.store.records import EventRecord, HookRecord
+
+STACK, EVENT, HOOK_ID = UUID(int=1), UUID(int=2), UUID(int=3)
+TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+TOLD = [{"subscription": str(UUID(int=9)), "channel": "webhook", "target": "https://a.test",
+         "at": rfc3339(TIME)}]  # fmt: skip
+
+WAITING = HookRecord(
+    id=HOOK_ID, project="demo", stack_id=STACK, stack_name="web", traversal=1, resource_name="db",
+    path="db", point="pre-create", mode="wait", state="waiting", opened_at=TIME,
+    deadline=TIME + timedelta(hours=1), on_timeout="stop", digest="abc", decision=None, reason=None,
+    decided_by=None, door=None, decided_at=None,
+    notice={"type": "OS::Heat::None", "operation": "create", "physical_id": None,
+            "properties": {"a": 1}, "changes": {"a": {"from": 0, "to": 1}}, "dependents": ["web"]},
+)  # fmt: skip
+ANSWERED = replace(
+    WAITING, state="answered", decision="continue", reason="fine", decided_by="dba", door="api",
+    decided_at=TIME + timedelta(minutes=1),
+)  # fmt: skip
+
+DATA: dict[str, Any] = {
+    "stack": {"traversal": 1, "version": 1},
+    "hook": {"hook_id": str(HOOK_ID), "point": "pre-create", "mode": "wait"},
+    "delivery": {
+        "subscription": str(UUID(int=4)), "channel": "webhook", "target": "https://a.test",
+        "delivery": str(UUID(int=5)), "event_id": str(UUID(int=6)), "attempts": 3, "code": None,
+        "event_type": "headgate.hook.waiting", "event_sequence": 7, "error": "it answered 500",
+    },
+    "subscription": {
+        "subscription": str(UUID(int=4)), "channel": "webhook", "target": "https://a.test",
+    },
+}  # fmt: skip
+
+
+def an_event(kind: str) -> EventRecord:
+    _, family, middle, *_ = kind.split(".")
+    data = DATA.get(family) or {"operation": middle}
+    of_resource = family in ("resource", "hook")
+    return EventRecord(
+        stack_id=STACK, sequence=5, id=EVENT, type=kind, time=TIME,
+        resource_name="db" if of_resource else None,
+        resource_type="OS::Heat::None" if of_resource else None,
+        physical_id=None, action=middle.upper(), status="FAILED", reason="because", data=data,
+    )  # fmt: skip
+
+
+def rendered(kind: str, hook: HookRecord | None = None) -> dict[str, Any]:
+    if kind == "headgate.subscription.enabled":
+        return trial_event(
+            event_id=EVENT, time=TIME, project="demo", subscription_id=UUID(int=4),
+            channel="webhook", target="https://a.test/path?key=1",
+        )  # fmt: skip
+    waits = kind == "headgate.hook.waiting"
+    document = cloud_event(
+        an_event(kind),
+        project="demo",
+        stack_name="web",
+        hook=hook if ".hook." in kind else None,
+        told=TOLD,
+        signal_url="https://hub.test/hooks/x/signal" if waits else None,
+        token="a-token" if waits else None,
+    )
+    parsed: dict[str, Any] = orjson.loads(orjson.dumps(document))
+    return parsed
+
+
+def hook_at(kind: str) -> HookRecord:
+    state = kind.rpartition(".")[2]
+    return WAITING if state == "waiting" else replace(ANSWERED, state=state)
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_every_type_fits_its_schema(kind: str) -> None:
+    document = rendered(kind, hook_at(kind))
+    jsonschema_rs.validator_for(SCHEMAS[kind], validate_formats=True).validate(document)
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_every_type_is_a_cloud_event(kind: str) -> None:
+    document = rendered(kind, hook_at(kind))
+    event = JSONFormat().read(CloudEvent, orjson.dumps(document))
+    assert event.get_id() == str(EVENT)
+    assert event.get_type() == kind
+    assert event.get_time() == TIME
+    assert event.get_specversion() == "1.0"
+    assert event.get_data() == document["data"]
+    assert event.get_source().startswith("/v1/demo/")
+
+
+def test_the_schemas_are_schemas_and_refuse_what_is_wrong() -> None:
+    for kind, schema in SCHEMAS.items():
+        jsonschema_rs.meta.validate(schema)
+        check = jsonschema_rs.validator_for(schema, validate_formats=True)
+        document = rendered(kind, hook_at(kind))
+        for broken in broken_ones(document):
+            assert not check.is_valid(broken), broken
+
+
+def broken_ones(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for key in document:
+        yield {name: value for name, value in document.items() if name != key}
+    for key in document["data"]:
+        yield document | {"data": {n: v for n, v in document["data"].items() if n != key}}
+    yield document | {"type": "headgate.other"}
+    yield document | {"time": "2026-01-02T03:04:05+01:00"}
+    yield document | {"id": "7"}
+
+
+def test_the_envelope() -> None:
+    document = rendered("headgate.resource.create.started")
+    assert {name: value for name, value in document.items() if name != "data"} == {
+        "specversion": "1.0",
+        "id": str(EVENT),
+        "source": f"/v1/demo/stacks/web/{STACK}",
+        "type": "headgate.resource.create.started",
+        "subject": "db",
+        "time": "2026-01-02T03:04:05.678901Z",
+        "datacontenttype": "application/json",
+        "sequence": 5,
+    }
+
+
+def test_events_of_the_stack_have_no_subject() -> None:
+    assert "subject" not in rendered("headgate.stack.create.completed")
+
+
+def test_a_stopped_stack_is_stopped_whatever_old_clients_are_told() -> None:
+    stack = rendered("headgate.stack.update.stopped")["data"]["stack"]
+    assert (stack["action"], stack["status"]) == ("UPDATE", "STOPPED")
+
+
+def test_odd_names_are_escaped_in_the_source() -> None:
+    event = an_event("headgate.stack.create.started")
+    document = cloud_event(
+        event, project="a/b", stack_name="c d", hook=None, told=(), signal_url=None, token=None
+    )
+    assert document["source"] == f"/v1/a%2Fb/stacks/c%20d/{STACK}"
+
+
+def test_the_notice_shows_the_hook_as_it_was() -> None:
+    data = rendered("headgate.hook.waiting", ANSWERED)["data"]
+    assert data["hook"]["state"] == "waiting"
+    assert data["hook"]["allowed"] == ["continue", "reject"]
+    assert data["hook"]["approvals"] == {"needed": 1, "given": 0}
+    assert "decision" not in data["hook"]
+    assert data["hook"]["told"] == TOLD
+    assert data["resource"]["changes"] == {"a": {"from": 0, "to": 1}}
+    assert (data["signal_url"], data["token"]) == ("https://hub.test/hooks/x/signal", "a-token")
+
+
+def test_what_is_told_of_an_answer_holds_no_token() -> None:
+    assert "token" not in str(rendered("headgate.hook.answered", ANSWERED))
+
+
+@pytest.mark.parametrize("hook", [WAITING, ANSWERED, replace(WAITING, mode="notify")])
+def test_the_document_of_a_hook(hook: HookRecord) -> None:
+    document = hook_document(hook, asked=[{"x": 1}], told=TOLD)
+    jsonschema_rs.validator_for(HOOK, validate_formats=True).validate(document)
+    waits = hook.state == "waiting" and hook.mode == "wait"
+    assert document["allowed"] == (["continue", "reject"] if waits else [])
+    assert document["asked"] == [{"x": 1}]
+    assert ("decided_by" in document) is (hook.state != "waiting")
+    assert document["resource"]["properties"] == {"a": 1}
+
+
+def test_an_event_about_a_hook_needs_the_hook() -> None:
+    with pytest.raises(ValueError, match="not handed in"):
+        rendered("headgate.hook.waiting", None)
+
+
+def test_times_are_in_utc() -> None:
+    berlin = timezone(timedelta(hours=1))
+    assert rfc3339(datetime(2026, 1, 1, 0, 30, tzinfo=berlin)) == "2025-12-31T23:30:00.000000Z"
+
+
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        ("https://me:pw@a.test:1/secret?key=1", "https://a.test:1"),
+        ("https://a.test?key=1", "https://a.test"),
+        ("exchange.key", "exchange.key"),
+    ],
+)
+def test_targets_are_shown_without_secrets(target: str, shown: str) -> None:
+    assert shown_target(target) == shown

@@ -1,0 +1,167 @@
+"""Which addresses and targets are refused, in every spelling we know of."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from ipaddress import ip_address, ip_network
+
+import pytest
+
+from channels.webhook.guard import (
+    JudgedResolver,
+    Refused,
+    judge,
+    judging_socket_factory,
+    parse_target,
+)
+
+REFUSED = [
+    "0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.255",
+    "127.0.0.1", "127.255.255.254", "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.8",
+    "192.0.2.1", "192.88.99.1", "192.168.1.1", "198.18.0.1", "198.19.255.255", "198.51.100.1",
+    "203.0.113.1", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255",
+    "::", "::1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::127.0.0.1", "::8.8.8.8",
+    "64:ff9b::7f00:1", "64:ff9b::808:808", "64:ff9b:1::1", "2001::1", "2001:db8::1", "2001:10::1",
+    "2002:7f00:1::1", "2002:808:808::1", "3fff::1", "5f00::1", "100::1", "fc00::1", "fd12::1",
+    "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "4000::1", "8000::1",
+]  # fmt: skip
+ALLOWED = [
+    "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0",
+    "126.255.255.255", "128.0.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "223.255.255.255",
+    "2001:4860:4860::8888", "2606:4700::1111", "2a00::1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_inner_addresses_are_refused(text: str) -> None:
+    assert judge(ip_address(text), ()) is not None
+
+
+@pytest.mark.parametrize("text", ALLOWED)
+def test_public_addresses_are_not(text: str) -> None:
+    assert judge(ip_address(text), ()) is None
+
+
+def test_nothing_that_python_calls_inner_is_let_through() -> None:
+    for text in ALLOWED:
+        assert ip_address(text).is_global
+
+
+@pytest.mark.parametrize(
+    ("text", "allow", "passes"),
+    [
+        ("10.1.2.3", "10.1.0.0/16", True),
+        ("10.2.2.3", "10.1.0.0/16", False),
+        ("::ffff:10.1.2.3", "10.1.0.0/16", True),
+        ("::ffff:10.2.2.3", "10.1.0.0/16", False),
+        ("2002:0a01:0203::1", "10.1.0.0/16", True),
+        ("64:ff9b::a01:203", "10.1.0.0/16", True),
+        ("64:ff9b::808:808", "64:ff9b::/96", True),
+        ("fd00::1", "fd00::/8", True),
+        ("fe80::1%eth0", "fe80::/10", False),
+        ("127.0.0.1", "::/0", False),
+    ],
+)
+def test_what_the_operator_allows(text: str, allow: str, passes: bool) -> None:
+    assert (judge(ip_address(text), [ip_network(allow)]) is None) is passes
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://example.org", "https://example.org/", "http://example.org:8080/a?b=c",
+        "https://EXAMPLE.org/", "https://example.org./", "https://bücher.example/",
+        "https://8.8.8.8/", "https://[2606:4700::1111]/", "https://under_score.example/",
+        "https://1.example/", "https://x0x/",
+    ],
+)  # fmt: skip
+def test_good_targets(target: str) -> None:
+    url, found = parse_target(target, ())
+    assert found == []
+    assert url is not None
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("", "scheme"),
+        ("example.org", "scheme"),
+        ("//example.org/", "scheme"),
+        ("file:///etc/passwd", "scheme"),
+        ("gopher://example.org/", "scheme"),
+        ("unix:///run/x.sock", "scheme"),
+        ("http:", "no host"),
+        ("http:///path", "no host"),
+        ("http://example.org:0/", "no host"),
+        ("http://example.org:99999/", "no URL"),
+        ("http://[::1", "no URL"),
+        ("http://me@example.org/", "user"),
+        ("http://:pw@example.org/", "user"),
+        ("http://8.8.8.8@127.0.0.1/", "user"),
+        ("http://exa mple.org/", "blanks"),
+        ("http://example.org/\r\nX: y", "blanks"),
+        ("http://127.0.0.1\t/", "blanks"),
+        ("http://127.0.0.1/", "loopback"),
+        ("http://127.1/", "odd"),
+        ("http://127.0.1/", "odd"),
+        ("http://2130706433/", "odd"),
+        ("http://0x7f000001/", "odd"),
+        ("http://0x7f.0.0.1/", "odd"),
+        ("http://0X7F.1/", "odd"),
+        ("http://0177.0.0.1/", "odd"),
+        ("http://017700000001/", "odd"),
+        ("http://127.0.0.1./", "odd"),
+        ("http://127.0.0.1../", "odd"),
+        ("http://00000127.0.0.1/", "odd"),
+        ("http://256.0.0.1/", "odd"),
+        ("http://1.2.3.4.5/", "odd"),
+        ("http://example.1/", "odd"),
+        ("http://①②⑦.⓪.⓪.①/", "loopback"),
+        ("http://127。0。0。1/", "loopback"),
+        ("http://%31%32%37.0.0.1/", "odd"),
+        ("http://%6c.example/", "no name"),
+        ("http://example..org/", "no name"),
+        ("http://example.org../", "no name"),
+        ("http://[::1]/", "loopback"),
+        ("http://[0:0:0:0:0:0:0:1]/", "loopback"),
+        ("http://[::ffff:127.0.0.1]/", "clothes"),
+        ("http://[::ffff:7f00:1]/", "clothes"),
+        ("http://[fe80::1%25eth0]/", "zone"),
+        ("http://[fd00::1]/", "private"),
+        ("http://169.254.169.254/latest/meta-data", "metadata"),
+        ("https://example.org/" + "a" * 3000, "longer"),
+    ],
+)
+def test_bad_targets(target: str, said: str) -> None:
+    url, found = parse_target(target, ())
+    assert url is None
+    assert any(said in str(finding) for finding in found), found
+
+
+def resolve(addresses: Sequence[str], allow: Sequence[str] = ()) -> list[str]:
+    async def lookup(host: str, port: int) -> Sequence[str]:
+        return addresses
+
+    resolver = JudgedResolver(lookup, [ip_network(network) for network in allow])
+    return [one["host"] for one in asyncio.run(resolver.resolve("a.test", 80))]
+
+
+def test_every_address_of_a_name_is_judged() -> None:
+    assert resolve(["8.8.8.8", "2606:4700::1111"]) == ["8.8.8.8", "2606:4700::1111"]
+    for inner in ("127.0.0.1", "::1", "10.0.0.1", "nonsense"):
+        for addresses in ([inner], ["8.8.8.8", inner], [inner, "8.8.8.8"]):
+            with pytest.raises(Refused):
+                resolve(addresses)
+    assert resolve(["10.0.0.1"], ["10.0.0.0/8"]) == ["10.0.0.1"]
+    with pytest.raises(OSError, match="no address"):
+        resolve([])
+
+
+def test_the_socket_is_the_last_to_look() -> None:
+    make = judging_socket_factory([ip_network("127.0.0.0/8")])
+    info = (socket.AF_INET, socket.SOCK_STREAM, 0, "")
+    made = make((*info, ("127.0.0.1", 1)))
+    assert made.getblocking() is False
+    made.close()
+    with pytest.raises(Refused, match=r"10\.0\.0\.1"):
+        make((*info, ("10.0.0.1", 1)))

@@ -1,0 +1,33 @@
+"""Signatures, checked by the library that receivers use."""
+
+from datetime import UTC, datetime
+
+import pytest
+from standardwebhooks import Webhook
+
+from channels.webhook import sign
+
+SENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+FIRST, SECOND = sign.secret_of(bytes(range(24))), sign.secret_of(bytes(range(32)))
+
+
+def test_it_signs_as_the_standard_says() -> None:
+    body = '{"grüße": 1}'
+    headers = sign.headers("an-id", SENT, body.encode(), [FIRST])
+    assert headers["webhook-id"] == "an-id"
+    assert headers["webhook-timestamp"] == str(int(SENT.timestamp()))
+    assert headers["webhook-signature"] == Webhook(FIRST).sign("an-id", SENT, body)
+
+
+def test_each_secret_signs() -> None:
+    headers = sign.headers("an-id", SENT, b"{}", [FIRST, SECOND])
+    expected = [Webhook(secret).sign("an-id", SENT, "{}") for secret in (FIRST, SECOND)]
+    assert headers["webhook-signature"].split(" ") == expected
+
+
+def test_a_secret_has_a_form() -> None:
+    assert sign.is_secret(FIRST)
+    for wrong in ("", "whsec_", "whsec_QUFB", FIRST[6:], FIRST + "!", "whsec_" + "A" * 400):
+        assert not sign.is_secret(wrong)
+    with pytest.raises(ValueError, match="24 to 64"):
+        sign.secret_of(b"short")

@@ -1,0 +1,40 @@
+"""The text of the event stream."""
+
+import pytest
+
+from channels.store.records import Cursor
+from channels.stream import sse
+from engine.errors import Invalid
+
+
+def test_an_event_is_one_block() -> None:
+    text = sse.event_text(Cursor(7, 3), "headgate.hook.waiting", {"a": "line\nbreak\r", "b": 1})
+    assert text == (
+        b'id: 7-3\nevent: headgate.hook.waiting\ndata: {"a":"line\\nbreak\\r","b":1}\n\n'
+    )
+
+
+def test_an_id_comes_back() -> None:
+    assert sse.parse_event_id(sse.event_id(Cursor(7, 3))) == Cursor(7, 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7",
+        "7-",
+        "-3",
+        "a-3",
+        "7-3-1",
+        "7 - 3",
+        "-7-3",
+        "+7-3",
+        "\u0667-\u0663",
+        "9" * 20 + "-1",
+        "1-" + "9" * 50,
+    ],
+)
+def test_a_garbled_id_is_refused(text: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        sse.parse_event_id(text)
+    assert caught.value.findings[0].place == "Last-Event-ID"
