@@ -26,10 +26,11 @@ update delivery d
    and d.subscription_id = s.subscription_id and d.claim = s.claim and d.state = 'pending'
 returning d.id
 """
+# statement_timestamp() is one time for all columns; the rows are locked before, so it is not early.
 TOLD = """
 update hook h
-   set told_at = clock_timestamp(),
-       deadline = case when h.state = 'waiting' then clock_timestamp() + h.timeout
+   set told_at = statement_timestamp(),
+       deadline = case when h.state = 'waiting' then statement_timestamp() + h.timeout
                        else h.deadline end
   from (select distinct * from unnest($1::uuid[], $2::uuid[])) n (stack_id, id)
  where h.stack_id = n.stack_id and h.id = n.id and h.told_at is null
@@ -37,14 +38,14 @@ update hook h
 NOT_YET_TOLD = """
 update hook h
    set deadline = greatest(h.deadline,
-                           clock_timestamp() + h.timeout + make_interval(secs => n.left))
+                           statement_timestamp() + h.timeout + make_interval(secs => n.left))
   from (select stack_id, id, max(left_) as left
           from unnest($1::uuid[], $2::uuid[], $3::float8[]) u (stack_id, id, left_)
          group by stack_id, id) n
  where h.stack_id = n.stack_id and h.id = n.id and h.state = 'waiting' and h.told_at is null
 """
 NEVER_TOLD = """
-update hook h set deadline = clock_timestamp() + h.timeout
+update hook h set deadline = statement_timestamp() + h.timeout
   from (select distinct * from unnest($1::uuid[], $2::uuid[])) n (stack_id, id)
  where h.stack_id = n.stack_id and h.id = n.id and h.state = 'waiting' and h.told_at is null
    and not exists (select 1 from delivery d

@@ -12,7 +12,7 @@ from channels.selection import DEAD, EVERY_PROJECT, Selection, Traits, about, is
 words = st.text("ab.*", max_size=4)
 globs = st.lists(st.text("ab.*?", max_size=4), max_size=3)
 maybe = st.none() | words
-selections = st.builds(Selection, globs, globs, globs, globs, globs)
+selections = st.just(Selection()) | st.builds(Selection, globs, globs, globs, globs, globs)
 all_traits = st.builds(
     Traits, st.sampled_from(["p", "q"]), words, words, maybe, maybe, maybe, maybe
 )

@@ -19,10 +19,10 @@ from tests.support.events import Scene
 from tests.support.receiver import Receiver, receiving
 
 QUICK = DispatcherSettings(
-    retry=RetryPolicy(attempts=3, first=0.02, longest=0.2, attempt_timeout=1.0),
+    retry=RetryPolicy(attempts=3, first=0.02, longest=0.2, attempt_timeout=30.0),
     drain=5.0,
 )
-LOOPBACK = WebhookSettings(allow=(ip_network("127.0.0.0/8"),), timeout=1.0, connect_timeout=1.0)
+LOOPBACK = WebhookSettings(allow=(ip_network("127.0.0.0/8"),), timeout=30.0, connect_timeout=30.0)
 
 
 def token_for(hook_id: UUID) -> str:

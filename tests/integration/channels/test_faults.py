@@ -3,21 +3,26 @@
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+
+import pytest
+from aiohttp import web
+from structlog.testing import capture_logs
 
 from channels.contract import Delivered, Endpoint, Failed, Letter
 from channels.store.claim import Room, claim
 from channels.store.publish import publish
 from channels.store.records import DeliveryState, Due, Settlement
 from channels.store.settle import LOCK_SUBSCRIPTIONS, RELEASE, settle
-from engine.errors import Unavailable
 from engine.store.database import Database
 from tests.integration.channels.conftest import Dispatching
-from tests.support.events import Scene, StackRow, resource_event
-from tests.support.receiver import Receiver, until
+from tests.support.events import Scene, resource_event
+from tests.support.postgres import TestServer
+from tests.support.receiver import Received, Receiver, until
 
+Away = Callable[[], AbstractAsyncContextManager[None]]
 ROOM = Room(free=50, retries=50, each=50, busy={})
 
 
@@ -71,6 +76,22 @@ async def test_a_late_settlement_is_fenced_off(scene: Scene, database: Database)
     assert await settle(database, [_dead(now)], disable_after=9) == 1
     assert await settle(database, [_dead(now)], disable_after=9) == 0
     assert await scene.value("select count(*) from event") == 2  # the event, and one death
+
+
+async def test_so_many_at_once_for_one_subscription(
+    scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack, other = await scene.stack(), await scene.stack()
+    await scene.subscription(receiver.url, ordered=False, stacks=[stack.name])
+    await scene.subscription(other_receiver.url, ordered=False, stacks=[other.name])
+    receiver.hangs()
+    async with dispatching(capacity=20, each=3, drain=0.05):
+        await scene.record(stack, *(resource_event(f"r{number}") for number in range(9)))
+        await until(lambda: receiver.under_way == 3)
+        for number in range(5):
+            await scene.record(other, resource_event(f"o{number}"))
+            await until(lambda number=number: len(other_receiver.received) == number + 1)
+        assert receiver.most_under_way == 3
 
 
 async def test_only_the_first_in_order_is_claimed(scene: Scene, database: Database) -> None:
@@ -128,9 +149,9 @@ async def test_what_joins_an_order_while_its_head_leaves_is_not_left_behind(
     async with database.transaction() as conn:  # what `settle` does, held open
         await conn.execute(LOCK_SUBSCRIPTIONS, [head.key.subscription_id])
         await conn.execute("update delivery set state = 'delivered', next_at = null")
+        await conn.execute(RELEASE, [head.key.subscription_id], [stack.id])
         joining = asyncio.create_task(publish(database, horizon=1.0, limit=10))
         await until(lambda: _done_or_waiting(scene, joining))
-        await conn.execute(RELEASE, [head.key.subscription_id], [stack.id])
     await joining
     assert [due.key.sequence for due in await _claim(database)] == [2]
 
@@ -212,28 +233,78 @@ async def test_a_channel_that_breaks_is_a_failed_attempt(
     ]  # fmt: skip
 
 
-async def test_a_restarted_database_is_survived(
-    scene: Scene, receiver: Receiver, dispatching: Dispatching
+async def test_a_database_that_goes_away_and_comes_back_is_survived(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, away: Away
 ) -> None:
     stack = await scene.stack()
     await scene.subscription(receiver.url)
-    async with dispatching(poll=0.2):
-        await scene.record(stack, resource_event("a"))
-        await until(lambda: receiver.received)
-        await scene.value(
-            "select count(pg_terminate_backend(pid)) from pg_stat_activity"
-            " where datname = current_database() and pid <> pg_backend_pid()"
-        )
-        await until(lambda: _recorded(scene, stack))
-        await until(lambda: len(receiver.received) >= 2)
+    with capture_logs() as logs:
+        async with dispatching(poll=0.1):
+            await scene.record(stack, resource_event("a"))
+            await until(lambda: receiver.received)
+            async with away():
+                for said in ("lane.unavailable", "publish.unavailable"):
+                    await until(lambda said=said: any(one["event"] == said for one in logs))
+            await scene.record(stack, resource_event("b"))
+            await until(lambda: len(receiver.received) >= 2)
+            await until(lambda: _none_pending(scene))
 
 
-async def _recorded(scene: Scene, stack: StackRow) -> bool:
-    try:
-        await scene.record(stack, resource_event("b"))
-    except Unavailable:
-        return False
-    return True
+async def test_a_dispatcher_waits_for_its_database(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, away: Away
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    await scene.record(stack, resource_event("a"))
+    with capture_logs() as logs:
+        async with AsyncExitStack() as running:
+            async with away():
+                await running.enter_async_context(dispatching(poll=0.1))
+                await until(lambda: any(one["event"] == "dispatcher.unavailable" for one in logs))
+            await until(lambda: _none_pending(scene))
+
+
+async def test_what_cannot_be_settled_now_is_settled_later(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, away: Away
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    go = asyncio.Event()
+
+    async def slow(_: Received) -> web.StreamResponse:
+        await go.wait()
+        return web.Response()
+
+    receiver.handle = slow
+    await scene.record(stack, resource_event("a"))
+    with capture_logs() as logs:
+        async with dispatching():
+            await until(lambda: receiver.under_way)
+            async with away():
+                go.set()
+                await until(lambda: any(one["event"] == "settle.unavailable" for one in logs))
+            await until(lambda: _none_pending(scene))
+    assert len(receiver.received) == 1
+
+
+@pytest.fixture
+def away(postgres: TestServer, database_url: str) -> Away:
+    """The database lets nobody in while entered, and throws out whoever is there."""
+    name = database_url.partition("///")[2].partition("?")[0]
+
+    @asynccontextmanager
+    async def gone() -> AsyncIterator[None]:
+        async with postgres.administer() as conn:
+            await conn.execute(f"alter database {name} with allow_connections false")
+            await conn.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name
+            )
+            try:
+                yield
+            finally:
+                await conn.execute(f"alter database {name} with allow_connections true")
+
+    return gone
 
 
 async def _claim(database: Database, room: Room = ROOM) -> list[Due]:

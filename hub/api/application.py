@@ -1,0 +1,128 @@
+"""The HTTP application: routes, and what happens around every request."""
+
+import asyncio
+import time
+from uuid import uuid4
+
+import structlog
+from aiohttp import web
+from structlog.typing import FilteringBoundLogger
+
+from engine.errors import Conflict, Finding, HeadgateError, Invalid, LimitReached, NotFound
+from hub.api import headgate, orchestration
+from hub.api.openapi import openapi_route
+from hub.api.parts import PARTS, Handler, Parts, Route, answer
+from hub.api.problems import heat_document, heat_form, own_form, status_of
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+REQUEST_ID = "x-openstack-request-id"
+#: Ends of paths whose answers take as long as they take.
+ENDLESS = "/events/stream"
+
+
+def all_routes() -> tuple[Route, ...]:
+    routes = (*headgate.ROUTES, *orchestration.ROUTES)
+    return (*routes, openapi_route(routes))
+
+
+def make_application(parts: Parts) -> web.Application:
+    """Every route, with errors told, requests bounded and named, and a line in the log for each."""
+    app = web.Application(
+        middlewares=[_named, _told, _bounded], client_max_size=parts.settings.server.max_body
+    )
+    app[PARTS] = parts
+    for route in all_routes():
+        app.router.add_route(route.method, route.path, route.handler, name=None)
+    return app
+
+
+@web.middleware
+async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Give the request an id, and write it down without its query, which may hold secrets."""
+    request_id = f"req-{uuid4()}"
+    request["id"] = request_id
+    began = time.monotonic()
+    response = await handler(request)
+    if not response.prepared:
+        response.headers[REQUEST_ID] = request_id
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
+    log.info(
+        "request",
+        id=request_id,
+        method=request.method,
+        path=request.path,
+        status=response.status,
+        ms=round((time.monotonic() - began) * 1000, 1),
+    )
+    return response
+
+
+@web.middleware
+async def _told(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Errors in the form the route's clients know; what is unforeseen is logged, not shown."""
+    try:
+        return await handler(request)
+    except HeadgateError as error:
+        return _problem(request, error)
+    except web.HTTPRequestEntityTooLarge:
+        most = request.app[PARTS].settings.server.max_body
+        remedy = f"Send at most {most} bytes; the operator sets it in [server] max_body."
+        return _problem(
+            request,
+            LimitReached("the request is too large", remedy=remedy, code="RequestTooLarge"),
+        )
+    except web.HTTPMethodNotAllowed as error:
+        return _wrong_method(request, sorted(error.allowed_methods))
+    except web.HTTPNotFound:
+        reason = f"there is nothing at {request.path}"
+        return _problem(
+            request,
+            NotFound(reason, remedy="See /openapi.json for what there is.", code="NotFound"),
+        )
+    except web.HTTPException:
+        raise
+    except Exception as error:
+        log.error("request.bug", id=request["id"], path=request.path, exc_info=error)
+        message = f"This is a fault of the server; its log has more under {request['id']}."
+        return answer(heat_document(500, "InternalError", message), 500)
+
+
+def _problem(request: web.Request, error: HeadgateError) -> web.Response:
+    form = own_form if _is_own(request) else heat_form
+    return answer(form(error), status_of(error))
+
+
+def _is_own(request: web.Request) -> bool:
+    parts = request.path.strip("/").split("/")
+    if parts[0] != "v1":
+        return True
+    own = len(parts) > 2 and parts[2] in ("hooks", "subscriptions", "events")
+    return own or parts[-1] in ("graph", "why")
+
+
+def _wrong_method(request: web.Request, allowed: list[str]) -> web.Response:
+    headers = {"Allow": ", ".join(allowed)}
+    if request.method == "OPTIONS":
+        return web.Response(status=204, headers=headers)
+    error = Conflict(
+        f"{request.method} is not possible here",
+        remedy=f"Possible are: {headers['Allow']}.",
+        code="MethodNotAllowed",
+    )
+    form = own_form(error) if _is_own(request) else heat_document(405, error.code, str(error))
+    return answer(form, 405, headers)
+
+
+@web.middleware
+async def _bounded(request: web.Request, handler: Handler) -> web.StreamResponse:
+    if request.path.endswith(ENDLESS):
+        return await handler(request)
+    seconds = request.app[PARTS].settings.server.request_timeout.total_seconds()
+    try:
+        async with asyncio.timeout(seconds):
+            return await handler(request)
+    except TimeoutError:
+        reason = f"the request was not answered within {seconds:g} s"
+        remedy = "What was accepted stands; look at the stack before you send it again."
+        raise Invalid([Finding("", reason, remedy, "RequestTimeout")]) from None

@@ -1,0 +1,11 @@
+"""Headgate's own routes, beside the Orchestration API."""
+
+from hub.api.headgate import graph, health, hooks, stream, subscriptions
+
+ROUTES = (
+    *health.ROUTES,
+    *hooks.ROUTES,
+    *subscriptions.ROUTES,
+    *stream.ROUTES,
+    *graph.ROUTES,
+)

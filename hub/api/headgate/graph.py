@@ -1,0 +1,78 @@
+"""The graph of a stack's current traversal, and why it does not go on."""
+
+from dataclasses import asdict
+
+from aiohttp import web
+
+from channels.envelope import asked_documents, rfc3339
+from channels.store.notices import notices_of
+from engine.store.records import NodeRecord, TraversalRecord
+from engine.words import Json
+from hub.api.headgate.sentences import reasons, unfinished_before
+from hub.api.orchestration.stacks import S
+from hub.api.parts import Route, answer, parts_of, project_of, stack_of
+
+
+def graph_document(traversal: TraversalRecord, nodes: list[NodeRecord]) -> dict[str, Json]:
+    before = unfinished_before(nodes)
+    return {
+        "nodes": [
+            {
+                "id": node.id,
+                "resource_name": node.resource_name,
+                "path": node.resource_name,
+                "type": node.type,
+                "operation": node.operation,
+                "direction": node.direction,
+                "state": node.state,
+                "phase": node.phase,
+                "waiting_for": before[node.id] if node.state == "waiting" else [],
+                "breakpoints": [rule["point"] for rule in node.rules or []],
+                "reason": node.reason,
+            }
+            for node in nodes
+        ],
+        "edges": [[node.id, after] for node in nodes for after in node.requirers],
+        "traversal": {
+            "number": traversal.number,
+            "action": traversal.action,
+            "state": traversal.state,
+            "reason": traversal.reason,
+            "digest": traversal.digest,
+            "version": traversal.version,
+            "started_at": rfc3339(traversal.started_at),
+            "ended_at": rfc3339(traversal.ended_at) if traversal.ended_at else None,
+        },
+    }
+
+
+async def graph(request: web.Request) -> web.Response:
+    traversal, nodes = await parts_of(request).engine.graph(await stack_of(request))
+    return answer(graph_document(traversal, nodes))
+
+
+async def why(request: web.Request) -> web.Response:
+    stack, parts = await stack_of(request), parts_of(request)
+    _, nodes = await parts.engine.graph(stack)
+    hooks = await parts.engine.hooks(
+        project_of(request),
+        state="waiting",
+        stack_id=stack.id,
+        point=None,
+        limit=1000,
+        marker=None,
+    )
+    async with parts.database.connection() as conn:
+        notices = await notices_of(conn, [(hook.stack_id, hook.id) for hook in hooks])
+    asked = {hook.resource_name: asked_documents(notices.get(hook.id, [])) for hook in hooks}
+    found = reasons(nodes, {hook.resource_name: hook for hook in hooks}, asked)
+    shown = {"id": str(stack.id), "name": stack.name, "status": f"{stack.action}_{stack.status}"}
+    return answer(
+        {"stack": shown | {"reason": stack.reason}, "nodes": [asdict(one) for one in found]}
+    )
+
+
+ROUTES = (
+    Route("GET", f"{S}/graph", graph, "The graph of the current traversal", "stacks"),
+    Route("GET", f"{S}/why", why, "Why a stack does not go on, in sentences", "stacks"),
+)

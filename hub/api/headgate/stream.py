@@ -1,0 +1,45 @@
+"""Events as they happen: server-sent events, resumed from the last id."""
+
+from contextlib import suppress
+
+from aiohttp import web
+
+from channels.stream.feed import Wanted
+from channels.stream.sse import CONTENT_TYPE
+from hub.api.parts import Route, identity_of, parts_of, project_of
+
+
+async def stream(request: web.Request) -> web.StreamResponse:
+    parts, project = parts_of(request), project_of(request)
+    identity_of(request)
+    stack = request.query.get("stack")
+    stack_id = (await parts.engine.find_stack(project, stack)).id if stack else None
+    types = tuple(
+        text for each in request.query.getall("types", []) for text in each.split(",") if text
+    )
+    last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
+    start = await parts.feed.start(last)
+    response = web.StreamResponse(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    response.content_type = CONTENT_TYPE
+    await response.prepare(request)
+    await response.write(b": connected\n\n")
+    with suppress(ConnectionError):  # the reader has gone
+        await parts.feed.pump(Wanted(project, stack_id, types), start, response.write)
+    return response
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/v1/{project}/events/stream",
+        stream,
+        "Events as they happen; Last-Event-ID resumes",
+        "events",
+        query={
+            "stack": "of this stack, by name or id",
+            "types": "globs on the event type, comma separated",
+            "last_event_id": "for readers that cannot send the header",
+        },
+        answer=CONTENT_TYPE,
+    ),
+)

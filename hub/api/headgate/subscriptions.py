@@ -1,0 +1,296 @@
+"""Subscriptions: who wants which events; and their deliveries."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from channels.contract import Delivered
+from channels.envelope import rfc3339
+from channels.selection import Selection
+from channels.store import deliveries, subscriptions
+from channels.store.records import (
+    DeliveryRecord,
+    DeliveryState,
+    NewSubscription,
+    SubscriptionChange,
+    SubscriptionRecord,
+    SubscriptionState,
+)
+from engine.errors import Finding, Invalid, NotFound, nearest
+from engine.words import Json
+from hub.api.parts import (
+    Route,
+    answer,
+    body_of,
+    identity_of,
+    invalid,
+    parts_of,
+    project_of,
+    query_limit,
+    query_uuid,
+    uuid_of,
+)
+
+Globs = Annotated[list[Annotated[str, Field(min_length=1, max_length=255)]], Field(max_length=100)]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class New(Body):
+    """A new subscription. An empty list takes everything."""
+
+    channel: Literal["webhook"] = "webhook"
+    target: Annotated[str, Field(min_length=1, max_length=2000)]
+    events: Globs = []
+    stacks: Globs = []
+    resources: Globs = []
+    types: Globs = []
+    points: Globs = []
+    ordered: bool = True
+
+
+class Change(Body):
+    """What is to change; what is left out stays."""
+
+    target: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
+    events: Globs | None = None
+    stacks: Globs | None = None
+    resources: Globs | None = None
+    types: Globs | None = None
+    points: Globs | None = None
+    ordered: bool | None = None
+    state: Literal["enabled", "disabled"] | None = None
+
+
+class Redeliver(Body):
+    """Exactly one of: a delivery's id, a time since which everything missed, or ``dead``."""
+
+    delivery: str | None = None
+    since: str | None = None
+    state: Literal["dead"] | None = None
+
+
+def document(one: SubscriptionRecord) -> dict[str, Json]:
+    chosen = one.selection
+    return {
+        "id": str(one.id),
+        "channel": one.channel,
+        "target": one.target,
+        "events": list(chosen.events),
+        "stacks": list(chosen.stacks),
+        "resources": list(chosen.resources),
+        "types": list(chosen.types),
+        "points": list(chosen.points),
+        "ordered": one.ordered,
+        "state": one.state,
+        "reason": one.reason,
+        "origin": one.origin,
+        "failures": one.failures,
+        "created_at": rfc3339(one.created_at),
+    }
+
+
+def delivery_document(one: DeliveryRecord) -> dict[str, Json]:
+    return {
+        "id": str(one.id),
+        "stack_id": str(one.stack_id),
+        "sequence": one.sequence,
+        "event_id": str(one.event_id),
+        "type": one.type,
+        "state": one.state,
+        "attempts": one.attempts,
+        "next_at": rfc3339(one.next_at) if one.next_at else None,
+        "code": one.code,
+        "error": one.error,
+        "answer": one.answer,
+        "created_at": rfc3339(one.created_at),
+        "settled_at": rfc3339(one.settled_at) if one.settled_at else None,
+    }
+
+
+async def _read(request: web.Request, kind: type[Body]) -> Body:
+    """Raises Invalid with every finding, by name."""
+    body = await body_of(request)
+    if kind is New and body.get("channel") == "amqp":
+        raise invalid("channel", '"amqp" is not available in this release', "Use webhook.")
+    try:
+        return kind.model_validate(body)
+    except ValidationError as error:
+        known = list(kind.model_fields)
+        found = []
+        for one in error.errors(include_url=False, include_input=False):
+            place = ".".join(str(part) for part in one["loc"])
+            unknown = one["type"] == "extra_forbidden"
+            reason = "is not known here" if unknown else one["msg"]
+            remedy = nearest(place, known) or f"Known: {', '.join(known)}." if unknown else ""
+            found.append(Finding(place, reason, remedy, "Invalid"))
+        raise Invalid(found) from None
+
+
+async def create(request: web.Request) -> web.Response:
+    identity_of(request)
+    new = await _read(request, New)
+    if not isinstance(new, New):
+        raise TypeError
+    parts, project = parts_of(request), project_of(request)
+    await parts.channels[new.channel].check_target(new.target)
+    subscription_id, secret = parts.new_id(), parts.new_secret()
+    async with parts.database.connection() as conn:
+        await subscriptions.create(
+            conn,
+            NewSubscription(
+                id=subscription_id,
+                project=project,
+                channel=new.channel,
+                target=new.target,
+                selection=Selection(new.events, new.stacks, new.resources, new.types, new.points),
+                ordered=new.ordered,
+                secret=secret,
+            ),
+        )
+        made = await subscriptions.get(conn, project, subscription_id)
+    shown = document(made) if made else {"id": str(subscription_id)}
+    return answer(shown | {"secret": secret}, 201)
+
+
+async def listed(request: web.Request) -> web.Response:
+    parts, project = parts_of(request), project_of(request)
+    limit = query_limit(request, default=100) or 100
+    async with parts.database.connection() as conn:
+        found = await subscriptions.list_page(
+            conn, project, marker=query_uuid(request, "marker"), limit=limit + 1
+        )
+    following = str(found[limit - 1].id) if len(found) > limit else None
+    return answer({"subscriptions": [document(one) for one in found[:limit]], "next": following})
+
+
+async def _one(request: web.Request) -> SubscriptionRecord:
+    subscription_id = uuid_of(
+        request.match_info["subscription"], "subscription", "SubscriptionNotFound"
+    )
+    async with parts_of(request).database.connection() as conn:
+        found = await subscriptions.get(conn, project_of(request), subscription_id)
+    if found is None:
+        reason = f"there is no subscription {subscription_id}"
+        raise NotFound(reason, code="SubscriptionNotFound")
+    return found
+
+
+async def shown(request: web.Request) -> web.Response:
+    return answer(document(await _one(request)))
+
+
+async def change(request: web.Request) -> web.Response:
+    one = await _one(request)
+    said = await _read(request, Change)
+    if not isinstance(said, Change):
+        raise TypeError
+    parts = parts_of(request)
+    if said.target is not None:
+        await parts.channels[one.channel].check_target(said.target)
+    fields = said.model_dump(exclude_none=True)
+    if "state" in fields:
+        fields["state"] = SubscriptionState(fields["state"])
+    async with parts.database.connection() as conn:
+        now = await subscriptions.update(conn, one.project, one.id, SubscriptionChange(**fields))
+    return answer(document(now or one))
+
+
+async def delete(request: web.Request) -> web.Response:
+    one = await _one(request)
+    async with parts_of(request).database.connection() as conn:
+        await subscriptions.delete(conn, one.project, one.id)
+    return web.Response(status=204)
+
+
+async def test(request: web.Request) -> web.Response:
+    """Send one event that means nothing, now, and say what came of it."""
+    one, parts = await _one(request), parts_of(request)
+    outcome = await parts.dispatcher.test_fire(one, parts.new_id())
+    if isinstance(outcome, Delivered):
+        return answer({"delivered": True, "code": outcome.code, "answer": outcome.answer})
+    return answer({"delivered": False, "code": outcome.code, "reason": outcome.reason})
+
+
+async def rotate(request: web.Request) -> web.Response:
+    one, parts = await _one(request), parts_of(request)
+    secret = parts.new_secret()
+    async with parts.database.connection() as conn:
+        await subscriptions.rotate(conn, one.project, one.id, secret)
+    return answer({"id": str(one.id), "secret": secret})
+
+
+async def delivered(request: web.Request) -> web.Response:
+    one = await _one(request)
+    state = request.query.get("state")
+    known = [each.value for each in DeliveryState]
+    if state is not None and state not in known:
+        raise invalid("state", f'"{state}" is not known', f"Known: {', '.join(known)}.")
+    limit = query_limit(request, default=100) or 100
+    async with parts_of(request).database.connection() as conn:
+        found = await deliveries.list_page(
+            conn, one.id, state=state, marker=query_uuid(request, "marker"), limit=limit + 1
+        )
+    following = str(found[limit - 1].id) if len(found) > limit else None
+    return answer(
+        {"deliveries": [delivery_document(each) for each in found[:limit]], "next": following}
+    )
+
+
+async def redeliver(request: web.Request) -> web.Response:
+    one, parts = await _one(request), parts_of(request)
+    said = await _read(request, Redeliver)
+    if not isinstance(said, Redeliver):
+        raise TypeError
+    asked = [name for name, value in said.model_dump().items() if value is not None]
+    if len(asked) != 1:
+        raise invalid("", "say exactly one of delivery, since and state", "See /openapi.json.")
+    async with parts.database.connection() as conn:
+        if said.delivery is not None:
+            wanted = uuid_of(said.delivery, "delivery", "DeliveryNotFound")
+            if not await deliveries.redeliver_one(conn, one.id, wanted):
+                raise NotFound(f"there is no delivery {wanted}", code="DeliveryNotFound")
+            count = 1
+        elif said.since is not None:
+            since = _time(said.since)
+            count = await deliveries.redeliver_since(
+                conn, one.project, one.id, since, horizon=parts.horizon
+            )
+        else:
+            count = await deliveries.redeliver_dead(conn, one.id)
+    return answer({"redelivered": count}, 202)
+
+
+def _time(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise invalid("since", f'"{text}" is no time', "Write 2026-11-20T12:00:00Z.")
+    return found
+
+
+_P = "/v1/{project}/subscriptions"
+_S = _P + "/{subscription}"
+_PAGE = {"limit": "at most so many; 100 when not said", "marker": "`next` of the page before"}
+_T = "subscriptions"
+ROUTES = (
+    Route("POST", _P, create, "Subscribe; the secret is shown this once", _T, body=New,
+          takes_body=True, status=201),
+    Route("GET", _P, listed, "List subscriptions", _T, query=_PAGE),
+    Route("GET", _S, shown, "Show a subscription", _T),
+    Route("PATCH", _S, change, "Change, pause or enable a subscription", _T, body=Change,
+          takes_body=True),
+    Route("DELETE", _S, delete, "Forget a subscription and its deliveries", _T, status=204),
+    Route("POST", f"{_S}/test", test, "Send a test event now", _T),
+    Route("POST", f"{_S}/rotate", rotate, "A new secret; the old one signs, too, for a day", _T),
+    Route("GET", f"{_S}/deliveries", delivered, "Deliveries, newest first", _T,
+          query=_PAGE | {"state": "pending, delivered or dead"}),
+    Route("POST", f"{_S}/redeliver", redeliver, "Deliver again", _T, body=Redeliver,
+          takes_body=True, status=202),
+)  # fmt: skip

@@ -1,0 +1,121 @@
+"""Bodies of the Orchestration API, read into requests. Pure; wrong types are refused by name."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.errors import Findings
+from engine.service import StackRequest
+from engine.words import Json
+
+_KINDS: Mapping[type, str] = {
+    str: "a text",
+    dict: "a map",
+    list: "a list",
+    bool: "true or false",
+    int: "a whole number",
+}
+
+
+class _Body:
+    """Takes typed values out of a body; what is wrong goes to findings."""
+
+    def __init__(self, body: Mapping[str, Json]) -> None:
+        self._body = body
+        self.findings = Findings()
+
+    def take(self, name: str, default: Any, *kinds: type) -> Any:
+        value = self._body.get(name)
+        if value is None:
+            return default
+        wrong_bool = isinstance(value, bool) and bool not in kinds
+        if wrong_bool or not isinstance(value, kinds):
+            wanted = " or ".join(_KINDS[kind] for kind in kinds)
+            self.findings.add(name, f"must be {wanted}", f"Send {wanted}.")
+            return default
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        values = self.take(name, [], list)
+        if not all(isinstance(value, str) for value in values):
+            self.findings.add(name, "must be a list of texts", "Send a list of texts.")
+            return []
+        return list(values)
+
+    def flag(self, name: str) -> bool | None:
+        value = self._body.get(name)
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        flag: bool | None = self.take(name, None, bool)
+        return flag
+
+    def minutes(self, name: str) -> int | None:
+        value = self._body.get(name)
+        text = str(value).strip()
+        if value is None or isinstance(value, bool) or not text.isascii() or not text.isdigit():
+            if value is not None:
+                self.findings.add(name, f'"{value}" is no number of minutes', "Send 1 or more.")
+            return None
+        minutes = int(text[:9])
+        if minutes < 1:
+            self.findings.add(name, "must be 1 or more", "Leave it out for none.")
+        return minutes
+
+
+def stack_request(
+    body: Mapping[str, Json], *, existing: bool, requested_by: str, idempotency_key: str = ""
+) -> StackRequest:
+    """Read the body of POST, PUT (existing False) or PATCH (True). Raises Invalid."""
+    said = _Body(body)
+    for name, what in (("template_url", "send the template itself"), ("adopt_stack_data", "")):
+        if body.get(name):
+            said.findings.add(name, "is not available in this release", what, "NotSupported")
+    clear, add = _hooks(said)
+    files = said.take("files", {}, dict)
+    for name, text in files.items():
+        if not isinstance(text, str):
+            said.findings.add(f"files.{name}", "must be a text", "Send the file's content.")
+    request = StackRequest(
+        name=said.take("stack_name", "", str),
+        template=said.take("template", None, dict, str),
+        environment=said.take("environment", None, dict, str),
+        environment_files=said.texts("environment_files"),
+        files=files,
+        parameters=said.take("parameters", {}, dict),
+        clear_parameters=said.texts("clear_parameters"),
+        tags=_tags(said),
+        timeout_mins=said.minutes("timeout_mins"),
+        disable_rollback=said.flag("disable_rollback"),
+        existing=existing,
+        hooks_clear=clear,
+        hooks_add=add,
+        requested_by=requested_by,
+        idempotency_key=idempotency_key,
+    )
+    said.findings.raise_if_any()
+    return request
+
+
+def _tags(said: _Body) -> Sequence[str] | None:
+    tags = said.take("tags", None, str, list)
+    if tags is None:
+        return None
+    split = tags.split(",") if isinstance(tags, str) else [str(tag) for tag in tags]
+    for tag in split:
+        if len(tag) > 80:
+            said.findings.add("tags", f'"{tag[:20]}..." is longer than 80', "Shorten it.")
+    return split
+
+
+def _hooks(said: _Body) -> tuple[list[str], list[Json]]:
+    hooks = said.take("hooks", {}, dict)
+    for key in hooks:
+        if key not in ("clear", "add"):
+            said.findings.add(f"hooks.{key}", "is not known here", "Send `clear` and `add`.")
+    clear, add = hooks.get("clear", []), hooks.get("add", [])
+    if not isinstance(clear, list) or not all(isinstance(one, str) for one in clear):
+        said.findings.add("hooks.clear", "must be a list of texts", 'Send "resource:point" or "*".')
+        clear = []
+    if not isinstance(add, list):
+        said.findings.add("hooks.add", "must be a list", "Send a list of rules.")
+        add = []
+    return clear, add

@@ -1,0 +1,109 @@
+"""Resources of a stack, and Heat's way to answer a hook of one."""
+
+from aiohttp import web
+
+from engine.errors import NotFound, nearest
+from engine.store.records import ResourceRecord, StackRecord
+from engine.words import Json
+from hub.api.orchestration import show
+from hub.api.orchestration.stacks import S, base_of
+from hub.api.parts import (
+    Route,
+    answer,
+    body_of,
+    identity_of,
+    invalid,
+    parts_of,
+    project_of,
+    stack_of,
+)
+
+R = f"{S}/resources/{{resource}}"
+FILTERS = ("type", "status", "name", "action", "id", "physical_resource_id")
+KNOWN = (*FILTERS, "nested_depth", "with_detail", "limit", "marker")
+
+
+async def listed(request: web.Request) -> web.Response:
+    stack, base = await stack_of(request), base_of(request)
+    wrong = sorted(set(request.query) - set(KNOWN))
+    if wrong:
+        reason = f"Invalid filter parameters {wrong}"
+        raise invalid("", reason, f"Known: {', '.join(KNOWN)}.", "StackValidationFailed")
+    found = await parts_of(request).engine.resources(stack)
+    users = show.required_by(found)
+    return answer(
+        {
+            "resources": [
+                show.resource(one, stack, base, users[one.name])
+                for one in found
+                if _wanted(one, request)
+            ]
+        }
+    )
+
+
+def _wanted(one: ResourceRecord, request: web.Request) -> bool:
+    has = {
+        "type": one.type,
+        "status": one.status,
+        "name": one.name,
+        "action": one.action,
+        "id": str(one.id),
+        "physical_resource_id": one.physical_id or "",
+    }
+    return all(has[name] in request.query.getall(name) for name in FILTERS if name in request.query)
+
+
+async def _found(request: web.Request) -> tuple[StackRecord, ResourceRecord, list[str]]:
+    stack, name = await stack_of(request), request.match_info["resource"]
+    found = await parts_of(request).engine.resources(stack)
+    for one in found:
+        if one.name == name:
+            return stack, one, show.required_by(found)[name]
+    reason = f"The Resource ({name}) could not be found in Stack {stack.name}."
+    near = nearest(name, [one.name for one in found])
+    raise NotFound(reason, remedy=near, code="ResourceNotFound")
+
+
+async def shown(request: web.Request) -> web.Response:
+    stack, one, users = await _found(request)
+    schema = parts_of(request).engine.types.get(one.type)
+    secret = {n for n, a in schema.attributes.items() if a.secret} if schema else set()
+    attributes: dict[str, Json] = {
+        name: "******" if name in secret else value
+        for name, value in (one.attributes or {}).items()
+    }
+    document = show.resource(one, stack, base_of(request), users)
+    return answer({"resource": document | {"description": "", "attributes": attributes}})
+
+
+async def metadata(request: web.Request) -> web.Response:
+    _, one, _ = await _found(request)
+    return answer({"metadata": one.metadata or {}})
+
+
+async def signal(request: web.Request) -> web.Response:
+    stack, one, _ = await _found(request)
+    body = await body_of(request)
+    if "unset_hook" not in body:
+        reason = "signal is not supported for resource."
+        remedy = 'A waiting hook is cleared with {"unset_hook": "pre-create"} or the like.'
+        raise invalid("", reason, remedy, "ResourceActionNotSupported")
+    await parts_of(request).engine.unset_hook(
+        project_of(request),
+        stack.id,
+        one.name,
+        str(body["unset_hook"]),
+        identity_of(request).name,
+    )
+    return answer(None)
+
+
+ROUTES = (
+    Route("GET", f"{S}/resources", listed, "List resources", "resources",
+          query={name: "only those" for name in FILTERS}),
+    Route("GET", R, shown, "Show a resource", "resources"),
+    Route("GET", f"{R}/metadata", metadata, "Metadata of a resource", "resources"),
+    Route("POST", f"{R}/signal", signal, "Clear a waiting hook, Heat's way", "resources",
+          takes_body=True),
+)  # fmt: skip

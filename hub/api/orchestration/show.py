@@ -1,0 +1,117 @@
+"""Records as the Orchestration API shows them. Pure."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from engine.service import Output
+from engine.store.records import EventRecord, ResourceRecord, StackRecord
+from engine.words import Json
+
+
+def time(moment: datetime | None) -> str | None:
+    """``2026-11-20T20:16:36Z``: UTC, no fractions."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
+
+
+def stack_url(base: str, project: str, name: str, stack_id: object) -> str:
+    return f"{base}/v1/{project}/stacks/{name}/{stack_id}"
+
+
+def link(href: str, rel: str = "self") -> dict[str, str]:
+    return {"href": href, "rel": rel}
+
+
+def stack_summary(stack: StackRecord, base: str) -> dict[str, Json]:
+    return {
+        "id": str(stack.id),
+        "links": [link(stack_url(base, stack.project, stack.name, stack.id))],
+        "stack_name": stack.name,
+        "description": stack.description,
+        "stack_status": f"{stack.action}_{stack.status}",
+        "stack_status_reason": stack.reason,
+        "creation_time": time(stack.created_at),
+        "updated_time": time(stack.updated_at),
+        "deletion_time": time(stack.deleted_at),
+        "stack_owner": stack.owner,
+        "parent": None,
+        "stack_user_project_id": stack.project,
+        "tags": stack.tags or None,
+    }
+
+
+def stack_full(
+    stack: StackRecord,
+    base: str,
+    parameters: Mapping[str, str],
+    outputs: Sequence[Output] | None,
+) -> dict[str, Json]:
+    shown = stack_summary(stack, base) | {
+        "template_description": stack.description,
+        "parameters": parameters,
+        "capabilities": [],
+        "notification_topics": [],
+        "disable_rollback": stack.disable_rollback,
+        "timeout_mins": stack.timeout_mins,
+        "tags": stack.tags,
+    }
+    if outputs is not None:
+        shown["outputs"] = [output(one) for one in outputs]
+    return shown
+
+
+def output(one: Output) -> dict[str, Json]:
+    shown = {"output_key": one.key, "description": one.description, "output_value": one.value}
+    return shown | ({"output_error": one.error} if one.error else {})
+
+
+def resource(
+    one: ResourceRecord, stack: StackRecord, base: str, required_by: Sequence[str]
+) -> dict[str, Json]:
+    url = stack_url(base, stack.project, stack.name, stack.id)
+    return {
+        "resource_name": one.name,
+        "logical_resource_id": one.name,
+        "physical_resource_id": one.physical_id or "",
+        "resource_type": one.type,
+        "resource_status": f"{one.action}_{one.status}",
+        "resource_status_reason": one.reason,
+        "creation_time": time(one.created_at),
+        "updated_time": time(one.updated_at),
+        "required_by": list(required_by),
+        "links": [link(f"{url}/resources/{one.name}"), link(url, "stack")],
+    }
+
+
+def required_by(resources: Sequence[ResourceRecord]) -> dict[str, list[str]]:
+    """name -> names of those that come after it."""
+    users: dict[str, list[str]] = {one.name: [] for one in resources}
+    for one in resources:
+        for name in one.requires:
+            users.setdefault(name, []).append(one.name)
+    return users
+
+
+def event(
+    one: EventRecord, stack: StackRecord, base: str, *, full: bool = False
+) -> dict[str, Json]:
+    """The closing event of a stopped stack says FAILED: clients wait for nothing else."""
+    url = stack_url(base, stack.project, stack.name, stack.id)
+    name = one.resource_name or stack.name
+    shown: dict[str, Json] = {
+        "id": str(one.id),
+        "links": [
+            link(f"{url}/resources/{name}/events/{one.id}"),
+            link(f"{url}/resources/{name}", "resource"),
+            link(url, "stack"),
+        ],
+        "event_time": time(one.time),
+        "resource_name": name,
+        "logical_resource_id": name,
+        "physical_resource_id": one.physical_id if one.resource_name else str(stack.id),
+        "resource_status": f"{one.action}_{one.status}",
+        "resource_status_reason": one.reason,
+    }
+    if full:
+        shown["resource_type"] = one.resource_type or "OS::Heat::Stack"
+        shown["resource_properties"] = {}
+    return shown

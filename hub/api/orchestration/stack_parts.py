@@ -1,0 +1,131 @@
+"""What a stack consists of: its template, environment, files and outputs; types; validation."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from engine.errors import NotFound, nearest
+from engine.hot.resolve import MASK
+from engine.hot.schema import Constraint, Property, TypeSchema
+from engine.words import Json
+from hub.api.orchestration import show
+from hub.api.orchestration.stacks import S
+from hub.api.parts import Route, answer, parts_of, stack_of
+
+
+async def template(request: web.Request) -> web.Response:
+    stack = await stack_of(request)
+    return answer((await parts_of(request).engine.template(stack)).template)
+
+
+async def environment(request: web.Request) -> web.Response:
+    """Hidden parameters as ``******``."""
+    stack = await stack_of(request)
+    stored = await parts_of(request).engine.template(stack)
+    shown = dict(stored.environment)
+    for section in ("parameters", "parameter_defaults"):
+        given: Mapping[str, Json] = shown.get(section) or {}
+        extra = stored.parameters if section == "parameters" else {}
+        shown[section] = {
+            name: MASK if name in stored.hidden else value
+            for name, value in {**given, **extra}.items()
+        }
+    return answer(shown)
+
+
+async def files(request: web.Request) -> web.Response:
+    stack = await stack_of(request)
+    return answer((await parts_of(request).engine.template(stack)).files)
+
+
+async def outputs(request: web.Request) -> web.Response:
+    stack = await stack_of(request)
+    found = await parts_of(request).engine.outputs(stack)
+    keys = [{"output_key": one.key, "description": one.description} for one in found]
+    return answer({"outputs": keys})
+
+
+async def output(request: web.Request) -> web.Response:
+    stack, key = await stack_of(request), request.match_info["key"]
+    found = await parts_of(request).engine.outputs(stack)
+    for one in found:
+        if one.key == key:
+            return answer({"output": show.output(one)})
+    near = nearest(key, [one.key for one in found])
+    raise NotFound(f'there is no output "{key}"', remedy=near, code="NotFound")
+
+
+async def resource_types(request: web.Request) -> web.Response:
+    types = parts_of(request).engine.types
+    if request.query.get("with_description", "").lower() == "true":
+        described = [
+            {"resource_type": name, "description": types[name].description}
+            for name in sorted(types)
+        ]
+        return answer({"resource_types": described})
+    return answer({"resource_types": sorted(types)})
+
+
+async def resource_type(request: web.Request) -> web.Response:
+    types, name = parts_of(request).engine.types, request.match_info["type"]
+    if name not in types:
+        reason = f"The Resource Type ({name}) could not be found."
+        raise NotFound(reason, remedy=nearest(name, list(types)), code="EntityNotFound")
+    return answer(type_document(types[name]))
+
+
+def type_document(schema: TypeSchema) -> dict[str, Json]:
+    status = {"status": "SUPPORTED", "message": None, "version": None, "previous_status": None}
+    return {
+        "resource_type": schema.name,
+        "description": schema.description,
+        "properties": {name: property_document(one) for name, one in schema.properties.items()},
+        "attributes": {
+            name: {"type": str(one.kind), "description": one.description}
+            for name, one in schema.attributes.items()
+        },
+        "support_status": status,
+    }
+
+
+def property_document(one: Property) -> dict[str, Json]:
+    document: dict[str, Json] = {
+        "type": str(one.kind),
+        "description": one.description,
+        "required": one.required,
+        "update_allowed": one.update_allowed,
+        "immutable": one.immutable,
+    }
+    if one.default is not None:
+        document["default"] = one.default
+    if one.constraints:
+        document["constraints"] = [_constraint(rule) for rule in one.constraints]
+    if one.fields:
+        document["schema"] = {name: property_document(inner) for name, inner in one.fields.items()}
+    if one.items:
+        document["schema"] = {"*": property_document(one.items)}
+    return document
+
+
+def _constraint(rule: Constraint) -> dict[str, Any]:
+    if rule.kind == "allowed_values":
+        return {"allowed_values": list(rule.allowed)}
+    if rule.kind == "allowed_pattern":
+        return {"allowed_pattern": rule.pattern}
+    if rule.kind == "custom_constraint":
+        return {"custom_constraint": rule.name}
+    bounds = {"min": rule.min, "max": rule.max, "step": rule.step, "offset": rule.offset}
+    return {rule.kind: {name: value for name, value in bounds.items() if value is not None}}
+
+
+ROUTES = (
+    Route("GET", f"{S}/template", template, "The template", "stacks"),
+    Route("GET", f"{S}/environment", environment, "The environment", "stacks"),
+    Route("GET", f"{S}/files", files, "Files that came with the template", "stacks"),
+    Route("GET", f"{S}/outputs", outputs, "Names of the outputs", "stacks"),
+    Route("GET", f"{S}/outputs/{{key}}", output, "An output with its value", "stacks"),
+    Route("GET", "/v1/{project}/resource_types", resource_types, "Resource types", "types",
+          query={"with_description": "true: with what they are"}),
+    Route("GET", "/v1/{project}/resource_types/{type}", resource_type, "A resource type", "types"),
+)  # fmt: skip

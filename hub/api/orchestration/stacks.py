@@ -1,0 +1,187 @@
+"""Stacks: made, listed, shown, changed and deleted."""
+
+from aiohttp import web
+
+from engine.store.read import StackFilter
+from engine.words import Json
+from hub.api.orchestration import show
+from hub.api.orchestration.requests import stack_request
+from hub.api.parts import (
+    Route,
+    answer,
+    body_of,
+    identity_of,
+    invalid,
+    parts_of,
+    project_of,
+    query_flag,
+    query_limit,
+    query_uuid,
+    stack_of,
+    uuid_of,
+)
+
+SORT_KEYS = ("stack_name", "stack_status", "creation_time", "updated_time")
+S = "/v1/{project}/stacks/{name}/{id}"
+
+
+def base_of(request: web.Request) -> str:
+    """The endpoint exactly as the client used it: it finds ids in our addresses by it."""
+    return f"{request.scheme}://{request.host}"
+
+
+async def create(request: web.Request) -> web.Response:
+    parts, project = parts_of(request), project_of(request)
+    wanted = stack_request(
+        await body_of(request),
+        existing=False,
+        requested_by=identity_of(request).name,
+        idempotency_key=request.headers.get("Idempotency-Key", ""),
+    )
+    stack = await parts.engine.create_stack(project, wanted)
+    url = show.stack_url(base_of(request), project, stack.name, stack.id)
+    made = {"stack": {"id": str(stack.id), "links": [show.link(url)]}}
+    return answer(made, 201, {"Location": url})
+
+
+async def listed(request: web.Request) -> web.Response:
+    base, project = base_of(request), project_of(request)
+    if query_flag(request, "global_tenant"):
+        raise invalid("global_tenant", "is not available in this release", code="NotSupported")
+    wanted = _filter(request)
+    stacks = await parts_of(request).engine.list_stacks(project, wanted)
+    shown: dict[str, Json] = {"stacks": [show.stack_summary(stack, base) for stack in stacks]}
+    if wanted.limit and len(stacks) == wanted.limit:
+        following = request.rel_url.update_query(marker=str(stacks[-1].id))
+        shown["links"] = [show.link(f"{base}{following}", "next")]
+    if query_flag(request, "with_count"):
+        shown["count"] = len(
+            await parts_of(request).engine.list_stacks(project, _filter(request, whole=True))
+        )
+    return answer(shown)
+
+
+def _filter(request: web.Request, *, whole: bool = False) -> StackFilter:
+    query = request.query
+    key = (query.get("sort_keys") or "creation_time").split(",")[0]
+    if key not in SORT_KEYS:
+        raise invalid("sort_keys", f'"{key}" is not known', f"Known: {', '.join(SORT_KEYS)}.")
+    direction = query.get("sort_dir", "desc")
+    if direction not in ("asc", "desc"):
+        raise invalid("sort_dir", f'"{direction}" is not known', "Send asc or desc.")
+    names = [*query.getall("name", []), *query.getall("stack_name", [])]
+    statuses = [*query.getall("status", []), *query.getall("stack_status", [])]
+    tags = [tag for text in query.getall("tags", []) for tag in text.split(",")]
+    return StackFilter(
+        names=names or None,
+        ids=[uuid_of(text, "stack", "EntityNotFound") for text in query.getall("id", [])] or None,
+        statuses=[status.upper() for status in statuses] or None,
+        actions=[action.upper() for action in query.getall("action", [])] or None,
+        tags=tags or None,
+        show_deleted=query_flag(request, "show_deleted"),
+        sort_key=key,
+        descending=direction == "desc",
+        marker=None if whole else query_uuid(request, "marker"),
+        limit=None if whole else query_limit(request, default=None),
+    )
+
+
+async def shown(request: web.Request) -> web.Response:
+    stack, engine = await stack_of(request), parts_of(request).engine
+    outputs = await engine.outputs(stack) if query_flag(request, "resolve_outputs", True) else None
+    parameters = await engine.shown_parameters(stack)
+    return answer({"stack": show.stack_full(stack, base_of(request), parameters, outputs)})
+
+
+async def replace(request: web.Request) -> web.Response:
+    return await _update(request, existing=False)
+
+
+async def patch(request: web.Request) -> web.Response:
+    return await _update(request, existing=True)
+
+
+async def _update(request: web.Request, *, existing: bool) -> web.Response:
+    stack = await stack_of(request)
+    wanted = stack_request(
+        await body_of(request), existing=existing, requested_by=identity_of(request).name
+    )
+    await parts_of(request).engine.update_stack(project_of(request), stack.id, wanted)
+    return answer({}, 202)
+
+
+async def delete(request: web.Request) -> web.Response:
+    stack = await stack_of(request)
+    by = identity_of(request).name
+    await parts_of(request).engine.delete_stack(project_of(request), stack.id, by)
+    return web.Response(status=204)
+
+
+async def elsewhere(request: web.Request) -> web.Response:
+    """The short path, by name or id: to the canonical one, the query kept."""
+    project = project_of(request)
+    stack = await parts_of(request).engine.find_stack(project, request.match_info["name"])
+    rest = request.match_info.get("rest", "")
+    url = show.stack_url(base_of(request), project, stack.name, stack.id)
+    location = url + (f"/{rest}" if rest else "")
+    if request.rel_url.raw_query_string:
+        location += f"?{request.rel_url.raw_query_string}"
+    document = {"message": location, "code": "302 Found", "title": "Found"}
+    return answer(document, 302, {"Location": location})
+
+
+async def not_yet(request: web.Request) -> web.Response:
+    what = request.path.rsplit("/", 1)[-1]
+    raise invalid(what, f'"{what}" is not available in this release', code="NotSupported")
+
+
+LIST_QUERY = {
+    "limit": "at most so many",
+    "marker": "the last stack of the page before",
+    "sort_keys": "one of " + ", ".join(SORT_KEYS),
+    "sort_dir": "asc or desc",
+    "name": "only of this name; may repeat",
+    "status": "only in this status, such as COMPLETE or CREATE_COMPLETE; may repeat",
+    "action": "only in this action; may repeat",
+    "id": "only of this id; may repeat",
+    "tags": "only with all of these, comma separated",
+    "show_deleted": "true: deleted ones too",
+    "with_count": "true: the number of all that match, too",
+}
+SHORT = ("resources", "events", "template", "environment", "files", "actions")
+NOT_YET = (
+    ("POST", "/v1/{project}/stacks/preview"),
+    ("PUT", f"{S}/preview"),
+    ("PATCH", f"{S}/preview"),
+    ("POST", f"{S}/actions"),
+    ("POST", f"{S}/snapshots"),
+    ("GET", f"{S}/snapshots"),
+    ("DELETE", f"{S}/abandon"),
+    ("GET", f"{S}/export"),
+)
+
+ROUTES = (
+    Route("POST", "/v1/{project}/stacks", create, "Make a stack", "stacks",
+          takes_body=True, status=201),
+    Route("GET", "/v1/{project}/stacks", listed, "List stacks", "stacks", query=LIST_QUERY),
+    Route("GET", "/v1/{project}/stacks/detail", listed, "List stacks", "stacks", query=LIST_QUERY),
+    *(Route(method, path, not_yet, "Not available in this release", "stacks", status=400)
+      for method, path in NOT_YET),
+    *(Route(method, "/v1/{project}/stacks/{name}", elsewhere, "Find a stack by name or id",
+            "stacks", status=302)
+      for method in ("GET", "POST", "PUT", "PATCH", "DELETE")),
+    *(Route("GET", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", elsewhere,
+            f"Find the {rest} of a stack by name or id", "stacks", status=302)
+      for rest in SHORT),
+    *(Route("POST", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", elsewhere,
+            f"Find the {rest} of a stack by name or id", "stacks", status=302)
+      for rest in ("resources", "events", "template", "actions")),
+    # Behind the short paths, which would match these, too.
+    Route("GET", S, shown, "Show a stack", "stacks",
+          query={"resolve_outputs": "false: without outputs"}),
+    Route("PUT", S, replace, "Update a stack to what is sent", "stacks",
+          takes_body=True, status=202),
+    Route("PATCH", S, patch, "Update a stack from what it is; resumes a stopped one, too",
+          "stacks", takes_body=True, status=202),
+    Route("DELETE", S, delete, "Delete a stack", "stacks", status=204),
+)  # fmt: skip

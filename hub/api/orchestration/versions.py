@@ -1,0 +1,76 @@
+"""Which API this is: the documents that clients look at first."""
+
+from aiohttp import web
+
+from engine.errors import NotFound
+from engine.hot.versions import ALIASES, VERSIONS, template_functions
+from hub.api.parts import Route, answer
+
+
+async def root(request: web.Request) -> web.Response:
+    link = {"rel": "self", "href": f"{request.scheme}://{request.host}/v1/"}
+    return answer({"versions": [{"id": "v1.0", "status": "CURRENT", "links": [link]}]}, status=300)
+
+
+async def version(request: web.Request) -> web.Response:
+    link = {"rel": "self", "href": f"{request.scheme}://{request.host}/v1/"}
+    return answer({"version": {"id": "v1.0", "status": "CURRENT", "links": [link]}})
+
+
+async def template_versions(_: web.Request) -> web.Response:
+    aliases = {date: [name for name, of in ALIASES.items() if of == date] for date in VERSIONS}
+    return answer(
+        {
+            "template_versions": [
+                {"version": f"heat_template_version.{name}", "type": "hot", "aliases": also}
+                for name, also in aliases.items()
+            ]
+        }
+    )
+
+
+async def functions(request: web.Request) -> web.Response:
+    asked = request.match_info["version"]
+    name = asked.removeprefix("heat_template_version.")
+    if name not in VERSIONS and name not in ALIASES:
+        raise NotFound(f"there is no template version {asked}", code="NotFound")
+    conditions = ("equals", "not", "and", "or")
+    wanted = request.query.get("with_condition_func", "").lower() == "true"
+    return answer(
+        {
+            "template_functions": [
+                {"functions": one, "description": ""}
+                for one in template_functions(name)
+                if wanted or one not in conditions
+            ]
+        }
+    )
+
+
+async def build_info(_: web.Request) -> web.Response:
+    return answer({"api": {"revision": "headgate"}, "engine": {"revision": "headgate"}})
+
+
+ROUTES = (
+    Route("GET", "/versions", root, "Versions of the API", "versions", status=300),
+    Route("GET", "/", root, "Versions of the API", "versions", status=300),
+    Route("GET", "/v1", root, "Versions of the API", "versions", status=300),
+    Route("GET", "/v1/", root, "Versions of the API", "versions", status=300),
+    Route("GET", "/v1/{project}", version, "Version of the API, for a project", "versions"),
+    Route("GET", "/v1/{project}/build_info", build_info, "What this server is", "versions"),
+    Route(
+        "GET",
+        "/v1/{project}/template_versions",
+        template_versions,
+        "Template versions",
+        "templates",
+    ),
+    Route(
+        "GET",
+        "/v1/{project}/template_versions/{version}/functions",
+        functions,
+        "Functions of a template version",
+        "templates",
+        query={"with_condition_func": "true: those of conditions too"},
+    ),
+)

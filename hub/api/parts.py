@@ -1,0 +1,151 @@
+"""What handlers work with, and how a route is written down."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import orjson
+from aiohttp import web
+from pydantic import BaseModel
+
+from channels.contract import Channel
+from channels.dispatcher import Dispatcher
+from channels.stream.feed import Feed
+from engine.errors import Finding, Invalid, NotFound
+from engine.service import Engine
+from engine.store.database import Database
+from engine.store.records import StackRecord
+from engine.words import Json
+from hub.auth.identity import Authenticator, Identity
+from hub.settings import Settings
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """ready: what is not ready, in words; empty when all is. horizon: seconds until give-up."""
+
+    engine: Engine
+    database: Database
+    settings: Settings
+    feed: Feed
+    dispatcher: Dispatcher
+    channels: Mapping[str, Channel]
+    horizon: float
+    token_for: Callable[[UUID], str]
+    new_id: Callable[[], UUID]
+    new_secret: Callable[[], str]
+    ready: Callable[[], Awaitable[list[str]]]
+    authenticator: Authenticator
+
+
+PARTS: web.AppKey[Parts] = web.AppKey("parts", Parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row of the API: the document at /openapi.json is written from these.
+
+    query: name -> what it means. body: what may be sent. status, answer: what comes back.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    tag: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: type[BaseModel] | None = None
+    takes_body: bool = False
+    status: int = 200
+    answer: str = "application/json"
+
+
+def parts_of(request: web.Request) -> Parts:
+    return request.app[PARTS]
+
+
+def project_of(request: web.Request) -> str:
+    return request.match_info["project"]
+
+
+def identity_of(request: web.Request) -> Identity:
+    return parts_of(request).authenticator.identify(request.headers, project_of(request))
+
+
+def answer(
+    document: Json, status: int = 200, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    return web.Response(
+        body=orjson.dumps(document, default=str),
+        status=status,
+        content_type="application/json",
+        headers=headers,
+    )
+
+
+async def body_of(request: web.Request) -> dict[str, Json]:
+    """The JSON object that was sent; an empty one when nothing was. Raises Invalid."""
+    raw = await request.read()
+    if not raw.strip():
+        return {}
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise invalid("", f"the body is no JSON: {error}", "Send a JSON object.") from error
+    if not isinstance(body, dict):
+        raise invalid("", "the body is no JSON object", "Send a JSON object.")
+    return body
+
+
+def invalid(place: str, reason: str, remedy: str = "", code: str = "Invalid") -> Invalid:
+    return Invalid([Finding(place, reason, remedy, code)])
+
+
+def uuid_of(text: str, what: str, code: str) -> UUID:
+    """Raises NotFound: what is no id names nothing."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound(f'there is no {what} "{text}"', code=code) from None
+
+
+def query_uuid(request: web.Request, name: str) -> UUID | None:
+    text = request.query.get(name)
+    if not text:
+        return None
+    try:
+        return UUID(text)
+    except ValueError:
+        raise invalid(
+            name, f'"{text}" is no id', "Send the id of the last item you have."
+        ) from None
+
+
+def query_limit(request: web.Request, *, default: int | None, most: int = 1000) -> int | None:
+    text = request.query.get("limit")
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit()) or len(text) > 9:
+        raise invalid("limit", f'"{text}" is no number', "Send a whole number of 0 or more.")
+    return min(int(text), most) if default is not None else int(text)
+
+
+def query_flag(request: web.Request, name: str, default: bool = False) -> bool:
+    text = request.query.get(name)
+    if text is None:
+        return default
+    if text.lower() not in ("true", "false"):
+        raise invalid(name, f'"{text}" is neither true nor false', "Send true or false.")
+    return text.lower() == "true"
+
+
+async def stack_of(request: web.Request) -> StackRecord:
+    """The stack of a canonical path: name and id must belong together. Raises NotFound."""
+    project, name = project_of(request), request.match_info["name"]
+    stack_id = uuid_of(request.match_info["id"], "stack", "EntityNotFound")
+    found = await parts_of(request).engine.find_stack(project, str(stack_id))
+    if found.name != name:
+        raise NotFound(f"The Stack ({name}) could not be found.", code="EntityNotFound")
+    return found

@@ -1,0 +1,105 @@
+"""From our errors to HTTP: the one table, and the two forms in which they are told."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from channels.envelope import rfc3339
+from engine.errors import (
+    AnswerRefused,
+    Conflict,
+    Finding,
+    Forbidden,
+    HeadgateError,
+    Invalid,
+    LimitReached,
+    NotFound,
+    Unavailable,
+)
+from engine.words import Json
+
+#: Nearest family first.
+STATUS: tuple[tuple[type[HeadgateError], int], ...] = (
+    (AnswerRefused, 409),
+    (Conflict, 409),
+    (NotFound, 404),
+    (Forbidden, 403),
+    (LimitReached, 400),
+    (Unavailable, 503),
+    (Invalid, 400),
+)
+#: Codes that say more than their family.
+STATUS_OF_CODE: Mapping[str, int] = {
+    "Unauthorized": 401,
+    "RequestTooLarge": 413,
+    "DecisionUnavailable": 422,
+    "RequestTimeout": 408,
+}
+EXPLANATION: Mapping[int, str] = {
+    400: "The server could not comply with the request since it is either malformed or otherwise "
+    "incorrect.",
+    401: "This server could not verify that you are authorized to access this resource.",
+    403: "Access was denied to this resource.",
+    404: "The resource could not be found.",
+    405: "The method is not allowed for this resource.",
+    408: "The server has waited too long for the request.",
+    409: "There was a conflict when trying to complete your request.",
+    413: "The body of your request was too large.",
+    422: "The server was unable to process the contained instructions.",
+    500: "The server has either erred or is incapable of performing the requested operation.",
+    503: "The server is currently unavailable. Please try again at a later time.",
+}
+
+
+def status_of(error: HeadgateError) -> int:
+    if error.code in STATUS_OF_CODE:
+        return STATUS_OF_CODE[error.code]
+    return next((status for family, status in STATUS if isinstance(error, family)), 500)
+
+
+def findings_of(error: HeadgateError) -> tuple[Finding, ...]:
+    return error.findings if isinstance(error, Invalid) else (error.finding,)
+
+
+def heat_form(error: HeadgateError) -> Json:
+    """The form the clients of the Orchestration API print."""
+    message = "\n".join(_heat_line(finding) for finding in findings_of(error))
+    return heat_document(status_of(error), error.code, message)
+
+
+def heat_document(status: int, code: str, message: str) -> Json:
+    return {
+        "code": status,
+        "title": HTTPStatus(status).phrase,
+        "explanation": EXPLANATION.get(status, HTTPStatus(status).description),
+        "error": {"type": code, "message": message, "traceback": None},
+    }
+
+
+def _heat_line(finding: Finding) -> str:
+    """A fault of a property reads as clients know it; the remedy follows."""
+    if not (finding.place.startswith("resources.") and ".properties" in finding.place):
+        return str(finding)
+    said = f"Property error: : {finding.place}: : {finding.reason}"
+    return f"{said.rstrip('.')}. {finding.remedy}" if finding.remedy else said
+
+
+def own_form(error: HeadgateError) -> Json:
+    """The form of Headgate's own routes: place, reason and remedy, each by itself."""
+    first = error.finding
+    document: dict[str, Json] = {
+        "type": error.code,
+        "message": first.reason,
+        "place": first.place,
+        "remedy": first.remedy,
+    }
+    if isinstance(error, Invalid):
+        document["findings"] = [
+            {"place": one.place, "reason": one.reason, "remedy": one.remedy, "type": one.code}
+            for one in error.findings
+        ]
+    if isinstance(error, AnswerRefused):
+        decided = error.decided
+        document["decided_by"] = decided.by
+        document["decided_at"] = rfc3339(decided.at) if decided.at else None
+        document["decision"] = decided.decision
+    return {"error": document}
