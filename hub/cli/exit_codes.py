@@ -1,0 +1,34 @@
+"""What the exit code of a command says. The one table; docs/reference/cli.md repeats it."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    COMPLETE = 0
+    ERROR = 1
+    USAGE = 2
+    FAILED = 3
+    STOPPED = 4
+    WAITING = 5
+    TIMED_OUT = 6
+
+
+MEANING = {
+    Exit.COMPLETE: "done; with --wait: the stack is COMPLETE",
+    Exit.ERROR: "refused, not found, or no server",
+    Exit.USAGE: "wrong options or arguments",
+    Exit.FAILED: "the stack is FAILED",
+    Exit.STOPPED: "the stack is STOPPED; `headgate stack resume` goes on",
+    Exit.WAITING: "a hook waits for an answer (with --until-waiting)",
+    Exit.TIMED_OUT: "--timeout is over; the stack goes on without us",
+}
+OF_STATUS = {"COMPLETE": Exit.COMPLETE, "FAILED": Exit.FAILED, "STOPPED": Exit.STOPPED}
+
+
+def of_status(stack_status: str) -> Exit | None:
+    """The code of an end state such as ``CREATE_COMPLETE``; None while it is none."""
+    return OF_STATUS.get(stack_status.rpartition("_")[2])
+
+
+def epilog() -> str:
+    return "Exit codes: " + "; ".join(f"{code.value} {MEANING[code]}" for code in Exit) + "."

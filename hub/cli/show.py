@@ -1,0 +1,97 @@
+"""Tables and lines for people. Formatting only."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+Json = Any
+STYLE = {
+    "COMPLETE": "green",
+    "FAILED": "red",
+    "STOPPED": "magenta",
+    "PROGRESS": "cyan",
+    "waiting": "yellow",
+    "done": "green",
+    "failed": "red",
+    "stopped": "magenta",
+    "running": "cyan",
+    "parked": "yellow",
+    "enabled": "green",
+    "disabled": "red",
+    "delivered": "green",
+    "dead": "red",
+}
+MARK = {
+    "waiting": "·",
+    "ready": "○",
+    "running": "▶",
+    "parked": "⏸",
+    "done": "✔",
+    "failed": "✘",
+    "stopped": "■",
+    "dropped": "-",
+}
+
+
+def styled(word: str) -> Text:
+    return Text(word, STYLE.get(word.rpartition("_")[2] or word, ""))
+
+
+def table(rows: Sequence[Mapping[str, Json]], columns: Mapping[str, str]) -> Table:
+    """columns: key -> heading."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in columns.values():
+        made.add_column(heading, overflow="fold")
+    for row in rows:
+        made.add_row(*(styled(_text(row.get(key))) for key in columns))
+    return made
+
+
+def fields(document: Mapping[str, Json], names: Sequence[str]) -> Table:
+    made = Table(box=None, pad_edge=False, show_header=False)
+    made.add_column(style="bold")
+    made.add_column(overflow="fold")
+    for name in names:
+        if document.get(name) not in (None, "", [], {}):
+            made.add_row(name.replace("_", " "), styled(_text(document[name])))
+    return made
+
+
+def _text(value: Json) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(_text(one) for one in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_text(item)}" for key, item in value.items())
+    return str(value)
+
+
+def event_line(document: Mapping[str, Json]) -> str:
+    """One event as one plain line: time, what, where, why."""
+    data = document.get("data") or {}
+    kind = str(document["type"]).removeprefix("headgate.")
+    where = document.get("subject") or (data.get("stack") or {}).get("name", "")
+    said = data.get("resource") or data.get("stack") or {}
+    hook = data.get("hook")
+    why = ""
+    if hook:
+        decided = f"{hook.get('decision')} by {hook.get('decided_by')}"
+        why = f"{hook['point']} {decided if hook.get('decision') else 'until ' + hook['deadline']}"
+    elif kind.rsplit(".", 1)[-1] in ("failed", "stopped"):
+        why = str(said.get("reason") or "")
+    return f"{document['time'][11:19]}  {kind:<28} {where:<20} {why}".rstrip()
+
+
+def hook_row(hook: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        "id": hook["id"],
+        "stack": hook["stack_name"],
+        "resource": hook["path"],
+        "point": hook["point"],
+        "state": hook["state"],
+        "deadline": hook["deadline"],
+        "decision": hook.get("decision") or "",
+    }

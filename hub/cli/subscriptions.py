@@ -1,0 +1,100 @@
+"""headgate subscription ...: who is told of what."""
+
+from typing import Annotated, Any
+
+import typer
+
+from hub.cli import show
+from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, tell
+
+Json = Any
+app = typer.Typer(help="Subscribe listeners, and look after deliveries.", no_args_is_help=True)
+Id = Annotated[str, typer.Argument(help="Id of the subscription.")]
+Globs = Annotated[list[str], typer.Option(help="Only these; globs; may repeat.")]
+NAMES = ("id", "target", "events", "stacks", "resources", "types", "points", "ordered", "state",
+         "reason", "origin", "created_at", "secret")  # fmt: skip
+
+
+def _call(where: Where, method: str, path: str, body: Json = None) -> Json:
+    return ask(where, lambda client: client.call(method, f"/subscriptions{path}", body=body))
+
+
+@app.command()
+def create(
+    target: Annotated[str, typer.Argument(help="The URL to POST events to.")],
+    events: Globs = [],  # noqa: B006
+    stacks: Globs = [],  # noqa: B006
+    resources: Globs = [],  # noqa: B006
+    points: Globs = [],  # noqa: B006
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
+) -> None:
+    """Subscribe; the secret that signs is shown this once."""
+    body = {"target": target, "events": events, "stacks": stacks, "resources": resources,
+            "points": points}  # fmt: skip
+    made = _call(Where(url, project), "POST", "", body)
+    tell(made, as_json, lambda: show.fields(made, NAMES))
+
+
+@app.command(name="list")
+def list_(url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+    """List subscriptions."""
+    found = _call(Where(url, project), "GET", "")["subscriptions"]
+    columns = {"target": "TARGET", "events": "EVENTS", "state": "STATE", "id": "ID"}
+    tell(found, as_json, lambda: show.table(found, columns))
+
+
+@app.command(name="show")
+def show_(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+    """Show a subscription."""
+    found = _call(Where(url, project), "GET", f"/{which}")
+    tell(found, as_json, lambda: show.fields(found, NAMES))
+
+
+@app.command()
+def delete(which: Id, url: Url = URL, project: Project = PROJECT) -> None:
+    """Forget a subscription and its deliveries."""
+    _call(Where(url, project), "DELETE", f"/{which}")
+
+
+@app.command()
+def test(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+    """Send one event that means nothing, now."""
+    said = _call(Where(url, project), "POST", f"/{which}/test")
+    tell(said, as_json, lambda: show.fields(said, ("delivered", "code", "answer", "reason")))
+
+
+@app.command()
+def rotate(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+    """A new secret; the old one signs, too, for a day."""
+    said = _call(Where(url, project), "POST", f"/{which}/rotate")
+    tell(said, as_json, lambda: show.fields(said, ("id", "secret")))
+
+
+@app.command()
+def deliveries(
+    which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+) -> None:
+    """What was sent, newest first."""
+    found = _call(Where(url, project), "GET", f"/{which}/deliveries")["deliveries"]
+    columns = {"created_at": "MADE", "type": "EVENT", "state": "STATE", "attempts": "TRIES",
+               "code": "CODE", "error": "ERROR", "id": "ID"}  # fmt: skip
+    tell(found, as_json, lambda: show.table(found, columns))
+
+
+@app.command()
+def redeliver(
+    which: Id,
+    delivery: Annotated[str | None, typer.Option(help="This one.")] = None,
+    since: Annotated[str | None, typer.Option(help="All missed since this time.")] = None,
+    dead: Annotated[bool, typer.Option(help="All that were given up.")] = False,
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
+) -> None:
+    """Deliver again."""
+    asked = {"delivery": delivery, "since": since, "state": "dead" if dead else None}
+    body = {name: value for name, value in asked.items() if value is not None}
+    said = _call(Where(url, project), "POST", f"/{which}/redeliver", body)
+    tell(said, as_json, lambda: show.fields(said, ("redelivered",)))
