@@ -76,13 +76,17 @@ class Dispatcher:
         self._publish = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until told to stop. Survives a database that goes away and comes back."""
+        """Work until told to stop. Begins anew after whatever goes wrong."""
         while not stop.is_set():
             try:
                 await self._work(stop)
             except* Unavailable as errors:
                 log.warning("dispatcher.unavailable", reason=str(errors.exceptions[0]))
-                await wait_at_most(stop, self._settings.poll)
+            except* Exception:
+                log.exception("dispatcher.broken")
+            else:
+                return
+            await wait_at_most(stop, self._settings.poll)
 
     async def test_fire(
         self, subscription: SubscriptionRecord, event_id: UUID

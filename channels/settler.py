@@ -18,6 +18,9 @@ log: FilteringBoundLogger = structlog.get_logger()
 PAUSE = 0.5
 MOST_AT_ONCE = 500
 
+#: How often a batch is tried that fails for a reason of its own.
+TRIES = 2
+
 
 class Settler:
     def __init__(self, database: Database, *, disable_after: int) -> None:
@@ -47,22 +50,27 @@ class Settler:
                         written.set_result(None)
 
     async def _write(self, batch: Sequence[Settlement]) -> None:
-        while True:
+        """One that cannot be written at all shall not take the others with it."""
+        if await self._written(batch):
+            return
+        if len(batch) == 1:
+            log.error("settle.dropped", delivery=str(batch[0].id), state=batch[0].state)
+            return
+        for one in batch:
+            await self._write([one])
+
+    async def _written(self, batch: Sequence[Settlement]) -> bool:
+        """Wait for the database as long as it takes; for anything else try a second time."""
+        broken = 0
+        while broken < TRIES:
             try:
                 await settle(self._database, batch, disable_after=self._disable_after)
             except Unavailable as error:
                 log.warning("settle.unavailable", reason=str(error), waiting=len(batch))
-                await asyncio.sleep(PAUSE)
             except Exception:
-                await self._write_singly(batch)
-                return
+                broken += 1
+                log.exception("settle.broken", waiting=len(batch))
             else:
-                return
-
-    async def _write_singly(self, batch: Sequence[Settlement]) -> None:
-        """One that cannot be written shall not take the others with it."""
-        for one in batch:
-            try:
-                await settle(self._database, [one], disable_after=self._disable_after)
-            except Exception:
-                log.exception("settle.broken", delivery=str(one.id), state=one.state)
+                return True
+            await asyncio.sleep(PAUSE)
+        return False

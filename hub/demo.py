@@ -277,7 +277,10 @@ async def _until(client: Client, condition: Callable[[Json], Awaitable[bool]], w
     stack_id = (await client.call("GET", f"/stacks/{STACK}"))["stack"]["id"]
     try:
         async with asyncio.timeout(PATIENCE):
-            while not await condition((await client.call("GET", f"/stacks/{stack_id}"))["stack"]):
+            while True:
+                stack = (await client.call("GET", f"/stacks/{stack_id}"))["stack"]
+                if await condition(stack):
+                    return
                 await asyncio.sleep(0.05)
     except TimeoutError:
         raise Wrong(f"waited too long for {what}") from None

@@ -100,9 +100,11 @@ class Feed:
                 try:
                     async with self._database.listen("headgate_published", self._wake.set):
                         await self._follow(stop)
-                except Unavailable as error:
-                    log.warning("feed.unavailable", reason=str(error))
-                    await wait_at_most(stop, self._settings.poll)
+                except* Unavailable as errors:
+                    log.warning("feed.unavailable", reason=str(errors.exceptions[0]))
+                except* Exception:
+                    log.exception("feed.broken")
+                await wait_at_most(stop, self._settings.poll)
         finally:
             self._stopped = True
             for tail in self._tails.values():

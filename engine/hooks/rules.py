@@ -17,6 +17,8 @@ from engine.hot.environment import DeclaredHook
 from engine.words import Json, Mode, OnTimeout, Point
 
 RULE_KEYS = ("at", "on", "mode", "timeout", "on_timeout")
+#: What the key ``on`` becomes in clients that read YAML 1.1 and send JSON.
+ON_READ_AS_YAML = "true"
 POINTS = tuple(point.value for point in Point)
 _Choice = TypeVar("_Choice", Mode, OnTimeout)
 _DURATION = re.compile(r"(\d+)\s*([smhd])")
@@ -106,6 +108,8 @@ def _full_rules(item: Json, place: str, findings: Findings, limits: Limits) -> l
     if not isinstance(item, Mapping):
         findings.add(place, "is no rule", "Write a point, or a map with `on` and `mode`.")
         return []
+    if ON_READ_AS_YAML in item and "on" not in item:
+        item = {"on" if key == ON_READ_AS_YAML else key: item[key] for key in item}
     for key in item:
         if key not in RULE_KEYS:
             remedy = nearest(key, RULE_KEYS) or f"A rule knows: {', '.join(RULE_KEYS)}."

@@ -12,6 +12,7 @@ import yaml
 CORE = ("null", "bool", "int", "float", "str", "seq", "map")
 MERGE = "tag:yaml.org,2002:merge"
 TAG = "tag:yaml.org,2002:"
+BOOL, STR = f"{TAG}bool", f"{TAG}str"
 
 #: More brackets, or a longer row of block indicators, than any honest template has; beyond these
 #: the depth is counted by reading events, which is slow but does not recurse.
@@ -41,6 +42,9 @@ class TemplateLoader(yaml.CSafeLoader):
         if id(node) in self.flat:
             return
         self.flat.add(id(node))
+        for key, _ in node.value:
+            if key.tag == BOOL:  # the `on:` of a rule, which YAML 1.1 takes for `true:`
+                key.tag = STR
         refuse_twins(node)
         if not any(key.tag == MERGE for key, _ in node.value):
             return

@@ -253,10 +253,10 @@ async def insert_traversal(
             columns=ROW_COLUMNS,
             records=[_row_record(stack_id, row) for row in plan.rows],
         )
-    ready = sum(1 for node in plan.nodes if _waits(node.after, node.waits_for_running) == 0)
+    active = sum(1 for node in plan.nodes if not node.after or node.waits_for_running)
     now = await conn.fetchval(
-        INSERT_TRAVERSAL, stack_id, number, action, version, "running" if ready else "ending",
-        f"Stack {action} started", plan.digest, ready, requested_by,
+        INSERT_TRAVERSAL, stack_id, number, action, version, "running" if active else "ending",
+        f"Stack {action} started", plan.digest, active, requested_by,
     )  # fmt: skip
     if plan.nodes:
         await conn.copy_records_to_table(

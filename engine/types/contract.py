@@ -5,6 +5,9 @@ crash it is called again with the same ``operation_key`` and the progress it sav
 find what the lost call had already made. It never sleeps: to wait is to return `Wait`.
 
 An operation may be a plain function (it computes) or a coroutine function (it does I/O).
+
+Values of properties, attributes, data and progress may be secret: they are left out of every repr
+here, and a type keeps them out of its reasons.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +27,8 @@ class Call:
 
     properties: resolved, as they should be; defaults filled in. For delete: as they were.
     previous: resolved, as they were applied last; None for a create.
-    changed: names of top-level properties that differ between the two.
+    changed: names of top-level properties that differ between the two; empty in an update that
+    is tried again after it failed half way, when what is wanted is what was there before.
     progress: what the operation returned with `Wait` before, or None at the first call.
     now: the database's time.
     """
@@ -36,12 +40,12 @@ class Call:
     resource_name: str
     operation_key: UUID
     now: datetime
-    properties: Mapping[str, Json]
-    previous: Mapping[str, Json] | None = None
+    properties: Mapping[str, Json] = field(repr=False)
+    previous: Mapping[str, Json] | None = field(default=None, repr=False)
     changed: frozenset[str] = frozenset()
     physical_id: str | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
-    progress: Json | None = None
+    data: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    progress: Json | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,8 @@ class Done:
     """
 
     physical_id: str | None
-    attributes: Mapping[str, Json] = field(default_factory=dict)
-    data: Mapping[str, Json] = field(default_factory=dict)
+    attributes: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    data: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class Wait:
     """Call me again at `until`, with this progress."""
 
     until: datetime
-    progress: Json
+    progress: Json = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class Failed:
 
     reason: str
     physical_id: str | None = None
-    data: Mapping[str, Json] = field(default_factory=dict)
+    data: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
 Outcome = Done | Wait | Replace | Failed
@@ -115,4 +119,7 @@ class ResourceType(ABC):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        """Rules across properties; values not known before creation are absent from the map."""
+        """Rules across properties; values not known before creation are absent from the map.
+
+        place: of the properties, such as ``resources.a.properties``. Defaults are not filled in.
+        """

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from engine.errors import Findings
 from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
-from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 from engine.words import Json
 
 SEQUENCES: Mapping[str, str] = {
@@ -20,6 +20,7 @@ SEQUENCES: Mapping[str, str] = {
 }
 _CLASS = Constraint("allowed_values", allowed=tuple(SEQUENCES))
 _LENGTH = Constraint("range", min=1, max=512)
+DEFAULT_LENGTH = 32
 _DEFAULT_CLASSES: list[Json] = [{"class": "lettersdigits", "min": 1}]
 
 
@@ -28,9 +29,13 @@ class RandomString(ResourceType):
         "OS::Heat::RandomString",
         description="A text by chance, such as a password. A change of any property makes another.",
         properties={
-            "length": Property(Kind.INTEGER, "Length.", default=32, constraints=(_LENGTH,)),
+            "length": Property(
+                Kind.INTEGER, "Length.", default=DEFAULT_LENGTH, constraints=(_LENGTH,)
+            ),
             "sequence": Property(
-                Kind.STRING, "Where letters come from (old form).", constraints=(_CLASS,)
+                Kind.STRING,
+                "One class for all letters (old form); taken over character_classes.",
+                constraints=(_CLASS,),
             ),
             "character_classes": Property(
                 Kind.LIST,
@@ -52,7 +57,11 @@ class RandomString(ResourceType):
                 items=Property(
                     Kind.MAP,
                     fields={
-                        "sequence": Property(Kind.STRING, required=True),
+                        "sequence": Property(
+                            Kind.STRING,
+                            required=True,
+                            constraints=(Constraint("length", min=1, max=512),),
+                        ),
                         "min": Property(Kind.INTEGER, default=1, constraints=(_LENGTH,)),
                     },
                 ),
@@ -66,6 +75,9 @@ class RandomString(ResourceType):
         self._randomness = randomness
 
     def create(self, call: Call) -> Outcome:
+        wrong = _too_short(call.properties)
+        if wrong:
+            return Failed(" ".join(wrong))
         text = self._text(call.properties)
         name = f"{call.stack_name}-{call.resource_name}-{call.operation_key.hex[:12]}"
         return Done(name, {"value": text}, {"value": text})
@@ -81,31 +93,41 @@ class RandomString(ResourceType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        length = properties.get("length", 32)
-        least = sum(least for _, least in _sources(properties))
-        if isinstance(length, int) and length < least:
-            findings.add(
-                f"{place}.length",
-                f"Length {length} is less than the {least} characters that are asked for at least",
-                f"Ask for a length of {least} or more, or for fewer of each class.",
-            )
+        wrong = _too_short(properties)
+        if wrong:
+            findings.add(f"{place}.length", *wrong)
 
     def _text(self, properties: Mapping[str, Json]) -> str:
         sources = _sources(properties)
         letters = [self._randomness.choice(one) for one, least in sources for _ in range(least)]
         every = "".join(one for one, _ in sources)
-        missing = int(properties["length"]) - len(letters)
+        missing = _length(properties) - len(letters)
         letters += [self._randomness.choice(every) for _ in range(missing)]
         self._randomness.shuffle(letters)
         return "".join(letters)
 
 
+def _length(properties: Mapping[str, Json]) -> int:
+    return int(properties.get("length") or DEFAULT_LENGTH)
+
+
+def _too_short(properties: Mapping[str, Json]) -> tuple[str, str] | None:
+    """(reason, remedy) when the length does not hold what is asked for at least."""
+    length, least = _length(properties), sum(least for _, least in _sources(properties))
+    if length >= least:
+        return None
+    return (
+        f"Length {length} is less than the {least} characters that are asked for at least.",
+        f"Ask for a length of {least} or more, or for fewer of each class.",
+    )
+
+
 def _sources(properties: Mapping[str, Json]) -> list[tuple[str, int]]:
     """(letters to choose from, how many at least)."""
-    if properties.get("sequence"):
-        return [(SEQUENCES[properties["sequence"]], 1)]
     sequences: list[Json] = properties.get("character_sequences") or []
     classes: list[Json] = properties.get("character_classes") or []
+    if properties.get("sequence"):
+        classes = [{"class": properties["sequence"]}]
     if not sequences and not classes:
         classes = _DEFAULT_CLASSES
     by_class = [

@@ -2,9 +2,9 @@
 
 import random
 from collections.abc import Iterable, Mapping
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
-from engine.errors import Findings, NotFound, nearest
+from engine.errors import Conflict, Findings, NotFound, Unavailable, nearest
 from engine.hot.schema import TypeSchema
 from engine.types.contract import ResourceType
 from engine.types.none import NoneResource
@@ -17,10 +17,17 @@ ENTRY_POINTS = "headgate.resource_types"
 
 
 class Registry:
-    """The types by name."""
+    """The types by name. Raises Conflict when two have one name."""
 
     def __init__(self, types: Iterable[ResourceType]) -> None:
-        self._types = {type_.schema.name: type_ for type_ in types}
+        self._types: dict[str, ResourceType] = {}
+        for type_ in types:
+            name = type_.schema.name
+            if self._types.setdefault(name, type_) is not type_:
+                raise Conflict(
+                    f"two resource types are called {name}",
+                    remedy=f"Uninstall one; plug-ins are under the entry points {ENTRY_POINTS}.",
+                )
         self._schemas = {name: type_.schema for name, type_ in self._types.items()}
 
     def schemas(self) -> Mapping[str, TypeSchema]:
@@ -44,7 +51,25 @@ class Registry:
 
 
 def built_in(randomness: random.Random, *more: ResourceType) -> Registry:
-    """The types that come with headgate, `more`, and those of installed plug-ins."""
-    plugged = [point.load()() for point in entry_points(group=ENTRY_POINTS)]
+    """The types that come with headgate, `more`, and those of installed plug-ins.
+
+    An entry point names a ResourceType that is made without arguments. Raises Conflict when two
+    types have one name, Unavailable for a plug-in that does not load.
+    """
+    plugged = [_load(point) for point in entry_points(group=ENTRY_POINTS)]
     own = [NoneResource(), TestResource(), RandomString(randomness), Value()]
     return Registry([*own, *more, *plugged])
+
+
+def _load(point: EntryPoint) -> ResourceType:
+    try:
+        made = point.load()()
+    except Exception as error:
+        raise Unavailable(
+            f"the resource type plug-in {point.name} ({point.value}) does not load: {error!r}",
+            remedy="Mend or uninstall it.",
+        ) from error
+    if not isinstance(made, ResourceType):
+        reason = f"the resource type plug-in {point.name} ({point.value}) is no ResourceType"
+        raise Unavailable(reason, remedy="See engine.types.contract, or uninstall it.")
+    return made

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from engine.hot.schema import Attribute, Kind, Property, TypeSchema
+from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
 from engine.words import Json
 
 #: "For ever" is waited for in steps of this length.
 STEP = timedelta(hours=1)
+#: The longest wait that can be asked for, in seconds: a hundred years.
+LONGEST = 3_155_760_000
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -50,7 +52,11 @@ class TestResource(ResourceType):
             ),
             "update_replace_value": Property(Kind.STRING, "A change replaces the resource."),
             "constraint_prop_secs": Property(
-                Kind.NUMBER, "Taken for Heat's sake.", default=0, update_allowed=True
+                Kind.NUMBER,
+                "Taken for Heat's sake.",
+                default=0,
+                update_allowed=True,
+                constraints=(Constraint("custom_constraint", name="test_constr"),),
             ),
             "attr_wait_secs": Property(
                 Kind.NUMBER, "Taken for Heat's sake.", default=0, update_allowed=True
@@ -110,5 +116,9 @@ def _wait(call: Call, operation: str) -> Wait | None:
         return Wait(call.now + STEP, {})
     progress = call.progress or {}
     until = progress.get("until")
-    end = datetime.fromisoformat(until) if until else call.now + timedelta(seconds=seconds)
+    end = (
+        datetime.fromisoformat(until)
+        if until
+        else call.now + timedelta(seconds=min(seconds, LONGEST))
+    )
     return None if call.now >= end else Wait(end, {"until": end.isoformat()})

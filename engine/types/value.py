@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import orjson
 
 from engine.errors import Findings
+from engine.hot.parameters import BadValue, read_number
 from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 from engine.words import Json
@@ -62,36 +63,54 @@ def _done(physical_id: str | None, properties: Mapping[str, Json]) -> Outcome:
         return Failed(str(error))
 
 
+# What cannot be converted may be a secret: no message shows it.
+
+
 def _text(value: Json) -> Json:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _number(value: Json) -> Json:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
     try:
-        return float(value) if "." in str(value) or "e" in str(value).lower() else int(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f'"{value}" is no number') from error
+        return read_number(value if isinstance(value, str) else "")
+    except BadValue:
+        raise ValueError("the value is no number") from None
 
 
 def _list(value: Json) -> Json:
     if isinstance(value, list):
-        return [str(item) for item in value]
-    return str(value).split(",") if value != "" else []
+        return value
+    if not isinstance(value, str):
+        raise ValueError("the value is neither a list nor a text with commas")
+    return value.split(",") if value else []
 
 
 def _json(value: Json) -> Json:
     if not isinstance(value, str):
         return value
     try:
-        return orjson.loads(value)
+        parsed = orjson.loads(value)
     except orjson.JSONDecodeError as error:
-        raise ValueError(f"this is no JSON: {error}") from error
+        raise ValueError(f"the value is no JSON: {error}") from None
+    if b"\\u0000" in orjson.dumps(parsed) and _holds_nul(parsed):
+        raise ValueError("the value holds a NUL character, which cannot be stored")
+    return parsed
+
+
+def _holds_nul(value: Json) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_nul(one) for pair in value.items() for one in pair)
+    if isinstance(value, list):
+        return any(_holds_nul(item) for item in value)
+    return isinstance(value, str) and "\0" in value
 
 
 def _boolean(value: Json) -> Json:
     said = str(value).lower()
     if said not in _TRUE | _FALSE:
-        raise ValueError(f'"{value}" is no boolean')
+        raise ValueError("the value is no boolean")
     return said in _TRUE
 
 

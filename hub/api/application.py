@@ -11,12 +11,13 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import Conflict, Finding, HeadgateError, Invalid, LimitReached, NotFound
 from hub.api import headgate, orchestration
 from hub.api.openapi import openapi_route
-from hub.api.parts import PARTS, Handler, Parts, Route, answer
+from hub.api.parts import PARTS, Handler, Parts, Route, answer, invalid
 from hub.api.problems import heat_document, heat_form, own_form, status_of
 
 log: FilteringBoundLogger = structlog.get_logger()
 
 REQUEST_ID = "x-openstack-request-id"
+ID: web.RequestKey[str] = web.RequestKey("id", str)
 #: Ends of paths whose answers take as long as they take.
 ENDLESS = "/events/stream"
 
@@ -41,7 +42,7 @@ def make_application(parts: Parts) -> web.Application:
 async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Give the request an id, and write it down without its query, which may hold secrets."""
     request_id = f"req-{uuid4()}"
-    request["id"] = request_id
+    request[ID] = request_id
     began = time.monotonic()
     response = await handler(request)
     if not response.prepared:
@@ -62,6 +63,7 @@ async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
 async def _told(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Errors in the form the route's clients know; what is unforeseen is logged, not shown."""
     try:
+        _refuse_nul(request)
         return await handler(request)
     except HeadgateError as error:
         return _problem(request, error)
@@ -80,12 +82,16 @@ async def _told(request: web.Request, handler: Handler) -> web.StreamResponse:
             request,
             NotFound(reason, remedy="See /openapi.json for what there is.", code="NotFound"),
         )
+    except web.RequestPayloadError:
+        reason = "the body cannot be read: it ends too early, or is not encoded as it says"
+        refused = _problem(request, invalid("", reason, "Send it again, whole."))
+        refused.force_close()  # where the next request would begin is not known
+        return refused
     except web.HTTPException:
         raise
     except Exception as error:
-        log.error("request.bug", id=request["id"], path=request.path, exc_info=error)
-        message = f"This is a fault of the server; its log has more under {request['id']}."
-        return answer(heat_document(500, "InternalError", message), 500)
+        log.error("request.bug", id=request[ID], path=request.path, exc_info=error)
+        return _fault(request)
 
 
 def _problem(request: web.Request, error: HeadgateError) -> web.Response:
@@ -93,12 +99,31 @@ def _problem(request: web.Request, error: HeadgateError) -> web.Response:
     return answer(form(error), status_of(error))
 
 
+def _fault(request: web.Request) -> web.Response:
+    """Tells the id under which the log has the rest, and nothing more."""
+    request_id = request[ID]
+    error = HeadgateError(
+        "this is a fault of the server",
+        remedy=f"Its log has more under {request_id}.",
+        code="InternalError",
+    )
+    return _problem(request, error)
+
+
 def _is_own(request: web.Request) -> bool:
-    parts = request.path.strip("/").split("/")
+    """Whether the path is one of Headgate's own; stacks and resources may have any name."""
+    parts = request.rel_url.raw_path.strip("/").split("/")
     if parts[0] != "v1":
         return True
-    own = len(parts) > 2 and parts[2] in ("hooks", "subscriptions", "events")
-    return own or parts[-1] in ("graph", "why")
+    if len(parts) > 2 and parts[2] in ("hooks", "subscriptions", "events"):
+        return True
+    return len(parts) == 6 and parts[2] == "stacks" and parts[5] in ("graph", "why")
+
+
+def _refuse_nul(request: web.Request) -> None:
+    """NUL is no character of any name, and the store cannot even ask for it. Raises Invalid."""
+    if "%00" in request.rel_url.raw_path or "%00" in request.rel_url.raw_query_string:
+        raise invalid("", "the address has a NUL character", "Leave it out.")
 
 
 def _wrong_method(request: web.Request, allowed: list[str]) -> web.Response:
@@ -119,10 +144,13 @@ async def _bounded(request: web.Request, handler: Handler) -> web.StreamResponse
     if request.path.endswith(ENDLESS):
         return await handler(request)
     seconds = request.app[PARTS].settings.server.request_timeout.total_seconds()
+    bound = asyncio.timeout(seconds)
     try:
-        async with asyncio.timeout(seconds):
+        async with bound:
             return await handler(request)
     except TimeoutError:
+        if not bound.expired():
+            raise  # somebody else's
         reason = f"the request was not answered within {seconds:g} s"
         remedy = "What was accepted stands; look at the stack before you send it again."
         raise Invalid([Finding("", reason, remedy, "RequestTimeout")]) from None

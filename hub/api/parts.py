@@ -96,7 +96,27 @@ async def body_of(request: web.Request) -> dict[str, Json]:
         raise invalid("", f"the body is no JSON: {error}", "Send a JSON object.") from error
     if not isinstance(body, dict):
         raise invalid("", "the body is no JSON object", "Send a JSON object.")
+    if b"\\u0000" in raw and (place := _nul_in(body)) is not None:
+        raise invalid(place, "text with a NUL character cannot be stored", "Leave it out.")
     return body
+
+
+def _nul_in(document: Mapping[str, Json]) -> str | None:
+    """The place of a text or key with the one character that the store cannot hold."""
+    left: list[tuple[str, Json]] = [("", document)]
+    while left:
+        place, one = left.pop()
+        inside: list[tuple[str, Json]] = []
+        if isinstance(one, dict):
+            if any("\0" in key for key in one):
+                return place
+            inside = [(f"{place}.{key}" if place else key, value) for key, value in one.items()]
+        elif isinstance(one, list):
+            inside = [(f"{place}[{index}]", value) for index, value in enumerate(one)]
+        elif isinstance(one, str) and "\0" in one:
+            return place
+        left += reversed(inside)
+    return None
 
 
 def invalid(place: str, reason: str, remedy: str = "", code: str = "Invalid") -> Invalid:
@@ -111,25 +131,37 @@ def uuid_of(text: str, what: str, code: str) -> UUID:
         raise NotFound(f'there is no {what} "{text}"', code=code) from None
 
 
+def uuid_or_none(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
 def query_uuid(request: web.Request, name: str) -> UUID | None:
     text = request.query.get(name)
     if not text:
         return None
-    try:
-        return UUID(text)
-    except ValueError:
-        raise invalid(
-            name, f'"{text}" is no id', "Send the id of the last item you have."
-        ) from None
+    found = uuid_or_none(text)
+    if found is None:
+        raise invalid(name, f'"{text}" is no id', "Send the id of the last item you have.")
+    return found
 
 
 def query_limit(request: web.Request, *, default: int | None, most: int = 1000) -> int | None:
-    text = request.query.get("limit")
+    if "limit" not in request.query:
+        return default
+    limit = query_number(request, "limit", default=0)
+    return limit if default is None else min(limit, most)
+
+
+def query_number(request: web.Request, name: str, *, default: int) -> int:
+    text = request.query.get(name)
     if text is None:
         return default
     if not (text.isascii() and text.isdigit()) or len(text) > 9:
-        raise invalid("limit", f'"{text}" is no number', "Send a whole number of 0 or more.")
-    return min(int(text), most) if default is not None else int(text)
+        raise invalid(name, f'"{text}" is no number', "Send a whole number of 0 or more.")
+    return int(text)
 
 
 def query_flag(request: web.Request, name: str, default: bool = False) -> bool:

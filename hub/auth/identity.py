@@ -8,6 +8,8 @@ from typing import Protocol
 
 #: What a nameless requester is called in records.
 ANONYMOUS = "anonymous"
+#: Characters of a name that are kept.
+LONGEST = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,13 @@ class Nobody:
     """Mode ``none``: everybody may do everything in every project, and is believed their name."""
 
     def identify(self, headers: Mapping[str, str], project: str) -> Identity:
-        return Identity(headers.get("X-Auth-User") or _basic_user(headers) or ANONYMOUS, project)
+        said = headers.get("X-Auth-User") or _basic_user(headers)
+        return Identity(_writable(said) or ANONYMOUS, project)
+
+
+def _writable(name: str) -> str:
+    """A name as it may be stored and shown: no control characters, no half ones, not endless."""
+    return "".join(one if one.isprintable() else "?" for one in name.strip())[:LONGEST]
 
 
 def _basic_user(headers: Mapping[str, str]) -> str:

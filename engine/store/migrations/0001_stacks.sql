@@ -47,7 +47,7 @@ create table traversal (
     state text not null check (state in ('running', 'ending', 'complete', 'failed', 'stopped', 'superseded')),
     reason text not null,
     digest text not null,
-    active integer not null,      -- nodes ready, running or parked
+    active integer not null,      -- nodes ready, running, parked, or waiting for an older operation
     wake_at timestamptz,          -- when a worker should look: the earliest wake_at of its nodes
     requested_by text not null,
     started_at timestamptz not null default now(),

@@ -213,7 +213,11 @@ begin
                                         then -1 else 0 end as change
                               from step
                             union all
-                            select stack_id, traversal, 1 from released where state = 'ready') c
+                            select stack_id, traversal, 1 from released where state = 'ready'
+                            union all -- what waited for an older operation was counted for it
+                            select stack_id, current, -1 from step
+                             where successor is not null
+                               and state in ('done', 'failed', 'stopped', 'dropped')) c
                      group by 1, 2) d
              where t.stack_id = d.stack_id and t.number = d.traversal
         ), drafted as (

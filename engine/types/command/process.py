@@ -1,8 +1,8 @@
 """Runs one command of an operator's machine: bounded in time and output, and gone at the end.
 
-The command gets a process group of its own. When time is over, or the caller is cancelled, the
-whole group is asked to end, then made to. What the command put into a session of its own (a
-daemon) lives on.
+The command gets a session and a process group of its own. When time is over, or the caller is
+cancelled, the whole group is asked to end, then made to. A command that ends by itself may leave
+something behind on purpose: what it left in the background lives on.
 """
 
 import asyncio
@@ -16,28 +16,67 @@ from dataclasses import dataclass
 GRACE = 3.0
 #: Seconds to read on after the command has ended: a daemon may hold the pipe open.
 AFTERMATH = 0.2
+#: Seconds between two looks at a group that was asked to end.
+LOOK = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """code: None when time was over. stdout, stderr: at most so many bytes as asked for."""
+    """code: None when time was over, below 0 when a signal ended it.
+
+    stdout, stderr: at most so many bytes as asked for.
+    """
 
     code: int | None
     stdout: bytes
     stderr: bytes
 
 
+class _Watch(asyncio.SubprocessProtocol):
+    """Keeps the first `most` bytes of each stream, drops the rest, tells when it is over.
+
+    A protocol, not asyncio's `Process`: that one's wait() may last as long as a daemon holds a
+    pipe, and cannot close its pipes.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.kept = {1: bytearray(), 2: bytearray()}
+        self.exited = asyncio.Event()
+        self.read = asyncio.Event()
+        self._most = most
+        self._open = {1, 2}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        kept = self.kept[fd]
+        kept += data[: max(0, self._most - len(kept))]
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._open.discard(fd)
+        if not self._open:
+            self.read.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+
 async def run(
     argv: Sequence[str],
     *,
+    program: str,
     cwd: str | None,
     environment: Mapping[str, str],
     seconds: float,
     max_output: int,
 ) -> Ended:
-    """Raises OSError when the command cannot be started."""
-    process = await asyncio.create_subprocess_exec(
+    """program: the file to execute; argv[0] is only the name it is told it has.
+
+    Raises OSError or ValueError when the command cannot be started.
+    """
+    watch = _Watch(max_output)
+    transport, _ = await asyncio.get_running_loop().subprocess_exec(
+        lambda: watch,
         *argv,
+        executable=program,
         cwd=cwd,
         env=dict(environment),
         stdin=asyncio.subprocess.DEVNULL,
@@ -45,41 +84,44 @@ async def run(
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
-    out, err = bytearray(), bytearray()
-    readers = [
-        asyncio.create_task(_read(process.stdout, out, max_output)),
-        asyncio.create_task(_read(process.stderr, err, max_output)),
-    ]
     try:
-        code = await _ended(process, seconds)
-        await asyncio.wait(readers, timeout=AFTERMATH)
+        over = not await _within(watch.exited, seconds)
+        await _within(watch.read, AFTERMATH)
+        code = None if over else transport.get_returncode()
+        return Ended(code, bytes(watch.kept[1]), bytes(watch.kept[2]))
     finally:
-        for reader in readers:
-            reader.cancel()
-        if process.returncode is None:
-            await _end(process)
-    return Ended(code, bytes(out), bytes(err))
+        try:
+            if not watch.exited.is_set():
+                await _end_group(transport.get_pid(), watch)
+        finally:
+            transport.close()
 
 
-async def _read(stream: asyncio.StreamReader | None, kept: bytearray, most: int) -> None:
-    """Read to the end, keep the first `most` bytes."""
-    while stream is not None and (chunk := await stream.read(65_536)):
-        kept += chunk[: max(0, most - len(kept))]
-
-
-async def _ended(process: asyncio.subprocess.Process, seconds: float) -> int | None:
+async def _within(event: asyncio.Event, seconds: float) -> bool:
     try:
         async with asyncio.timeout(seconds):
-            return await process.wait()
+            return await event.wait()
     except TimeoutError:
-        return None
+        return False
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
+async def _end_group(group: int, watch: _Watch) -> None:
+    """Ask, wait for all of the group, then make it; at once when cancelled meanwhile."""
+    try:
+        _signal(group, signal.SIGTERM)
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
-                await process.wait()
-                return
+                while _signal(group, 0):  # noqa: ASYNC110 - nothing tells when a group is gone
+                    await asyncio.sleep(LOOK)
+    finally:
+        _signal(group, signal.SIGKILL)
+    await _within(watch.exited, GRACE)
+
+
+def _signal(group: int, number: int) -> bool:
+    """False when nobody is left in the group."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -1,5 +1,7 @@
 """Events of a stack, as clients of the Orchestration API follow them."""
 
+from collections.abc import Sequence
+
 from aiohttp import web
 
 from engine.errors import NotFound
@@ -13,6 +15,7 @@ from hub.api.parts import (
     invalid,
     parts_of,
     query_limit,
+    query_number,
     query_uuid,
     stack_of,
     uuid_of,
@@ -23,25 +26,31 @@ FILTERS = ("resource_status", "resource_action", "resource_name", "resource_type
 
 async def of_stack(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    events = await _read(request, stack, None)
-    base = base_of(request)
-    return answer({"events": [show.event(one, stack, base) for one in events]})
+    return _listed(request, stack, await _read(request, stack, None))
 
 
 async def of_resource(request: web.Request) -> web.Response:
     stack, name = await stack_of(request), request.match_info["resource"]
     events = await _read(request, stack, name)
-    if not events:
+    if not events and "marker" not in request.query:
         raise NotFound(f'"{name}" has no events', code="EntityNotFound")
+    return _listed(request, stack, events)
+
+
+def _listed(
+    request: web.Request, stack: StackRecord, events: Sequence[EventRecord]
+) -> web.Response:
     base = base_of(request)
-    return answer({"events": [show.event(one, stack, base) for one in events]})
+    rooted = query_number(request, "nested_depth", default=0) > 0
+    return answer({"events": [show.event(one, stack, base, rooted=rooted) for one in events]})
 
 
 async def one(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     event_id = uuid_of(request.match_info["event"], "event", "EntityNotFound")
+    name = request.match_info["resource"]
     for event in await _all(request, stack):
-        if event.id == event_id:
+        if event.id == event_id and name == (event.resource_name or stack.name):
             return answer({"event": show.event(event, stack, base_of(request), full=True)})
     raise NotFound(f"there is no event {event_id}", code="EntityNotFound")
 
@@ -89,6 +98,7 @@ QUERY = {
     "marker": "the last event of the page before",
     "limit": "at most so many",
     "sort_dir": "asc or desc",
+    "nested_depth": "1 or more: with a link to the root stack",
 } | {name: "only those; may repeat" for name in FILTERS}
 
 ROUTES = (

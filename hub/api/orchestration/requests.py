@@ -7,6 +7,8 @@ from engine.errors import Findings
 from engine.service import StackRequest
 from engine.words import Json
 
+#: Of a number of minutes: some two centuries.
+MOST_DIGITS = 8
 _KINDS: Mapping[type, str] = {
     str: "a text",
     dict: "a map",
@@ -55,7 +57,10 @@ class _Body:
             if value is not None:
                 self.findings.add(name, f'"{value}" is no number of minutes', "Send 1 or more.")
             return None
-        minutes = int(text[:9])
+        if len(text) > MOST_DIGITS:
+            self.findings.add(name, "is too large", "Leave it out for no limit.")
+            return None
+        minutes = int(text)
         if minutes < 1:
             self.findings.add(name, "must be 1 or more", "Leave it out for none.")
         return minutes
@@ -99,7 +104,7 @@ def _tags(said: _Body) -> Sequence[str] | None:
     tags = said.take("tags", None, str, list)
     if tags is None:
         return None
-    split = tags.split(",") if isinstance(tags, str) else [str(tag) for tag in tags]
+    split = tags.split(",") if isinstance(tags, str) else said.texts("tags")
     for tag in split:
         if len(tag) > 80:
             said.findings.add("tags", f'"{tag[:20]}..." is longer than 80', "Shorten it.")

@@ -7,6 +7,7 @@ from engine.store.records import ResourceRecord, StackRecord
 from engine.words import Json
 from hub.api.orchestration import show
 from hub.api.orchestration.stacks import S, base_of
+from hub.api.orchestration.unavailable import not_yet
 from hub.api.parts import (
     Route,
     answer,
@@ -15,6 +16,7 @@ from hub.api.parts import (
     invalid,
     parts_of,
     project_of,
+    query_number,
     stack_of,
 )
 
@@ -29,6 +31,7 @@ async def listed(request: web.Request) -> web.Response:
     if wrong:
         reason = f"Invalid filter parameters {wrong}"
         raise invalid("", reason, f"Known: {', '.join(KNOWN)}.", "StackValidationFailed")
+    query_number(request, "nested_depth", default=0)
     found = await parts_of(request).engine.resources(stack)
     users = show.required_by(found)
     return answer(
@@ -104,6 +107,8 @@ ROUTES = (
           query={name: "only those" for name in FILTERS}),
     Route("GET", R, shown, "Show a resource", "resources"),
     Route("GET", f"{R}/metadata", metadata, "Metadata of a resource", "resources"),
+    Route("PATCH", R, not_yet("marking a resource unhealthy"), "Not available in this release",
+          "resources", takes_body=True, status=400),
     Route("POST", f"{R}/signal", signal, "Clear a waiting hook, Heat's way", "resources",
           takes_body=True),
 )  # fmt: skip

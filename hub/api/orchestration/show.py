@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 from engine.service import Output
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
@@ -14,7 +15,8 @@ def time(moment: datetime | None) -> str | None:
 
 
 def stack_url(base: str, project: str, name: str, stack_id: object) -> str:
-    return f"{base}/v1/{project}/stacks/{name}/{stack_id}"
+    """Names are quoted: a project may be any text, and this goes into a header, too."""
+    return f"{base}/v1/{quote(project, safe='')}/stacks/{quote(name, safe='')}/{stack_id}"
 
 
 def link(href: str, rel: str = "self") -> dict[str, str]:
@@ -22,11 +24,12 @@ def link(href: str, rel: str = "self") -> dict[str, str]:
 
 
 def stack_summary(stack: StackRecord, base: str) -> dict[str, Json]:
+    """A stack in a list, where clients expect no description."""
     return {
         "id": str(stack.id),
         "links": [link(stack_url(base, stack.project, stack.name, stack.id))],
         "stack_name": stack.name,
-        "description": stack.description,
+        "description": "",
         "stack_status": f"{stack.action}_{stack.status}",
         "stack_status_reason": stack.reason,
         "creation_time": time(stack.created_at),
@@ -46,6 +49,7 @@ def stack_full(
     outputs: Sequence[Output] | None,
 ) -> dict[str, Json]:
     shown = stack_summary(stack, base) | {
+        "description": stack.description,
         "template_description": stack.description,
         "parameters": parameters,
         "capabilities": [],
@@ -78,7 +82,7 @@ def resource(
         "creation_time": time(one.created_at),
         "updated_time": time(one.updated_at),
         "required_by": list(required_by),
-        "links": [link(f"{url}/resources/{one.name}"), link(url, "stack")],
+        "links": [link(f"{url}/resources/{quote(one.name, safe='')}"), link(url, "stack")],
     }
 
 
@@ -92,18 +96,18 @@ def required_by(resources: Sequence[ResourceRecord]) -> dict[str, list[str]]:
 
 
 def event(
-    one: EventRecord, stack: StackRecord, base: str, *, full: bool = False
+    one: EventRecord, stack: StackRecord, base: str, *, full: bool = False, rooted: bool = False
 ) -> dict[str, Json]:
-    """The closing event of a stopped stack says FAILED: clients wait for nothing else."""
+    """rooted: with a link to the root stack, without which clients walk every nested stack."""
     url = stack_url(base, stack.project, stack.name, stack.id)
     name = one.resource_name or stack.name
+    at = f"{url}/resources/{quote(name, safe='')}"
+    links = [link(f"{at}/events/{one.id}"), link(at, "resource"), link(url, "stack")]
+    if rooted:
+        links.append(link(url, "root_stack"))
     shown: dict[str, Json] = {
         "id": str(one.id),
-        "links": [
-            link(f"{url}/resources/{name}/events/{one.id}"),
-            link(f"{url}/resources/{name}", "resource"),
-            link(url, "stack"),
-        ],
+        "links": links,
         "event_time": time(one.time),
         "resource_name": name,
         "logical_resource_id": name,

@@ -1,10 +1,13 @@
 """Which API this is: the documents that clients look at first."""
 
+import socket
+from uuid import NAMESPACE_DNS, uuid5
+
 from aiohttp import web
 
 from engine.errors import NotFound
 from engine.hot.versions import ALIASES, VERSIONS, template_functions
-from hub.api.parts import Route, answer
+from hub.api.parts import Route, answer, parts_of
 
 
 async def root(request: web.Request) -> web.Response:
@@ -51,12 +54,34 @@ async def build_info(_: web.Request) -> web.Response:
     return answer({"api": {"revision": "headgate"}, "engine": {"revision": "headgate"}})
 
 
+async def services(request: web.Request) -> web.Response:
+    """One entry, for this program; there are no others that anybody would have to look after."""
+    host = socket.gethostname()
+    wrong = await parts_of(request).ready()
+    entry = {
+        "id": str(uuid5(NAMESPACE_DNS, host)),
+        "host": host,
+        "hostname": host,
+        "binary": "headgate",
+        "engine_id": str(uuid5(NAMESPACE_DNS, f"engine.{host}")),
+        "topic": "engine",
+        "status": "down" if wrong else "up",
+        "report_interval": None,
+        "created_at": None,
+        "updated_at": None,
+        "deleted_at": None,
+    }
+    return answer({"services": [entry]})
+
+
 ROUTES = (
     Route("GET", "/versions", root, "Versions of the API", "versions", status=300),
     Route("GET", "/", root, "Versions of the API", "versions", status=300),
     Route("GET", "/v1", root, "Versions of the API", "versions", status=300),
     Route("GET", "/v1/", root, "Versions of the API", "versions", status=300),
     Route("GET", "/v1/{project}", version, "Version of the API, for a project", "versions"),
+    Route("GET", "/v1/{project}/", version, "Version of the API, for a project", "versions"),
+    Route("GET", "/v1/{project}/services", services, "What runs", "versions"),
     Route("GET", "/v1/{project}/build_info", build_info, "What this server is", "versions"),
     Route(
         "GET",

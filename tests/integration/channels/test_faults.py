@@ -3,26 +3,27 @@
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
 from channels.contract import Delivered, Endpoint, Failed, Letter
+from channels.settler import Settler
 from channels.store.claim import Room, claim
 from channels.store.publish import publish
 from channels.store.records import DeliveryState, Due, Settlement
 from channels.store.settle import LOCK_SUBSCRIPTIONS, RELEASE, settle
 from engine.store.database import Database
-from tests.integration.channels.conftest import Dispatching
+from tests.integration.channels.conftest import Away, Dispatching
 from tests.support.events import Scene, resource_event
-from tests.support.postgres import TestServer
 from tests.support.receiver import Received, Receiver, until
 
-Away = Callable[[], AbstractAsyncContextManager[None]]
 ROOM = Room(free=50, retries=50, each=50, busy={})
 
 
@@ -233,6 +234,49 @@ async def test_a_channel_that_breaks_is_a_failed_attempt(
     ]  # fmt: skip
 
 
+async def test_a_dispatcher_begins_anew_after_an_error_of_ours(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [RuntimeError("a bug")]
+
+    async def shaky(*args: Any, **named: Any) -> Any:
+        if left:
+            raise left.pop()
+        return await publish(*args, **named)
+
+    monkeypatch.setattr("channels.dispatcher.publish", shaky)
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    await scene.record(stack, resource_event("a"))
+    with capture_logs() as logs:
+        async with dispatching(poll=0.1):
+            await until(lambda: _none_pending(scene))
+    assert [one["event"] for one in logs] == ["dispatcher.broken"]
+
+
+async def test_a_settlement_that_cannot_be_written_takes_no_other_with_it(
+    scene: Scene, database: Database
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/", ordered=False)
+    await scene.record(stack, *(resource_event(f"r{number}") for number in range(3)))
+    await publish(database, horizon=1.0, limit=10)
+    claimed = await _claim(database)
+    bad = replace(_delivered(claimed[1]), answer="\x00")
+    settler = Settler(database, disable_after=9)
+    with capture_logs() as logs:
+        running = asyncio.create_task(settler.run())
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            for one in (_delivered(claimed[0]), bad, _delivered(claimed[2])):
+                group.create_task(settler.write(one))
+        running.cancel()
+        await asyncio.wait([running])
+    assert [row["state"] for row in await scene.deliveries()] == [
+        "delivered", "pending", "delivered",
+    ]  # fmt: skip
+    assert [one["delivery"] for one in logs if one["event"] == "settle.dropped"] == [str(bad.id)]
+
+
 async def test_a_database_that_goes_away_and_comes_back_is_survived(
     scene: Scene, receiver: Receiver, dispatching: Dispatching, away: Away
 ) -> None:
@@ -285,26 +329,6 @@ async def test_what_cannot_be_settled_now_is_settled_later(
                 await until(lambda: any(one["event"] == "settle.unavailable" for one in logs))
             await until(lambda: _none_pending(scene))
     assert len(receiver.received) == 1
-
-
-@pytest.fixture
-def away(postgres: TestServer, database_url: str) -> Away:
-    """The database lets nobody in while entered, and throws out whoever is there."""
-    name = database_url.partition("///")[2].partition("?")[0]
-
-    @asynccontextmanager
-    async def gone() -> AsyncIterator[None]:
-        async with postgres.administer() as conn:
-            await conn.execute(f"alter database {name} with allow_connections false")
-            await conn.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name
-            )
-            try:
-                yield
-            finally:
-                await conn.execute(f"alter database {name} with allow_connections true")
-
-    return gone
 
 
 async def _claim(database: Database, room: Room = ROOM) -> list[Due]:

@@ -7,12 +7,14 @@ from typing import Any
 
 import orjson
 import pytest
+from structlog.testing import capture_logs
 
 from channels.store.publish import publish
 from channels.stream import sse
 from channels.stream.feed import Feed, FeedSettings, Wanted
 from engine.errors import Invalid
 from engine.store.database import Database
+from tests.integration.channels.conftest import Away
 from tests.support.events import Scene, StackRow, resource_event, stack_event
 from tests.support.receiver import until
 
@@ -182,6 +184,19 @@ async def test_a_slow_reader_is_cut_off_and_comes_back(scene: Scene, database: D
         assert slow.subjects == ["r0", "r1"]
         async with reading(feed, Wanted("demo"), slow.events[-1]["id"]) as reader:
             await until(lambda: reader.subjects == ["r2", "r3", "r4"])
+
+
+async def test_a_database_that_goes_away_and_comes_back_ends_no_stream(
+    scene: Scene, database: Database, away: Away
+) -> None:
+    stack = await scene.stack()
+    with capture_logs() as logs:
+        async with feeding(database, poll=0.1) as feed, reading(feed, Wanted("demo")) as reader:
+            await until(lambda: feed.readers)
+            async with away():
+                await until(lambda: any(one["event"] == "feed.unavailable" for one in logs))
+            await say(scene, stack, resource_event("a"))
+            await until(lambda: reader.subjects == ["a"])
 
 
 async def test_an_unknown_id_is_refused(scene: Scene, database: Database) -> None:

@@ -1,7 +1,6 @@
 """From a template to a definition: sections, types, properties, references, secrets, digests."""
 
 import pytest
-from hot_support import Seen, defined, faults, thing
 
 from engine.errors import Findings, Invalid
 from engine.hot.expression import decode, encode, is_static
@@ -10,6 +9,7 @@ from engine.hot.resolve import resolve
 from engine.hot.template import parse_template
 from engine.hot.versions import template_functions, template_versions
 from engine.words import Json
+from tests.unit.hot.hot_support import Seen, defined, faults, thing
 
 
 def one(**body: Json) -> dict[str, Json]:
@@ -309,7 +309,7 @@ def test_a_types_own_rules_see_what_is_known() -> None:
 
 
 def test_defaults_and_resolved_properties() -> None:
-    from hot_support import THING
+    from tests.unit.hot.hot_support import THING
 
     findings = Findings()
     good = check_resolved(THING, {"size": "5", "map": {"inner": "1"}, "text": True}, "p", findings)

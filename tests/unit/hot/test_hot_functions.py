@@ -3,11 +3,11 @@
 import hashlib
 
 import pytest
-from hot_support import Seen, fault_of, value_of
 
 from engine.hot.expression import Call
 from engine.hot.resolve import evaluate_output, resolve
 from engine.words import Json
+from tests.unit.hot.hot_support import Seen, fault_of, value_of
 
 REPLACE = "str_replace"
 
@@ -104,7 +104,7 @@ def test_results(snippet: Json, result: Json) -> None:
         "conditions": {"yes": True, "no": {"not": "yes"}},
     }
     if snippet == {"if": ["no", 1]}:
-        from hot_support import defined, thing
+        from tests.unit.hot.hot_support import defined, thing
 
         made = defined({**template, "resources": {"a": thing(value=snippet)}})
         assert "value" not in made.resources["a"].properties

@@ -1,9 +1,9 @@
 """Parameters: schemas, conversions, constraints and what is said of bad ones."""
 
 import pytest
-from hot_support import defined, faults
 
 from engine.words import Json
+from tests.unit.hot.hot_support import defined, faults
 
 
 def value(kind: str, given: Json, **more: Json) -> Json:

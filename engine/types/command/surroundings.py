@@ -1,0 +1,101 @@
+"""What a command is given, and what is made of what it printed."""
+
+import os
+from collections.abc import Mapping
+
+import orjson
+
+from engine.types.contract import Call
+from engine.words import Json
+
+#: What a command sees of the server's own environment.
+INHERITED = ("PATH", "HOME", "LANG")
+#: Variables by which the system's loader would run other code in an allowed program.
+LOADER = ("LD_", "DYLD_")
+#: Bytes of HEADGATE_PREVIOUS; a system takes no variable above 128 KiB.
+MOST_PREVIOUS = 98_304
+#: Values of `environment` so long or longer are masked in messages.
+SHORTEST_SECRET = 6
+KEPT_ERROR = 500
+
+
+def environment(call: Call, name: str, made: Mapping[str, Json]) -> dict[str, str]:
+    """Its own variables and ours, nothing else of the server's. made: see `made_of`; or empty."""
+    known = {key: os.environ[key] for key in INHERITED if key in os.environ}
+    given = call.properties.get("environment") or {}
+    outputs = (made.get("attributes") or {}).get("outputs") or {}
+    previous = orjson.dumps(outputs)
+    ours = {
+        "HEADGATE_STACK_NAME": call.stack_name,
+        "HEADGATE_STACK_ID": str(call.stack_id),
+        "HEADGATE_RESOURCE": call.resource_name,
+        "HEADGATE_OPERATION": name,
+        "HEADGATE_OPERATION_KEY": str(call.operation_key),
+        "HEADGATE_PHYSICAL_ID": made.get("id") or call.physical_id or "",
+        "HEADGATE_PREVIOUS": previous.decode() if len(previous) <= MOST_PREVIOUS else "{}",
+    }
+    return known | {key: as_text(value) for key, value in given.items() if value is not None} | ours
+
+
+def as_text(value: Json) -> str:
+    """A text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def made_of(call: Call, code: int | None, stdout: bytes, stderr: bytes) -> dict[str, Json]:
+    """{"id": physical id, "attributes": {...}} of a create or update that went well.
+
+    An update that printed no JSON object leaves the outputs and the id as they were.
+    """
+    text = readable(stdout)
+    before = call.data.get("attributes") or {}
+    printed = _object(text)
+    outputs = (before.get("outputs") or {}) if printed is None else printed
+    given = (printed or {}).get("id")
+    return {
+        "id": given if isinstance(given, str) and given else call.physical_id or own_id(call),
+        "attributes": {
+            "outputs": outputs,
+            "stdout": text,
+            "stderr": readable(stderr),
+            "exit_code": code,
+        },
+    }
+
+
+def own_id(call: Call) -> str:
+    """The same for the same operation."""
+    return f"{call.stack_name}-{call.resource_name}-{call.operation_key.hex[:12]}"
+
+
+def complaint(call: Call, said: str) -> str:
+    """The last lines of what a command said, for a message everybody may read."""
+    given = call.properties.get("environment") or {}
+    texts = [as_text(value) for value in given.values() if value is not None]
+    for text in sorted(texts, key=len, reverse=True):
+        if len(text) >= SHORTEST_SECRET:
+            said = said.replace(text, "******")
+    return said.strip()[-KEPT_ERROR:].strip()
+
+
+def readable(raw: bytes) -> str:
+    """Text that can be stored: PostgreSQL takes no NUL."""
+    return raw.decode(errors="replace").replace("\0", "\ufffd")
+
+
+def _object(text: str) -> dict[str, Json] | None:
+    try:
+        printed = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return _storable(printed) if isinstance(printed, dict) else None
+
+
+def _storable(value: Json) -> Json:
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,265 @@
+"""Each wrong thing a person or program can send: the right status, and what they are told."""
+
+import io
+import json
+from uuid import uuid4
+
+import pytest
+
+from tests.support.program import Json, Program, resource, template
+
+GOOD = template({"a": resource()})
+
+
+async def refused(running: Program, body: Json, status: int = 400) -> str:
+    """The message; and nothing half done is left."""
+    got, said = await running.call("POST", "/stacks", {"stack_name": "s", **body})
+    assert got == status, said
+    left = await running.database.pool.fetchval("select count(*) from stack")
+    assert left == 0
+    return str(said["error"]["message"])
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ("heat_template_version: 2018-08-31\nresources: {a: [", "in line 3, column 1"),
+        ("just text", "The template is not a JSON object or YAML mapping."),
+        ("heat_template_version: 2018-08-31\nresources: {}\nresources: {}", "resources"),
+        ({"resources": {}}, "Template format version not found."),
+        ({"heat_template_version": "2018-08-32"}, "2018-08-31"),
+        ({**GOOD, "resuorces": {}}, 'Did you mean "resources"?'),
+        (template({"a": {"type": "OS::Heat::RandomStrin"}}), 'Did you mean "OS::Heat::RandomString"?'),
+        (
+            template({"a": {"type": "OS::Heat::RandomString", "properties": {"lenght": 3}}}),
+            'Property error: : resources.a.properties: : Unknown Property lenght. Did you mean "length"?',
+        ),
+        (template({"a": {**resource(), "dependson": "b"}}), 'Did you mean "depends_on"?'),
+        (template({"a": resource(depends_on="bb"), "b": resource()}), "resources.a.depends_on"),
+        (
+            template({"a": resource(depends_on="b"), "b": resource(depends_on="a")}),
+            "Circular Dependency Found: ",
+        ),
+        (template({"a": resource(value={"get_param": "nope"})}), "nope"),
+        (template({"a": resource(value={"get_attr": ["a2", "output"]})}), 'Did you mean "a"?'),
+        (template({"a": {"type": "OS::Heat::Value"}}), "Property value not assigned"),
+        (template({"a": resource(value={"yaql": {"expression": "1"}})}), "not available"),
+        (template({"c": {"type": "Headgate::Command", "properties": {"create": ["/bin/ls"]}}}),
+         "[resource_types.command] enabled = true"),
+    ],
+)  # fmt: skip
+async def test_a_wrong_template_is_refused_with_place_reason_and_remedy(
+    running: Program, sent: Json, told: str
+) -> None:
+    assert told in await refused(running, {"template": sent})
+
+
+async def test_all_that_is_wrong_is_said_at_once(running: Program) -> None:
+    wrong = template({"a": {"type": "OS::Heat::Non"}, "b": {"type": "OS::Heat::Value"}})
+    message = await refused(running, {"template": wrong})
+    assert len(message.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({}, "The Parameter (size) was not provided."),
+        ({"size": 999}, "Parameter 'size' is invalid: 999 is out of range (min: 4, max: 64)"),
+        ({"size": "many"}, "Parameter 'size' is invalid"),
+        ({"size": 5, "sise": 5}, "The Parameter (sise) was not defined in template."),
+    ],
+)
+async def test_wrong_parameter_values(running: Program, parameters: Json, told: str) -> None:
+    size = {"type": "number", "constraints": [{"range": {"min": 4, "max": 64}}]}
+    body = {"template": {**GOOD, "parameters": {"size": size}}, "parameters": parameters}
+    assert told in await refused(running, body)
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"hooks": [{"at": "aa", "on": "pre-create"}]}, 'Did you mean "a"?'),
+        ({"hooks": [{"at": "a", "on": "pre-crate"}]}, 'Did you mean "pre-create"?'),
+        ({"hooks": [{"at": "a", "on": "pre-create", "timeout": "soon"}]}, "Write 90s, 30m, 2h or 1d."),
+        ({"resource_registry": {"resources": {"a": {"hooks": "pre-crate"}}}}, "Invalid hook type"),
+        ({"resource_registy": {}}, 'Did you mean "resource_registry"?'),
+        ("parameters: [", "line"),
+    ],
+)  # fmt: skip
+async def test_a_wrong_environment(running: Program, environment: Json, told: str) -> None:
+    assert told in await refused(running, {"template": GOOD, "environment": environment})
+
+
+async def test_an_alias_bomb_and_a_deep_document_are_refused(running: Program) -> None:
+    lines = ["heat_template_version: 2018-08-31", 'a: &a ["x","x","x","x","x","x","x","x","x"]']
+    lines += [
+        f"{n}: &{n} [{','.join(['*' + p] * 9)}]"
+        for p, n in zip("abcdefgh", "bcdefghi", strict=True)
+    ]
+    assert await refused(running, {"template": "\n".join(lines)})
+    deep = "[" * 5000 + "]" * 5000
+    assert await refused(running, {"template": f"heat_template_version: 2018-08-31\na: {deep}"})
+
+
+async def test_a_body_that_is_too_large_is_413(running: Program) -> None:
+    body = io.BytesIO(b'{"stack_name": "s", "template": "' + b"#" * 1_100_000 + b'"}')
+    status, said = await running.call("POST", "/stacks", data=body)
+    assert status == 413 and "[server] max_body" in said["error"]["message"]
+
+
+async def test_a_template_that_is_too_large_is_refused(running: Program) -> None:
+    assert await refused(running, {"template": "#" * 600_000})
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"stack_name": "1x", "template": GOOD}, "Invalid stack name 1x"),
+        ({"stack_name": 5, "template": GOOD}, "stack_name: must be a text"),
+        ({"stack_name": "s"}, "template: is missing"),
+        ({"stack_name": "s", "template": GOOD, "timeout_mins": "soon"}, "timeout_mins"),
+        ({"stack_name": "s", "template": GOOD, "parameters": []}, "parameters: must be a map"),
+        ({"stack_name": "s", "template": GOOD, "files": {"f": 1}}, "files.f: must be a text"),
+        ({"stack_name": "s", "template": GOOD, "hooks": {"clean": []}}, "hooks.clean"),
+        ({"stack_name": "s", "template": GOOD, "environment_files": ["e"]}, '"e" is not among'),
+    ],
+)
+async def test_a_wrong_body_is_refused_by_name(running: Program, body: Json, told: str) -> None:
+    status, said = await running.call("POST", "/stacks", body)
+    assert status == 400 and told in said["error"]["message"]
+
+
+async def test_what_is_no_json_object_is_refused(running: Program) -> None:
+    for data in (b"{", b"[]", b'"x"', b"\xff"):
+        status, said = await running.call("POST", "/stacks", data=data)
+        assert status == 400 and "Send a JSON object." in said["error"]["message"]
+
+
+async def test_a_name_is_taken_once(running: Program) -> None:
+    await running.create("s", {"a": resource()})
+    status, said = await running.call("POST", "/stacks", {"stack_name": "s", "template": GOOD})
+    assert status == 409 and said["error"]["type"] == "StackExists"
+    other = await running.call("POST", "//v1/q/stacks", {"stack_name": "s", "template": GOOD})
+    assert other[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/stacks/nope", 404),
+        ("GET", f"/stacks/nope/{uuid4()}", 404),
+        ("GET", "/stacks/nope/no-id", 404),
+        ("DELETE", f"/stacks/nope/{uuid4()}", 404),
+        ("GET", "/hooks/no-id", 404),
+        ("GET", f"/hooks/{uuid4()}", 404),
+        ("GET", "/hooks?state=wating", 400),
+        ("GET", "/hooks?limit=-1", 400),
+        ("GET", "/hooks?marker=x", 400),
+        ("GET", f"/subscriptions/{uuid4()}", 404),
+        ("GET", "/stacks?sort_keys=colour", 400),
+        ("GET", "/stacks?show_deleted=maybe", 400),
+        ("GET", "/events/stream?last_event_id=x", 400),
+        ("PUT", "/hooks", 405),
+        ("GET", "//nothing/here", 404),
+        ("GET", "/resource_types/OS::Heat::Nope", 404),
+    ],
+)
+async def test_wrong_addresses_and_queries(
+    running: Program, method: str, path: str, status: int
+) -> None:
+    got, said = await running.call(method, path)
+    assert got == status, said
+    assert said["error"]["message"]
+
+
+async def test_another_projects_stacks_and_hooks_are_not_there(running: Program) -> None:
+    held = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
+    stack = await running.create("s", {"a": resource()}, environment=held)
+    (hook,) = await running.waiting("s")
+    for path in (f"//v1/q/stacks/s/{stack}", "//v1/q/stacks/s", f"//v1/q/hooks/{hook['id']}"):
+        assert (await running.call("GET", path))[0] == 404
+    path = f"//v1/q/hooks/{hook['id']}/signal"
+    assert (await running.call("POST", path, {"decision": "continue"}))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        ({}, 400, "Answer continue or reject."),
+        ({"decision": "contineu"}, 400, 'Did you mean "continue"?'),
+        ({"decision": "step"}, 422, "Answer continue or reject."),
+        ({"decision": "continue", "reson": "x"}, 400, 'Did you mean "reason"?'),
+        ({"decision": "continue", "reason": 5}, 400, "Send a text."),
+        ({"decision": "continue", "digest": "0"}, 409, "Look at the hook again"),
+    ],
+)
+async def test_a_wrong_answer_changes_nothing(
+    running: Program, body: Json, status: int, told: str
+) -> None:
+    held = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
+    await running.create("s", {"a": resource()}, environment=held)
+    (hook,) = await running.waiting("s")
+    got, said = await running.call("POST", f"/hooks/{hook['id']}/signal", body)
+    assert got == status and told in json.dumps(said, ensure_ascii=False).replace('\\"', '"')
+    assert len(await running.waiting("s")) == 1
+
+
+async def test_a_wrong_token_learns_nothing(running: Program) -> None:
+    held = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
+    await running.create("s", {"a": resource()}, environment=held)
+    (hook,) = await running.waiting("s")
+    answers = []
+    for hook_id in (hook["id"], str(uuid4()), "no-id"):
+        for headers in ({}, {"Authorization": "Bearer x"}, {"Authorization": "Basic eDp4"}):
+            path = f"//hooks/{hook_id}/signal"
+            answers.append(
+                await running.call("POST", path, {"decision": "continue"}, headers=headers)
+            )
+    assert {status for status, _ in answers} == {401}
+    assert len({json.dumps(said) for _, said in answers}) == 1
+
+
+async def test_an_answer_twice_is_fine_and_a_different_one_is_a_conflict(running: Program) -> None:
+    held = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
+    await running.create("s", {"a": resource()}, environment=held)
+    (hook,) = await running.waiting("s")
+    assert (await running.signal(hook))[0] == 200
+    assert (await running.signal(hook))[0] == 200
+    status, said = await running.signal(hook, "reject")
+    error = said["error"]
+    assert status == 409 and error["type"] == "HookAlreadyAnswered"
+    assert (error["decision"], error["decided_by"]) == ("continue", "anonymous")
+    assert error["decided_at"].endswith("Z") and error["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({}, "target"),
+        ({"target": "ftp://example.org/"}, "target"),
+        ({"target": "http://10.0.0.1/"}, "target"),
+        ({"target": "http://example.org/", "event": ["x"]}, 'Did you mean "events"?'),
+        ({"target": "http://example.org/", "events": "x"}, "events"),
+        ({"channel": "amqp", "target": "amqp://x"}, "not available in this release"),
+    ],
+)
+async def test_a_wrong_subscription(running: Program, body: Json, told: str) -> None:
+    status, said = await running.call("POST", "/subscriptions", body)
+    assert status == 400
+    assert told in json.dumps(said, ensure_ascii=False).replace('\\"', '"')
+
+
+async def test_every_route_is_in_the_openapi_document_and_the_document_is_valid(
+    running: Program,
+) -> None:
+    from openapi_spec_validator import validate
+
+    from hub.api.application import all_routes
+    from hub.api.openapi import plain_path
+
+    status, document = await running.call("GET", "//openapi.json")
+    assert status == 200
+    validate(document)
+    routes = {(route.method.lower(), plain_path(route.path)) for route in all_routes()}
+    said = {(method, path) for path, methods in document["paths"].items() for method in methods}
+    assert said == routes

@@ -1,0 +1,178 @@
+"""Breakpoints: declared, refused with the nearest name, and which one applies."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from engine.errors import AnswerRefused, Findings
+from engine.hooks.answers import Accepted, Asked, Same, judge
+from engine.hooks.rules import (
+    Breakpoints,
+    Declaration,
+    Limits,
+    Rule,
+    check_patterns,
+    declarations,
+    decode_rules,
+    encode_rules,
+    parse_duration,
+    request_declarations,
+)
+from engine.hooks.tokens import hook_token
+from engine.hot.environment import DeclaredHook
+from engine.hot.source import read_document
+from engine.words import Decision, HookState, Json, Mode, OnTimeout, Point
+
+LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def read(item: Json, short: bool = False) -> tuple[list[Declaration], list[str]]:
+    findings = Findings()
+    hook = DeclaredHook("db", item, "hooks[0]", short)
+    return declarations([hook], findings, LIMITS), [str(one) for one in findings.all]
+
+
+def test_a_full_rule_is_read_for_each_of_its_points() -> None:
+    said, wrong = read(
+        {
+            "on": ["pre-update", "post-create"],
+            "mode": "stop",
+            "timeout": "2h",
+            "on_timeout": "reject",
+        }
+    )
+    assert not wrong
+    assert [one.rule for one in said] == [
+        Rule(Point.PRE_UPDATE, Mode.STOP, timedelta(hours=2), OnTimeout.REJECT),
+        Rule(Point.POST_CREATE, Mode.STOP, timedelta(hours=2), OnTimeout.REJECT),
+    ]
+
+
+def test_on_is_understood_from_clients_that_read_it_as_true() -> None:
+    assert read({"true": "pre-create"})[0][0].rule == Rule(Point.PRE_CREATE)
+    document = read_document("hooks: [{at: db, on: pre-create}]", "environment")
+    assert document == {"hooks": [{"at": "db", "on": "pre-create"}]}
+
+
+@pytest.mark.parametrize(
+    ("item", "told"),
+    [
+        ({"on": "pre-creat"}, 'Did you mean "pre-create"?'),
+        ({"on": None}, "Acceptable hook types"),
+        ({"on": "pre-create", "mode": "wiat"}, 'Did you mean "wait"?'),
+        ({"on": "pre-create", "timeuot": "1h"}, 'Did you mean "timeout"?'),
+        ({"on": "pre-create", "timeout": "-1h"}, "Write 90s, 30m, 2h or 1d."),
+        ({"on": "pre-create", "timeout": 5}, "Write 90s"),
+        ({"on": "pre-create", "timeout": "0s"}, "Write 90s"),
+        ({"on": "pre-create", "timeout": "9999d"}, "more than this server allows"),
+        ({"on": "pre-create", "on_timeout": "go"}, "Write one of stop, continue, reject."),
+        ("pre-create", "is no rule"),
+    ],
+)
+def test_a_wrong_rule_is_refused_with_its_place_and_a_remedy(item: Json, told: str) -> None:
+    _, wrong = read(item)
+    assert len(wrong) == 1 and wrong[0].startswith("hooks[0]") and told in wrong[0]
+
+
+def test_a_request_names_resource_and_point() -> None:
+    findings = Findings()
+    said = request_declarations(
+        ["db:pre-create", {"at": "w*", "on": "post-create"}], findings, LIMITS
+    )
+    assert [(one.pattern, one.rule.point) for one in said] == [
+        ("db", Point.PRE_CREATE),
+        ("w*", Point.POST_CREATE),
+    ]
+    request_declarations([5, "pre-create", {"on": "pre-create"}], findings, LIMITS)
+    assert [one.place for one in findings.all] == ["hooks.add[0]", "hooks.add[1]", "hooks.add[2]"]
+
+
+def test_a_full_pattern_that_matches_nothing_is_refused_a_short_one_warned_of() -> None:
+    findings = Findings()
+    full = Declaration("dbb", Rule(Point.PRE_CREATE), "hooks[0]")
+    short = Declaration("dbb", Rule(Point.PRE_CREATE, short=True), "hooks[1]")
+    warnings = check_patterns([full, short], ["db", "web"], findings)
+    assert [one.place for one in findings.all] == ["hooks[0]"]
+    assert 'Did you mean "db"?' in str(findings.all[0])
+    assert len(warnings) == 1 and warnings[0].startswith("hooks[1]")
+
+
+def test_a_request_overrides_the_environment_and_that_the_template() -> None:
+    def said(mode: Mode, pattern: str = "*") -> list[Declaration]:
+        return [Declaration(pattern, Rule(Point.PRE_CREATE, mode), "")]
+
+    asked, by_environment, by_template = said(Mode.STOP, "db"), said(Mode.NOTIFY), said(Mode.WAIT)
+    points = Breakpoints(asked, by_environment, by_template)
+    assert points.of("db")[0].mode is Mode.STOP
+    assert points.of("web")[0].mode is Mode.NOTIFY
+    assert Breakpoints([], by_template).of("web")[0].mode is Mode.WAIT
+
+
+def test_the_later_rule_of_one_source_wins_and_points_come_in_order() -> None:
+    source = [
+        Declaration("*", Rule(Point.POST_CREATE), ""),
+        Declaration("*", Rule(Point.PRE_CREATE, Mode.STOP), ""),
+        Declaration("db", Rule(Point.PRE_CREATE, Mode.WAIT), ""),
+    ]
+    found = Breakpoints(source).of("db")
+    assert [rule.point for rule in found] == [Point.PRE_CREATE, Point.POST_CREATE]
+    assert found[0].mode is Mode.WAIT
+
+
+@pytest.mark.parametrize("cleared", ["*", "db", "db:pre-create", "d*:pre-*"])
+def test_a_cleared_breakpoint_does_not_hold(cleared: str) -> None:
+    source = [Declaration("db", Rule(Point.PRE_CREATE), "")]
+    assert Breakpoints(source, cleared=[cleared]).of("db") == ()
+    assert Breakpoints(source, cleared=["web:pre-create"]).of("db") != ()
+
+
+def test_rules_survive_the_store() -> None:
+    rules = (Rule(Point.PRE_DELETE, Mode.STOP, timedelta(seconds=90), OnTimeout.CONTINUE, True),)
+    assert decode_rules(encode_rules(rules)) == rules
+    assert encode_rules(()) is None and decode_rules(None) == ()
+
+
+@pytest.mark.parametrize("text", ["", "5", "h", "1w", "1.5h", "-3s", "1h30m", None, "9" * 12 + "d"])
+def test_what_is_no_duration_is_none(text: Json) -> None:
+    assert parse_duration(text) is None
+
+
+def asked(state: HookState, decision: str | None = None) -> Asked:
+    return Asked(state, "db", "pre-create", "d1", NOW + timedelta(hours=1), decision, "ann", NOW)
+
+
+def test_a_waiting_hook_takes_an_answer_once() -> None:
+    assert judge(asked(HookState.WAITING), Decision.CONTINUE, "", NOW) == Accepted(
+        Decision.CONTINUE
+    )
+    same = judge(asked(HookState.ANSWERED, "continue"), Decision.CONTINUE, "", NOW)
+    assert isinstance(same, Same)
+
+
+@pytest.mark.parametrize(
+    ("hook", "decision", "digest", "now", "code"),
+    [
+        (asked(HookState.ANSWERED, "continue"), Decision.REJECT, "", NOW, "HookAlreadyAnswered"),
+        (asked(HookState.EXPIRED, "stop"), Decision.CONTINUE, "", NOW, "StackStopped"),
+        (asked(HookState.EXPIRED, "continue"), Decision.REJECT, "", NOW, "HookExpired"),
+        (asked(HookState.SUPERSEDED), Decision.CONTINUE, "", NOW, "HookSuperseded"),
+        (asked(HookState.WAITING), Decision.CONTINUE, "other", NOW, "DigestChanged"),
+        (asked(HookState.WAITING), Decision.CONTINUE, "", NOW + timedelta(hours=1), "StackStopped"),
+    ],
+)
+def test_an_answer_that_comes_too_late_or_for_something_else_is_refused(
+    hook: Asked, decision: Decision, digest: str, now: datetime, code: str
+) -> None:
+    said = judge(hook, decision, digest, now)
+    assert isinstance(said, AnswerRefused)
+    assert said.code == code and said.finding.remedy
+    assert said.decided.by == "ann"
+
+
+def test_a_token_is_of_one_hook_and_one_key() -> None:
+    one, other = UUID(int=1), UUID(int=2)
+    assert hook_token(b"k", one) == hook_token(b"k", one)
+    assert len({hook_token(b"k", one), hook_token(b"k", other), hook_token(b"l", one)}) == 3
+    assert len(hook_token(b"k", one)) == 43

@@ -1,0 +1,74 @@
+"""Calls of operations, as a worker makes them: properties checked, defaults filled in."""
+
+import random
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from inspect import isawaitable
+from typing import Any
+from uuid import UUID
+
+from engine.errors import Finding, Findings
+from engine.hot.definition import check_resolved, fill_defaults
+from engine.types.command import Command, CommandSettings
+from engine.types.contract import Call, Outcome, ResourceType, Wait
+from engine.types.registry import Registry, built_in
+from engine.words import Json, ResourceId, StackId
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = UUID("11111111-2222-4333-8444-555555555555")
+STACK = StackId(UUID(int=1))
+PYTHON = sys.executable
+ON = CommandSettings(enabled=True, allow=(PYTHON, "/bin/sh"), max_timeout=timedelta(minutes=1))
+
+
+def registry(settings: CommandSettings = ON) -> Registry:
+    return built_in(random.Random(1), Command(settings))
+
+
+def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> Call:
+    """A call with properties as a worker resolves them. Fails when they are against the schema."""
+    findings = Findings()
+    checked = check_resolved(type_.schema, properties, "resources.r.properties", findings)
+    findings.raise_if_any()
+    known: dict[str, Any] = {
+        "project": "p",
+        "stack_id": STACK,
+        "stack_name": "s",
+        "resource_id": ResourceId(UUID(int=2)),
+        "resource_name": "r",
+        "operation_key": KEY,
+        "now": NOW,
+        "properties": fill_defaults(type_.schema, checked),
+    }
+    return Call(**(known | more))
+
+
+async def run(type_: ResourceType, operation: str, call: Call) -> Outcome:
+    """One call of one operation."""
+    outcome: Any = getattr(type_, operation)(call)
+    if isawaitable(outcome):
+        outcome = await outcome
+    assert isinstance(outcome, Outcome)
+    return outcome
+
+
+async def ended(type_: ResourceType, operation: str, call: Call) -> Outcome:
+    """Call again as often as the operation asks to be, at the times it names."""
+    for _ in range(200):
+        outcome = await run(type_, operation, call)
+        if not isinstance(outcome, Wait):
+            return outcome
+        call = replace(call, now=max(outcome.until, call.now), progress=outcome.progress)
+    raise AssertionError("the operation does not end")
+
+
+def findings_of(type_: ResourceType, properties: Mapping[str, Json]) -> list[Finding]:
+    """What validation says of these properties."""
+    findings = Findings()
+    place = "resources.r.properties"
+    checked = check_resolved(type_.schema, properties, place, findings)
+    if not findings.all:
+        type_.check_properties(checked, place, findings)
+    return findings.all

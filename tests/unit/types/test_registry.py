@@ -1,0 +1,64 @@
+"""Which types there are, and what is said of those there are not."""
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from engine.errors import Conflict, Findings, NotFound, Unavailable
+from engine.types import registry as module
+from engine.types.none import NoneResource
+from engine.types.registry import ENTRY_POINTS, Registry
+from tests.unit.types.calls import registry
+
+OWN = [
+    "Headgate::Command",
+    "OS::Heat::None",
+    "OS::Heat::RandomString",
+    "OS::Heat::TestResource",
+    "OS::Heat::Value",
+]
+
+
+class Plugged(NoneResource):
+    schema = type(NoneResource.schema)("Test::Plugged")
+
+
+def test_names_and_schemas() -> None:
+    known = registry()
+    assert known.names() == OWN
+    assert sorted(known.schemas()) == OWN
+    for name in OWN:
+        assert known.get(name).schema is known.schemas()[name]
+
+
+def test_an_unknown_type_is_told_with_the_nearest() -> None:
+    with pytest.raises(NotFound, match=r'Did you mean "OS::Heat::RandomString"\?'):
+        registry().get("OS::Heat::RandomStrings")
+
+
+def test_two_types_of_one_name_are_refused() -> None:
+    with pytest.raises(Conflict, match="OS::Heat::None"):
+        Registry([NoneResource(), NoneResource()])
+
+
+def test_checks_go_to_the_type() -> None:
+    findings = Findings()
+    registry().check_properties("OS::Heat::Value", {"value": "x", "type": "number"}, "at", findings)
+    assert [one.place for one in findings.all] == ["at.value"]
+
+
+def plug(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    point = EntryPoint("one", value, ENTRY_POINTS)
+    monkeypatch.setattr(module, "entry_points", lambda group: [point] * (group == ENTRY_POINTS))
+
+
+def test_plug_ins_are_types_like_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug(monkeypatch, f"{__name__}:Plugged")
+    assert "Test::Plugged" in registry().names()
+
+
+@pytest.mark.parametrize("value", ["no.such.module:Type", "builtins:dict", "builtins:nothing"])
+def test_a_plug_in_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    plug(monkeypatch, value)
+    with pytest.raises(Unavailable, match="plug-in one"):
+        registry()
