@@ -13,7 +13,7 @@ select s.id from stack s
  where s.id = $1 and t.number = $2 and t.state = 'ending'
    for no key update of s
 """
-ENDING_ACTION = "select action from traversal where stack_id = $1 and number = $2"
+ENDING = "select action, version from traversal where stack_id = $1 and number = $2"
 UNWELL = """
 select name, type, operation, state, coalesce(reason, '') as reason
   from node
@@ -37,11 +37,14 @@ update stack set deleted_at = clock_timestamp() where id = $1
 _MOST_UNWELL = 1000
 
 
-async def lock_ending(conn: Connection, stack_id: UUID, traversal: int) -> Action | None:
-    """Lock the stack; None when the traversal is not ending (any more)."""
+async def lock_ending(
+    conn: Connection, stack_id: UUID, traversal: int
+) -> tuple[Action, int] | None:
+    """Lock the stack; (action, version), or None when the traversal is not ending (any more)."""
     if await conn.fetchval(LOCK_ENDING, stack_id, traversal) is None:
         return None
-    return Action(await conn.fetchval(ENDING_ACTION, stack_id, traversal))
+    row = await conn.fetchrow(ENDING, stack_id, traversal)
+    return (Action(row["action"]), row["version"]) if row else None
 
 
 async def unwell(conn: Connection, stack_id: UUID, traversal: int) -> Sequence[EndedNode]:

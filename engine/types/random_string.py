@@ -125,7 +125,8 @@ def _too_short(properties: Mapping[str, Json]) -> tuple[str, str] | None:
 def _sources(properties: Mapping[str, Json]) -> list[tuple[str, int]]:
     """(letters to choose from, how many at least)."""
     sequences: list[Json] = properties.get("character_sequences") or []
-    classes: list[Json] = properties.get("character_classes") or []
+    given = properties.get("character_classes")
+    classes: list[Json] = _DEFAULT_CLASSES if given is None else given
     if properties.get("sequence"):
         classes = [{"class": properties["sequence"]}]
     if not sequences and not classes:

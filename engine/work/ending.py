@@ -12,9 +12,10 @@ from engine.words import Action, TraversalState
 
 async def end_traversal(conn: Connection, stack_id: UUID, traversal: int) -> None:
     """End a traversal of which nothing is left; nothing happens when somebody else has."""
-    action = await lock_ending(conn, stack_id, traversal)
-    if action is None:
+    ending = await lock_ending(conn, stack_id, traversal)
+    if ending is None:
         return
+    action, version = ending
     said = verdict(action, await unwell(conn, stack_id, traversal))
     bury = action is Action.DELETE and said.state is TraversalState.COMPLETE
     await record_stack_event(
@@ -24,7 +25,7 @@ async def end_traversal(conn: Connection, stack_id: UUID, traversal: int) -> Non
         action=action,
         status=said.shown,
         reason=said.reason,
-        data={"traversal": traversal, "status": said.status},
+        data={"traversal": traversal, "version": version, "status": said.status},
     )
     await write_end(conn, stack_id, traversal, said, bury=bury)
 

@@ -99,6 +99,17 @@ class Http:
 
         return list(await eventually(found))
 
+    async def waiting_count(self, name: str, count: int) -> None:
+        """Until so many nodes of a stack are parked, counted in its graph."""
+        stack = await self.stack(name)
+
+        async def reached() -> bool:
+            path = f"/stacks/{stack['stack_name']}/{stack['id']}/graph"
+            _, graph = await self.call("GET", path)
+            return sum(node["state"] == "parked" for node in graph["nodes"]) == count
+
+        await eventually(reached)
+
     async def signal(
         self, hook: Json, decision: str = "continue", **more: Json
     ) -> tuple[int, Json]:

@@ -111,7 +111,8 @@ create table resource (
     updated_at timestamptz not null default now(),
     primary key (stack_id, id)
 ) with (fillfactor = 50);
-create index resource_by_name on resource (stack_id, name);
+-- The name leads, so that whoever looks for an id is not tempted to scan a whole stack by it.
+create index resource_by_name on resource (name, stack_id);
 
 create table hook (
     stack_id uuid not null,

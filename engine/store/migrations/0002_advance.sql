@@ -61,7 +61,14 @@ returns table (
     row_type text, action text, status text, physical_id text, reference text, properties jsonb,
     attributes jsonb, data jsonb, metadata jsonb, digest text, broken boolean, replaced_by uuid, inputs jsonb, now timestamptz
 )
-language plpgsql as $$
+language plpgsql
+-- Every look-up here goes by key. Planning anew for each call costs more than carrying it out; and
+-- a plan made while the tables are young must not be one that scans them.
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
 #variable_conflict use_column
 declare
     v_now timestamptz := clock_timestamp();
@@ -95,10 +102,16 @@ begin
                    t.state = 'superseded' as late,
                    n.requirers, n.successor, n.requires, st.traversal as current, st.project
               from said s
-              join node n on n.stack_id = s.stack_id and n.traversal = s.traversal and n.id = s.node
-              join traversal t on t.stack_id = s.stack_id and t.number = s.traversal
+             -- One look-up by key for each step: a plain join was seen to read whole stacks.
+             cross join lateral (
+                   select n.requirers, n.successor, n.requires from node n
+                    where n.stack_id = s.stack_id and n.traversal = s.traversal
+                      and n.id = s.node and n.claim = s.claim
+                      and n.state in ('ready', 'running', 'parked') offset 0) n
+             cross join lateral (
+                   select t.state from traversal t
+                    where t.stack_id = s.stack_id and t.number = s.traversal offset 0) t
               join stack st on st.id = s.stack_id
-             where n.claim = s.claim and n.state in ('ready', 'running', 'parked')
         ), moved as (
             update node n
                set state = s.state, phase = s.phase, operation = s.operation, passed = s.passed,

@@ -200,7 +200,9 @@ def _wrong_surroundings(properties: Mapping[str, Json]) -> dict[str, tuple[str, 
     if folder and not str(folder).startswith("/"):
         wrong["cwd"] = "is not absolute", "Write the folder's whole path, from / on."
     for name in properties.get("environment") or {}:
-        if str(name).startswith(LOADER):
+        if not name or "=" in name or "\0" in name:
+            wrong["environment"] = "has a name that no variable can have", "Mend the name."
+        elif name.startswith(LOADER):
             wrong[f"environment.{name}"] = (
                 "may not be set: it changes which code a program loads",
                 "Leave it out.",

@@ -72,18 +72,10 @@ async def run(
 
     Raises OSError or ValueError when the command cannot be started.
     """
+    if any("\0" in text for text in (*argv, *environment, *environment.values())):
+        raise ValueError("a text with a NUL character cannot be handed to a program")
     watch = _Watch(max_output)
-    transport, _ = await asyncio.get_running_loop().subprocess_exec(
-        lambda: watch,
-        *argv,
-        executable=program,
-        cwd=cwd,
-        env=dict(environment),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
+    transport = await _start(watch, argv, program, cwd, environment)
     try:
         over = not await _within(watch.exited, seconds)
         await _within(watch.read, AFTERMATH)
@@ -95,6 +87,45 @@ async def run(
                 await _end_group(transport.get_pid(), watch)
         finally:
             transport.close()
+
+
+async def _start(
+    watch: _Watch,
+    argv: Sequence[str],
+    program: str,
+    cwd: str | None,
+    environment: Mapping[str, str],
+) -> asyncio.SubprocessTransport:
+    """A caller cancelled while the process starts must not leave it behind, on any loop."""
+    starting = asyncio.create_task(
+        asyncio.get_running_loop().subprocess_exec(
+            lambda: watch,
+            *argv,
+            executable=program,
+            cwd=cwd,
+            env=dict(environment),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    )
+    try:
+        transport, _ = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        starting.add_done_callback(_discard)
+        await asyncio.wait([starting])
+        if starting.exception() is None:
+            await _within(watch.exited, GRACE)
+        raise
+    return transport
+
+
+def _discard(started: asyncio.Task[tuple[asyncio.SubprocessTransport, _Watch]]) -> None:
+    if not started.cancelled() and started.exception() is None:
+        transport, _ = started.result()
+        _signal(transport.get_pid(), signal.SIGKILL)
+        transport.close()
 
 
 async def _within(event: asyncio.Event, seconds: float) -> bool:
@@ -115,7 +146,7 @@ async def _end_group(group: int, watch: _Watch) -> None:
                     await asyncio.sleep(LOOK)
     finally:
         _signal(group, signal.SIGKILL)
-    await _within(watch.exited, GRACE)
+        await _within(watch.exited, GRACE)
 
 
 def _signal(group: int, number: int) -> bool:

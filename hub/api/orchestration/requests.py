@@ -14,7 +14,6 @@ _KINDS: Mapping[type, str] = {
     dict: "a map",
     list: "a list",
     bool: "true or false",
-    int: "a whole number",
 }
 
 
@@ -29,8 +28,7 @@ class _Body:
         value = self._body.get(name)
         if value is None:
             return default
-        wrong_bool = isinstance(value, bool) and bool not in kinds
-        if wrong_bool or not isinstance(value, kinds):
+        if not isinstance(value, kinds):
             wanted = " or ".join(_KINDS[kind] for kind in kinds)
             self.findings.add(name, f"must be {wanted}", f"Send {wanted}.")
             return default

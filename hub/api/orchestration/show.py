@@ -8,6 +8,9 @@ from engine.service import Output
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
 from engine.words import Json
 
+#: What may stand in a part of a path as it is, besides letters, digits and `_.-~`.
+PLAIN = "!$&'()*+,;=:@"
+
 
 def time(moment: datetime | None) -> str | None:
     """``2026-11-20T20:16:36Z``: UTC, no fractions."""
@@ -16,7 +19,12 @@ def time(moment: datetime | None) -> str | None:
 
 def stack_url(base: str, project: str, name: str, stack_id: object) -> str:
     """Names are quoted: a project may be any text, and this goes into a header, too."""
-    return f"{base}/v1/{quote(project, safe='')}/stacks/{quote(name, safe='')}/{stack_id}"
+    return f"{base}/v1/{quoted(project)}/stacks/{quoted(name)}/{stack_id}"
+
+
+def quoted(name: str) -> str:
+    """A name as one part of a path, no more of it changed than must be."""
+    return quote(name, safe=PLAIN)
 
 
 def link(href: str, rel: str = "self") -> dict[str, str]:
@@ -82,7 +90,7 @@ def resource(
         "creation_time": time(one.created_at),
         "updated_time": time(one.updated_at),
         "required_by": list(required_by),
-        "links": [link(f"{url}/resources/{quote(one.name, safe='')}"), link(url, "stack")],
+        "links": [link(f"{url}/resources/{quoted(one.name)}"), link(url, "stack")],
     }
 
 
@@ -101,7 +109,7 @@ def event(
     """rooted: with a link to the root stack, without which clients walk every nested stack."""
     url = stack_url(base, stack.project, stack.name, stack.id)
     name = one.resource_name or stack.name
-    at = f"{url}/resources/{quote(name, safe='')}"
+    at = f"{url}/resources/{quoted(name)}"
     links = [link(f"{at}/events/{one.id}"), link(at, "resource"), link(url, "stack")]
     if rooted:
         links.append(link(url, "root_stack"))

@@ -1,0 +1,176 @@
+"""Prints the figures of README and docs, medians of several runs, next to the machine's limit."""
+
+import asyncio
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import aiohttp
+import uvloop
+
+from engine.store.database import Database, open_database
+from tests.bench import bare
+from tests.bench.shapes import chain, layered, wide
+from tests.support.postgres import running_server
+from tests.support.program import Http, Json, Program, ServerProcess, program, resource, template
+
+RUNS = 5
+HELD = {"resource_registry": {"resources": {"*": {"hooks": "pre-create"}}}}
+
+
+async def main() -> None:
+    print(f"{os.cpu_count()} cores; medians of {RUNS} runs; synchronous commit on\n")
+    async with running_server() as postgres:
+        async with postgres.new_database() as url:
+            await creates(url)
+        async with postgres.new_database() as url, program(url) as running:
+            await signals(running)
+            await one_of_a_thousand(running)
+    await waiting()
+
+
+async def creates(url: str) -> None:
+    """Whole creates through HTTP: from the POST to the stack's end."""
+    print("create through the API               resources/s   bare store/s   share")
+    for kind, make, count in (
+        ("wide", wide, 1000),
+        ("layered", layered, 1000),
+        ("chain", chain, 300),
+    ):
+        resources = make(count)
+        async with program(url) as running:
+            rates = [await created(running, f"{kind}{n}", resources) for n in range(RUNS)]
+        database = await open_database(url)
+        try:
+            limits = [await bare.rate(database, resources, 250) for _ in range(RUNS)]
+        finally:
+            await database.close()
+        rate, limit = statistics.median(rates), statistics.median(limits)
+        print(f"  {kind + ' ' + str(count):<32}{rate:>12,.0f}{limit:>15,.0f}{rate / limit:>9.0%}")
+    print()
+
+
+async def created(running: Program, name: str, resources: Json) -> float:
+    began = time.perf_counter()
+    await running.create(name, resources)
+    await until_complete(running.database, name)
+    return len(resources) / (time.perf_counter() - began)
+
+
+async def until_complete(database: Database, name: str) -> None:
+    """Look at the row, cheaply, so that looking does not slow what is measured."""
+    async with asyncio.timeout(60), database.connection() as conn:
+        while (
+            await conn.fetchval(
+                "select t.state from stack s join traversal t on t.stack_id = s.id"
+                " and t.number = s.traversal where s.name = $1",
+                name,
+            )
+            != "complete"
+        ):
+            await asyncio.sleep(0.002)
+
+
+async def signals(running: Program) -> None:
+    """From the signal's POST to the operation's end, as the events say."""
+    took = []
+    for n in range(50):
+        name = f"signal{n}"
+        await running.create(name, {"a": resource()}, environment=HELD)
+        (hook,) = await running.waiting(name)
+        began = time.perf_counter()
+        await running.signal(hook)
+        await until_complete(running.database, name)
+        took.append(time.perf_counter() - began)
+    took.sort()
+    print("from the signal's POST to the stack's end")
+    print(f"  median {statistics.median(took) * 1000:.1f} ms, p90 {took[45] * 1000:.1f} ms\n")
+
+
+async def one_of_a_thousand(running: Program) -> None:
+    """From the PUT to the end, and the statements that took."""
+    print("update of one resource")
+    for count in (100, 1000):
+        name, resources = f"update{count}", wide(count)
+        await running.create(name, resources)
+        await until_complete(running.database, name)
+        took, statements = [], []
+        for n in range(RUNS):
+            resources["r5"] = resource(f"new {n}")
+            before = await calls(running.database)
+            began = time.perf_counter()
+            await running.update(name, "PUT", template=template(resources))
+            await until_complete(running.database, name)
+            took.append(time.perf_counter() - began)
+            statements.append(await calls(running.database) - before)
+        print(
+            f"  1 among {count:<5} {statistics.median(took) * 1000:>8.1f} ms"
+            f" {statistics.median(statements):>6.0f} commits in the database"
+        )
+    print()
+
+
+async def calls(database: Database) -> int:
+    async with database.connection() as conn:
+        await conn.execute("select pg_stat_force_next_flush()")
+        found: int = await conn.fetchval(
+            "select xact_commit from pg_stat_database where datname = current_database()"
+        )
+        return found
+
+
+async def waiting() -> None:
+    """10,000 hooks waiting at once: what the process needs for that."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        server = ServerProcess(folder)
+        server.start()
+        try:
+            async with aiohttp.ClientSession() as session:
+                http = Http(session, server.url)
+                # What a process keeps once it has worked at all is not what waiting costs.
+                await http.create("warm", wide(1000))
+                await http.until_ended("warm")
+                before = await settled(lambda: memory(server.pid))
+                for n in range(10):
+                    await http.create(f"held{n}", wide(1000), environment=HELD)
+                    await http.waiting_count(f"held{n}", 1000)
+                after = await settled(lambda: memory(server.pid))
+                began, used = time.monotonic(), cpu(server.pid)
+                await asyncio.sleep(10)
+                share = (cpu(server.pid) - used) / (time.monotonic() - began)
+        finally:
+            server.stop()
+    print("10,000 hooks waiting")
+    print(f"  memory {before:.1f} MB before, {after:.1f} MB after: {after - before:+.1f} MB")
+    print(f"  idle CPU {share:.2%} of a core\n")
+
+
+async def settled(look: Callable[[], float]) -> float:
+    """The smallest of some seconds: what is held, not what was just used."""
+    seen = []
+    for _ in range(5):
+        await asyncio.sleep(0.5)
+        seen.append(look())
+    return min(seen)
+
+
+def memory(pid: int) -> float:
+    """Resident MB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def cpu(pid: int) -> float:
+    """Seconds of processor time."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())

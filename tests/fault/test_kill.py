@@ -1,0 +1,164 @@
+"""Processes killed with SIGKILL, and everything still ends as it must."""
+
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.support.program import PATIENCE, Http, ServerProcess, eventually, resource, template
+
+TOUCH = shutil.which("touch") or "/usr/bin/touch"
+SETTINGS = f"""
+[engine]
+lease = "2s"
+poll = "1s"
+[resource_types.command]
+enabled = true
+allow = ["{TOUCH}"]
+"""
+#: How often the server is killed while the graph of 18 resources is carried out.
+KILLS = 6
+HELD = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
+
+
+def fresh() -> aiohttp.TCPConnector:
+    """A connection for each request: kept ones would end with the server they led to."""
+    return aiohttp.TCPConnector(force_close=True)
+
+
+@pytest.fixture
+def server() -> Iterator[ServerProcess]:
+    with tempfile.TemporaryDirectory(prefix="headgate-fault-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # as root, the database runs as another account
+        made = ServerProcess(folder, settings=SETTINGS)
+        made.start()
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+async def test_a_signal_after_a_crash_goes_on(server: ServerProcess) -> None:
+    async with aiohttp.ClientSession(connector=fresh()) as session:
+        http = Http(session, server.url)
+        await http.create("s", {"a": resource(), "b": resource(depends_on="a")}, environment=HELD)
+        (hook,) = await http.waiting("s")
+        server.kill()
+        server.start()
+        (again,) = await http.waiting("s")
+        assert again["id"] == hook["id"] and again["deadline"] == hook["deadline"]
+        assert (await http.signal(hook))[0] == 200
+        assert await http.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_a_deadline_survives_a_crash(server: ServerProcess) -> None:
+    rule = {"hooks": [{"at": "b", "on": "pre-create", "timeout": "3s"}]}
+    async with aiohttp.ClientSession(connector=fresh()) as session:
+        http = Http(session, server.url)
+        await http.create("s", {"b": resource()}, environment=rule)
+        await http.waiting("s")
+        server.kill()
+        server.start()
+        assert await http.until_ended("s") == "CREATE_STOPPED"
+
+
+async def test_what_ran_is_taken_up_again_with_its_progress(server: ServerProcess) -> None:
+    slow = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": 2}}
+    async with aiohttp.ClientSession(connector=fresh()) as session:
+        http = Http(session, server.url)
+        await http.create("s", {"slow": slow, "after": resource(depends_on="slow")})
+        server.kill()
+        server.start()
+        assert await http.until_ended("s") == "CREATE_COMPLETE"
+        started = [
+            e for e in await http.events("s") if e["resource_status"] == "CREATE_IN_PROGRESS"
+        ]
+        assert len([e for e in started if e["resource_name"] == "slow"]) == 1
+
+
+async def test_kills_at_random_instants_lose_nothing_and_run_nothing_unanswered(
+    server: ServerProcess,
+) -> None:
+    """Each resource touches a file of its name, and asks before: no file without an answer."""
+    chance = random.Random(20_261)
+    files = server.folder / "files"
+    files.mkdir()
+    names = [f"r{n:02}" for n in range(18)]
+    resources = {
+        name: {
+            "type": "Headgate::Command",
+            "depends_on": names[max(0, n - 6) : max(0, n - 4)],
+            "properties": {"create": [TOUCH, name], "cwd": str(files)},
+        }
+        for n, name in enumerate(names)
+    }
+    sent: set[str] = set()
+    kills = requests = 0
+    async with aiohttp.ClientSession(connector=fresh()) as session:
+        http = Http(session, server.url)
+        body = {
+            "stack_name": "s",
+            "template": template(resources),
+            "environment": {"hooks": [{"at": "*", "on": "pre-create"}]},
+        }
+        assert (await http.call("POST", "/stacks", body))[0] == 201
+        next_kill = time.monotonic() + chance.uniform(0.1, 0.6)
+        end = time.monotonic() + 3 * PATIENCE
+        while time.monotonic() < end:
+            assert {path.name for path in files.iterdir()} <= sent
+            if kills < KILLS and time.monotonic() > next_kill:
+                server.kill()
+                assert {path.name for path in files.iterdir()} <= sent
+                server.start()
+                kills += 1
+                next_kill = time.monotonic() + chance.uniform(0.05, 0.8)
+            status, hooks = await http.call("GET", "/hooks?state=waiting")
+            assert status == 200
+            budget = len(names) if kills == KILLS else 3 * (kills + 1) - len(sent)
+            for hook in hooks["hooks"][: min(chance.randint(0, 2), max(0, budget))]:
+                sent.add(hook["resource_name"])
+                status, said = await http.signal(hook)
+                requests += 1
+                assert status == 200, said
+            if (await http.stack("s"))["stack_status"] != "CREATE_IN_PROGRESS":
+                break
+        assert (await http.stack("s"))["stack_status"] == "CREATE_COMPLETE"
+        assert {path.name for path in files.iterdir()} == set(names) == sent
+        await check_history(http, names)
+    print(f"{kills} kills, {requests} answers, 0 lost, 0 run without an answer")
+    assert kills == KILLS
+
+
+async def check_history(http: Http, names: list[str]) -> None:
+    """Each hook was opened and answered once, and before its operation began."""
+    events: list[Any] = await http.events("s")
+    for name in names:
+        said = [e["resource_status_reason"] for e in events if e["resource_name"] == name]
+        assert said == [
+            "CREATE paused until Hook pre-create is cleared",
+            "Hook pre-create is cleared",
+            "state changed",
+            "state changed",
+        ], (name, said)
+
+
+async def test_a_stopped_server_ends_in_order_and_goes_on_later(server: ServerProcess) -> None:
+    async with aiohttp.ClientSession(connector=fresh()) as session:
+        http = Http(session, server.url)
+        await http.create("s", {"b": resource()}, environment=HELD)
+        (hook,) = await http.waiting("s")
+        assert server.stop() == 0
+        server.start()
+
+        async def answered() -> bool:
+            return (await http.signal(hook))[0] == 200
+
+        await eventually(answered)
+        assert await http.until_ended("s") == "CREATE_COMPLETE"

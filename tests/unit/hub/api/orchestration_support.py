@@ -1,0 +1,205 @@
+"""The API over an engine that remembers what it was asked: no store, no workers."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import UUID
+
+import aiohttp
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from yarl import URL
+
+from engine.errors import NotFound
+from engine.hot.schema import Attribute, Kind, Property, TypeSchema
+from engine.service import Engine, Output, StackRequest
+from engine.store.read import StackFilter
+from engine.store.records import EventRecord, ResourceRecord, StackRecord
+from hub.api.application import make_application
+from hub.api.parts import Parts, invalid
+from hub.auth.identity import Nobody
+from hub.settings import Server, Settings
+
+STACK_ID = UUID("7f599edc-9522-4a30-93e3-75f43c50906c")
+EVENT_ID = UUID("d996498a-50e1-4298-a014-42c847cc8157")
+OTHER_EVENT = UUID("a38e491a-f658-47a2-8e26-dee09af10b06")
+WHEN = datetime(2026, 11, 20, 20, 16, 36, 987654, UTC)
+MAX_BODY = 4096
+
+
+def stack(**changes: Any) -> StackRecord:
+    fields: dict[str, Any] = {
+        "id": STACK_ID,
+        "project": "demo",
+        "name": "web",
+        "description": "An example",
+        "action": "CREATE",
+        "status": "COMPLETE",
+        "reason": "Stack CREATE completed successfully",
+        "owner": "ann",
+        "tags": ["one", "two"],
+        "timeout_mins": None,
+        "disable_rollback": True,
+        "created_at": WHEN,
+        "updated_at": None,
+        "deleted_at": None,
+        "traversal": 1,
+        "version": 1,
+    }
+    return StackRecord(**fields | changes)
+
+
+def resource(name: str, requires: tuple[str, ...] = (), **changes: Any) -> ResourceRecord:
+    fields: dict[str, Any] = {
+        "id": UUID(int=len(name)),
+        "name": name,
+        "type": "Test::Secret",
+        "physical_id": f"web-{name}",
+        "action": "CREATE",
+        "status": "COMPLETE",
+        "reason": "state changed",
+        "properties": {},
+        "attributes": {"value": "s3cret", "size": 4},
+        "metadata": {"role": "web"},
+        "requires": list(requires),
+        "created_at": WHEN,
+        "updated_at": WHEN,
+    }
+    return ResourceRecord(**fields | changes)
+
+
+def event(event_id: UUID = EVENT_ID, name: str | None = None, **changes: Any) -> EventRecord:
+    fields: dict[str, Any] = {
+        "stack_id": STACK_ID,
+        "sequence": 1,
+        "id": event_id,
+        "type": "headgate.stack.create.started",
+        "time": WHEN,
+        "resource_name": name,
+        "resource_type": "Test::Secret" if name else None,
+        "physical_id": f"web-{name}" if name else None,
+        "action": "CREATE",
+        "status": "IN_PROGRESS",
+        "reason": "Stack CREATE started",
+        "data": {},
+    }
+    return EventRecord(**fields | changes)
+
+
+@dataclass
+class StubEngine:
+    """One stack, `web`, of the project `demo`. asked: (what, with which arguments)."""
+
+    asked: list[tuple[str, Any]] = field(default_factory=list)
+    fails: Exception | None = None
+    stacks: list[StackRecord] = field(default_factory=lambda: [stack()])
+    types: Mapping[str, TypeSchema] = field(
+        default_factory=lambda: {
+            "Test::Secret": TypeSchema(
+                "Test::Secret",
+                properties={"length": Property(Kind.INTEGER)},
+                attributes={"value": Attribute(secret=True), "size": Attribute()},
+            )
+        }
+    )
+
+    async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
+        if self.fails:
+            raise self.fails
+        for one in self.stacks:
+            if one.project == project and name_or_id in (one.name, str(one.id)):
+                return one
+        reason = f"The Stack ({name_or_id}) could not be found."
+        raise NotFound(reason, code="EntityNotFound")
+
+    async def list_stacks(self, project: str, wanted: StackFilter) -> list[StackRecord]:
+        self.asked.append(("list", wanted))
+        return [one for one in self.stacks if one.project == project][: wanted.limit]
+
+    async def create_stack(self, project: str, request: StackRequest) -> StackRecord:
+        self.asked.append(("create", request))
+        return self.stacks[0]
+
+    async def update_stack(self, project: str, stack_id: UUID, request: StackRequest) -> None:
+        self.asked.append(("update", request))
+
+    async def delete_stack(self, project: str, stack_id: UUID, requested_by: str) -> None:
+        self.asked.append(("delete", (project, stack_id, requested_by)))
+
+    async def unset_hook(
+        self, project: str, stack_id: UUID, resource_name: str, point: str, by: str
+    ) -> None:
+        self.asked.append(("unset_hook", (resource_name, point, by)))
+        if point != "pre-create":
+            raise invalid("", "not defined", code="InvalidBreakPointHook")
+
+    async def resources(self, stack: StackRecord) -> list[ResourceRecord]:
+        return [resource("pw"), resource("app", ("pw",))]
+
+    async def events(
+        self,
+        stack: StackRecord,
+        *,
+        marker: UUID | None,
+        limit: int | None,
+        newest_first: bool,
+        resource_name: str | None,
+    ) -> list[EventRecord]:
+        self.asked.append(("events", (marker, limit, newest_first, resource_name)))
+        found = [event(), event(OTHER_EVENT, "pw")]
+        if marker is not None:
+            found = found[[one.id for one in found].index(marker) + 1 :]
+        return [one for one in found if resource_name in (None, one.resource_name)][:limit]
+
+    async def graph(self, stack: StackRecord) -> Any:
+        raise NotFound("it has no graph")
+
+    async def outputs(self, stack: StackRecord) -> list[Output]:
+        return [Output("good", "a", 1, None), Output("bad", "b", None, "not there yet")]
+
+    async def shown_parameters(self, stack: StackRecord) -> dict[str, str]:
+        return {"OS::stack_name": stack.name, "secret": "******"}
+
+
+@dataclass
+class Client:
+    """Requests as they are, redirects not followed."""
+
+    session: aiohttp.ClientSession
+    url: str
+    engine: StubEngine
+
+    async def call(
+        self, method: str, path: str, **kwargs: Any
+    ) -> tuple[int, Any, Mapping[str, str]]:
+        """(status, document, headers). path: as sent, with its quotes."""
+        url = URL(self.url + path, encoded=True)
+        async with self.session.request(method, url, allow_redirects=False, **kwargs) as got:
+            raw = await got.read()
+            return got.status, await got.json() if raw else None, got.headers
+
+
+@asynccontextmanager
+async def client_of(engine: StubEngine) -> AsyncIterator[Client]:
+    async def ready() -> list[str]:
+        return []
+
+    parts = Parts(
+        engine=cast(Engine, engine),
+        database=cast(Any, None),
+        settings=Settings(server=Server(max_body=MAX_BODY)),
+        feed=cast(Any, None),
+        dispatcher=cast(Any, None),
+        channels={},
+        horizon=1.0,
+        token_for=str,
+        new_id=lambda: UUID(int=0),
+        new_secret=str,
+        ready=ready,
+        authenticator=Nobody(),
+    )
+    app: web.Application = make_application(parts)
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        yield Client(session, str(server.make_url("")).rstrip("/"), engine)

@@ -1,0 +1,360 @@
+"""Routes of the Orchestration API: redirects, refusals, and what the engine is asked."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from engine.errors import Unavailable
+from tests.unit.hub.api.orchestration_support import (
+    EVENT_ID,
+    MAX_BODY,
+    OTHER_EVENT,
+    STACK_ID,
+    Client,
+    stack,
+)
+
+V = "/v1/demo"
+S = f"{V}/stacks/web/{STACK_ID}"
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "POST"])
+@pytest.mark.parametrize("name", ["web", str(STACK_ID)])
+async def test_a_short_path_leads_to_the_canonical_one(
+    client: Client, method: str, name: str
+) -> None:
+    status, said, headers = await client.call(method, f"{V}/stacks/{name}?a=b%20c&a=d")
+    assert status == 302
+    assert headers["Location"] == f"{client.url}{S}?a=b%20c&a=d"
+    assert (said["code"], said["title"]) == ("302 Found", "Found")
+
+
+@pytest.mark.parametrize(
+    ("method", "rest"),
+    [("GET", one) for one in ("resources", "events", "template", "environment", "files")]
+    + [("POST", "actions")],
+)
+async def test_short_paths_of_parts_lead_there_too(client: Client, method: str, rest: str) -> None:
+    status, _, headers = await client.call(method, f"{V}/stacks/web/{rest}")
+    assert (status, headers["Location"]) == (302, f"{client.url}{S}/{rest}")
+
+
+async def test_the_redirect_names_the_host_that_the_client_used(client: Client) -> None:
+    _, _, headers = await client.call("GET", f"{V}/stacks/web", headers={"Host": "gate.example:9"})
+    assert headers["Location"] == f"http://gate.example:9{S}"
+
+
+async def test_an_arn_is_a_name(client: Client) -> None:
+    arn = f"arn:openstack:heat::demo:stacks%2Fweb%2F{STACK_ID}"
+    status, _, headers = await client.call("GET", f"{V}/stacks/{arn}")
+    assert (status, headers["Location"]) == (302, f"{client.url}{S}")
+
+
+async def test_an_odd_project_does_not_break_the_redirect(client: Client) -> None:
+    client.engine.stacks = [stack(project="a\r\nX: y/")]
+    status, _, headers = await client.call("GET", "/v1/a%0D%0AX:%20y%2F/stacks/web")
+    assert status == 302
+    assert headers["Location"] == f"{client.url}/v1/a%0D%0AX:%20y%2F/stacks/web/{STACK_ID}"
+
+
+async def test_name_and_id_must_belong_together(client: Client) -> None:
+    status, said, _ = await client.call("GET", f"{V}/stacks/other/{STACK_ID}")
+    assert (status, said["error"]["type"]) == (404, "EntityNotFound")
+
+
+async def test_creating_answers_with_where_the_stack_is(client: Client) -> None:
+    status, said, headers = await client.call(
+        "POST",
+        f"{V}/stacks",
+        json={"stack_name": "web", "template": {}},
+        headers={"Idempotency-Key": "k1", "X-Auth-User": "ann"},
+    )
+    assert status == 201
+    assert headers["Location"] == said["stack"]["links"][0]["href"] == f"{client.url}{S}"
+    ((what, request),) = client.engine.asked
+    assert (what, request.idempotency_key, request.requested_by) == ("create", "k1", "ann")
+
+
+@pytest.mark.parametrize(("method", "existing"), [("PUT", False), ("PATCH", True)])
+async def test_put_replaces_and_patch_builds_on_what_there_is(
+    client: Client, method: str, existing: bool
+) -> None:
+    body = {"hooks": {"clear": ["*"]}}
+    status, _, _ = await client.call(method, S, json=body)
+    ((what, request),) = client.engine.asked
+    assert (status, what, request.existing, request.hooks_clear) == (
+        202,
+        "update",
+        existing,
+        ["*"],
+    )
+
+
+async def test_deleting_answers_with_nothing(client: Client) -> None:
+    status, said, _ = await client.call("DELETE", S)
+    assert (status, said) == (204, None)
+    assert client.engine.asked == [("delete", ("demo", STACK_ID, "anonymous"))]
+
+
+async def test_a_full_page_of_stacks_links_to_the_next(client: Client) -> None:
+    _, said, _ = await client.call("GET", f"{V}/stacks?limit=1&tags=a,b&with_count=True")
+    following = f"{client.url}{V}/stacks?limit=1&tags=a,b&with_count=True&marker={STACK_ID}"
+    assert said["links"] == [{"href": following, "rel": "next"}]
+    assert said["count"] == 1
+    (_, wanted), (_, whole) = client.engine.asked
+    assert (wanted.limit, wanted.tags) == (1, ["a", "b"])
+    assert (whole.limit, whole.marker, whole.tags) == (None, None, ["a", "b"])
+    _, said, _ = await client.call("GET", f"{V}/stacks?limit=2")
+    assert "links" not in said
+
+
+async def test_an_id_that_is_none_finds_no_stack(client: Client) -> None:
+    status, _, _ = await client.call("GET", f"{V}/stacks?id=zz")
+    assert status == 200
+    assert client.engine.asked[0][1].ids == []
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ("global_tenant=True", 403, "Forbidden"),
+        ("show_deleted=maybe", 400, "Invalid"),
+        ("limit=-1", 400, "Invalid"),
+        ("marker=x", 400, "Invalid"),
+        ("sort_keys=colour", 400, "Invalid"),
+        ("sort_dir=up", 400, "Invalid"),
+        ("not_tags=a", 400, "NotSupported"),
+        ("name=%00", 400, "Invalid"),
+    ],
+)
+async def test_wrong_queries_are_refused(
+    client: Client, query: str, status: int, code: str
+) -> None:
+    got, said, _ = await client.call("GET", f"{V}/stacks?{query}")
+    assert (got, said["error"]["type"]) == (status, code)
+    assert client.engine.asked == []
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b'{"a":', "Invalid"),
+        (b"[1]", "Invalid"),
+        (b'{"stack_name": "a\\u0000"}', "Invalid"),
+        (b"\xff", "Invalid"),
+    ],
+)
+async def test_a_body_that_is_no_json_object_is_refused(
+    client: Client, body: bytes, code: str
+) -> None:
+    status, said, _ = await client.call("POST", f"{V}/stacks", data=body)
+    assert (status, said["error"]["type"]) == (400, code)
+    assert client.engine.asked == []
+
+
+async def test_text_that_only_looks_like_a_nul_is_taken(client: Client) -> None:
+    status, _, _ = await client.call("POST", f"{V}/stacks", data=b'{"stack_name": "a\\\\u0000"}')
+    assert status == 201
+
+
+async def test_too_large_a_body_is_refused(client: Client) -> None:
+    status, said, _ = await client.call("POST", f"{V}/stacks", data=b"x" * (MAX_BODY + 1))
+    assert (status, said["error"]["type"]) == (413, "RequestTooLarge")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({}, "No action specified"),
+        ({"suspend": None, "check": None}, "Multiple actions specified"),
+        ({"suspend": None}, 'the action "suspend" is not available'),
+        ({"cancel_update": None}, "Update the stack again"),
+        ({"dance": None}, 'there is no action "dance"'),
+    ],
+)
+async def test_actions_say_what_is_not_available(
+    client: Client, body: dict[str, Any], told: str
+) -> None:
+    status, said, _ = await client.call("POST", f"{S}/actions", json=body)
+    assert status == 400
+    assert told in said["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", f"{V}/stacks/preview"),
+        ("PUT", f"{S}/preview"),
+        ("PATCH", f"{S}/preview"),
+        ("POST", f"{S}/snapshots"),
+        ("GET", f"{S}/snapshots/1"),
+        ("POST", f"{S}/snapshots/1/restore"),
+        ("DELETE", f"{S}/abandon"),
+        ("GET", f"{S}/export"),
+        ("PATCH", f"{S}/resources/pw"),
+        ("GET", f"{V}/resource_types/Test::Secret/template"),
+    ],
+)
+async def test_what_is_not_there_yet_says_so(client: Client, method: str, path: str) -> None:
+    status, said, _ = await client.call(method, path)
+    assert (status, said["error"]["type"]) == (400, "NotSupported")
+    assert "is not available in this release" in said["error"]["message"]
+
+
+async def test_a_hook_is_cleared_by_a_signal(client: Client) -> None:
+    path = f"{S}/resources/pw/signal"
+    status, said, _ = await client.call("POST", path, json={"unset_hook": "pre-create"})
+    assert (status, said) == (200, None)
+    assert client.engine.asked == [("unset_hook", ("pw", "pre-create", "anonymous"))]
+    status, said, _ = await client.call("POST", path, json={"x": 1})
+    assert (status, said["error"]["type"]) == (400, "ResourceActionNotSupported")
+    assert said["error"]["message"].startswith("signal is not supported for resource.")
+
+
+async def test_secret_attributes_are_masked(client: Client) -> None:
+    _, said, _ = await client.call("GET", f"{S}/resources/pw")
+    assert said["resource"]["attributes"] == {"value": "******", "size": 4}
+    assert said["resource"]["required_by"] == ["app"]
+
+
+async def test_resources_are_filtered_and_unknown_filters_refused(client: Client) -> None:
+    _, said, _ = await client.call("GET", f"{S}/resources?name=app&name=none&nested_depth=2")
+    assert [one["resource_name"] for one in said["resources"]] == ["app"]
+    status, said, _ = await client.call("GET", f"{S}/resources?colour=red")
+    assert status == 400
+    assert "Invalid filter parameters" in said["error"]["message"]
+
+
+async def test_an_unknown_resource_is_named_with_the_nearest(client: Client) -> None:
+    status, said, _ = await client.call("GET", f"{S}/resources/ap")
+    assert (status, said["error"]["type"]) == (404, "ResourceNotFound")
+    assert 'Did you mean "app"?' in said["error"]["message"]
+
+
+async def test_a_page_after_the_last_event_is_empty(client: Client) -> None:
+    for path in (f"{S}/events", f"{S}/resources/pw/events"):
+        status, said, _ = await client.call("GET", f"{path}?marker={OTHER_EVENT}")
+        assert (status, said) == (200, {"events": []})
+    status, _, _ = await client.call("GET", f"{S}/resources/nope/events")
+    assert status == 404
+
+
+async def test_events_are_asked_for_as_the_query_says(client: Client) -> None:
+    await client.call("GET", f"{S}/events?marker={EVENT_ID}&limit=5&sort_dir=desc")
+    assert client.engine.asked == [("events", (EVENT_ID, 5, True, None))]
+
+
+async def test_filtered_events_are_cut_after_the_filter(client: Client) -> None:
+    _, said, _ = await client.call("GET", f"{S}/events?resource_name=pw&limit=1&nested_depth=1")
+    (only,) = said["events"]
+    assert only["resource_name"] == "pw"
+    assert only["links"][-1]["rel"] == "root_stack"
+
+
+async def test_an_event_is_found_under_its_own_resource_only(client: Client) -> None:
+    status, said, _ = await client.call("GET", f"{S}/resources/pw/events/{OTHER_EVENT}")
+    assert (status, said["event"]["resource_type"]) == (200, "Test::Secret")
+    status, _, _ = await client.call("GET", f"{S}/resources/app/events/{OTHER_EVENT}")
+    assert status == 404
+
+
+async def test_outputs_have_values_one_at_a_time(client: Client) -> None:
+    _, said, _ = await client.call("GET", f"{S}/outputs")
+    assert said["outputs"][0] == {"output_key": "good", "description": "a"}
+    _, said, _ = await client.call("GET", f"{S}/outputs/bad")
+    assert said["output"]["output_error"] == "not there yet"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "key"),
+    [
+        ("/", 300, "versions"),
+        ("/versions", 300, "versions"),
+        ("/v1", 300, "versions"),
+        ("/v1/", 300, "versions"),
+        ("/v1/demo", 200, "version"),
+        ("/v1/demo/", 200, "version"),
+    ],
+)
+async def test_versions_link_to_the_root_of_the_api(
+    client: Client, path: str, status: int, key: str
+) -> None:
+    got, said, _ = await client.call("GET", path)
+    found = said[key][0] if key == "versions" else said[key]
+    assert (got, found["links"][0]["href"]) == (status, f"{client.url}/v1/")
+
+
+async def test_what_the_server_is(client: Client) -> None:
+    _, said, _ = await client.call("GET", f"{V}/services")
+    assert [one["status"] for one in said["services"]] == ["up"]
+    _, said, _ = await client.call("GET", f"{V}/template_versions")
+    assert len(said["template_versions"]) > 1
+    path = f"{V}/template_versions/heat_template_version.rocky/functions"
+    _, said, _ = await client.call("GET", path)
+    assert "get_attr" in [one["functions"] for one in said["template_functions"]]
+    status, _, _ = await client.call("GET", f"{V}/template_versions/none/functions")
+    assert status == 404
+
+
+async def test_a_wrong_method_is_told_the_right_ones(client: Client) -> None:
+    status, said, headers = await client.call("DELETE", f"{V}/stacks")
+    assert (status, headers["Allow"], said["code"]) == (405, "GET, POST", 405)
+    status, said, headers = await client.call("OPTIONS", f"{V}/stacks")
+    assert (status, headers["Allow"], said) == (204, "GET, POST", None)
+
+
+async def test_each_path_has_its_form_of_error(client: Client) -> None:
+    for path in (f"{V}/nothing", f"{V}/stacks/why", f"{V}/stacks/graph", f"{S}/resources/graph"):
+        status, said, _ = await client.call("GET", path)
+        assert (status, said["code"]) == (404, 404)
+    for path in (f"{V}/stacks/x/{STACK_ID}/graph", f"{V}/hooks/x/nothing", "/nothing"):
+        status, said, _ = await client.call("GET", path)
+        assert (status, list(said)) == (404, ["error"])
+        assert {"type", "message", "place", "remedy"} <= said["error"].keys()
+
+
+async def test_every_answer_has_an_id_of_its_own(client: Client) -> None:
+    ids = [
+        (await client.call("GET", path))[2]["x-openstack-request-id"]
+        for path in ("/", f"{V}/stacks", "/nothing", f"{V}/stacks/web")
+    ]
+    assert len(set(ids)) == 4
+
+
+async def test_a_bug_is_logged_and_not_shown(client: Client) -> None:
+    client.engine.fails = RuntimeError("s3cret detail")
+    with capture_logs() as logs:
+        status, said, headers = await client.call("GET", S)
+    assert (status, said["error"]["type"]) == (500, "InternalError")
+    assert headers["x-openstack-request-id"] in said["error"]["message"]
+    assert "s3cret" not in str(said)
+    assert said["error"]["traceback"] is None
+    (bug,) = [line for line in logs if line["event"] == "request.bug"]
+    assert bug["exc_info"] is client.engine.fails
+
+
+async def test_a_time_out_that_is_not_the_requests_is_a_bug(client: Client) -> None:
+    client.engine.fails = TimeoutError()
+    with capture_logs():
+        status, _, _ = await client.call("GET", S)
+    assert status == 500
+
+
+async def test_what_is_not_there_for_now_is_503(client: Client) -> None:
+    client.engine.fails = Unavailable("the database does not answer")
+    assert (await client.call("GET", S))[0] == 503
+
+
+async def test_the_log_has_no_query(client: Client) -> None:
+    with capture_logs() as logs:
+        await client.call("GET", f"{V}/stacks?name=s3cret")
+    (line,) = [one for one in logs if one["event"] == "request"]
+    assert (line["path"], line["status"]) == (f"{V}/stacks", 200)
+    assert "s3cret" not in str(logs)
+
+
+async def test_requests_do_not_wait_for_each_other(client: Client) -> None:
+    answers = await asyncio.gather(*(client.call("GET", S) for _ in range(20)))
+    assert {status for status, _, _ in answers} == {200}

@@ -1,0 +1,213 @@
+"""Records as clients of the Orchestration API read them, and their requests as we read them."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine.errors import Invalid
+from engine.hot.parameters import ParameterKind, ParameterSchema
+from engine.hot.schema import Constraint, TypeSchema
+from engine.service import Output
+from engine.words import Json
+from hub.api.orchestration import show
+from hub.api.orchestration.requests import stack_request
+from hub.api.orchestration.validation import parameter, validated
+from hub.auth.identity import Nobody
+from hub.settings import Settings
+from tests.unit.hub.api.orchestration_support import EVENT_ID, STACK_ID, event, resource, stack
+
+BASE = "http://h:1"
+URL = f"{BASE}/v1/demo/stacks/web/{STACK_ID}"
+
+
+def test_a_summary_has_the_keys_and_words_of_a_listed_stack() -> None:
+    assert show.stack_summary(stack(tags=[]), BASE) == {
+        "id": str(STACK_ID),
+        "links": [{"href": URL, "rel": "self"}],
+        "stack_name": "web",
+        "description": "",
+        "stack_status": "CREATE_COMPLETE",
+        "stack_status_reason": "Stack CREATE completed successfully",
+        "creation_time": "2026-11-20T20:16:36Z",
+        "updated_time": None,
+        "deletion_time": None,
+        "stack_owner": "ann",
+        "parent": None,
+        "stack_user_project_id": "demo",
+        "tags": None,
+    }
+
+
+def test_a_stack_in_full_has_its_description_and_lists_that_are_lists() -> None:
+    shown = show.stack_full(stack(tags=[]), BASE, {"size": "8"}, [])
+    assert shown["description"] == shown["template_description"] == "An example"
+    assert (shown["tags"], shown["outputs"], shown["capabilities"]) == ([], [], [])
+    assert "outputs" not in show.stack_full(stack(), BASE, {}, None)
+
+
+def test_an_output_that_cannot_be_worked_out_says_why() -> None:
+    assert "output_error" not in show.output(Output("a", "", 1, None))
+    assert show.output(Output("a", "", None, "why"))["output_error"] == "why"
+
+
+def test_a_resource_names_those_after_it() -> None:
+    found = [resource("pw"), resource("app", ("pw",))]
+    assert show.required_by(found) == {"pw": ["app"], "app": []}
+    shown = show.resource(replace(found[0], physical_id=None), stack(), BASE, ["app"])
+    assert shown["physical_resource_id"] == ""
+    assert shown["required_by"] == ["app"]
+    assert [link["href"] for link in shown["links"]] == [f"{URL}/resources/pw", URL]
+
+
+def test_an_event_of_the_stack_goes_by_the_stacks_name_and_id() -> None:
+    """Waiting clients look for exactly these two."""
+    shown = show.event(event(), stack(), BASE)
+    assert shown["resource_name"] == shown["logical_resource_id"] == "web"
+    assert shown["physical_resource_id"] == str(STACK_ID)
+    assert shown["links"][0]["href"] == f"{URL}/resources/web/events/{EVENT_ID}"
+    assert [link["rel"] for link in shown["links"]] == ["self", "resource", "stack"]
+
+
+def test_an_event_of_a_resource_goes_by_the_resources() -> None:
+    shown = show.event(event(name="pw"), stack(), BASE, full=True, rooted=True)
+    assert (shown["resource_name"], shown["physical_resource_id"]) == ("pw", "web-pw")
+    assert shown["resource_type"] == "Test::Secret"
+    assert shown["links"][-1] == {"href": URL, "rel": "root_stack"}
+
+
+def test_odd_names_are_quoted_in_addresses_and_plain_ones_left_alone() -> None:
+    assert show.stack_url(BASE, "a\r\nb/c", "web", 1) == f"{BASE}/v1/a%0D%0Ab%2Fc/stacks/web/1"
+    assert show.stack_url(BASE, "a@b:c", "w_.-~", 1) == f"{BASE}/v1/a@b:c/stacks/w_.-~/1"
+
+
+def read(**body: Json) -> Any:
+    return stack_request(body, existing=False, requested_by="ann")
+
+
+def test_a_body_becomes_a_request() -> None:
+    got = read(
+        stack_name="web",
+        template={"a": 1},
+        tags=",,a,b",
+        timeout_mins="60",
+        disable_rollback="False",
+        hooks={"clear": ["db:pre-create"], "add": [{"at": "db"}]},
+        unknown_to_us=1,
+    )
+    assert (got.name, got.requested_by) == ("web", "ann")
+    assert got.tags == ["", "", "a", "b"]
+    assert (got.timeout_mins, got.disable_rollback) == (60, False)
+    assert (got.hooks_clear, got.hooks_add) == (["db:pre-create"], [{"at": "db"}])
+
+
+def test_what_is_not_said_is_left_open() -> None:
+    got = read(template=None, tags=None)
+    assert (got.template, got.tags, got.timeout_mins, got.disable_rollback) == (None,) * 4
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({"stack_name": 5}, "stack_name"),
+        ({"template": [1]}, "template"),
+        ({"parameters": []}, "parameters"),
+        ({"files": {"a": 1}}, "files.a"),
+        ({"environment_files": [1]}, "environment_files"),
+        ({"tags": [1]}, "tags"),
+        ({"tags": "x" * 81}, "tags"),
+        ({"timeout_mins": 0}, "timeout_mins"),
+        ({"timeout_mins": "1.5"}, "timeout_mins"),
+        ({"timeout_mins": 10**9}, "timeout_mins"),
+        ({"timeout_mins": True}, "timeout_mins"),
+        ({"disable_rollback": "maybe"}, "disable_rollback"),
+        ({"hooks": {"clear": "*"}}, "hooks.clear"),
+        ({"hooks": {"add": {}}}, "hooks.add"),
+        ({"hooks": {"claer": []}}, "hooks.claer"),
+        ({"template_url": "http://x"}, "template_url"),
+        ({"adopt_stack_data": "{}"}, "adopt_stack_data"),
+    ],
+)
+def test_wrong_types_are_refused_by_name(body: dict[str, Json], place: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        read(**body)
+    assert [finding.place for finding in caught.value.findings] == [place]
+
+
+def test_all_wrong_types_are_told_at_once() -> None:
+    with pytest.raises(Invalid) as caught:
+        read(stack_name=5, parameters=[], tags=7)
+    places = {finding.place for finding in caught.value.findings}
+    assert places == {"stack_name", "parameters", "tags"}
+
+
+def test_a_parameter_is_validated_in_the_words_of_the_older_language() -> None:
+    rules = (
+        Constraint("range", 4, 64, description="between"),
+        Constraint("allowed_values", allowed=(4, 8)),
+    )
+    schema = ParameterSchema("size", ParameterKind.NUMBER, 8, constraints=rules)
+    assert parameter(schema, None) == {
+        "Type": "Number",
+        "Description": "",
+        "NoEcho": "false",
+        "Label": "size",
+        "Default": 8,
+        "MinValue": 4,
+        "MaxValue": 64,
+        "ConstraintDescription": "between",
+        "AllowedValues": [4, 8],
+    }
+
+
+SECRET: Json = {
+    "heat_template_version": "2018-08-31",
+    "parameters": {"s": {"type": "string", "hidden": True}, "n": {"type": "number"}},
+    "resources": {"a": {"type": "T"}},
+}
+TYPES = {"T": TypeSchema("T")}
+
+
+def test_validation_masks_hidden_values_and_lets_parameters_be_missing() -> None:
+    wanted = read(template=SECRET, environment={"parameters": {"s": "s3cret"}})
+    shown = validated(wanted, "demo", TYPES, Settings())
+    assert shown["Parameters"]["s"]["Value"] == "******"
+    assert "Value" not in shown["Parameters"]["n"]
+    assert shown["Environment"]["parameters"] == {"s": "******"}
+    assert "s3cret" not in str(shown)
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({}, "template"),
+        ({"template": SECRET, "environment_files": ["gone"]}, "environment_files"),
+        ({"template": {**SECRET, "resources": {"a": {"type": "X"}}}}, "resources.a"),
+        ({"template": {**SECRET, "hooks": [{"at": "a", "on": "pre-nothing"}]}}, "hooks[0]"),
+    ],
+)
+def test_validation_refuses_what_creation_would(body: dict[str, Json], place: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        validated(read(**body), "demo", TYPES, Settings())
+    assert caught.value.finding.place.startswith(place)
+
+
+@pytest.mark.parametrize(
+    ("headers", "name"),
+    [
+        ({}, "anonymous"),
+        ({"X-Auth-Token": "notused"}, "anonymous"),
+        ({"X-Auth-User": "ann", "Authorization": "Basic Ym9iOnB3"}, "ann"),
+        ({"Authorization": "Basic Ym9iOnB3"}, "bob"),
+        ({"Authorization": "Basic !!"}, "anonymous"),
+        ({"Authorization": "Bearer Ym9iOnB3"}, "anonymous"),
+        ({"Authorization": "Basic YQBiOnB3"}, "a?b"),
+        ({"X-Auth-User": "a\udcffb"}, "a?b"),
+        ({"X-Auth-User": "x" * 999}, "x" * 255),
+    ],
+)
+def test_without_authentication_everybody_is_who_they_say(
+    headers: dict[str, str], name: str
+) -> None:
+    who = Nobody().identify(headers, "any text")
+    assert (who.name, who.project) == (name, "any text")
