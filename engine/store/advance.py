@@ -68,6 +68,7 @@ class Work:
     physical_id: str | None
     reference: str | None
     properties: Mapping[str, Json] | None
+    shown: Mapping[str, Json] | None
     attributes: Mapping[str, Json] | None
     data: Mapping[str, Json] | None
     metadata: Json

@@ -84,9 +84,9 @@ def _using(connection: Connection) -> Iterator[None]:
         yield
     except (ConnectionError, TimeoutError, *TRANSIENT) as error:
         raise unavailable(error) from error
-    except asyncpg.InterfaceError as error:
+    except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         # asyncpg says so of a lost connection and of wrong use; only the first is nobody's fault.
-        if _lost(connection):
+        if _lost(connection) or isinstance(error, asyncpg.InternalClientError):
             raise unavailable(error) from error
         raise
 

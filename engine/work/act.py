@@ -9,6 +9,7 @@ from inspect import isawaitable
 from typing import assert_never
 from uuid import UUID
 
+import orjson
 import structlog
 from structlog.typing import FilteringBoundLogger
 
@@ -25,6 +26,9 @@ from engine.types.contract import Call, Done, Failed, Outcome, Replace, Resource
 from engine.types.registry import Registry
 from engine.words import Json, Operation, ResourceAction, ResourceId, StackId, Status
 from engine.work.steps import Notice, Result
+
+#: How JSON writes the one letter that PostgreSQL does not keep.
+NUL = b"\\u0000"
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -178,7 +182,10 @@ def failure(work: Work, error: Exception) -> Failed:
 
 def judge(prepared: Prepared, outcome: Outcome) -> tuple[Input, Result]:
     """What the outcome says to the machine, and what it made of the resource."""
-    result = Result(properties=prepared.properties)
+    result = Result(properties=prepared.properties, shown=_kept_view(prepared))
+    unstorable = _unstorable(outcome)
+    if unstorable:
+        return Broke(f"the type {prepared.work.type} {unstorable}"), result
     match outcome:
         case Done(physical_id=physical_id, attributes=attributes, data=data):
             result.physical_id, result.attributes, result.data = physical_id, attributes, data
@@ -197,13 +204,37 @@ def judge(prepared: Prepared, outcome: Outcome) -> tuple[Input, Result]:
             assert_never(never)
 
 
+def _unstorable(outcome: Outcome) -> str | None:
+    """Why what a type gave cannot be kept: one bad value must fail its resource and no more."""
+    kept = {
+        name: getattr(outcome, name)
+        for name in ("physical_id", "attributes", "data", "progress", "reason")
+        if hasattr(outcome, name)
+    }
+    try:
+        written = orjson.dumps(kept)
+    except TypeError as error:
+        return f"gave what cannot be kept: {error}"
+    if NUL in written and _has_nul(kept):
+        return "gave a text with a NUL in it, which cannot be kept"
+    return None
+
+
+def _has_nul(value: Json) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, Mapping):
+        return any(_has_nul(key) or _has_nul(item) for key, item in value.items())
+    return isinstance(value, list | tuple) and any(_has_nul(item) for item in value)
+
+
 def notice(prepared: Prepared) -> Notice:
     """Properties and changes as people may see them."""
     work = prepared.work
     shown = _shown(prepared)
     if prepared.change.operation not in (Operation.UPDATE, Operation.REPLACE):
         return Notice(shown, {})
-    before = masked(work.properties or {}, prepared.type.schema)
+    before = masked(work.shown or work.properties or {}, prepared.type.schema)
     hidden = {name for name, value in shown.items() if MASK in str(value)}
     return Notice(
         shown,
@@ -217,11 +248,25 @@ def notice(prepared: Prepared) -> Notice:
     )
 
 
+def _kept_view(prepared: Prepared) -> Mapping[str, Json] | None:
+    """What is kept beside the properties, so that later notices tell no secret either."""
+    work, definition = prepared.work, prepared.work.definition or {}
+    if work.direction == "cleanup":
+        return work.shown
+    return _shown(prepared) if _has_secrets(definition) else None
+
+
+def _has_secrets(definition: Mapping[str, Json]) -> bool:
+    return definition.get("masked") is not None or bool(definition.get("secret_references"))
+
+
 def _shown(prepared: Prepared) -> dict[str, Json]:
     work, definition = prepared.work, prepared.work.definition or {}
     schema = prepared.type.schema
     secret = definition.get("secret_references") or []
-    if work.direction == "cleanup" or (definition["masked"] is None and not secret):
+    if work.direction == "cleanup":
+        return masked(work.shown or prepared.properties, schema)
+    if not _has_secrets(definition):
         return masked(prepared.properties, schema)
     stored = definition["properties"] if definition["masked"] is None else definition["masked"]
     values = {

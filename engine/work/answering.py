@@ -174,6 +174,7 @@ def _work(held: Held) -> Work:
         physical_id=row.get("physical_id"),
         reference=row.get("reference"),
         properties=row.get("properties"),
+        shown=row.get("shown"),
         attributes=row.get("attributes") or {},
         data=row.get("data") or {},
         metadata=row.get("metadata") or {},

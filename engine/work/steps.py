@@ -46,9 +46,13 @@ CLOSED_AT_ONCE: Mapping[Mode, tuple[str, str, str, str]] = {
 
 @dataclass(slots=True)
 class Result:
-    """What the operation made of the resource; for a failure what it may have left behind."""
+    """What the operation made of the resource; for a failure what it may have left behind.
+
+    shown: the properties for people's eyes, or None when nothing in them is secret.
+    """
 
     properties: Mapping[str, Json] | None = None
+    shown: Mapping[str, Json] | None = None
     physical_id: str | None = None
     reference: str | None = None
     attributes: Mapping[str, Json] = field(default_factory=dict)
@@ -148,6 +152,7 @@ class _Writer:
             physical_id=result.physical_id,
             reference=result.reference,
             properties=result.properties,
+            shown=result.shown,
             attributes=result.attributes,
             data=result.data,
             metadata=work.metadata_now or {},
@@ -213,6 +218,7 @@ class _Writer:
             "physical_id": work.physical_id,
             "reference": work.reference,
             "properties": work.properties,
+            "shown": work.shown,
             "attributes": work.attributes or {},
             "data": work.data or {},
             "metadata": work.metadata or {},

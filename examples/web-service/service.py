@@ -1,97 +1,173 @@
 """A small HTTP service that starts, checks and stops itself: `service.py start|check|stop`.
 
-Each instance is named by its operation's key, so that a start that is run twice finds the instance
-it made the first time, and two releases live side by side while one takes over from the other.
+Each instance is named by its operation's key, and has three files in the folder it runs in:
+
+    service-KEY.pid    its process id, locked by it for as long as it lives
+    service-KEY.state  its port, address and release, there once it listens
+    service-KEY.log    what it says
+
+So a start that runs twice finds the instance it made the first time, and two releases live side by
+side while one takes over from the other.
 """
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-import urllib.request
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+#: Seconds to wait for an instance to listen, or to be gone.
+PATIENCE = 10.0
 
 
 class Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        config = json.loads(Path(os.environ["CONFIG"]).read_text())
-        body = json.dumps({"release": os.environ["RELEASE"], "secret": len(config["secret"])})
-        self.send_response(200)
+        """Tells that the configuration was read, and how long the secret is; never the secret."""
+        try:
+            secret = json.loads(Path(os.environ["CONFIG"]).read_text())["secret"]
+        except (OSError, ValueError, KeyError):
+            return self.answer(503, {"release": os.environ["RELEASE"], "config": "missing"})
+        known = {"release": os.environ["RELEASE"], "config": "read", "secret": len(secret)}
+        return self.answer(200, known)
+
+    def answer(self, status: int, known: dict[str, Any]) -> None:
+        body = json.dumps(known).encode()
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, *_: object) -> None:
-        return
-
-
-def state_file(name: str) -> Path:
-    return Path(f"service-{name}.state")
+        self.wfile.write(body)
 
 
 def start() -> None:
     name = os.environ["HEADGATE_OPERATION_KEY"]
-    state = state_file(name)
-    if not state.exists():
-        command = [sys.executable, __file__, "serve", str(state.absolute())]
-        subprocess.Popen(
-            command,
+    if not listens(name):
+        launch(name)
+    print(json.dumps({"id": name, **json.loads(file_of(name, "state").read_text())}))
+
+
+def launch(name: str) -> None:
+    """Start the daemon and wait until it listens; leave nothing behind when that does not work."""
+    asked: list[int] = []  # to end: only noted, so that no daemon is forgotten half way
+    signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
+    with file_of(name, "log").open("ab") as log:
+        # A session of its own: it outlives this command.
+        daemon = subprocess.Popen(
+            [sys.executable, __file__, "serve", name],
             start_new_session=True,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
         )
-        until(state.exists)
-    known = json.loads(state.read_text())
-    print(json.dumps({"id": name, "pid": known["pid"], "url": known["url"]}))
+    try:
+        until(lambda: asked or listens(name) or (daemon.poll() is not None and not lives(name)))
+        if asked:
+            sys.exit("asked to end while starting")
+        if not listens(name):
+            sys.exit(f"the service ended at once: {file_of(name, 'log').read_text()[-400:]}")
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is made: say so, come what may
+    except SystemExit:
+        daemon.kill()
+        daemon.wait()
+        if not lives(name):  # it would be the one of a start that ran at the same time
+            clear(name)
+        raise
 
 
-def serve(state: str) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-    url = f"http://127.0.0.1:{server.server_port}/"
-    fresh = Path(state + ".new")
-    fresh.write_text(json.dumps({"pid": os.getpid(), "url": url}))
-    fresh.replace(state)
+def serve(name: str) -> None:
+    pid = os.open(file_of(name, "pid"), os.O_RDWR | os.O_CREAT, 0o600)
+    if not within(0.5, lambda: locked(pid)):
+        return  # two starts ran at once, and the other one's instance serves
+    file_of(name, "state").unlink(missing_ok=True)  # of an instance that died
+    os.truncate(pid, 0)
+    os.write(pid, str(os.getpid()).encode())
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)  # port 0: any that is free
+    port = server.server_port
+    known = {"port": port, "url": f"http://127.0.0.1:{port}/", "release": os.environ["RELEASE"]}
+    fresh = file_of(name, "new")
+    fresh.write_text(json.dumps(known))
+    fresh.replace(file_of(name, "state"))
     server.serve_forever()
 
 
 def check() -> None:
-    known = json.loads(state_file(os.environ["HEADGATE_PHYSICAL_ID"]).read_text())
-    with urllib.request.urlopen(known["url"], timeout=2) as answer:
-        sys.exit(0 if answer.status == 200 else 1)
+    known = json.loads(file_of(os.environ["HEADGATE_PHYSICAL_ID"], "state").read_text())
+    with urlopen(known["url"], timeout=2):  # raises for any status but a good one
+        return
 
 
 def stop() -> None:
-    state = state_file(os.environ["HEADGATE_PHYSICAL_ID"])
-    if not state.exists():
-        return
-    pid = json.loads(state.read_text())["pid"]
-    try:
-        os.kill(pid, signal.SIGTERM)
-        until(lambda: not alive(pid))
-    except ProcessLookupError:
-        pass
-    state.unlink(missing_ok=True)
+    """Also after a `start` that failed, or an instance that died: then there is less to do."""
+    wanted = os.environ["HEADGATE_PHYSICAL_ID"]
+    for name in {path.stem.removeprefix("service-") for path in Path().glob("service-*")}:
+        if means(wanted, name):
+            end(name)
 
 
-def alive(pid: int) -> bool:
+def end(name: str) -> None:
+    if lives(name):
+        os.kill(int(file_of(name, "pid").read_text()), signal.SIGTERM)
+        until(lambda: not lives(name))
+    clear(name)
+
+
+def means(physical_id: str, key: str) -> bool:
+    """The key itself; or, when what create printed was lost, the id that Headgate made of it."""
+    return physical_id == key or physical_id.endswith("-" + key.replace("-", "")[:12])
+
+
+def file_of(name: str, kind: str) -> Path:
+    return Path(f"service-{Path(name).name}.{kind}")
+
+
+def clear(name: str) -> None:
+    for kind in ("new", "state", "pid", "log"):
+        file_of(name, kind).unlink(missing_ok=True)
+
+
+def listens(name: str) -> bool:
+    return lives(name) and file_of(name, "state").exists()
+
+
+def lives(name: str) -> bool:
+    """Whether somebody holds the lock; a number in a file alone may belong to anyone by now."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        pid = os.open(file_of(name, "pid"), os.O_RDWR)
+    except FileNotFoundError:
         return False
-    status = Path(f"/proc/{pid}/stat")
-    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
+    try:
+        return not locked(pid)
+    finally:
+        os.close(pid)
 
 
-def until(condition, seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
+def locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def until(condition: Callable[[], object]) -> None:
+    if not within(PATIENCE, condition):
+        sys.exit("it took too long")
+
+
+def within(seconds: float, condition: Callable[[], object]) -> bool:
+    over = time.monotonic() + seconds
     while not condition():
-        if time.monotonic() > end:
-            sys.exit("it took too long")
+        if time.monotonic() > over:
+            return False
         time.sleep(0.02)
+    return True
 
 
 if __name__ == "__main__":

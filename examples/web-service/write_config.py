@@ -1,6 +1,7 @@
-"""Writes or removes the service's configuration file, in the folder it is run in.
+"""Writes or removes a configuration file: `write_config.py write|remove`, in the folder it runs in.
 
-The same operation may be run twice (after a crash): the file is then written again, all the same.
+The file is named by its operation's key. So the same operation may run twice (after a crash), and
+when a new secret replaces the file, the old one is removed without touching the new one.
 """
 
 import json
@@ -8,19 +9,30 @@ import os
 import sys
 from pathlib import Path
 
-PATH = Path("service.json").absolute()
-
 
 def write() -> None:
-    fresh = PATH.with_suffix(".new")
+    key = os.environ["HEADGATE_OPERATION_KEY"]
+    path = Path(f"config-{key}.json").absolute()
+    fresh = path.with_suffix(".new")
+    # Nobody else may read it, not for a moment: the mode is set before there is anything in it.
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        os.fchmod(file.fileno(), 0o600)
         json.dump({"secret": os.environ["SECRET"]}, file)
-    fresh.replace(PATH)
-    print(json.dumps({"id": str(PATH), "path": str(PATH)}))
+    fresh.replace(path)
+    print(json.dumps({"id": key, "path": str(path)}))
 
 
 def remove() -> None:
-    PATH.unlink(missing_ok=True)
+    """Also what a `write` that was ended half way left; where there is nothing, that is fine."""
+    wanted = os.environ["HEADGATE_PHYSICAL_ID"]
+    for path in Path().glob("config-*"):
+        if means(wanted, path.stem.removeprefix("config-")):
+            path.unlink(missing_ok=True)
+
+
+def means(physical_id: str, key: str) -> bool:
+    """The key itself; or, when what create printed was lost, the id that Headgate made of it."""
+    return physical_id == key or physical_id.endswith("-" + key.replace("-", "")[:12])
 
 
 if __name__ == "__main__":

@@ -1,16 +1,26 @@
 """Speaks to a headgate over HTTP, and says in words what went wrong."""
 
-from collections.abc import AsyncGenerator, Mapping
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import aiohttp
 import orjson
+from yarl import URL
+
+from hub.cli.sse import Reader
 
 Json = Any
-#: Seconds a request may take.
-TIMEOUT = 60.0
+Query = Mapping[str, str] | Sequence[tuple[str, str]]
+#: Seconds: a request whole; until a connection stands; a stream without even a heartbeat.
+TIMEOUT, CONNECT, SILENCE = 60.0, 5.0, 60.0
+#: What follows the project in an address of the API.
+_BELOW_PROJECT = re.compile(r"/v1/[^/]+(/.+)")
+_BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class Refused(Exception):
@@ -28,16 +38,21 @@ class StreamedEvent:
     document: Json
 
 
+def place(*parts: str) -> str:
+    """A path below the project. Names may be anything: each stays one part of the path."""
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
+
+
 class Client:
     """An async context manager for one server and project."""
 
     def __init__(self, url: str, project: str) -> None:
         self._url = url.rstrip("/")
-        self._base = f"{self._url}/v1/{project}"
+        self._base = f"{self._url}/v1{place(project)}"
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT, connect=5)
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT, connect=CONNECT)
         self._session = aiohttp.ClientSession(timeout=timeout)
         return self
 
@@ -61,74 +76,95 @@ class Client:
         path: str,
         *,
         body: Json = None,
-        query: Mapping[str, str] | None = None,
+        query: Query | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Json:
         """path: below the project. Short paths are followed with method and body kept.
 
         Raises Refused.
         """
-        url, data = f"{self._base}{path}", None if body is None else orjson.dumps(body)
+        data = None if body is None else orjson.dumps(body)
         sent = {"Content-Type": "application/json", **(headers or {})}
-        status, raw, location = await self._once(method, url, data, query, sent)
+        status, raw, location = await self._once(method, path, data, query, sent)
         if status == 302:
-            status, raw, _ = await self._once(method, location, data, None, sent)
-        answer = _json(raw)
+            # Only the path is taken over: the server may know itself by another name than we do.
+            below = _BELOW_PROJECT.search(location)
+            path = below.group(1) if below else location
+            status, raw, _ = await self._once(method, path, data, None, sent)
         if status >= 400:
-            raise refused(status, answer)
-        return answer
+            raise refused(status, _json_or_none(raw))
+        return self._answer(raw)
 
     async def _once(
         self,
         method: str,
-        url: str,
+        path: str,
         data: bytes | None,
-        query: Mapping[str, str] | None,
+        query: Query | None,
         headers: Mapping[str, str],
     ) -> tuple[int, bytes, str]:
+        url = URL(f"{self._base}{path}", encoded=True)
         try:
             async with self._open().request(
                 method, url, data=data, params=query, headers=headers, allow_redirects=False
             ) as response:
                 location = response.headers.get("Location", "")
                 return response.status, await response.read(), location
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except _BROKEN as error:
             raise self._unreachable(error) from error
+
+    def _answer(self, raw: bytes) -> Json:
+        if not raw.strip():
+            return None
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            said = f"what answers at {self._url} is no headgate"
+            raise Refused(0, f"{said}. Name one with --url or HEADGATE_URL.") from error
 
     def _unreachable(self, error: BaseException) -> Refused:
         said = f"no answer from {self._url} ({type(error).__name__})."
         remedy = "Start a server with `headgate serve`, or name one with --url or HEADGATE_URL."
         return Refused(0, f"{said} {remedy}")
 
-    async def events(
+    @asynccontextmanager
+    async def stream(
         self, *, stack: str | None = None, last: str = ""
-    ) -> AsyncGenerator[StreamedEvent, None]:
-        """Events as they happen, after `last`; ends when the server ends the stream."""
-        query = {"stack": stack} if stack else {}
-        headers = {"Last-Event-ID": last} if last else {}
-        timeout = aiohttp.ClientTimeout(total=None, connect=5, sock_read=60)
+    ) -> AsyncGenerator[AsyncGenerator[StreamedEvent, None], None]:
+        """Events after `last`, or from now on: nothing that happens inside the block is missed.
+
+        The events end when the server ends the stream. Raises Refused, as do the events.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT, sock_read=SILENCE)
         try:
-            async with self._open().get(
-                f"{self._base}/events/stream", params=query, headers=headers, timeout=timeout
-            ) as response:
-                if response.status != 200:
-                    raise refused(response.status, _json(await response.read()))
-                fields: dict[str, str] = {}
-                async for line in response.content:
-                    text = line.decode().rstrip("\n")
-                    if text:
-                        name, _, value = text.partition(": ")
-                        fields[name] = value
-                    elif "data" in fields:
-                        yield StreamedEvent(fields.get("id", ""), orjson.loads(fields["data"]))
-                        fields = {}
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            response = await self._open().get(
+                URL(f"{self._base}/events/stream", encoded=True),
+                params={"stack": stack} if stack else {},
+                headers={"Last-Event-ID": last} if last else {},
+                timeout=timeout,
+            )
+        except _BROKEN as error:
+            raise self._unreachable(error) from error
+        async with response:
+            if response.status != 200:
+                raise refused(response.status, _json_or_none(await response.read()))
+            async with aclosing(self._events(response)) as events:
+                yield events
+
+    async def _events(
+        self, response: aiohttp.ClientResponse
+    ) -> AsyncGenerator[StreamedEvent, None]:
+        reader = Reader()
+        try:
+            async for chunk in response.content.iter_any():
+                for fields in reader.feed(chunk):
+                    yield StreamedEvent(fields.get("id", ""), orjson.loads(fields["data"]))
+        except (*_BROKEN, RuntimeError, ValueError) as error:
+            # aiohttp says RuntimeError of a stream that the server broke off.
             raise self._unreachable(error) from error
 
 
-def _json(raw: bytes) -> Json:
-    if not raw.strip():
-        return None
+def _json_or_none(raw: bytes) -> Json:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -139,7 +175,7 @@ def refused(status: int, answer: Json) -> Refused:
     """Place, reason and remedy, from either form of the server's errors."""
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict):
-        return Refused(status, f"the server answered {status}")
+        return Refused(status, f"the server answered {status}, and not why; is it a headgate?")
     findings = error.get("findings") or [
         {
             "place": error.get("place"),
@@ -147,8 +183,8 @@ def refused(status: int, answer: Json) -> Refused:
             "remedy": error.get("remedy"),
         }
     ]
-    lines = [_line(one) for one in findings]
-    return Refused(status, "\n".join(lines), str(error.get("type", "")))
+    said = "\n".join(_line(one) for one in findings)
+    return Refused(status, said, str(error.get("type", "")))
 
 
 def _line(finding: Mapping[str, Json]) -> str:

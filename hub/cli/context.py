@@ -1,12 +1,14 @@
 """What every command shares: where the server is, how to print, how to end."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console, RenderableType
+from yarl import URL as Address
 
 from hub.cli.client import Client, Refused
 from hub.cli.exit_codes import Exit
@@ -15,13 +17,42 @@ from hub.cli.files import Unreadable, dump
 Answer = TypeVar("Answer")
 Json = Any
 
-Url = Annotated[str, typer.Option("--url", envvar="HEADGATE_URL", help="Where the server is.")]
+
+def http_url(text: str) -> str:
+    """The address of a server; raises typer's usage error."""
+    try:
+        address = Address(text)
+        usable = address.scheme in ("http", "https") and bool(address.host)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise typer.BadParameter(f'"{text}" is no address; write http://HOST:PORT')
+    return text
+
+
+def seconds(text: str) -> float:
+    """``90s``, ``30m``, ``2h``, ``1d``; raises typer's usage error."""
+    from engine.hooks.rules import parse_duration
+
+    found = parse_duration(text)
+    if found is None:
+        raise typer.BadParameter(f'"{text}" is no time; write 90s, 30m or 2h')
+    return found.total_seconds()
+
+
+Url = Annotated[
+    str,
+    typer.Option("--url", envvar="HEADGATE_URL", help="Where the server is.", parser=http_url,
+                 metavar="URL"),
+]  # fmt: skip
 Project = Annotated[str, typer.Option("--project", envvar="HEADGATE_PROJECT", help="Whose stacks.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 URL = "http://127.0.0.1:8004"
 PROJECT = "default"
 
-out = Console(highlight=False, soft_wrap=False)
+#: Tables in files and pipes are not folded to a terminal's width.
+WIDTH = None if sys.stdout.isatty() else 240
+out = Console(highlight=False, width=WIDTH)
 err = Console(stderr=True, highlight=False)
 
 
@@ -47,22 +78,17 @@ def ask(where: Where, work: Callable[[Client], Awaitable[Answer]]) -> Answer:
 
 
 def stop(message: str, code: Exit) -> NoReturn:
-    err.print(f"headgate: {message}", markup=False)
+    complain(message)
     raise typer.Exit(code)
+
+
+def complain(message: str) -> None:
+    """To standard error, in lines as they are: scripts read them."""
+    err.print(f"headgate: {message}", markup=False, soft_wrap=True)
 
 
 def tell(document: Json, as_json: bool, pretty: Callable[[], RenderableType]) -> None:
     if as_json:
         typer.echo(dump(document))
     else:
-        out.print(pretty())
-
-
-def parse_seconds(text: str) -> float:
-    """``90s``, ``30m``, ``2h``; raises typer's usage error."""
-    from engine.hooks.rules import parse_duration
-
-    found = parse_duration(text)
-    if found is None:
-        raise typer.BadParameter(f'"{text}" is no time; write 90s, 30m or 2h')
-    return found.total_seconds()
+        out.print(pretty(), markup=False)

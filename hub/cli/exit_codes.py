@@ -14,12 +14,12 @@ class Exit(IntEnum):
 
 
 MEANING = {
-    Exit.COMPLETE: "done; with --wait: the stack is COMPLETE",
+    Exit.COMPLETE: "done; with --wait and watch: the stack is COMPLETE",
     Exit.ERROR: "refused, not found, or no server",
     Exit.USAGE: "wrong options or arguments",
     Exit.FAILED: "the stack is FAILED",
     Exit.STOPPED: "the stack is STOPPED; `headgate stack resume` goes on",
-    Exit.WAITING: "a hook waits for an answer (with --until-waiting)",
+    Exit.WAITING: "only hooks are left, they wait for an answer (with --until-waiting)",
     Exit.TIMED_OUT: "--timeout is over; the stack goes on without us",
 }
 OF_STATUS = {"COMPLETE": Exit.COMPLETE, "FAILED": Exit.FAILED, "STOPPED": Exit.STOPPED}

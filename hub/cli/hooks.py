@@ -1,13 +1,17 @@
 """headgate hook ...: what waits, and how to answer it."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
+from uuid import UUID
 
 import typer
+from rich.text import Text
 
 from hub.cli import show
-from hub.cli.client import Client, Refused
+from hub.cli.client import Client, Refused, place
 from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, tell
 from hub.cli.files import Unreadable, dump_yaml
+from hub.cli.waiting import pages, waiting_hooks
 
 Json = Any
 app = typer.Typer(help="List, show and answer hooks.", no_args_is_help=True)
@@ -18,16 +22,19 @@ Digest = Annotated[str, typer.Option(help="Refuse when what you saw has changed 
 
 @app.command(name="list")
 def list_(
-    state: Annotated[str, typer.Option(help="waiting, answered, expired, superseded.")] = "waiting",
+    state: Annotated[
+        str, typer.Option(help="waiting, answered, expired, superseded, or all.")
+    ] = "waiting",
     stack: Annotated[str | None, typer.Option(help="Of this stack.")] = None,
     url: Url = URL,
     project: Project = PROJECT,
     as_json: AsJson = False,
 ) -> None:
-    """The inbox: everything that waits."""
-    query = {"state": state} | ({"stack": stack} if stack else {})
+    """The inbox: everything that waits for an answer."""
+    query = {"limit": "1000"} | ({} if state == "all" else {"state": state})
+    query |= {"stack": stack} if stack else {}
     where = Where(url, project)
-    hooks = ask(where, lambda client: client.call("GET", "/hooks", query=query))["hooks"]
+    hooks = ask(where, lambda client: pages(client, place("hooks"), "hooks", query))
     columns = {
         "stack": "STACK",
         "resource": "RESOURCE",
@@ -35,6 +42,7 @@ def list_(
         "state": "STATE",
         "deadline": "DEADLINE",
         "decision": "DECISION",
+        "by": "BY",
         "id": "ID",
     }
     tell(hooks, as_json, lambda: show.table([show.hook_row(hook) for hook in hooks], columns))
@@ -46,7 +54,7 @@ def show_(
 ) -> None:
     """Show a hook with what one needs to decide."""
     hook = ask(Where(url, project), lambda client: find(client, which))
-    tell(hook, as_json, lambda: dump_yaml(hook))
+    tell(hook, as_json, lambda: Text(show.plain(dump_yaml(hook))))
 
 
 @app.command(name="continue")
@@ -81,7 +89,7 @@ def _answer(
     async def work(client: Client) -> Json:
         hook = await find(client, which)
         body = {"decision": decision, "reason": reason, "digest": digest}
-        return await client.call("POST", f"/hooks/{hook['id']}/signal", body=body)
+        return await client.call("POST", place("hooks", hook["id"], "signal"), body=body)
 
     hook = ask(where, work)
     names = ("stack_name", "path", "point", "state", "decision", "decided_by", "reason")
@@ -90,12 +98,21 @@ def _answer(
 
 async def find(client: Client, which: str) -> Json:
     """By id; else among the waiting ones by the beginning of an id or by where it is."""
-    if which.count("-") == 4 and ":" not in which:
-        return await client.call("GET", f"/hooks/{which}")
-    hooks = (await client.call("GET", "/hooks", query={"state": "waiting", "limit": "1000"}))[
-        "hooks"
-    ]
-    found = [hook for hook in hooks if _matches(hook, which)]
+    if _is_id(which):
+        return await client.call("GET", place("hooks", which))
+    return chosen(await waiting_hooks(client), which)
+
+
+def _is_id(which: str) -> bool:
+    try:
+        return str(UUID(which)) == which.lower()
+    except ValueError:
+        return False
+
+
+def chosen(hooks: Sequence[Json], which: str) -> Json:
+    """The one hook that is meant. Raises Refused and Unreadable. Pure."""
+    found = [hook for hook in hooks if matches(hook, which)]
     if len(found) == 1:
         return found[0]
     if not found:
@@ -104,8 +121,12 @@ async def find(client: Client, which: str) -> Json:
     raise Unreadable(f'"{which}" matches {len(found)} waiting hooks: {names}; say more')
 
 
-def _matches(hook: Json, which: str) -> bool:
+def matches(hook: Json, which: str) -> bool:
+    """STACK:RESOURCE, STACK:RESOURCE:POINT, or the beginning of the id."""
     if ":" not in which:
-        return bool(hook["id"].startswith(which))
-    asked = which.split(":")
-    return asked == [hook["stack_name"], hook["path"], hook["point"]][: len(asked)]
+        return bool(which) and bool(hook["id"].startswith(which.lower()))
+    stack, _, rest = which.partition(":")
+    return stack == hook["stack_name"] and rest in (
+        hook["path"],
+        f"{hook['path']}:{hook['point']}",
+    )

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
+from rich.text import Text
 
-from hub.cli import hooks, show, stacks, subscriptions, watch
-from hub.cli.client import Client
+from hub.cli import graphs, hooks, resource_types, show, stacks, subscriptions, watch
+from hub.cli.client import Client, place
 from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, stop, tell
 from hub.cli.exit_codes import Exit, epilog
 
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.add_typer(stacks.app, name="stack")
 app.add_typer(hooks.app, name="hook")
 app.add_typer(subscriptions.app, name="subscription")
+app.add_typer(resource_types.app, name="type")
 
 
 @app.command()
@@ -53,7 +54,7 @@ def serve(
 @app.command()
 def demo() -> None:
     """See it work: a real service made, held, changed and cleared away, in half a minute."""
-    from hub.demo import run as run_demo
+    from hub.cli.demo import run as run_demo
 
     raise typer.Exit(run_demo())
 
@@ -62,7 +63,7 @@ def demo() -> None:
 def watch_(
     stack: stacks.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
 ) -> None:
-    """Follow a stack, live, until its action ends."""
+    """Follow a stack, live, until its action ends; the exit code tells how."""
     code = ask(Where(url, project), lambda client: watch.watch(client, stack, as_json))
     raise typer.Exit(code)
 
@@ -72,47 +73,50 @@ def why(
     stack: stacks.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
 ) -> None:
     """Why a stack does not go on: a sentence for each unfinished node."""
-
-    async def work(client: Client) -> Json:
-        found = (await client.call("GET", f"/stacks/{stack}"))["stack"]
-        return await client.call("GET", f"/stacks/{found['stack_name']}/{found['id']}/why")
-
-    said = ask(Where(url, project), work)
-    if as_json:
-        typer.echo(orjson.dumps(said, option=orjson.OPT_INDENT_2).decode())
-        return
-    typer.echo(f"{said['stack']['name']}: {said['stack']['status']} ({said['stack']['reason']})")
-    for node in said["nodes"]:
-        typer.echo(f"  {node['sentence']}")
+    said = ask(Where(url, project), lambda client: _of_stack(client, stack, "why"))
+    tell(said, as_json, lambda: Text("\n".join(show.sentences(said))))
 
 
 @app.command()
 def graph(
-    stack: stacks.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    stack: stacks.Name,
+    dot: Annotated[bool, typer.Option("--dot", help="For Graphviz: ... | dot -Tsvg.")] = False,
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
 ) -> None:
-    """The nodes of a stack's current traversal."""
-
-    async def work(client: Client) -> Json:
-        found = (await client.call("GET", f"/stacks/{stack}"))["stack"]
-        return await client.call("GET", f"/stacks/{found['stack_name']}/{found['id']}/graph")
-
-    found = ask(Where(url, project), work)
-    columns = {"id": "NODE", "resource_name": "RESOURCE", "operation": "OPERATION",
-               "direction": "DIRECTION", "state": "STATE", "phase": "PHASE",
-               "waiting_for": "WAITS FOR", "breakpoints": "BREAKPOINTS"}  # fmt: skip
-    tell(found, as_json, lambda: show.table(found["nodes"], columns))
+    """The nodes of a stack's current traversal, as a tree."""
+    found = ask(Where(url, project), lambda client: _of_stack(client, stack, "graph"))
+    if dot:
+        typer.echo(graphs.dot(stack, found))
+    else:
+        tell(found, as_json, lambda: graphs.tree(stack, found))
 
 
 @app.command()
 def events(
-    stack: stacks.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    stack: stacks.Name,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="What happens from now on, until interrupted.")
+    ] = False,
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
 ) -> None:
     """What happened to a stack."""
-    path = f"/stacks/{stack}/events"
-    found = ask(Where(url, project), lambda client: client.call("GET", path))["events"]
+    where = Where(url, project)
+    if follow:
+        ask(where, lambda client: watch.follow(client, stack, as_json))
+        return
+    found = ask(where, lambda client: _of_stack(client, stack, "events"))["events"]
     columns = {"event_time": "TIME", "resource_name": "RESOURCE", "resource_status": "STATUS",
                "resource_status_reason": "REASON"}  # fmt: skip
     tell(found, as_json, lambda: show.table(found, columns))
+
+
+async def _of_stack(client: Client, name: str, what: str) -> Json:
+    found = await stacks.find(client, name)
+    return await client.call("GET", place("stacks", found["stack_name"], found["id"], what))
 
 
 def run() -> None:

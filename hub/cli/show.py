@@ -59,14 +59,19 @@ def fields(document: Mapping[str, Json], names: Sequence[str]) -> Table:
     return made
 
 
+def plain(text: str) -> str:
+    """Without what would steer the terminal: names and reasons come from others."""
+    return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
+
+
 def _text(value: Json) -> str:
     if value is None:
         return ""
     if isinstance(value, list):
         return ", ".join(_text(one) for one in value)
     if isinstance(value, dict):
-        return ", ".join(f"{key}={_text(item)}" for key, item in value.items())
-    return str(value)
+        return ", ".join(f"{plain(str(key))}={_text(item)}" for key, item in value.items())
+    return plain(str(value))
 
 
 def event_line(document: Mapping[str, Json]) -> str:
@@ -74,15 +79,21 @@ def event_line(document: Mapping[str, Json]) -> str:
     data = document.get("data") or {}
     kind = str(document["type"]).removeprefix("headgate.")
     where = document.get("subject") or (data.get("stack") or {}).get("name", "")
-    said = data.get("resource") or data.get("stack") or {}
+    line = f"{document['time'][11:19]}  {kind:<28} {where:<20} {_why(kind, data)}"
+    return plain(" ".join(line.splitlines())).rstrip()
+
+
+def _why(kind: str, data: Mapping[str, Json]) -> str:
     hook = data.get("hook")
-    why = ""
+    moment = kind.rpartition(".")[2]
+    if hook and moment == "waiting":
+        return f"{hook['point']} until {hook['deadline']}, then: {hook['on_timeout']}"
     if hook:
-        decided = f"{hook.get('decision')} by {hook.get('decided_by')}"
-        why = f"{hook['point']} {decided if hook.get('decision') else 'until ' + hook['deadline']}"
-    elif kind.rsplit(".", 1)[-1] in ("failed", "stopped"):
-        why = str(said.get("reason") or "")
-    return f"{document['time'][11:19]}  {kind:<28} {where:<20} {why}".rstrip()
+        reason = f": {hook['reason']}" if hook.get("reason") else ""
+        by = f" by {hook['decided_by']}" if hook.get("decided_by") else ""
+        return f"{hook['point']} {hook.get('decision') or moment}{by}{reason}"
+    said = data.get("resource") or data.get("stack") or {}
+    return str(said.get("reason") or "") if moment in ("failed", "stopped") else ""
 
 
 def hook_row(hook: Mapping[str, Json]) -> dict[str, Json]:
@@ -94,4 +105,13 @@ def hook_row(hook: Mapping[str, Json]) -> dict[str, Json]:
         "state": hook["state"],
         "deadline": hook["deadline"],
         "decision": hook.get("decision") or "",
+        "by": hook.get("decided_by") or "",
     }
+
+
+def sentences(said: Mapping[str, Json]) -> list[str]:
+    """Why a stack does not go on, from the API's answer."""
+    stack = said["stack"]
+    reason = f" ({stack['reason']})" if stack.get("reason") else ""
+    first = f"{stack['name']}: {stack['status']}{reason}"
+    return [plain(line) for line in (first, *(f"  {one['sentence']}" for one in said["nodes"]))]

@@ -5,7 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from hub.cli import show
-from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, tell
+from hub.cli.client import place
+from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, stop, tell
+from hub.cli.exit_codes import Exit
 
 Json = Any
 app = typer.Typer(help="Subscribe listeners, and look after deliveries.", no_args_is_help=True)
@@ -15,8 +17,9 @@ NAMES = ("id", "target", "events", "stacks", "resources", "types", "points", "or
          "reason", "origin", "created_at", "secret")  # fmt: skip
 
 
-def _call(where: Where, method: str, path: str, body: Json = None) -> Json:
-    return ask(where, lambda client: client.call(method, f"/subscriptions{path}", body=body))
+def _call(where: Where, method: str, *parts: str, body: Json = None) -> Json:
+    path = place("subscriptions", *parts)
+    return ask(where, lambda client: client.call(method, path, body=body))
 
 
 @app.command()
@@ -25,22 +28,26 @@ def create(
     events: Globs = [],  # noqa: B006
     stacks: Globs = [],  # noqa: B006
     resources: Globs = [],  # noqa: B006
+    types: Globs = [],  # noqa: B006
     points: Globs = [],  # noqa: B006
+    unordered: Annotated[
+        bool, typer.Option("--unordered", help="Do not hold a stack's events back for order.")
+    ] = False,
     url: Url = URL,
     project: Project = PROJECT,
     as_json: AsJson = False,
 ) -> None:
     """Subscribe; the secret that signs is shown this once."""
     body = {"target": target, "events": events, "stacks": stacks, "resources": resources,
-            "points": points}  # fmt: skip
-    made = _call(Where(url, project), "POST", "", body)
+            "types": types, "points": points, "ordered": not unordered}  # fmt: skip
+    made = _call(Where(url, project), "POST", body=body)
     tell(made, as_json, lambda: show.fields(made, NAMES))
 
 
 @app.command(name="list")
 def list_(url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
     """List subscriptions."""
-    found = _call(Where(url, project), "GET", "")["subscriptions"]
+    found = _call(Where(url, project), "GET")["subscriptions"]
     columns = {"target": "TARGET", "events": "EVENTS", "state": "STATE", "id": "ID"}
     tell(found, as_json, lambda: show.table(found, columns))
 
@@ -48,27 +55,44 @@ def list_(url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -
 @app.command(name="show")
 def show_(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
     """Show a subscription."""
-    found = _call(Where(url, project), "GET", f"/{which}")
+    found = _call(Where(url, project), "GET", which)
     tell(found, as_json, lambda: show.fields(found, NAMES))
+
+
+@app.command()
+def enable(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+    """Deliver again, after it was disabled."""
+    _set_state(which, "enabled", Where(url, project), as_json)
+
+
+@app.command()
+def disable(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+    """Deliver nothing until it is enabled."""
+    _set_state(which, "disabled", Where(url, project), as_json)
+
+
+def _set_state(which: str, state: str, where: Where, as_json: bool) -> None:
+    now = _call(where, "PATCH", which, body={"state": state})
+    tell(now, as_json, lambda: show.fields(now, NAMES))
 
 
 @app.command()
 def delete(which: Id, url: Url = URL, project: Project = PROJECT) -> None:
     """Forget a subscription and its deliveries."""
-    _call(Where(url, project), "DELETE", f"/{which}")
+    _call(Where(url, project), "DELETE", which)
 
 
 @app.command()
 def test(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
     """Send one event that means nothing, now."""
-    said = _call(Where(url, project), "POST", f"/{which}/test")
+    said = _call(Where(url, project), "POST", which, "test")
     tell(said, as_json, lambda: show.fields(said, ("delivered", "code", "answer", "reason")))
 
 
 @app.command()
 def rotate(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
     """A new secret; the old one signs, too, for a day."""
-    said = _call(Where(url, project), "POST", f"/{which}/rotate")
+    said = _call(Where(url, project), "POST", which, "rotate")
     tell(said, as_json, lambda: show.fields(said, ("id", "secret")))
 
 
@@ -77,7 +101,7 @@ def deliveries(
     which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
 ) -> None:
     """What was sent, newest first."""
-    found = _call(Where(url, project), "GET", f"/{which}/deliveries")["deliveries"]
+    found = _call(Where(url, project), "GET", which, "deliveries")["deliveries"]
     columns = {"created_at": "MADE", "type": "EVENT", "state": "STATE", "attempts": "TRIES",
                "code": "CODE", "error": "ERROR", "id": "ID"}  # fmt: skip
     tell(found, as_json, lambda: show.table(found, columns))
@@ -88,13 +112,15 @@ def redeliver(
     which: Id,
     delivery: Annotated[str | None, typer.Option(help="This one.")] = None,
     since: Annotated[str | None, typer.Option(help="All missed since this time.")] = None,
-    dead: Annotated[bool, typer.Option(help="All that were given up.")] = False,
+    dead: Annotated[bool, typer.Option("--dead", help="All that were given up.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
     as_json: AsJson = False,
 ) -> None:
     """Deliver again."""
+    if (delivery is not None) + (since is not None) + dead != 1:
+        stop("say one of --delivery, --since and --dead", Exit.USAGE)
     asked = {"delivery": delivery, "since": since, "state": "dead" if dead else None}
     body = {name: value for name, value in asked.items() if value is not None}
-    said = _call(Where(url, project), "POST", f"/{which}/redeliver", body)
+    said = _call(Where(url, project), "POST", which, "redeliver", body=body)
     tell(said, as_json, lambda: show.fields(said, ("redelivered",)))

@@ -121,7 +121,9 @@ async def test_kills_at_random_instants_lose_nothing_and_run_nothing_unanswered(
                 next_kill = time.monotonic() + chance.uniform(0.05, 0.8)
             status, hooks = await http.call("GET", "/hooks?state=waiting")
             assert status == 200
-            budget = len(names) if kills == KILLS else 3 * (kills + 1) - len(sent)
+            # Something is always left until the last kill.
+            most = len(names) if kills == KILLS else min(3 * (kills + 1), len(names) - 1)
+            budget = most - len(sent)
             for hook in hooks["hooks"][: min(chance.randint(0, 2), max(0, budget))]:
                 sent.add(hook["resource_name"])
                 status, said = await http.signal(hook)

@@ -106,7 +106,8 @@ class Http:
         async def reached() -> bool:
             path = f"/stacks/{stack['stack_name']}/{stack['id']}/graph"
             _, graph = await self.call("GET", path)
-            return sum(node["state"] == "parked" for node in graph["nodes"]) == count
+            parked = [node for node in graph["nodes"] if node["state"] == "parked"]
+            return len(parked) == count
 
         await eventually(reached)
 

@@ -99,6 +99,7 @@ create table resource (
     physical_id text,
     reference text,               -- what get_resource gives
     properties jsonb,             -- resolved, as applied last
+    shown jsonb,                  -- the same for people's eyes; null: nothing in it is secret
     attributes jsonb not null,
     data jsonb not null,          -- the type's own
     metadata jsonb not null,

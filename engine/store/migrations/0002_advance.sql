@@ -59,6 +59,7 @@ returns table (
     direction text, phase text, definition jsonb, rules jsonb, passed text[], operation_key uuid,
     progress jsonb, started boolean, dependents text[],
     row_type text, action text, status text, physical_id text, reference text, properties jsonb,
+    shown jsonb,
     attributes jsonb, data jsonb, metadata jsonb, digest text, broken boolean, replaced_by uuid, inputs jsonb, now timestamptz
 )
 language plpgsql
@@ -136,6 +137,7 @@ begin
                    physical_id = s.resource ->> 'physical_id',
                    reference = s.resource ->> 'reference',
                    properties = s.resource -> 'properties',
+                   shown = nullif(s.resource -> 'shown', 'null'),
                    attributes = s.resource -> 'attributes',
                    data = s.resource -> 'data', metadata = s.resource -> 'metadata',
                    digest = s.resource ->> 'digest',
@@ -167,12 +169,13 @@ begin
                and r.id = (s.resource ->> 'replaces')::uuid
         ), inserted as (
             insert into resource (stack_id, id, name, type, action, status, reason, physical_id,
-                                  reference, properties, attributes, data, metadata, digest,
+                                  reference, properties, shown, attributes, data, metadata, digest,
                                   requires, rules, broken, replaced_by)
             select s.stack_id, (s.resource ->> 'id')::uuid, s.resource ->> 'name',
                    s.resource ->> 'type', s.resource ->> 'action', s.resource ->> 'status',
                    s.resource ->> 'reason', s.resource ->> 'physical_id',
                    s.resource ->> 'reference', s.resource -> 'properties',
+                   nullif(s.resource -> 'shown', 'null'),
                    s.resource -> 'attributes', s.resource -> 'data', s.resource -> 'metadata',
                    s.resource ->> 'digest',
                    array(select q.id from resource q
@@ -345,7 +348,8 @@ begin
                array(select q.name from node q where q.stack_id = n.stack_id
                         and q.traversal = n.traversal and q.id = any (n.requirers)
                         and q.direction = n.direction order by q.id) end,
-           r.type, r.action, r.status, r.physical_id, r.reference, r.properties, r.attributes, r.data,
+           r.type, r.action, r.status, r.physical_id, r.reference, r.properties,
+           r.shown, r.attributes, r.data,
            r.metadata, r.digest,
            r.broken, r.replaced_by, i.inputs, v_now
       from unnest(v_mine) k
@@ -360,7 +364,7 @@ begin
     union all
     select 'end', e.stack_id, st.project, st.name, e.traversal, null, null, null, null, null, null,
            null, null, null, null, null, null, null, null, null, null, null, null, null, null,
-           null, null, null, null, null, null, null, null, null, v_now
+           null, null, null, null, null, null, null, null, null, null, v_now
       from unnest(v_ends) e join stack st on st.id = e.stack_id;
 end;
 $$;

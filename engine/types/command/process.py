@@ -33,7 +33,9 @@ class Ended:
 
 
 class _Watch(asyncio.SubprocessProtocol):
-    """Keeps the first `most` bytes of each stream, drops the rest, tells when it is over.
+    """Keeps `most` bytes of each stream and tells when it is over.
+
+    Of standard output the first, of standard error the last: there is the reason of a failure.
 
     A protocol, not asyncio's `Process`: that one's wait() may last as long as a daemon holds a
     pipe, and cannot close its pipes.
@@ -48,7 +50,11 @@ class _Watch(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         kept = self.kept[fd]
-        kept += data[: max(0, self._most - len(kept))]
+        if fd == 1:
+            kept += data[: max(0, self._most - len(kept))]
+        else:
+            kept += data
+            del kept[: max(0, len(kept) - self._most)]
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         self._open.discard(fd)

@@ -259,6 +259,43 @@ async def test_a_hook_stored_with_a_resource_asks_when_the_stack_is_deleted(
     assert await running.until_ended(stack) == "DELETE_COMPLETE"
 
 
+async def test_no_notice_tells_a_secret_not_even_of_what_goes(running: Program) -> None:
+    secret = {"type": "OS::Heat::RandomString", "properties": {"length": 20}}
+    user = resource({"list_join": ["-", [{"get_param": "pw"}, {"get_attr": ["r", "value"]}]]})
+    stack = await running.create(
+        "s",
+        {"r": secret, "u": user, "v": resource({"get_resource": "r"})},
+        environment={"hooks": [{"at": "*", "on": ["pre-create", "pre-delete", "post-delete"]}]},
+        parameters={"pw": "tops3cret"},
+        template={
+            "heat_template_version": "2018-08-31",
+            "parameters": {"pw": {"type": "string", "hidden": True}},
+            "resources": {"r": secret, "u": user, "v": resource({"get_resource": "r"})},
+        },
+    )
+    told: list[str] = []
+
+    async def answer_all(goal: str) -> None:
+        while (await running.stack(stack))["stack_status"] != goal:
+            _, said = await running.call("GET", "/hooks?state=waiting")
+            told.extend(str(hook) for hook in said["hooks"])
+            for hook in said["hooks"]:
+                await running.signal(hook)
+
+    await answer_all("CREATE_COMPLETE")
+    value = await running.database.pool.fetchval("select reference from resource where name = 'r'")
+    assert (
+        await running.database.pool.fetchval(
+            "select count(*) from resource where shown is not null"
+        )
+        == 2
+    )
+    await running.call("DELETE", f"/stacks/s/{stack}")
+    await answer_all("DELETE_COMPLETE")
+    assert len(told) >= 9 and "******" in "".join(told)
+    assert value not in "".join(told) and "tops3cret" not in "".join(told)
+
+
 async def test_of_many_answers_at_once_exactly_one_decides(running: Program) -> None:
     await running.create("s", {"b": resource()}, environment=HELD)
     (hook,) = await running.waiting("s")

@@ -67,7 +67,7 @@ def test_a_create_holds_every_resource_after_what_it_requires() -> None:
     }
     assert {node.phase for node in result.nodes} == {Phase.ACT}
     assert [r.name for r in result.rows] == ["a", "b", "c"]
-    assert result.rows[2].requires == (result.rows[0].id, result.rows[1].id)
+    assert set(result.rows[2].requires) == {result.rows[0].id, result.rows[1].id}
 
 
 def test_an_update_that_changes_nothing_is_empty() -> None:

@@ -28,7 +28,7 @@ from hub.cli.client import Client, Refused
 from hub.cli.files import template_body
 
 Json = Any
-EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "web-service"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "web-service"
 STACK = "web"
 #: Seconds any one step may take.
 PATIENCE = 20.0

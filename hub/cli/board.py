@@ -1,0 +1,128 @@
+"""What `headgate watch` shows, kept up to date by events. No I/O and no clock of its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from hub.cli import show
+from hub.cli.exit_codes import Exit
+
+Json = Any
+ENDS = {"completed": Exit.COMPLETE, "failed": Exit.FAILED, "stopped": Exit.STOPPED}
+#: The states of a traversal that is over; superseded ones are followed by a newer one.
+OF_TRAVERSAL = {"complete": Exit.COMPLETE, "failed": Exit.FAILED, "stopped": Exit.STOPPED}
+#: Nodes shown at once. What needs attention comes first.
+MOST = 40
+#: Of the bar, in letters.
+WIDTH = 40
+URGENCY = ("parked", "failed", "stopped", "running", "ready", "waiting", "done", "dropped")
+IDLE_CLEANUP = ("waiting", "dropped")
+
+
+@dataclass(slots=True)
+class Board:
+    """name: of the stack. graph: as last read. hooks: waiting ones by their path.
+
+    status, code: as the last event of the stack told. changed: the graph on the server may be
+    another by now. note: what to say besides.
+    """
+
+    name: str
+    graph: Mapping[str, Json]
+    hooks: dict[str, Json] = field(default_factory=dict)
+    status: str = ""
+    code: Exit | None = None
+    changed: bool = False
+    note: str = ""
+
+    @property
+    def traversal(self) -> int:
+        return int(self.graph["traversal"]["number"])
+
+    @property
+    def ended(self) -> Exit | None:
+        """How the action ended, by an event or by the graph."""
+        if self.code is not None:
+            return self.code
+        return OF_TRAVERSAL.get(self.graph["traversal"]["state"])
+
+    def take(self, event: Mapping[str, Json]) -> None:
+        """Take in an event of the stack."""
+        family, moment = event["type"].split(".")[1], event["type"].rpartition(".")[2]
+        data = event["data"]
+        if family == "stack":
+            self._take_stack(data, moment)
+        if family == "hook":
+            self._take_hook(data["hook"], moment)
+        self.changed = True
+
+    def _take_stack(self, data: Mapping[str, Json], moment: str) -> None:
+        if data["traversal"] < self.traversal:
+            return  # of an action that was followed by another
+        self.status = f"{data['stack']['action']}_{data['stack']['status']}"
+        self.code = ENDS.get(moment)
+
+    def _take_hook(self, hook: Json, moment: str) -> None:
+        if moment == "waiting":
+            self.hooks[hook["path"]] = hook
+        elif self.hooks.get(hook["path"], {}).get("id") == hook["id"]:
+            del self.hooks[hook["path"]]
+
+    def picture(self, now: datetime) -> RenderableType:
+        """A tree with a state for each node, a countdown for each hook, and a bar."""
+        traversal, nodes = self.graph["traversal"], self.graph["nodes"]
+        status = self.status or f"{traversal['action']} {traversal['state']}"
+        tree = Tree(Text.assemble((show.plain(self.name), "bold"), "  ", show.styled(status)))
+        shown = _urgent(nodes)
+        for node in shown[:MOST]:
+            tree.add(_node(node, self.hooks.get(node["path"]), now))
+        if len(shown) > MOST:
+            tree.add(Text(f"and {len(shown) - MOST} more", "dim"))
+        done = sum(node["state"] == "done" for node in nodes)
+        said = bar(done, len(nodes)).append(f"  {done} of {len(nodes)} nodes done", "dim")
+        return Group(tree, said, *([Text(self.note, "red")] if self.note else []))
+
+
+def bar(done: int, count: int) -> Text:
+    full = WIDTH * done // count if count else WIDTH
+    return Text.assemble(("━" * full, "green"), ("━" * (WIDTH - full), "dim"))
+
+
+def _urgent(nodes: Sequence[Json]) -> list[Json]:
+    """Those to show: all in their order when they fit, else those that need attention first."""
+    wanted = [
+        node
+        for node in nodes
+        if not (node["direction"] == "cleanup" and node["state"] in IDLE_CLEANUP)
+    ]
+    if len(wanted) <= MOST:
+        return wanted
+    return sorted(wanted, key=lambda node: URGENCY.index(node["state"]))
+
+
+def _node(node: Json, hook: Json | None, now: datetime) -> Text:
+    state = node["state"]
+    said = Text.assemble(
+        (show.MARK.get(state, "?") + " ", show.STYLE.get(state, "")),
+        show.plain(node["resource_name"]),
+        (f"  {node['operation']}", "dim"),
+    )
+    if hook is not None and state == "parked":
+        left = datetime.fromisoformat(hook["deadline"]) - now
+        said.append(f"  waits at {hook['point']}, {clock(left.total_seconds())} left", "yellow")
+    elif state in ("running", "parked"):
+        said.append(f"  {node['phase']}", "cyan")
+    if node["reason"]:
+        said.append(f"  {show.plain(node['reason'])}", "dim")
+    return said
+
+
+def clock(seconds: float) -> str:
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"

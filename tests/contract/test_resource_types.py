@@ -1,0 +1,261 @@
+"""What every resource type must do, whoever wrote it: run over all that are registered."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import orjson
+import pytest
+
+from engine.errors import Findings, Invalid, NotFound
+from engine.hot.constraints import CHECKS
+from engine.hot.definition import check_resolved, fill_defaults
+from engine.hot.schema import Attribute, Kind, Property, TypeSchema
+from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.registry import Registry
+from engine.words import Json
+from tests.unit.types.calls import KEY, NOW, PYTHON, a_call, ended, findings_of, registry, run
+
+TYPES: Registry = registry()
+SECRET = "hunter2-secret"
+ECHO = [PYTHON, "-c", """import json, os; print(json.dumps({"id": "x", "n": 1}))"""]
+
+#: For each type: properties that work, and changes of them. A new type adds its line here.
+EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
+    "OS::Heat::None": ({"any": 1}, {"any": 2}),
+    "OS::Heat::TestResource": ({"value": "a", "wait_secs": 1}, {"value": "b"}),
+    "OS::Heat::RandomString": ({"length": 40}, {"salt": "other"}),
+    "OS::Heat::Value": ({"value": "1", "type": "number"}, {"value": "2"}),
+    "Headgate::Command": (
+        {"create": ECHO, "update": ECHO, "delete": ECHO, "check": ECHO, "timeout": 20},
+        {"triggers": {"a": 1}},
+    ),
+}
+#: Properties that fail, with SECRET in them wherever a secret can be.
+FAILING: Mapping[str, dict[str, Json]] = {
+    "OS::Heat::TestResource": {"value": SECRET, "fail": True},
+    "OS::Heat::RandomString": {
+        "salt": SECRET,
+        "length": 1,
+        "character_classes": [{"class": "digits", "min": 2}],
+    },
+    "OS::Heat::Value": {"value": SECRET, "type": "number"},
+    "Headgate::Command": {
+        "create": [PYTHON, "-c", "import os, sys; sys.exit(os.environ['SECRET'])"],
+        "update": [PYTHON, "-c", "import os, sys; sys.exit(os.environ['SECRET'])"],
+        "environment": {"SECRET": SECRET},
+    },
+}
+
+
+@pytest.fixture(params=TYPES.names())
+def type_(request: pytest.FixtureRequest) -> ResourceType:
+    return TYPES.get(request.param)
+
+
+@pytest.fixture
+def example(type_: ResourceType) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Properties, and the same with changes."""
+    first, changes = EXAMPLES[type_.schema.name]
+    return first, first | changes
+
+
+async def made(type_: ResourceType, properties: Mapping[str, Json]) -> Done:
+    outcome = await ended(type_, "create", a_call(type_, properties))
+    assert isinstance(outcome, Done), outcome
+    return outcome
+
+
+def later(type_: ResourceType, properties: Mapping[str, Json], done: Done, **more: Any) -> Call:
+    more = {"physical_id": done.physical_id, "data": done.data} | more
+    return a_call(type_, properties, **more)
+
+
+def check_done(type_: ResourceType, outcome: Outcome) -> None:
+    assert isinstance(outcome, Done), outcome
+    assert outcome.physical_id is None or outcome.physical_id
+    orjson.dumps([outcome.attributes, outcome.data])
+    if not type_.schema.any_attribute:
+        assert set(outcome.attributes) <= set(type_.schema.attributes)
+    for name, value in outcome.attributes.items():
+        check_kind(type_.schema.attributes[name], value)
+
+
+PYTHON_OF: Mapping[Kind, type | tuple[type, ...]] = {
+    Kind.STRING: str,
+    Kind.INTEGER: int,
+    Kind.NUMBER: (int, float),
+    Kind.BOOLEAN: bool,
+    Kind.LIST: list,
+    Kind.MAP: dict,
+    Kind.ANY: object,
+}
+
+
+def check_kind(attribute: Attribute, value: Json) -> None:
+    assert value is None or isinstance(value, PYTHON_OF[attribute.kind])
+
+
+# -- the schema -----------------------------------------------------------------------------------
+
+
+def inside(fields: Mapping[str, Property]) -> Iterator[tuple[str, Property]]:
+    for name, one in fields.items():
+        yield name, one
+        yield from inside(one.fields or {})
+        if one.items is not None:
+            yield from inside({f"{name}[]": one.items})
+
+
+def test_its_schema_is_well_formed(type_: ResourceType) -> None:
+    schema = type_.schema
+    assert re.fullmatch(r"\w+(::\w+)+", schema.name)
+    assert schema.description.endswith(".")
+    for name, one in inside(schema.properties):
+        assert re.fullmatch(r"\w+(\[\])*", name)
+        assert one.fields is None or one.kind is Kind.MAP
+        assert one.items is None or one.kind is Kind.LIST
+        assert not (one.required and one.default is not None), name
+        assert {rule.kind for rule in one.constraints} <= CHECKS.keys()
+    for name, one in schema.properties.items():
+        assert one.description, name
+    for name, attribute in schema.attributes.items():
+        assert attribute.description, name
+
+
+def test_its_defaults_keep_its_own_rules(type_: ResourceType) -> None:
+    """Also nested ones, and the type's own rules across properties."""
+    first, _ = EXAMPLES[type_.schema.name]
+    defaults = fill_defaults(type_.schema, first)
+    assert findings_of(type_, defaults) == []
+    for name, one in inside(type_.schema.properties):
+        if one.default is not None:
+            alone = TypeSchema("Test::One", {name: one})
+            found = Findings()
+            check_resolved(alone, {name: one.default}, "", found)
+            assert found.all == [], name
+
+
+def test_its_schema_refuses_what_it_does_not_know(type_: ResourceType) -> None:
+    if type_.schema.any_property:
+        a_call(type_, {"no_such_property": 1})
+        return
+    with pytest.raises(Invalid):
+        a_call(type_, {**EXAMPLES[type_.schema.name][0], "no_such_property": 1})
+
+
+# -- operations -----------------------------------------------------------------------------------
+
+
+async def test_is_made_changed_and_cleared_away(
+    type_: ResourceType, example: tuple[dict[str, Json], dict[str, Json]]
+) -> None:
+    before, after = example
+    done = await made(type_, before)
+    check_done(type_, done)
+    assert done.physical_id
+    call = later(
+        type_,
+        after,
+        done,
+        previous=a_call(type_, before).properties,
+        changed=frozenset(name for name in after if after[name] != before.get(name)),
+    )
+    assert isinstance(type_.needs_replace(call), bool)
+    outcome = await ended(type_, "update", call)
+    if not isinstance(outcome, Replace):
+        check_done(type_, outcome)
+        assert isinstance(outcome, Done)
+        done = outcome
+    gone = await ended(type_, "delete", later(type_, after, done))
+    assert isinstance(gone, Done)
+    assert isinstance(type_.reference("r", done.physical_id, done.data), str)
+    assert type_.reference("r", None, {}) == "r"
+
+
+@pytest.mark.parametrize("operation", ["create", "update", "delete"])
+async def test_may_be_called_again_by_the_same_key(
+    type_: ResourceType, example: tuple[dict[str, Json], dict[str, Json]], operation: str
+) -> None:
+    """As after a crash: nothing of the first call was kept; the second must end as well."""
+    before, after = example
+    done = await made(type_, before)
+    call = (
+        a_call(type_, before)
+        if operation == "create"
+        else later(type_, after, done, previous=before, changed=frozenset(after))
+    )
+    first, second = [await ended(type_, operation, call) for _ in range(2)]
+    assert type(first) is type(second)
+    if isinstance(first, Done) and isinstance(second, Done):
+        assert first.physical_id == second.physical_id
+
+
+async def test_may_be_called_again_from_any_saved_progress(
+    type_: ResourceType, example: tuple[dict[str, Json], dict[str, Json]]
+) -> None:
+    """A call that was lost after its outcome `Wait` was saved is made again with that progress."""
+    call = a_call(type_, example[0])
+    outcome = await run(type_, "create", call)
+    while isinstance(outcome, Wait):
+        assert outcome.until >= call.now
+        kept = orjson.loads(orjson.dumps(outcome.progress))  # as the store gives it back
+        call = replace(call, now=outcome.until, progress=kept)
+        lost = await run(type_, "create", call)
+        outcome = await run(type_, "create", call)
+        assert type(lost) is type(outcome)
+    check_done(type_, outcome)
+
+
+async def test_another_operation_makes_another_thing(type_: ResourceType) -> None:
+    """Unless the resource is told its id by what it is made of."""
+    if type_.schema.name == "Headgate::Command":
+        properties: dict[str, Json] = {"create": [PYTHON, "-c", "pass"]}
+    else:
+        properties = EXAMPLES[type_.schema.name][0]
+    keys = (KEY, UUID(int=7))
+    outcomes = [
+        await ended(type_, "create", a_call(type_, properties, operation_key=key)) for key in keys
+    ]
+    ids = {one.physical_id for one in outcomes if isinstance(one, Done)}
+    assert len(ids) == 2
+
+
+# -- secrets --------------------------------------------------------------------------------------
+
+
+async def test_no_secret_is_in_a_representation(
+    type_: ResourceType, example: tuple[dict[str, Json], dict[str, Json]]
+) -> None:
+    done = await made(type_, example[0])
+    secrets = [
+        str(done.attributes[name]) for name, one in type_.schema.attributes.items() if one.secret
+    ]
+    call = later(type_, example[0], done, previous={"x": SECRET}, progress={"x": SECRET})
+    shown = [repr(done), repr(call), str(done), repr(Wait(NOW, {"x": SECRET}))]
+    shown += [repr(Failed("", None, {"x": SECRET})), str(done.physical_id)]
+    for secret in [*secrets, SECRET]:
+        assert not [one for one in shown if secret in one]
+
+
+@pytest.mark.parametrize("operation", ["create", "update"])
+@pytest.mark.parametrize("name", sorted(FAILING))
+async def test_no_secret_is_in_a_message(name: str, operation: str) -> None:
+    type_ = TYPES.get(name)
+    properties = FAILING[name]
+    for finding in findings_of(type_, properties):
+        assert SECRET not in str(finding)
+    call = a_call(type_, properties, physical_id="id", changed=frozenset(properties))
+    outcome = await ended(type_, operation, call)
+    assert isinstance(outcome, Failed | Replace)
+    if isinstance(outcome, Failed):
+        assert outcome.reason
+        assert SECRET not in outcome.reason
+
+
+def test_every_type_has_an_example() -> None:
+    assert sorted(EXAMPLES) == TYPES.names()
+    with pytest.raises(NotFound):
+        TYPES.get("OS::Heat::Nothing")

@@ -1,0 +1,140 @@
+"""What goes wrong around a dispatcher, a database that is away above all: it goes on."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from aiohttp import web
+from structlog.testing import capture_logs
+
+from channels.contract import Delivered, Endpoint, Failed, Letter
+from channels.settler import Settler
+from channels.store.publish import publish
+from engine.store.database import Database
+from tests.integration.channels.conftest import Away, Dispatching
+from tests.support.deliveries import claim_ordinary, delivered, none_pending
+from tests.support.events import Scene, resource_event
+from tests.support.receiver import Received, Receiver, until
+
+
+async def test_a_channel_that_breaks_is_a_failed_attempt(
+    scene: Scene, dispatching: Dispatching
+) -> None:
+    class Broken:
+        name = "broken"
+
+        async def check_target(self, target: str) -> None:
+            raise NotImplementedError
+
+        async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
+            raise RuntimeError("a bug")
+
+    stack = await scene.stack()
+    await scene.subscription("x", channel="broken", events=["headgate.resource.*"])
+    await scene.subscription("x", channel="none", events=["headgate.resource.*"])
+    await scene.record(stack, resource_event("a"))
+    async with dispatching(channels={"broken": Broken()}):
+        await until(lambda: none_pending(scene))
+    rows = await scene.deliveries()
+    assert sorted(row["error"].partition(";")[0] for row in rows) == [
+        "an error of ours: RuntimeError", 'there is no channel "none" here',
+    ]  # fmt: skip
+
+
+async def test_a_dispatcher_begins_anew_after_an_error_of_ours(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [RuntimeError("a bug")]
+
+    async def shaky(*args: Any, **named: Any) -> Any:
+        if left:
+            raise left.pop()
+        return await publish(*args, **named)
+
+    monkeypatch.setattr("channels.dispatcher.publish", shaky)
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    await scene.record(stack, resource_event("a"))
+    with capture_logs() as logs:
+        async with dispatching(poll=0.1):
+            await until(lambda: none_pending(scene))
+    assert [one["event"] for one in logs] == ["dispatcher.broken"]
+
+
+async def test_a_settlement_that_cannot_be_written_takes_no_other_with_it(
+    scene: Scene, database: Database
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/", ordered=False)
+    await scene.record(stack, *(resource_event(f"r{number}") for number in range(3)))
+    await publish(database, horizon=1.0, limit=10)
+    claimed = await claim_ordinary(database)
+    bad = replace(delivered(claimed[1]), answer="\x00")
+    settler = Settler(database, disable_after=9)
+    with capture_logs() as logs:
+        running = asyncio.create_task(settler.run())
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            for one in (delivered(claimed[0]), bad, delivered(claimed[2])):
+                group.create_task(settler.write(one))
+        running.cancel()
+        await asyncio.wait([running])
+    assert [row["state"] for row in await scene.deliveries()] == [
+        "delivered", "pending", "delivered",
+    ]  # fmt: skip
+    assert [one["delivery"] for one in logs if one["event"] == "settle.dropped"] == [str(bad.id)]
+
+
+async def test_a_database_that_goes_away_and_comes_back_is_survived(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, away: Away
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    with capture_logs() as logs:
+        async with dispatching(poll=0.1):
+            await scene.record(stack, resource_event("a"))
+            await until(lambda: receiver.received)
+            async with away():
+                for said in ("lane.unavailable", "publish.unavailable"):
+                    await until(lambda said=said: any(one["event"] == said for one in logs))
+            await scene.record(stack, resource_event("b"))
+            await until(lambda: len(receiver.received) >= 2)
+            await until(lambda: none_pending(scene))
+
+
+async def test_a_dispatcher_waits_for_its_database(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, away: Away
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    await scene.record(stack, resource_event("a"))
+    with capture_logs() as logs:
+        async with AsyncExitStack() as running:
+            async with away():
+                await running.enter_async_context(dispatching(poll=0.1))
+                await until(lambda: any(one["event"] == "dispatcher.unavailable" for one in logs))
+            await until(lambda: none_pending(scene))
+
+
+async def test_what_cannot_be_settled_now_is_settled_later(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, away: Away
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    go = asyncio.Event()
+
+    async def slow(_: Received) -> web.StreamResponse:
+        await go.wait()
+        return web.Response()
+
+    receiver.handle = slow
+    await scene.record(stack, resource_event("a"))
+    with capture_logs() as logs:
+        async with dispatching():
+            await until(lambda: receiver.under_way)
+            async with away():
+                go.set()
+                await until(lambda: any(one["event"] == "settle.unavailable" for one in logs))
+            await until(lambda: none_pending(scene))
+    assert len(receiver.received) == 1

@@ -1,0 +1,87 @@
+"""Tables and lines for people."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console, RenderableType
+
+from hub.cli import show
+
+
+def printed(what: RenderableType) -> str:
+    console = Console(file=io.StringIO(), width=240, highlight=False)
+    console.print(what, markup=False)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def event(kind: str, **data: Any) -> dict[str, Any]:
+    return {
+        "type": f"headgate.{kind}",
+        "time": "2026-11-20T20:16:36.123456Z",
+        "subject": "db",
+        "data": {"stack": {"name": "web"}, **data},
+    }
+
+
+HOOK = {"id": "1", "point": "pre-create", "deadline": "2026-11-21T20:16:36Z", "on_timeout": "stop"}
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        (event("resource.create.started", resource={"reason": "state changed"}), ["db"]),
+        (event("resource.create.failed", resource={"reason": "no disk"}), ["db", "no disk"]),
+        (event("stack.create.stopped", stack={"name": "web", "reason": "why"}), ["why"]),
+        (event("hook.waiting", hook=HOOK), ["pre-create until 2026-11-21T20:16:36Z, then: stop"]),
+        (
+            event("hook.answered", hook=HOOK | {"decision": "reject", "decided_by": "ann",
+                                                "reason": "not today"}),
+            ["pre-create reject by ann: not today"],
+        ),
+        (event("hook.expired", hook=HOOK), ["pre-create expired"]),
+    ],
+)  # fmt: skip
+def test_an_event_is_one_line(document: dict[str, Any], told: list[str]) -> None:
+    line = show.event_line(document)
+    assert line.startswith("20:16:36  ") and "\n" not in line
+    assert document["type"].removeprefix("headgate.") in line
+    assert all(text in line for text in told)
+
+
+def test_only_what_went_wrong_gives_its_reason() -> None:
+    line = show.event_line(event("resource.create.completed", resource={"reason": "changed"}))
+    assert "changed" not in line
+
+
+def test_what_would_steer_the_terminal_is_not_printed() -> None:
+    bad = "a\x1b[2Jb\x07"
+    assert "\x1b" not in show.plain(bad) and "\x07" not in show.plain(bad)
+    assert "\x1b" not in show.event_line(event("resource.create.failed", resource={"reason": bad}))
+    assert "\x1b" not in printed(show.table([{"a": bad}], {"a": "A"}))
+    assert show.plain("línea\n\tdos") == "línea\n\tdos"
+
+
+def test_markup_of_others_is_text() -> None:
+    assert "[bold]x[/bold]" in printed(show.table([{"a": "[bold]x[/bold]"}], {"a": "A"}))
+    assert "[red]" in printed(show.fields({"reason": "[red]"}, ("reason",)))
+
+
+def test_a_table_shows_lists_maps_and_what_is_missing() -> None:
+    rows = [{"a": ["x", "y"], "b": {"k": 1}, "c": None}]
+    head, row = printed(show.table(rows, {"a": "A", "b": "B", "c": "C", "d": "D"})).splitlines()
+    assert head.split() == ["A", "B", "C", "D"]
+    assert row.split() == ["x,", "y", "k=1"]
+
+
+def test_fields_leave_out_what_is_empty() -> None:
+    said = printed(show.fields({"a_b": "1", "c": "", "d": [], "e": 0}, ("a_b", "c", "d", "e", "f")))
+    assert said.split() == ["a", "b", "1", "e", "0"]
+
+
+def test_sentences_begin_with_the_stack() -> None:
+    stack = {"name": "web", "status": "CREATE_STOPPED", "reason": "db"}
+    lines = show.sentences({"stack": stack, "nodes": [{"sentence": "db waits."}]})
+    assert lines == ["web: CREATE_STOPPED (db)", "  db waits."]

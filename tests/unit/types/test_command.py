@@ -1,0 +1,397 @@
+"""Headgate::Command with real programs: what runs when, with what, and what becomes of it."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from engine.types.command import Command, CommandSettings
+from engine.types.contract import Call, Done, Failed, Replace, Wait
+from engine.words import Json
+from tests.unit.types.calls import KEY, NOW, ON, PYTHON, STACK, a_call, ended, findings_of, run
+
+TYPE = Command(ON)
+
+
+def py(code: str) -> list[str]:
+    return [PYTHON, "-c", code]
+
+
+def sh(code: str) -> list[str]:
+    return ["/bin/sh", "-c", code]
+
+
+def a_command(**properties: Json) -> dict[str, Json]:
+    return {"create": sh("true"), "timeout": 20} | properties
+
+
+async def done(operation: str, call: Call, type_: Command = TYPE) -> Done:
+    outcome = await ended(type_, operation, call)
+    assert isinstance(outcome, Done), outcome
+    return outcome
+
+
+async def failed(operation: str, call: Call, type_: Command = TYPE) -> Failed:
+    outcome = await ended(type_, operation, call)
+    assert isinstance(outcome, Failed), outcome
+    return outcome
+
+
+async def changed(before: Done, properties: Mapping[str, Json], *names: str) -> Done:
+    return await done("update", update_of(before, properties, *names))
+
+
+def update_of(before: Done | Failed, properties: Mapping[str, Json], *names: str) -> Call:
+    return a_call(
+        TYPE,
+        properties,
+        previous={},
+        changed=frozenset(names),
+        physical_id=before.physical_id,
+        data=before.data,
+        operation_key=UUID(int=9),
+    )
+
+
+async def test_what_it_prints_as_json_is_its_outputs() -> None:
+    create = py("""print('{"id": "db-7", "url": "http://x", "ports": [1, 2]}')""")
+    made = await done("create", a_call(TYPE, a_command(create=create)))
+    assert made.physical_id == "db-7"
+    assert made.attributes["outputs"] == {"id": "db-7", "url": "http://x", "ports": [1, 2]}
+    assert made.attributes["exit_code"] == 0
+
+
+@pytest.mark.parametrize("text", ["plain text", "[1, 2]", '{"id": ', "", '{"a": 1} trailing'])
+async def test_anything_else_is_text(text: str) -> None:
+    create = sh(f"printf '%s' '{text}'; echo aside >&2")
+    made = await done("create", a_call(TYPE, a_command(create=create)))
+    assert made.attributes["outputs"] == {}
+    assert made.attributes["stdout"] == text
+    assert made.attributes["stderr"] == "aside\n"
+    assert made.physical_id == f"s-r-{KEY.hex[:12]}"
+
+
+async def test_what_cannot_be_stored_is_replaced() -> None:
+    create = py(r"""print('{"a\\u0000": ["\\u0000b"], "id": "x\\u0000"}')""")
+    made = await done("create", a_call(TYPE, a_command(create=create)))
+    assert made.attributes["outputs"]["a\ufffd"] == ["\ufffdb"]
+    assert made.physical_id == "x\ufffd"
+    raw = await done("create", a_call(TYPE, a_command(create=py(r"print('a\0b\xff')"))))
+    assert "\0" not in raw.attributes["stdout"]
+
+
+async def test_commands_see_their_variables_and_nothing_of_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SERVER_PASSWORD", "leak")
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    show = py("import json, os; print(json.dumps(dict(os.environ)))")
+    given = {"A": "text", "B": 3, "C": {"x": [1]}, "NONE": None, "HEADGATE_STACK_ID": "forged"}
+    made = await done("create", a_call(TYPE, a_command(create=show, environment=given)))
+    seen = made.attributes["outputs"]
+    seen.pop("LC_CTYPE", None)  # Python's own
+    assert seen == {
+        "PATH": os.environ["PATH"],
+        "HOME": os.environ["HOME"],
+        "LANG": "C.UTF-8",
+        "A": "text",
+        "B": "3",
+        "C": '{"x":[1]}',
+        "HEADGATE_STACK_NAME": "s",
+        "HEADGATE_STACK_ID": str(STACK),
+        "HEADGATE_RESOURCE": "r",
+        "HEADGATE_OPERATION": "create",
+        "HEADGATE_OPERATION_KEY": str(KEY),
+        "HEADGATE_PHYSICAL_ID": "",
+        "HEADGATE_PREVIOUS": "{}",
+    }
+
+
+async def test_later_commands_see_what_create_printed(tmp_path: Path) -> None:
+    note = sh('echo "$HEADGATE_OPERATION $HEADGATE_PHYSICAL_ID $HEADGATE_PREVIOUS" >> seen')
+    properties = a_command(
+        create=sh("""echo '{"id": "a", "n": 1}'"""),
+        update=note,
+        check=note,
+        delete=note,
+        cwd=str(tmp_path),
+    )
+    made = await done("create", a_call(TYPE, properties))
+    await changed(made, properties, "triggers")
+    await done("delete", replace(update_of(made, properties), changed=frozenset()))
+    said = ' a {"id":"a","n":1}'
+    lines = (tmp_path / "seen").read_text().splitlines()
+    assert lines == [name + said for name in ("check", "update", "check", "delete")]
+
+
+async def test_too_much_to_hand_over_is_left_out() -> None:
+    type_ = Command(replace(ON, max_output=1_000_000))
+    create = py("""print('{"big": "' + 'x' * 200_000 + '"}')""")
+    delete = sh('test "$HEADGATE_PREVIOUS" = "{}"')
+    properties = a_command(create=create, delete=delete)
+    made = await done("create", a_call(TYPE, properties), type_)
+    assert len(made.attributes["outputs"]["big"]) == 200_000
+    await done("delete", a_call(TYPE, properties, physical_id="x", data=made.data), type_)
+
+
+async def test_a_failure_tells_the_end_of_what_was_said() -> None:
+    create = sh("yes first | head -n 1000 >&2; echo the reason >&2; exit 3")
+    outcome = await failed("create", a_call(TYPE, a_command(create=create)))
+    assert outcome.reason.startswith("create exited with 3: ")
+    assert outcome.reason.endswith("the reason")
+    assert len(outcome.reason) < 600
+    assert outcome.physical_id == f"s-r-{KEY.hex[:12]}"  # something may have been left behind
+
+
+async def test_a_failure_does_not_tell_what_it_was_given() -> None:
+    properties = a_command(
+        create=sh("set -x; : $PASSWORD; exit 1"), environment={"PASSWORD": "hunter2-x"}
+    )
+    outcome = await failed("create", a_call(TYPE, properties))
+    assert "hunter2" not in outcome.reason
+    assert "******" in outcome.reason
+
+
+async def test_a_command_ended_by_a_signal_is_a_failure() -> None:
+    outcome = await failed("create", a_call(TYPE, a_command(create=sh("kill -9 $$"))))
+    assert "was ended by signal 9" in outcome.reason
+
+
+async def test_what_cannot_be_started_is_a_failure(tmp_path: Path) -> None:
+    nowhere = a_command(cwd=str(tmp_path / "nowhere"))
+    outcome = await failed("create", a_call(TYPE, nowhere))
+    assert "could not be started" in outcome.reason
+    assert outcome.physical_id is None
+
+
+# -- update ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["update", "delete", "check", "timeout"])
+async def test_a_change_of_what_to_do_later_runs_nothing(name: str) -> None:
+    properties = a_command(create=sh("exit 1"), update=sh("exit 1"), check=sh("exit 1"))
+    before = Done("id", {"outputs": {"a": 1}}, {"attributes": {"outputs": {"a": 1}}})
+    call = update_of(before, properties, name)
+    assert not TYPE.needs_replace(call)
+    after = await done("update", call)
+    assert (after.physical_id, after.attributes) == ("id", {"outputs": {"a": 1}})
+    assert after.data == before.data
+
+
+@pytest.mark.parametrize("name", ["create", "cwd", "environment", "triggers", "shell"])
+async def test_any_other_change_runs_update_or_replaces(name: str) -> None:
+    before = Done("id", {}, {"attributes": {"outputs": {"a": 1}}})
+    updated = a_command(update=sh("""echo '{"a": 2}'"""))
+    assert not TYPE.needs_replace(update_of(before, updated, name, "delete"))
+    after = await changed(before, updated, name, "delete")
+    assert (after.physical_id, after.attributes["outputs"]) == ("id", {"a": 2})
+    without = update_of(before, a_command(), name)
+    assert TYPE.needs_replace(without)
+    assert await run(TYPE, "update", without) == Replace()
+
+
+async def test_an_update_that_prints_no_object_keeps_the_outputs() -> None:
+    before = Done("id", {}, {"attributes": {"outputs": {"a": 1}}})
+    after = await changed(before, a_command(update=sh("echo fine")), "triggers")
+    assert after.attributes["outputs"] == {"a": 1}
+    assert after.attributes["stdout"] == "fine\n"
+
+
+async def test_after_a_failed_update_the_next_one_runs_whatever_it_changes() -> None:
+    before = Done("id", {}, {"attributes": {"outputs": {"a": 1}}})
+    broken = await failed("update", update_of(before, a_command(update=sh("exit 1")), "triggers"))
+    left = Failed("", broken.physical_id, {**before.data, **broken.data})
+    assert left.physical_id == "id"
+    mended = a_command(update=sh("""echo '{"a": 2}'"""))
+    for names in ((), ("timeout",)):  # nothing differs from before the failure; or only this
+        call = update_of(left, mended, *names)
+        assert not TYPE.needs_replace(call)
+        assert (await done("update", call)).attributes["outputs"] == {"a": 2}
+        assert TYPE.needs_replace(update_of(left, a_command(), *names))
+    healed = await done("update", update_of(left, mended))
+    call = update_of(healed, a_command(update=sh("exit 1")), "timeout")
+    assert isinstance(await run(TYPE, "update", call), Done)
+
+
+async def test_delete_without_a_command_forgets_the_resource() -> None:
+    assert await done("delete", a_call(TYPE, a_command(), physical_id="x")) == Done(None)
+
+
+async def test_a_failed_delete_keeps_what_it_was() -> None:
+    data = {"id": "x", "attributes": {"outputs": {"a": 1}}}
+    call = a_call(TYPE, a_command(delete=sh("exit 1")), physical_id="x", data=data)
+    outcome = await failed("delete", call)
+    assert outcome.physical_id == "x"
+    assert outcome.data["attributes"] == data["attributes"]
+
+
+# -- check ----------------------------------------------------------------------------------------
+
+
+async def test_is_made_only_when_its_check_succeeds(tmp_path: Path) -> None:
+    """Tried again until the third time; create runs once, and is saved before the first try."""
+    properties = a_command(
+        create=sh("""echo c >> ran; echo '{"id": "a"}'"""),
+        check=sh('echo x >> ran; test "$(grep -c x ran)" -ge 3'),
+        cwd=str(tmp_path),
+    )
+    call = a_call(TYPE, properties)
+    waits = []
+    outcome = await run(TYPE, "create", call)
+    assert (tmp_path / "ran").read_text() == "c\n"
+    while isinstance(outcome, Wait):
+        json.dumps(outcome.progress)  # can be stored
+        waits.append((outcome.until - call.now).total_seconds())
+        call = replace(call, now=outcome.until, progress=outcome.progress)
+        outcome = await run(TYPE, "create", call)
+    assert isinstance(outcome, Done)
+    assert (outcome.physical_id, outcome.attributes["outputs"]) == ("a", {"id": "a"})
+    assert (tmp_path / "ran").read_text().split() == ["c", "x", "x", "x"]
+    assert waits[0] == 0
+    assert all(0 < wait <= 2 for wait in waits[1:])
+
+
+async def test_a_check_has_its_own_time(tmp_path: Path) -> None:
+    """The clock of check starts when create has ended, and then `timeout` is over for good."""
+    properties = a_command(check=sh("echo not yet >&2; exit 1"), timeout=2)
+    first = await run(TYPE, "create", a_call(TYPE, properties))
+    assert isinstance(first, Wait)
+    late = NOW + timedelta(seconds=100)
+    call = a_call(TYPE, properties, now=late, progress=first.progress)
+    second = await run(TYPE, "create", call)
+    assert isinstance(second, Wait)
+    assert second.until <= late + timedelta(seconds=2)
+    over = replace(call, now=late + timedelta(seconds=2), progress=second.progress)
+    outcome = await run(TYPE, "create", over)
+    assert isinstance(outcome, Failed)
+    assert "check did not succeed in 2 s" in outcome.reason
+    assert "not yet" in outcome.reason
+    assert outcome.physical_id == f"s-r-{KEY.hex[:12]}"
+
+
+# -- what the operator allows ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """A folder with many tools in one program, as small systems have it, and a link to it all."""
+    (tmp_path / "bin").mkdir()
+    many = tmp_path / "bin" / "many"
+    many.write_text('#!/bin/sh\necho "$0"\n')
+    many.chmod(0o755)
+    for name in ("cat", "rm"):
+        (tmp_path / "bin" / name).symlink_to(many)
+    (tmp_path / "link").symlink_to(tmp_path / "bin")
+    (tmp_path / "mine").symlink_to(many)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("listed", "asked", "allowed"),
+    [
+        ("bin/cat", "bin/cat", True),
+        ("bin/cat", "link/cat", True),
+        ("link/cat", "bin/cat", True),
+        ("bin/cat", "bin/../bin/cat", True),
+        ("bin/many", "mine", True),
+        ("bin/cat", "bin/rm", False),
+        ("bin/cat", "bin/many", False),
+        ("bin/cat", "mine", False),
+        ("bin/cat", "bin/cat/../rm", False),
+        ("bin", "bin/cat", False),
+    ],
+)
+async def test_runs_only_what_is_on_the_list(
+    tools: Path, listed: str, asked: str, allowed: bool
+) -> None:
+    type_ = Command(replace(ON, allow=(str(tools / listed),)))
+    properties = a_command(create=[f"{tools}/{asked}"])
+    outcome = await run(type_, "create", a_call(type_, properties))
+    found = findings_of(type_, properties)
+    if allowed:
+        assert isinstance(outcome, Done), outcome
+        assert found == []
+        return
+    assert isinstance(outcome, Failed)
+    assert "[resource_types.command] allow" in outcome.reason
+    assert [one.place for one in found] == ["resources.r.properties.create"]
+    assert "[resource_types.command] allow" in found[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("properties", "place"),
+    [
+        ({"create": ["sh", "-c", "true"]}, "create"),
+        ({"create": ["/usr/bin/env", "sh"]}, "create"),
+        ({"create": []}, "create"),
+        ({"create": {"a": 1}}, "create"),
+        ({"create": [["/bin/sh"]]}, "create"),
+        ({"create": "true"}, "create"),
+        ({"delete": ["/usr/bin/env"]}, "delete"),
+        ({"check": "true"}, "check"),
+        ({"update": "true"}, "update"),
+        ({"cwd": "relative"}, "cwd"),
+        ({"environment": {"LD_PRELOAD": "/tmp/x.so"}}, "environment.LD_PRELOAD"),
+        ({"environment": {"A=B": "x"}}, "environment"),
+        ({"timeout": 61}, "timeout"),
+    ],
+)
+def test_what_may_not_be_is_said_before(properties: dict[str, Json], place: str) -> None:
+    (finding,) = findings_of(TYPE, a_command(**properties))
+    assert finding.place == f"resources.r.properties.{place}"
+    assert finding.remedy
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"cwd": "tmp"},
+        {"environment": {"LD_PRELOAD": "/tmp/x.so"}},
+        {"create": "touch made"},
+        {"create": ["sh", "-c", "touch made"]},
+    ],
+)
+async def test_what_only_becomes_known_later_is_refused_then(properties: dict[str, Json]) -> None:
+    outcome = await run(TYPE, "create", a_call(TYPE, a_command(**properties)))
+    assert isinstance(outcome, Failed)
+    assert outcome.physical_id is None
+
+
+async def test_a_shell_only_when_asked_for_and_allowed() -> None:
+    properties = a_command(create="echo a | tr a b", shell=True)
+    assert findings_of(TYPE, properties) == []
+    made = await done("create", a_call(TYPE, properties))
+    assert made.attributes["stdout"] == "b\n"
+    type_ = Command(replace(ON, allow=(PYTHON,)))
+    assert [one.place for one in findings_of(type_, properties)] == [
+        "resources.r.properties.create"
+    ]
+    await failed("create", a_call(type_, properties), type_)
+
+
+async def test_a_list_never_meets_a_shell() -> None:
+    create = [*py("import sys; print(sys.argv[1:])"), "$HOME; `id`", 3, None]
+    made = await done("create", a_call(TYPE, a_command(create=create)))
+    assert made.attributes["stdout"] == "['$HOME; `id`', '3', 'null']\n"
+
+
+async def test_is_off_by_default() -> None:
+    type_ = Command(CommandSettings())
+    (finding,) = findings_of(type_, a_command())
+    assert "[resource_types.command] enabled = true" in finding.remedy
+    for operation in ("create", "update", "delete"):
+        properties = a_command(update=sh("true"), delete=sh("true"))
+        outcome = await run(type_, operation, a_call(type_, properties))
+        assert isinstance(outcome, Failed)
+        assert "[resource_types.command] enabled = true" in outcome.reason
+
+
+async def test_no_command_runs_longer_than_the_operator_allows() -> None:
+    type_ = Command(replace(ON, max_timeout=timedelta(milliseconds=200)))
+    outcome = await failed("create", a_call(type_, a_command(create=sh("sleep 60"))), type_)
+    assert "took longer than 0.2 s and was ended" in outcome.reason

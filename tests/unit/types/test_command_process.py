@@ -1,0 +1,217 @@
+"""One command: bounded in time and output, gone with its whole group, daemons left alone."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from engine.types.command.process import Ended, run
+
+Running = Coroutine[Any, Any, None]
+PATIENCE = 20.0
+
+
+def in_loop(factory: Callable[[], asyncio.AbstractEventLoop], main: Running) -> None:
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(main)
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def go(request: pytest.FixtureRequest) -> Callable[[Running], None]:
+    """Both loops that the program runs on."""
+    return lambda main: in_loop(request.param, main)
+
+
+async def sh(code: str, *, seconds: float = PATIENCE, most: int = 1000) -> Ended:
+    return await run(
+        ["/bin/sh", "-c", code],
+        program="/bin/sh",
+        cwd=None,
+        environment={"PATH": os.environ["PATH"]},
+        seconds=seconds,
+        max_output=most,
+    )
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def lives(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+async def number_in(file: Path) -> int:
+    await until(lambda: file.exists() and file.read_text().endswith("\n"))
+    return int(file.read_text())
+
+
+def test_keeps_so_much_of_each_stream(go: Callable[[Running], None]) -> None:
+    async def main() -> None:
+        ended = await sh("head -c 3000000 /dev/zero; head -c 50 /dev/zero >&2", most=100)
+        assert ended == Ended(0, b"\0" * 100, b"\0" * 50)
+
+    go(main())
+
+
+def test_keeps_the_beginning_of_the_output_and_the_end_of_the_complaints(
+    go: Callable[[Running], None],
+) -> None:
+    """JSON begins at the beginning; the reason of a failure is what was said last."""
+
+    async def main() -> None:
+        ended = await sh("seq 1 100000; seq 1 100000 >&2", most=10)
+        assert (ended.stdout, ended.stderr) == (b"1\n2\n3\n4\n5\n", b"99\n100000\n")
+
+    go(main())
+
+
+def test_ends_at_its_time_with_what_it_said(
+    go: Callable[[Running], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.types.command.process.GRACE", 0.1)
+
+    async def main() -> None:
+        ended = await sh("echo so far; sleep 60", seconds=0.3)
+        assert (ended.code, ended.stdout) == (None, b"so far\n")
+
+    go(main())
+
+
+@pytest.fixture
+def stubborn(tmp_path: Path) -> tuple[str, Path]:
+    """A command whose child does not end when asked, nor holds a pipe, while its parent does."""
+    file = tmp_path / "child"
+    child = f"trap '' TERM; echo $$ > {file}; exec >&- 2>&-; while :; do sleep 0.05; done"
+    return f'/bin/sh -c "{child.replace("$", chr(92) + "$")}" & wait', file
+
+
+def test_takes_the_whole_group_along(
+    go: Callable[[Running], None], stubborn: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.types.command.process.GRACE", 0.3)
+    code, file = stubborn
+
+    async def main() -> None:
+        ended = await sh(code, seconds=1)
+        assert ended.code is None
+        child = await number_in(file)
+        await until(lambda: not lives(child))
+
+    go(main())
+
+
+@pytest.mark.parametrize(("times", "grace"), [(1, 0.3), (2, 1000.0)])
+def test_a_cancelled_caller_takes_the_whole_group_along(
+    go: Callable[[Running], None],
+    stubborn: tuple[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    times: int,
+    grace: float,
+) -> None:
+    """Cancelled once: after the grace; cancelled again meanwhile: at once."""
+    monkeypatch.setattr("engine.types.command.process.GRACE", grace)
+    code, file = stubborn
+
+    async def main() -> None:
+        task = asyncio.create_task(sh(code))
+        child = await number_in(file)
+        for _ in range(times):
+            task.cancel()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await until(lambda: not lives(child))
+
+    go(main())
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_a_caller_cancelled_at_the_start_leaves_nothing(
+    go: Callable[[Running], None], tmp_path: Path, turns: int
+) -> None:
+    file = tmp_path / "pid"
+
+    async def main() -> None:
+        task = asyncio.create_task(sh(f"echo $$ > {file}; exec sleep 60"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        said = file.read_text() if file.exists() else ""
+        if said.strip():
+            await until(lambda: not lives(int(said)))
+
+    go(main())
+
+
+def test_asks_before_it_makes(go: Callable[[Running], None], tmp_path: Path) -> None:
+    async def main() -> None:
+        code = f"trap 'echo tidy > {tmp_path}/file; exit 0' TERM; while :; do sleep 0.02; done"
+        await sh(code, seconds=0.5)
+        assert (tmp_path / "file").read_text() == "tidy\n"
+
+    go(main())
+
+
+@pytest.mark.parametrize("own_session", [True, False])
+def test_leaves_alone_what_a_command_left_behind_on_purpose(
+    go: Callable[[Running], None], tmp_path: Path, own_session: bool
+) -> None:
+    """Even one that holds the pipes: the command's end is the command's, not its daemon's."""
+    file = tmp_path / "daemon"
+    program = (
+        "import os, subprocess, sys;"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'],"
+        f" start_new_session={own_session});"
+        f"print(child.pid, file=open({str(file)!r}, 'w')); os._exit(0)"
+    )
+
+    async def main() -> None:
+        argv = [sys.executable, "-c", program]
+        ended = await run(
+            argv,
+            program=argv[0],
+            cwd=None,
+            environment={},
+            seconds=PATIENCE,
+            max_output=100,
+        )
+        daemon = await number_in(file)
+        try:
+            assert ended.code == 0
+            assert lives(daemon)
+        finally:
+            os.kill(daemon, signal.SIGKILL)
+
+    go(main())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"program": "/no/such/program"}, {"cwd": "/no/such/folder"}, {"environment": {"a": "\0"}}],
+)
+def test_says_when_it_cannot_start(go: Callable[[Running], None], wrong: dict[str, Any]) -> None:
+    async def main() -> None:
+        known: dict[str, Any] = {"program": "/bin/sh", "cwd": None, "environment": {}}
+        attempt: Awaitable[Ended] = run(
+            ["sh", "-c", "true"], **(known | wrong), seconds=PATIENCE, max_output=10
+        )
+        with pytest.raises((OSError, ValueError)):
+            await attempt
+
+    go(main())

@@ -1,0 +1,296 @@
+"""The programs of examples/web-service, run as Headgate::Command runs them."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[3] / "examples" / "web-service"
+SECRET = "hunter2-the-secret"
+PATIENCE = 20.0
+#: An operation's key, and the id that Headgate makes of it when what create printed was lost.
+KEY, OWN_ID = "11111111-2222-4333-8444-555555555555", "web-it-111111112222"
+Ran = subprocess.CompletedProcess[str]
+
+
+def script(name: str, do: str, folder: Path, **variables: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(SCRIPTS / name), do],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HEADGATE_PHYSICAL_ID": ""} | variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finished(process: subprocess.Popen[str]) -> Ran:
+    try:
+        said, complained = process.communicate(timeout=PATIENCE)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    return subprocess.CompletedProcess(process.args, process.returncode, said, complained)
+
+
+def ran(name: str, do: str, folder: Path, **variables: str) -> Ran:
+    return finished(script(name, do, folder, **variables))
+
+
+def printed(one: Ran) -> dict[str, Any]:
+    assert one.returncode == 0, one.stderr
+    known: dict[str, Any] = json.loads(one.stdout)
+    return known
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.02)
+
+
+def lives(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def answer(url: str) -> dict[str, Any]:
+    with urlopen(url, timeout=PATIENCE) as response:
+        assert response.headers["Content-Type"] == "application/json"
+        known: dict[str, Any] = json.loads(response.read())
+    return known
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder; what was started in it and lives still is ended afterwards."""
+    yield tmp_path
+    for pid in pids(tmp_path):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def pids(folder: Path) -> list[int]:
+    """Of all that serve in this folder, with or without a file that says so."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            called = (entry / "cmdline").read_bytes()
+            mine = b"service.py\0serve\0" in called and (entry / "cwd").readlink() == folder
+            if mine and lives(int(entry.name)):
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.fixture
+def config(folder: Path) -> str:
+    made = printed(
+        ran("write_config.py", "write", folder, SECRET=SECRET, HEADGATE_OPERATION_KEY="c")
+    )
+    return str(made["path"])
+
+
+def start(folder: Path, config: str, key: str = "a", release: str = "1") -> Ran:
+    return finished(starting(folder, config, key, release))
+
+
+def starting(
+    folder: Path, config: str, key: str = "a", release: str = "1"
+) -> subprocess.Popen[str]:
+    return script(
+        "service.py",
+        "start",
+        folder,
+        HEADGATE_OPERATION_KEY=key,
+        CONFIG=config,
+        RELEASE=release,
+    )
+
+
+def check(folder: Path, name: str) -> int:
+    return ran("service.py", "check", folder, HEADGATE_PHYSICAL_ID=name).returncode
+
+
+def stop(folder: Path, name: str) -> None:
+    assert ran("service.py", "stop", folder, HEADGATE_PHYSICAL_ID=name).returncode == 0
+
+
+# -- write_config.py ------------------------------------------------------------------------------
+
+
+def test_the_configuration_is_for_its_owner_alone(folder: Path) -> None:
+    (folder / "config-k.new").touch(0o666)  # left by a write that was killed
+    one = ran("write_config.py", "write", folder, SECRET=SECRET, HEADGATE_OPERATION_KEY="k")
+    path = Path(printed(one)["path"])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text()) == {"secret": SECRET}
+    assert SECRET not in one.stdout + one.stderr
+    assert [*folder.iterdir()] == [path]
+
+
+def test_the_configuration_is_removed_and_the_one_that_replaced_it_stays(folder: Path) -> None:
+    old, new = [
+        printed(ran("write_config.py", "write", folder, SECRET=key, HEADGATE_OPERATION_KEY=key))
+        for key in ("old", "new")
+    ]
+    for _ in range(2):  # the second finds nothing, which is fine
+        removed = ran("write_config.py", "remove", folder, HEADGATE_PHYSICAL_ID=str(old["id"]))
+        assert removed.returncode == 0, removed.stderr
+        assert [*folder.iterdir()] == [Path(new["path"])]
+
+
+def test_of_a_write_that_was_lost_nothing_stays(folder: Path) -> None:
+    ran("write_config.py", "write", folder, SECRET=SECRET, HEADGATE_OPERATION_KEY=KEY)
+    (folder / f"config-{KEY}.new").touch()
+    for other in ("", "web-it-0123456789ab"):
+        assert ran("write_config.py", "remove", folder, HEADGATE_PHYSICAL_ID=other).returncode == 0
+        assert len([*folder.iterdir()]) == 2
+    assert ran("write_config.py", "remove", folder, HEADGATE_PHYSICAL_ID=OWN_ID).returncode == 0
+    assert [*folder.iterdir()] == []
+
+
+# -- service.py -----------------------------------------------------------------------------------
+
+
+def test_the_service_starts_answers_and_stops(folder: Path, config: str) -> None:
+    started = printed(start(folder, config))
+    assert started["id"] == "a"
+    assert started["release"] == "1"
+    assert started["url"] == f"http://127.0.0.1:{started['port']}/"
+    assert answer(started["url"]) == {"release": "1", "config": "read", "secret": len(SECRET)}
+    assert check(folder, "a") == 0
+    (pid,) = pids(folder)
+    assert (folder / "service-a.pid").read_text() == str(pid)
+    assert os.getsid(pid) == pid  # not ended with the command that started it
+    assert "GET /" in (folder / "service-a.log").read_text()
+    stop(folder, "a")
+    assert not lives(pid)
+    assert [*folder.iterdir()] == [Path(config)]
+
+
+def test_a_stop_lasts_as_long_as_the_service(folder: Path, config: str) -> None:
+    printed(start(folder, config))
+    (pid,) = pids(folder)
+    os.kill(pid, signal.SIGSTOP)  # it cannot end yet
+    stopping = script("service.py", "stop", folder, HEADGATE_PHYSICAL_ID="a")
+    with pytest.raises(subprocess.TimeoutExpired):
+        stopping.wait(0.5)
+    assert (folder / "service-a.state").exists()
+    os.kill(pid, signal.SIGCONT)
+    assert finished(stopping).returncode == 0
+    assert not lives(pid)
+
+
+def test_a_start_that_is_run_twice_makes_one_service(folder: Path, config: str) -> None:
+    first, second = printed(start(folder, config)), printed(start(folder, config))
+    assert first == second
+    assert len(pids(folder)) == 1
+
+
+def test_two_starts_at_once_make_one_service(folder: Path, config: str) -> None:
+    both = [starting(folder, config) for _ in range(2)]
+    first, second = [printed(finished(one)) for one in both]
+    assert first == second
+    until(lambda: len(pids(folder)) == 1)
+    assert check(folder, "a") == 0
+
+
+def test_a_start_finds_an_instance_that_died(folder: Path, config: str) -> None:
+    started = printed(start(folder, config))
+    (pid,) = pids(folder)
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not lives(pid))
+    assert check(folder, "a") != 0
+    again = printed(start(folder, config, release="2"))
+    assert again["id"] == started["id"]
+    assert answer(again["url"])["release"] == "2"
+
+
+def test_a_new_release_answers_before_the_old_one_goes(folder: Path, config: str) -> None:
+    old = printed(start(folder, config, "old", "1"))
+    new = printed(start(folder, config, "new", "2"))
+    assert [answer(one["url"])["release"] for one in (old, new)] == ["1", "2"]
+    stop(folder, "old")
+    assert check(folder, "old") != 0
+    assert answer(new["url"])["release"] == "2"
+    assert len(pids(folder)) == 1
+
+
+def test_the_check_fails_without_a_configuration(folder: Path, config: str) -> None:
+    started = printed(start(folder, config))
+    Path(config).unlink()
+    assert check(folder, "a") != 0
+    with pytest.raises(HTTPError) as caught:
+        answer(started["url"])
+    with caught.value as error:
+        assert error.code == 503
+        assert json.loads(error.read()) == {"release": "1", "config": "missing"}
+
+
+def test_a_start_that_fails_leaves_nothing(folder: Path, config: str) -> None:
+    failed = ran("service.py", "start", folder, HEADGATE_OPERATION_KEY="a", CONFIG=config)
+    assert failed.returncode != 0
+    assert "ended at once" in failed.stderr
+    assert "RELEASE" in failed.stderr  # what was missing
+    assert pids(folder) == []
+    assert [*folder.iterdir()] == [Path(config)]
+
+
+@pytest.mark.parametrize("moment", ["log", "pid", "new", "state"])
+def test_a_start_that_is_ended_leaves_no_server(folder: Path, config: str, moment: str) -> None:
+    """As by Headgate when time is over: SIGTERM, so far into the start as this file is there."""
+    process = starting(folder, config)
+    until(lambda: process.poll() is not None or (folder / f"service-a.{moment}").exists())
+    process.terminate()
+    if finished(process).returncode == 0:  # it was faster
+        assert len(pids(folder)) == 1
+        return
+    assert pids(folder) == []
+    assert [*folder.iterdir()] == [Path(config)]
+
+
+def test_a_service_whose_start_was_lost_is_stopped(folder: Path, config: str) -> None:
+    """Ended when it had started the service, but before anybody read what it printed."""
+    printed(start(folder, config, KEY))
+    (pid,) = pids(folder)
+    stop(folder, OWN_ID)
+    assert not lives(pid)
+    assert [*folder.iterdir()] == [Path(config)]
+
+
+def test_a_number_in_a_file_is_not_trusted(folder: Path, config: str) -> None:
+    """The pid of an instance that died may belong to somebody else by now."""
+    other = subprocess.Popen(["/bin/sleep", "60"])
+    try:
+        (folder / "service-a.pid").write_text(str(other.pid))
+        stop(folder, "a")
+        assert other.poll() is None
+        assert [*folder.iterdir()] == [Path(config)]
+    finally:
+        other.kill()
+        other.wait()
+
+
+@pytest.mark.parametrize("lost", ["", "web-it-0123456789ab"])
+def test_a_stop_of_what_was_never_made_is_fine(folder: Path, config: str, lost: str) -> None:
+    printed(start(folder, config))
+    stop(folder, lost)
+    assert check(folder, "a") == 0
