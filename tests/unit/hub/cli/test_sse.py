@@ -1,5 +1,7 @@
 """Server-sent events from bytes."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +22,7 @@ EXPECTED = [
 @given(st.lists(st.integers(0, len(STREAM))))
 def test_however_the_bytes_arrive_the_events_are_the_same(cuts: list[int]) -> None:
     reader, places = Reader(), [0, *sorted(cuts), len(STREAM)]
-    chunks = [STREAM[a:b] for a, b in zip(places, places[1:], strict=False)]
+    chunks = [STREAM[a:b] for a, b in pairwise(places)]
     assert [fields for chunk in chunks for fields in reader.feed(chunk)] == EXPECTED
 
 
