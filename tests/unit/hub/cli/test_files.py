@@ -110,4 +110,3 @@ def test_environments_keep_their_order_and_one_goes_as_text(tmp_path: Path) -> N
 def test_files_of_template_and_environments_travel_together() -> None:
     body = joined({"template": "t", "files": {"a": "1"}}, {"files": {"b": "2"}})
     assert body == {"template": "t", "files": {"a": "1", "b": "2"}}
-    assert "files" not in joined({"template": "t", "files": {}})

@@ -1,0 +1,100 @@
+"""The commands as a whole: their names, their docs, their usage errors, completion."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from hub.cli.exit_codes import MEANING, Exit
+from hub.cli.main import app
+
+DOC = Path(__file__).parents[4] / "docs" / "reference" / "cli.md"
+EVERYWHERE = {"--json", "--url", "--project", "--help"}
+
+
+def commands() -> dict[str, set[str]]:
+    """Full name of each command -> its options."""
+    return dict(_walk(typer.main.get_command(app), "headgate"))
+
+
+def _walk(command: object, name: str) -> Iterator[tuple[str, set[str]]]:
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        options = {one for param in getattr(command, "params", ()) for one in param.opts}
+        yield name, {one for one in options if one.startswith("--")}
+        return
+    for word, one in inner.items():
+        yield from _walk(one, f"{name} {word}")
+
+
+def sections() -> dict[str, str]:
+    """Full name of each command in the doc -> its section."""
+    parts = re.split(r"^### `(headgate[^`]*)`$", DOC.read_text(), flags=re.MULTILINE)[1:]
+    names = [re.sub(r" (-t )?[A-Z]+\b", "", title) for title in parts[::2]]
+    return dict(zip(names, parts[1::2], strict=True))
+
+
+def test_the_doc_has_every_command_and_no_other() -> None:
+    assert sorted(sections()) == sorted(commands())
+
+
+def test_the_doc_names_every_option_and_no_other() -> None:
+    text = DOC.read_text()
+    known = set().union(*commands().values())
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+    assert named - known - EVERYWHERE == {"--install-completion", "--show-completion"}
+    assert known - named - EVERYWHERE == set()
+
+
+def test_the_doc_has_the_exit_codes() -> None:
+    assert all(f"| {code.value} | {MEANING[code]} |" in DOC.read_text() for code in Exit)
+
+
+def test_every_command_that_asks_a_server_speaks_json() -> None:
+    mute = {name for name, options in commands().items() if "--json" not in options}
+    assert mute == {"headgate serve", "headgate demo", "headgate subscription delete"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["stack", "list", "--url", "localhost:8004"], "http://HOST:PORT"),
+        (["stack", "list", "--url", "ftp://x"], "http://HOST:PORT"),
+        (["stack", "create", "x"], "--template"),
+        (["stack", "create", "x", "-t", "y", "--timeout", "soon"], "90s, 30m or 2h"),
+        (["stack", "update", "x"], "--existing"),
+        (["subscription", "redeliver", "x"], "--dead"),
+        (["serve", "--role", "cook"], "api, engine, dispatch"),
+        (["nope"], "nope"),
+    ],
+)
+def test_wrong_use_is_2_and_says_what_is_right(words: list[str], told: str) -> None:
+    done = CliRunner(env={"TERMINAL_WIDTH": "200", "NO_COLOR": "1"}).invoke(app, words)
+    assert done.exit_code == 2, done.output
+    assert told in done.output
+
+
+def test_help_tells_the_exit_codes() -> None:
+    done = CliRunner().invoke(app, ["--help"])
+    assert done.exit_code == 0
+    assert "Exit codes: 0 done" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands(shell: str) -> None:
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "_HEADGATE_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": "headgate subscription re",
+        "COMP_CWORD": "2",
+        "_TYPER_COMPLETE_ARGS": "headgate subscription re",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    program = str(Path(sys.executable).parent / "headgate")
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=60)
+    assert "redeliver" in done.stdout and "rotate" not in done.stdout, done.stdout + done.stderr

@@ -1,0 +1,105 @@
+"""Following a stack through the interruptions of a network."""
+
+import json
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from hub.cli import watch
+from hub.cli.client import Client, Refused
+from hub.cli.exit_codes import Exit
+from tests.unit.hub.cli.stub import Handler, serving
+
+STACK = {"id": "1", "stack_name": "web", "stack_status": "CREATE_IN_PROGRESS"}
+
+
+def event(kind: str, **data: Any) -> bytes:
+    document = {"type": f"headgate.{kind}", "time": "2026-11-20T20:16:36Z", "data": data}
+    return json.dumps(document).encode()
+
+
+STARTED = event("resource.create.started", resource={"name": "a"})
+CLOSED = event("stack.create.stopped", traversal=1,
+               stack={"name": "web", "action": "CREATE", "status": "STOPPED"})  # fmt: skip
+
+
+def broken_streams(*streams: list[tuple[str, bytes]], state: str = "running") -> Handler:
+    """A server whose event stream breaks off after each of these."""
+    left = iter(streams)
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/stream"):
+            response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+            await response.prepare(request)
+            for event_id, document in next(left):
+                await response.write(b"id: %b\ndata: %b\n\n" % (event_id.encode(), document))
+            return response
+        if request.path.endswith("/graph"):
+            traversal = {"number": 1, "action": "CREATE", "state": state, "started_at": ""}
+            return web.json_response({"nodes": [], "edges": [], "traversal": traversal})
+        if request.path.endswith("/hooks"):
+            return web.json_response({"hooks": [], "next": None})
+        return web.json_response({"stack": STACK})
+
+    return handler
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "AGAIN", 0.01)
+
+
+async def test_a_broken_stream_is_taken_up_where_it_broke(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    handler = broken_streams([("1-1", STARTED)], [], [("2-1", CLOSED)])
+    async with serving(handler) as stub, Client(stub.url, "p") as client:
+        assert await watch.watch(client, "web", as_json=True) is Exit.STOPPED
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["type"].rpartition(".")[2] for line in lines] == ["started", "stopped"]
+    streams = [one for one in stub.seen if "/stream" in one.path]
+    assert [one.headers.get("last-event-id") for one in streams] == [None, "1-1", "1-1"]
+
+
+async def test_the_stream_stands_before_the_graph_is_read() -> None:
+    handler = broken_streams([("1-1", CLOSED)])
+    async with serving(handler) as stub, Client(stub.url, "p") as client:
+        await watch.watch(client, "web", as_json=True)
+    paths = [one.path.partition("?")[0].rpartition("/")[2] for one in stub.seen]
+    assert paths.index("stream") < paths.index("graph")
+
+
+async def test_a_stack_that_has_ended_is_not_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    handler = broken_streams([], state="failed")
+    async with serving(handler) as stub, Client(stub.url, "p") as client:
+        assert await watch.watch(client, "web", as_json=False) is Exit.FAILED
+    assert capsys.readouterr().out == "web: CREATE failed\n"
+
+
+async def test_a_server_that_stays_away_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(watch, "TIMES", 2)
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/stream") and request.transport is not None:
+            request.transport.close()
+        return web.json_response({"stack": STACK})
+
+    async with serving(handler) as stub, Client(stub.url, "p") as client:
+        with pytest.raises(Refused, match="no answer from http://127"):
+            await watch.watch(client, "web", as_json=False)
+    assert sum("/stream" in one.path for one in stub.seen) >= 3
+    assert capsys.readouterr().err.count(watch.LOST) == 1
+
+
+async def test_a_refusal_of_the_stream_ends_the_watch() -> None:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        if request.path.endswith("/stream"):
+            return web.json_response({"error": {"message": "not yours"}}, status=403)
+        return web.json_response({"stack": STACK})
+
+    async with serving(handler) as stub, Client(stub.url, "p") as client:
+        with pytest.raises(Refused, match="not yours"):
+            await watch.watch(client, "web", as_json=False)
