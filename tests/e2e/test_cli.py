@@ -1,33 +1,18 @@
 """The real command line against a real server."""
 
-import json
+import os
 import subprocess
-import sys
+import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.program import ServerProcess
-
-EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-
-
-def headgate(server: ServerProcess, *words: str, code: int = 0) -> str:
-    command = [sys.executable, "-m", "hub.cli.main", *words, "--url", server.url]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
-    assert "Traceback" not in done.stderr
-    return done.stdout if code in (0, 3, 4, 5, 6) else done.stderr
-
-
-def spoken(server: ServerProcess, *words: str, code: int = 0) -> Any:
-    return json.loads(headgate(server, *words, "--json", code=code))
+from tests.support.command_line import ENVIRONMENT, TEMPLATE, command, headgate, spoken
+from tests.support.program import PATIENCE, ServerProcess
 
 
 def test_a_stack_from_its_beginning_to_its_end(server: ServerProcess) -> None:
-    template, environment = str(EXAMPLES / "first-stack.yaml"), str(EXAMPLES / "first-env.yaml")
-    create = ("stack", "create", "life", "-t", template, "-e", environment, "-P", "length=12")
+    create = ("stack", "create", "life", "-t", TEMPLATE, "-e", ENVIRONMENT, "-P", "length=12")
     stack = spoken(server, *create, "--until-waiting", code=5)
     assert stack["stack_status"] == "CREATE_IN_PROGRESS"
     (hook,) = spoken(server, "hook", "list", "--stack", "life")
@@ -47,8 +32,7 @@ def test_a_stack_from_its_beginning_to_its_end(server: ServerProcess) -> None:
 def test_stopped_and_resumed(server: ServerProcess, tmp_path: Path) -> None:
     environment = tmp_path / "env.yaml"
     environment.write_text("hooks: [{at: app, on: pre-create, timeout: 1s}]")
-    template = str(EXAMPLES / "first-stack.yaml")
-    create = ("stack", "create", "halt", "-t", template, "-e", str(environment), "--wait")
+    create = ("stack", "create", "halt", "-t", TEMPLATE, "-e", str(environment), "--wait")
     assert spoken(server, *create, code=4)["stack_status"] == "CREATE_STOPPED"
     assert "stopped: nobody answered pre-create in time" in headgate(server, "why", "halt")
     resumed = spoken(server, "stack", "resume", "halt", "--clear", "app", "--wait")
@@ -66,23 +50,98 @@ def test_a_failed_stack_has_a_code_of_its_own(server: ServerProcess, tmp_path: P
 
 
 def test_waiting_is_bounded(server: ServerProcess, tmp_path: Path) -> None:
-    template = str(EXAMPLES / "first-stack.yaml")
-    environment = str(EXAMPLES / "first-env.yaml")
-    create = ("stack", "create", "slow", "-t", template, "-e", environment, "--wait")
+    create = ("stack", "create", "slow", "-t", TEMPLATE, "-e", ENVIRONMENT, "--wait")
     headgate(server, *create, "--timeout", "1s", code=6)
 
 
-def test_watch_prints_each_event_and_ends_with_the_stack(server: ServerProcess) -> None:
-    template, environment = str(EXAMPLES / "first-stack.yaml"), str(EXAMPLES / "first-env.yaml")
-    headgate(server, "stack", "create", "seen", "-t", template, "-e", environment)
-    command = [sys.executable, "-m", "hub.cli.main", "watch", "seen", "--url", server.url, "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
-        while not spoken(server, "hook", "list", "--stack", "seen"):
-            pass
-        headgate(server, "hook", "continue", "seen:app")
-        out, _ = watching.communicate(timeout=60)
-    assert watching.returncode == 0
-    assert all(json.loads(line)["specversion"] == "1.0" for line in out.splitlines())
+def test_a_rejected_hook_fails_the_stack_and_the_answer_stands(server: ServerProcess) -> None:
+    create = ("stack", "create", "refused", "-t", TEMPLATE, "-e", ENVIRONMENT)
+    headgate(server, *create, "--until-waiting", code=5)
+    (hook,) = spoken(server, "hook", "list", "--stack", "refused")
+    stale = headgate(server, "hook", "continue", hook["id"], "--digest", "f" * 64, code=1)
+    assert "digest differs" in stale
+    answered = spoken(server, "hook", "reject", hook["id"][:13], "--reason", "not today")
+    assert (answered["decision"], answered["reason"]) == ("reject", "not today")
+    assert headgate(server, "watch", "refused", code=3)
+    assert "not today" in headgate(server, "why", "refused")
+    assert "already answered: reject" in headgate(server, "hook", "continue", hook["id"], code=1)
+    assert "reject" in headgate(server, "hook", "list", "--stack", "refused", "--state", "all")
+
+
+def test_a_delete_is_held_and_let_go_on(server: ServerProcess, tmp_path: Path) -> None:
+    environment = tmp_path / "env.yaml"
+    environment.write_text("resource_registry: {resources: {app: {hooks: pre-delete}}}")
+    create = ("stack", "create", "kept", "-t", TEMPLATE, "-e", str(environment), "--wait")
+    headgate(server, *create)
+    stack = spoken(server, "stack", "delete", "kept", "--until-waiting", code=5)
+    assert stack["stack_status"] == "DELETE_IN_PROGRESS"
+    headgate(server, "hook", "continue", "kept:app:pre-delete")
+    assert headgate(server, "watch", stack["id"])
+    assert "kept" not in headgate(server, "stack", "list")
+
+
+def test_an_update_takes_files_environments_and_breakpoints(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    template, one, two = tmp_path / "t.yaml", tmp_path / "one.yaml", tmp_path / "two.yaml"
+    (tmp_path / "motd").write_text("hello")
+    (tmp_path / "secret").write_text("from a file")
+    template.write_text(
+        "heat_template_version: 2018-08-31\n"
+        "parameters: {a: {type: string}, b: {type: string, default: b}}\n"
+        "resources:\n"
+        "  x: {type: OS::Heat::TestResource, properties: {value: {list_join: [' ', ["
+        "{get_file: motd}, {get_param: a}, {get_param: b}]]}}}\n"
+        "outputs: {x: {value: {get_attr: [x, output]}}}\n"
+    )
+    one.write_text("parameters: {a: one, b: one}")
+    two.write_text("parameters: {a: two}")
+    made = spoken(server, "stack", "create", "files", "-t", str(template), "-e", str(one),
+                  "-e", str(two), "--tag", "red", "--tag", "blue", "--wait")  # fmt: skip
+    assert made["outputs"][0]["output_value"] == "hello two one"
+    assert made["tags"] == ["red", "blue"]
+    update = ("stack", "update", "files", "--existing", "--parameter-file",
+              f"a={tmp_path / 'secret'}", "--add-hook", "x:pre-update")  # fmt: skip
+    held = spoken(server, *update, "--until-waiting", code=5)
+    assert held["stack_status"] == "UPDATE_IN_PROGRESS"
+    headgate(server, "hook", "continue", "files:x")
+    assert headgate(server, "watch", "files")
+    assert "hello from a file one" in headgate(server, "stack", "show", "files")
+    found = spoken(server, "stack", "list", "--tag", "red", "--status", "UPDATE_COMPLETE",
+                   "--status", "CREATE_FAILED")  # fmt: skip
+    assert [stack["stack_name"] for stack in found] == ["files"]
+
+
+def test_graphs_and_types_are_shown(server: ServerProcess) -> None:
+    headgate(server, "stack", "create", "seen-through", "-t", TEMPLATE, "--wait")
+    lines = headgate(server, "graph", "seen-through").splitlines()
+    assert [line.split()[1] for line in lines] == ["CREATE", "secret", "app"]
+    assert "label=" in headgate(server, "graph", "seen-through", "--dot")
+    assert {node["state"] for node in spoken(server, "graph", "seen-through")["nodes"]} == {"done"}
+    assert "OS::Heat::RandomString" in headgate(server, "type", "list")
+    assert "character_classes" in headgate(server, "type", "show", "OS::Heat::RandomString")
+    near = headgate(server, "type", "show", "OS::Heat::RandomStrin", code=1)
+    assert "OS::Heat::RandomString" in near
+
+
+def test_somebody_else_s_delete_fails_who_waits_for_a_create(server: ServerProcess) -> None:
+    create = ("stack", "create", "taken", "-t", TEMPLATE, "-e", ENVIRONMENT, "--wait")
+    with subprocess.Popen(
+        command(*create, server=server), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as waiting:
+        deadline = time.monotonic() + PATIENCE
+        while not any("taken" in hook["stack_name"] for hook in spoken(server, "hook", "list")):
+            assert time.monotonic() < deadline
+        headgate(server, "stack", "delete", "taken")
+        _, complaint = waiting.communicate(timeout=60)
+    assert waiting.returncode == 3 and "a DELETE took over" in complaint
+
+
+def test_nothing_but_text_goes_into_a_pipe(server: ServerProcess) -> None:
+    environ = os.environ | {"TERM": "xterm-256color"}
+    listing = command("type", "list", server=server)
+    done = subprocess.run(listing, capture_output=True, text=True, timeout=60, env=environ)
+    assert done.returncode == 0 and "\x1b" not in done.stdout + done.stderr
 
 
 def test_subscriptions_are_made_shown_and_forgotten(server: ServerProcess) -> None:
@@ -115,8 +174,8 @@ def test_bad_input_is_said_in_a_line_and_has_a_code(
 
 
 def test_without_a_server_it_says_how_to_start_one() -> None:
-    command = [sys.executable, "-m", "hub.cli.main", "stack", "list", "--url", "http://127.0.0.1:9"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    listing = command("stack", "list", "--url", "http://127.0.0.1:9")
+    done = subprocess.run(listing, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "http://127.0.0.1:9" in done.stderr and "headgate serve" in done.stderr
 
@@ -124,21 +183,18 @@ def test_without_a_server_it_says_how_to_start_one() -> None:
 def test_a_wrong_setting_is_refused_by_name(tmp_path: Path) -> None:
     config = tmp_path / "c.toml"
     config.write_text("[server]\nlistne = 1\n")
-    command = [sys.executable, "-m", "hub.cli.main", "serve", "--config", str(config)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    serve = command("serve", "--config", str(config))
+    done = subprocess.run(serve, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "listne" in done.stderr and "listen" in done.stderr
 
 
 def test_a_second_server_on_one_data_directory_is_refused(server: ServerProcess) -> None:
-    command = [sys.executable, "-m", "hub.cli.main", "serve", "--listen", "127.0.0.1:0",
-               "--data-dir", str(server.folder / "data")]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    serve = command("serve", "--listen", "127.0.0.1:0", "--data-dir", str(server.folder / "data"))
+    done = subprocess.run(serve, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and str(server.pid) in done.stderr
 
 
 def test_the_demo_verifies_itself() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "hub.cli.main", "demo"], capture_output=True, text=True, timeout=100
-    )
+    done = subprocess.run(command("demo"), capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Everything was as it must be." in done.stdout

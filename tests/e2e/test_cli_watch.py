@@ -1,0 +1,129 @@
+"""Following a stack with the real command line, on a terminal and in a pipe."""
+
+import contextlib
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.support.command_line import ENVIRONMENT, TEMPLATE, command, headgate, spoken
+from tests.support.program import PATIENCE, ServerProcess
+
+
+def test_watch_prints_each_event_and_ends_with_the_stack(server: ServerProcess) -> None:
+    headgate(server, "stack", "create", "seen", "-t", TEMPLATE, "-e", ENVIRONMENT)
+    watch = command("watch", "seen", "--json", server=server)
+    with subprocess.Popen(watch, stdout=subprocess.PIPE, text=True) as watching:
+        stream_is_read(server, "seen")
+        headgate(server, "hook", "continue", "seen:app")
+        out, _ = watching.communicate(timeout=60)
+    assert watching.returncode == 0
+    events = [json.loads(line) for line in out.splitlines()]
+    assert all(event["specversion"] == "1.0" for event in events)
+    assert [event["type"] for event in events if "resource" not in event["type"]] == [
+        "headgate.hook.answered",
+        "headgate.stack.create.completed",
+    ]
+
+
+def test_watch_draws_a_live_tree_on_a_terminal(server: ServerProcess, tmp_path: Path) -> None:
+    environment = tmp_path / "env.yaml"
+    environment.write_text("hooks: [{at: '*', on: pre-create}]")
+    headgate(server, "stack", "create", "drawn", "-t", TEMPLATE, "-e", str(environment))
+    ours, theirs = pty.openpty()
+    environ = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    environ.pop("NO_COLOR", None)
+    with subprocess.Popen(
+        command("watch", "drawn", server=server),
+        stdin=theirs, stdout=theirs, stderr=theirs, env=environ,
+    ) as watching:  # fmt: skip
+        os.close(theirs)
+        seen = read_until(ours, "waits at pre-create, 23:59:")
+        headgate(server, "hook", "continue", "drawn:secret")
+        seen += read_until(ours, "1 of 2 nodes done")
+        headgate(server, "hook", "continue", "drawn:app")
+        rest = read_until_closed(ours)
+        assert watching.wait(60) == 0
+    assert "\x1b[" in seen and "0 of 2 nodes done" in seen
+    assert "CREATE_COMPLETE" in rest and "2 of 2 nodes done" in rest
+
+
+def test_watch_survives_the_death_of_the_server() -> None:
+    with tempfile.TemporaryDirectory(prefix="headgate-e2e-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        mortal = ServerProcess(folder)
+        mortal.start()
+        create = ("stack", "create", "two", "-t", TEMPLATE, "-e", ENVIRONMENT)
+        headgate(mortal, *create, "--until-waiting", code=5)
+        watch = command("watch", "two", server=mortal)
+        with subprocess.Popen(
+            watch, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as watching:
+            assert watching.stdout is not None and watching.stderr is not None
+            assert "app waits at pre-create" in watching.stdout.readline()
+            mortal.kill()
+            assert "trying again" in watching.stderr.readline()
+            mortal.start()
+            headgate(mortal, "hook", "continue", "two:app")
+            out, _ = watching.communicate(timeout=60)
+        assert watching.returncode == 0, out
+        assert mortal.stop() == 0
+
+
+def test_events_are_followed_until_interrupted(server: ServerProcess) -> None:
+    headgate(server, "stack", "create", "tail", "-t", TEMPLATE, "--wait")
+    follow = command("events", "tail", "-f", server=server)
+    with subprocess.Popen(
+        follow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as following:
+        assert following.stdout is not None
+        # No line tells that the stream stands, so something happens until one is heard.
+        ready: list[Any] = []
+        deadline = time.monotonic() + PATIENCE
+        while not ready:
+            assert time.monotonic() < deadline
+            headgate(server, "stack", "resume", "tail", "--wait")
+            ready, _, _ = select.select([following.stdout], [], [], 0)
+        assert "stack.update." in following.stdout.readline()
+        following.send_signal(signal.SIGINT)
+        _, complaint = following.communicate(timeout=60)
+    assert following.returncode == 1 and complaint.startswith("headgate: interrupted")
+
+
+def stream_is_read(server: ServerProcess, stack: str) -> None:
+    """Until the first reader of the stack's event stream stands: only then it asks for the graph.
+
+    By the server's log, for nothing is printed of it.
+    """
+    stack_id = spoken(server, "stack", "show", stack)["id"]
+    asked = f"/stacks/{stack}/{stack_id}/graph"
+    deadline = time.monotonic() + PATIENCE
+    while asked not in server.log.read_text():
+        assert time.monotonic() < deadline, server.log.read_text()[-3000:]
+        time.sleep(0.02)
+
+
+def read_until(terminal: int, text: str) -> str:
+    """What a terminal shows, up to a text that must come."""
+    seen, deadline = b"", time.monotonic() + PATIENCE
+    while text not in seen.decode(errors="replace"):
+        assert time.monotonic() < deadline, seen
+        ready, _, _ = select.select([terminal], [], [], 1)
+        seen += os.read(terminal, 65536) if ready else b""
+    return seen.decode(errors="replace")
+
+
+def read_until_closed(terminal: int) -> str:
+    seen = b""
+    with contextlib.suppress(OSError):  # how Linux tells that the other side is gone
+        while some := os.read(terminal, 65536):
+            seen += some
+    os.close(terminal)
+    return seen.decode(errors="replace")
