@@ -51,6 +51,15 @@ class Board:
             return self.code
         return OF_TRAVERSAL.get(self.graph["traversal"]["state"])
 
+    @property
+    def title(self) -> str:
+        """The stack's status, such as ``CREATE_IN_PROGRESS``, from whoever knew it last."""
+        traversal = self.graph["traversal"]
+        if self.code is not None:
+            return self.status
+        ended = traversal["state"] in OF_TRAVERSAL
+        return f"{traversal['action']}_{traversal['state'].upper() if ended else 'IN_PROGRESS'}"
+
     def take(self, event: Mapping[str, Json]) -> None:
         """Take in an event of the stack."""
         family, moment = event["type"].split(".")[1], event["type"].rpartition(".")[2]
@@ -75,9 +84,8 @@ class Board:
 
     def picture(self, now: datetime) -> RenderableType:
         """A tree with a state for each node, a countdown for each hook, and a bar."""
-        traversal, nodes = self.graph["traversal"], self.graph["nodes"]
-        status = self.status or f"{traversal['action']} {traversal['state']}"
-        tree = Tree(Text.assemble((show.plain(self.name), "bold"), "  ", show.styled(status)))
+        nodes = self.graph["nodes"]
+        tree = Tree(Text.assemble((show.plain(self.name), "bold"), "  ", show.styled(self.title)))
         shown = _urgent(nodes)
         for node in shown[:MOST]:
             tree.add(_node(node, self.hooks.get(node["path"]), now))

@@ -4,10 +4,11 @@ import os
 import subprocess
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
-from tests.support.command_line import ENVIRONMENT, TEMPLATE, command, headgate, spoken
+from tests.support.command_line import ENVIRONMENT, TEMPLATE, command, headgate, spoken, started
 from tests.support.program import PATIENCE, ServerProcess
 
 
@@ -126,9 +127,7 @@ def test_graphs_and_types_are_shown(server: ServerProcess) -> None:
 
 def test_somebody_else_s_delete_fails_who_waits_for_a_create(server: ServerProcess) -> None:
     create = ("stack", "create", "taken", "-t", TEMPLATE, "-e", ENVIRONMENT, "--wait")
-    with subprocess.Popen(
-        command(*create, server=server), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as waiting:
+    with started(*create, server=server, stdout=PIPE, stderr=PIPE) as waiting:
         deadline = time.monotonic() + PATIENCE
         while not any("taken" in hook["stack_name"] for hook in spoken(server, "hook", "list")):
             assert time.monotonic() < deadline

@@ -6,20 +6,19 @@ import os
 import pty
 import select
 import signal
-import subprocess
 import tempfile
 import time
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
-from tests.support.command_line import ENVIRONMENT, TEMPLATE, command, headgate, spoken
+from tests.support.command_line import ENVIRONMENT, TEMPLATE, headgate, spoken, started
 from tests.support.program import PATIENCE, ServerProcess
 
 
 def test_watch_prints_each_event_and_ends_with_the_stack(server: ServerProcess) -> None:
     headgate(server, "stack", "create", "seen", "-t", TEMPLATE, "-e", ENVIRONMENT)
-    watch = command("watch", "seen", "--json", server=server)
-    with subprocess.Popen(watch, stdout=subprocess.PIPE, text=True) as watching:
+    with started("watch", "seen", "--json", server=server, stdout=PIPE) as watching:
         stream_is_read(server, "seen")
         headgate(server, "hook", "continue", "seen:app")
         out, _ = watching.communicate(timeout=60)
@@ -39,10 +38,8 @@ def test_watch_draws_a_live_tree_on_a_terminal(server: ServerProcess, tmp_path: 
     ours, theirs = pty.openpty()
     environ = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
     environ.pop("NO_COLOR", None)
-    with subprocess.Popen(
-        command("watch", "drawn", server=server),
-        stdin=theirs, stdout=theirs, stderr=theirs, env=environ,
-    ) as watching:  # fmt: skip
+    terminal = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "env": environ}
+    with started("watch", "drawn", server=server, **terminal) as watching:
         os.close(theirs)
         seen = read_until(ours, "waits at pre-create, 23:59:")
         headgate(server, "hook", "continue", "drawn:secret")
@@ -62,10 +59,7 @@ def test_watch_survives_the_death_of_the_server() -> None:
         mortal.start()
         create = ("stack", "create", "two", "-t", TEMPLATE, "-e", ENVIRONMENT)
         headgate(mortal, *create, "--until-waiting", code=5)
-        watch = command("watch", "two", server=mortal)
-        with subprocess.Popen(
-            watch, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as watching:
+        with started("watch", "two", server=mortal, stdout=PIPE, stderr=PIPE) as watching:
             assert watching.stdout is not None and watching.stderr is not None
             assert "app waits at pre-create" in watching.stdout.readline()
             mortal.kill()
@@ -79,10 +73,8 @@ def test_watch_survives_the_death_of_the_server() -> None:
 
 def test_events_are_followed_until_interrupted(server: ServerProcess) -> None:
     headgate(server, "stack", "create", "tail", "-t", TEMPLATE, "--wait")
-    follow = command("events", "tail", "-f", server=server)
-    with subprocess.Popen(
-        follow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as following:
+    pipes = {"stdout": PIPE, "stderr": PIPE}
+    with started("events", "tail", "-f", server=server, **pipes) as following:
         assert following.stdout is not None
         # No line tells that the stream stands, so something happens until one is heard.
         ready: list[Any] = []

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +33,14 @@ def headgate(server: ServerProcess, *words: str, code: int = 0) -> str:
 
 def spoken(server: ServerProcess, *words: str, code: int = 0) -> Any:
     return json.loads(headgate(server, *words, "--json", code=code))
+
+
+@contextmanager
+def started(*words: str, server: ServerProcess, **streams: Any) -> Iterator[subprocess.Popen[str]]:
+    """A command that goes on while the test does; it does not outlive the test."""
+    with subprocess.Popen(command(*words, server=server), text=True, **streams) as running:
+        try:
+            yield running
+        finally:
+            if running.poll() is None:
+                running.kill()

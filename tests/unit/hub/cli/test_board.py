@@ -63,6 +63,17 @@ def test_the_end_of_an_earlier_action_ends_nothing() -> None:
     assert one.ended is None
 
 
+def test_the_title_is_the_status_by_event_or_by_graph() -> None:
+    one = board()
+    assert one.title == "CREATE_IN_PROGRESS"
+    one.take(stack_event("create.started", 3, "IN_PROGRESS"))
+    one.graph = board(state="complete").graph  # read before the closing event came
+    assert one.title == "CREATE_COMPLETE" and "CREATE_COMPLETE" in drawn(one)
+    late = board()
+    late.take(stack_event("create.stopped", 3, "STOPPED"))
+    assert late.title == "CREATE_STOPPED"
+
+
 def test_a_stack_that_ended_before_is_known_by_its_graph() -> None:
     assert board(state="complete").ended is Exit.COMPLETE
     assert board(state="stopped").ended is Exit.STOPPED

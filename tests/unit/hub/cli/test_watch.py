@@ -74,7 +74,7 @@ async def test_a_stack_that_has_ended_is_not_waited_for(capsys: pytest.CaptureFi
     handler = broken_streams([], state="failed")
     async with serving(handler) as stub, Client(stub.url, "p") as client:
         assert await watch.watch(client, "web", as_json=False) is Exit.FAILED
-    assert capsys.readouterr().out == "web: CREATE failed\n"
+    assert capsys.readouterr().out == "web: CREATE_FAILED\n"
 
 
 async def test_a_server_that_stays_away_is_given_up(
