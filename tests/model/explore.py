@@ -1,0 +1,93 @@
+"""A breadth-first explorer: every state of a size, and the shortest way to what must not be."""
+
+from collections import deque
+from dataclasses import dataclass
+
+from tests.model.invariants import broken_by, broken_in, is_end
+from tests.model.protocol import Move, moves, start
+from tests.model.words import told_in_words
+from tests.model.world import Size, World
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """What was broken, and the shortest sequence of moves that breaks it."""
+
+    what: str
+    sequence: tuple[Move, ...]
+    world: World
+
+    def __str__(self) -> str:
+        return f"{self.what}\n{told_in_words(self.sequence, self.world)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """states: how many different worlds were reached. steps: how many moves lead among them."""
+
+    states: int
+    steps: int
+    ends: int
+    violation: Violation | None = None
+
+
+class TooMany(Exception):
+    """A size is larger than it was thought to be."""
+
+
+class _Walk:
+    """The worlds in the order in which they were found, and how."""
+
+    def __init__(self, first: World) -> None:
+        self.number: dict[World, int] = {first: 0}
+        self.worlds = [first]
+        self.found_by: list[tuple[int, Move] | None] = [None]
+        self.before: list[list[int]] = [[]]
+
+    def add(self, world: World, parent: int, move: Move) -> None:
+        at = self.number.setdefault(world, len(self.worlds))
+        if at == len(self.worlds):
+            self.worlds.append(world)
+            self.found_by.append((parent, move))
+            self.before.append([])
+        self.before[at].append(parent)
+
+    def sequence(self, at: int) -> tuple[Move, ...]:
+        told: list[Move] = []
+        while (found := self.found_by[at]) is not None:
+            at, move = found
+            told.append(move)
+        return tuple(reversed(told))
+
+
+def explore(size: Size, *, at_most: int = 1_000_000) -> Explored:
+    """Look at every state; stop at the first that is wrong. TooMany beyond `at_most` states."""
+    walk = _Walk(start(size))
+    steps = 0
+    for at, world in enumerate(walk.worlds):
+        if at > at_most:
+            raise TooMany(f"{size.name} has more than {at_most} states")
+        for move, after in moves(size, world):
+            steps += 1
+            walk.add(after, at, move)
+            wrong = broken_by(world, move, after) or broken_in(after)
+            if wrong:
+                said = Violation(wrong, (*walk.sequence(at), move), after)
+                return Explored(len(walk.worlds), steps, 0, said)
+    ends = [at for at, world in enumerate(walk.worlds) if is_end(world)]
+    return Explored(len(walk.worlds), steps, len(ends), _stuck(walk, ends))
+
+
+def _stuck(walk: _Walk, ends: list[int]) -> Violation | None:
+    """The first state from which no end can be reached, if there is one."""
+    can = set(ends)
+    queue = deque(ends)
+    while queue:
+        for before in walk.before[queue.popleft()]:
+            if before not in can:
+                can.add(before)
+                queue.append(before)
+    if len(can) == len(walk.worlds):
+        return None
+    first = next(at for at in range(len(walk.worlds)) if at not in can)
+    return Violation("no end can be reached from here", walk.sequence(first), walk.worlds[first])

@@ -1,0 +1,305 @@
+"""What must hold in every world, and of every move. Each rule gives a sentence, or nothing.
+
+None of them asks the model's own bookkeeping: `waits` and `active` are counted anew from the graph.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from engine.node.machine import ENDED, POINTS
+from engine.words import Direction, Operation, Phase, Point, State
+from tests.model.protocol import Move
+from tests.model.world import Fixed, Node, Traversal, World
+
+LIVE = frozenset({State.READY, State.RUNNING, State.PARKED})
+UNDER_WAY = ("running", "ending")
+WELL_ENDED = ("complete", "failed", "stopped")
+
+Where = tuple[int, int, Fixed, Node]
+
+
+def is_end(world: World) -> bool:
+    """Nothing is left to do, and nothing is held."""
+    if world.hands or any(hook.said == "waiting" for hook in world.hooks):
+        return False
+    if world.current and world.traversal(world.current).state not in WELL_ENDED:
+        return False
+    return all(node.state not in LIVE for _, _, _, node in nodes_of(world))
+
+
+def nodes_of(world: World) -> Iterator[Where]:
+    for number, traversal in enumerate(world.traversals, 1):
+        for at, node in enumerate(traversal.nodes):
+            if node is not None:
+                yield number, at, traversal.graph.nodes[at], node
+
+
+def awaited(world: World) -> set[int]:
+    """Nodes of the current traversal that an older operation, still under way, is to let go."""
+    return {
+        node.successor
+        for number, _, _, node in nodes_of(world)
+        if number < world.current and node.successor is not None and node.state in LIVE
+    }
+
+
+def waits_are_what_is_waited_for(world: World) -> str | None:
+    if not world.current:
+        return None
+    traversal = world.traversal(world.current)
+    older = awaited(world)
+    for at, node in enumerate(traversal.nodes):
+        if traversal.state not in UNDER_WAY or node is None:
+            continue
+        undone = [one for one in traversal.graph.nodes[at].after if not _done(traversal, one)]
+        expected = len(undone) + (at in older)
+        if node.waits != expected:
+            return f"a node waits for {expected} others and says {node.waits}"
+        if (node.state is State.WAITING) != (expected > 0):
+            return f"a node {node.state} waits for {expected}"
+    return None
+
+
+def _done(traversal: Traversal, at: int) -> bool:
+    node = traversal.nodes[at]
+    return node is not None and node.state is State.DONE
+
+
+def active_is_what_is_active(world: World) -> str | None:
+    older = awaited(world)
+    for number, traversal in enumerate(world.traversals, 1):
+        if traversal.state not in UNDER_WAY:
+            continue
+        active = sum(
+            node.state in LIVE or (node.state is State.WAITING and at in older)
+            for at, node in enumerate(traversal.nodes)
+            if node is not None
+        )
+        if active != traversal.active:
+            return f"traversal {number} has {active} active nodes and counts {traversal.active}"
+        if (active == 0) != (traversal.state == "ending"):
+            return f"traversal {number} is {traversal.state} with {active} active nodes"
+    return None
+
+
+def what_is_live_will_be_woken(world: World) -> str | None:
+    """No lease is held for ever, no timer is lost; a parked node has its hook."""
+    waiting = {(hook.traversal, hook.node) for hook in world.hooks if hook.said == "waiting"}
+    for number, at, fixed, node in nodes_of(world):
+        timed = node.state in LIVE and not (
+            node.state is State.PARKED and node.phase is not Phase.ACT
+        )
+        if node.wake != timed:
+            return f"{fixed.name} is {node.state} in {node.phase}, and its wake-up is {node.wake}"
+        if node.wake and not world.traversal(number).wake:
+            return f"traversal {number} does not lead to its node {fixed.name}"
+        if node.state in LIVE and not timed and (number, at) not in waiting:
+            return f"{fixed.name} is parked, and no hook of it waits"
+    return None
+
+
+def what_ends_is_led_to(world: World) -> str | None:
+    for number, traversal in enumerate(world.traversals, 1):
+        if traversal.state == "ending" and not traversal.wake:
+            return f"traversal {number} is ending and nobody will end it"
+    return None
+
+
+def a_waiting_hook_holds_a_node(world: World) -> str | None:
+    for hook in world.hooks:
+        if hook.said != "waiting":
+            continue
+        if hook.traversal != world.current:
+            return "a hook of a superseded traversal waits"
+        if world.traversal(hook.traversal).state != "running":
+            return "a hook of an ended traversal waits"
+        node = world.node(hook.traversal, hook.node)
+        if node is None or node.state is not State.PARKED or node.passed[-1:] != (hook.point,):
+            return "a hook waits that holds no node"
+    return None
+
+
+def a_point_is_asked_once(world: World) -> str | None:
+    asked = Counter(hook[:3] for hook in world.hooks)
+    return "a point was asked twice" if any(many > 1 for many in asked.values()) else None
+
+
+def what_was_given_up_only_acts(world: World) -> str | None:
+    for number, _, fixed, node in nodes_of(world):
+        under_way = world.traversal(number).state in UNDER_WAY
+        if not under_way and node.state in LIVE and node.phase is not Phase.ACT:
+            return f"{fixed.name} of ended traversal {number} is {node.state} in {node.phase}"
+        if not under_way and node.state is State.READY:
+            return f"{fixed.name} of ended traversal {number} is ready"
+    return None
+
+
+def an_operation_is_carried_out_once(world: World) -> str | None:
+    for _, _, fixed, node in nodes_of(world):
+        if len(node.acted) > 1 or -1 in node.acted:
+            return f"{fixed.name} took effect under the keys {sorted(node.acted)}"
+        if node.outcomes > 1:
+            return f"{node.outcomes} outcomes of one operation on {fixed.name} were written"
+    return None
+
+
+def a_claim_is_held_once(world: World) -> str | None:
+    held = Counter(hand[:3] for hand in world.hands)
+    return "one claim is held twice" if any(many > 1 for many in held.values()) else None
+
+
+def one_operation_at_a_time_on_a_resource(world: World) -> str | None:
+    acting = Counter(
+        fixed.resource
+        for _, _, fixed, node in nodes_of(world)
+        if node.state in LIVE and node.phase is Phase.ACT
+    )
+    return "two operations on one row" if any(many > 1 for many in acting.values()) else None
+
+
+def a_name_has_one_row(world: World) -> str | None:
+    names = Counter(row.name for row in world.rows if row.replaced_by is None)
+    twice = [name for name, many in names.items() if many > 1]
+    return f"two rows stand for the name {twice[0]}" if twice else None
+
+
+def a_complete_stack_is_what_was_wanted(world: World) -> str | None:
+    if not world.current or world.traversal(world.current).state != "complete":
+        return None
+    wanted = {want.name: (want.value, want.value, "COMPLETE") for want in world.template}
+    there = {row.name: (row.digest, row.value, row.status) for row in world.rows}
+    if len(there) != len(world.rows):
+        return "a stack is complete, and a row that was replaced is left"
+    if there != wanted:
+        return f"a stack is complete with {there}, and {wanted} was wanted"
+    return None
+
+
+WORLD_RULES: tuple[Callable[[World], str | None], ...] = (
+    waits_are_what_is_waited_for,
+    active_is_what_is_active,
+    what_is_live_will_be_woken,
+    what_ends_is_led_to,
+    a_waiting_hook_holds_a_node,
+    a_point_is_asked_once,
+    what_was_given_up_only_acts,
+    an_operation_is_carried_out_once,
+    a_claim_is_held_once,
+    one_operation_at_a_time_on_a_resource,
+    a_name_has_one_row,
+    a_complete_stack_is_what_was_wanted,
+)
+
+
+def broken_in(world: World) -> str | None:
+    """The first rule that a world breaks."""
+    return next((wrong for rule in WORLD_RULES if (wrong := rule(world))), None)
+
+
+def a_stale_settle_changes_nothing(before: World, move: Move, after: World) -> str | None:
+    if move.kind not in ("settle", "again") or move.hand is None:
+        return None
+    node = before.node(move.traversal, move.node)
+    if node is not None and node.claim == move.hand.claim:
+        return None
+    same = _without_wakes(before) == _without_wakes(after)
+    return None if same else "a settle with an old claim changed something"
+
+
+def _without_wakes(world: World) -> World:
+    """Looking at a stack tidies the wake-up times of its traversals."""
+    still = tuple(traversal._replace(wake=False) for traversal in world.traversals)
+    return world._replace(traversals=still, hands=(), luck=world.luck._replace(twice=0))
+
+
+def no_operation_without_its_answer(before: World, move: Move, after: World) -> str | None:
+    node = _called(before, move)
+    if node is None:
+        return None
+    fixed = before.traversal(move.traversal).graph.nodes[move.node]
+    asked = POINTS[node.operation, Phase.PRE]
+    for rule in fixed.rules:
+        if rule.point in asked and _said(before, move, rule.point) != "continue":
+            return f"{node.operation} of {fixed.name} is called, and {rule.point} let nobody pass"
+    return None
+
+
+def _called(before: World, move: Move) -> Node | None:
+    """The node whose operation is called now, by whoever has it."""
+    if move.kind != "call" or move.hand is None:
+        return None
+    node = before.node(move.traversal, move.node)
+    return node if node is not None and node.claim == move.hand.claim else None
+
+
+def _said(world: World, move: Move, point: Point) -> str | None:
+    asked = (move.traversal, move.node, point)
+    return next((hook.said for hook in world.hooks if hook[:3] == asked), None)
+
+
+def operations_keep_the_order(before: World, move: Move, after: World) -> str | None:
+    if _called(before, move) is None:
+        return None
+    traversal = before.traversal(move.traversal)
+    fixed = traversal.graph.nodes[move.node]
+    early = [
+        one for one in fixed.after if traversal.nodes[one] is not None and not _done(traversal, one)
+    ]
+    if early:
+        return f"{fixed.name} is called before {traversal.graph.nodes[early[0]].name} is done"
+    if move.traversal == before.current and fixed.direction is Direction.FORWARD:
+        return _not_there(before, fixed)
+    return _still_used(before, move, fixed)
+
+
+def _not_there(world: World, fixed: Fixed) -> str | None:
+    wants = {want.name: want for want in world.template}
+    for name in wants[fixed.name].requires:
+        rows = [row for row in world.rows if row.name == name and row.replaced_by is None]
+        if [(row.digest, row.status) for row in rows] != [(wants[name].value, "COMPLETE")]:
+            return f"{fixed.name} is called, and {name}, which it requires, is not there"
+    return None
+
+
+def _still_used(world: World, move: Move, fixed: Fixed) -> str | None:
+    node = world.node(move.traversal, move.node)
+    if node is None or node.operation is not Operation.DELETE:
+        return None
+    if any(fixed.resource in row.requires and row.made for row in world.rows):
+        return f"{fixed.name} is deleted, and something there still uses it"
+    return None
+
+
+def what_was_given_up_begins_nothing(before: World, move: Move, after: World) -> str | None:
+    for number, at, fixed, node in nodes_of(after):
+        if number > len(before.traversals) or after.traversal(number).state in UNDER_WAY:
+            continue
+        was = before.node(number, at)
+        begins = was is not None and was.phase is not Phase.ACT and node.phase is Phase.ACT
+        if begins:
+            return f"{fixed.name} of traversal {number}, which was given up, begins"
+        if was is not None and len(node.passed) > len(was.passed) and node.state is State.PARKED:
+            return f"{fixed.name} of traversal {number}, which was given up, asks"
+    return None
+
+
+def what_was_ended_stays_so(before: World, move: Move, after: World) -> str | None:
+    for number, at, fixed, node in nodes_of(before):
+        now = after.node(number, at)
+        if node.state in ENDED and now is not None and now.state is not node.state:
+            return f"{fixed.name} was {node.state} and is {now.state}"
+    return None
+
+
+MOVE_RULES: tuple[Callable[[World, Move, World], str | None], ...] = (
+    a_stale_settle_changes_nothing,
+    no_operation_without_its_answer,
+    operations_keep_the_order,
+    what_was_given_up_begins_nothing,
+    what_was_ended_stays_so,
+)
+
+
+def broken_by(before: World, move: Move, after: World) -> str | None:
+    """The first rule that a move breaks."""
+    return next((wrong for rule in MOVE_RULES if (wrong := rule(before, move, after))), None)

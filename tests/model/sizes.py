@@ -1,0 +1,55 @@
+"""What is explored: small stacks, what is asked of them, and how much luck they may lose."""
+
+from datetime import timedelta
+
+from engine.hooks.rules import Rule
+from engine.words import Action, Mode, OnTimeout, Point
+from tests.model.world import Luck, Request, Size, Want
+
+
+def rule(point: Point, mode: Mode = Mode.WAIT, then: OnTimeout = OnTimeout.STOP) -> Rule:
+    """As a request's JSON is read, with the time-out that the tests' engine fills in."""
+    return Rule(point, mode, timedelta(minutes=10), then)
+
+
+def create(*wants: Want) -> Request:
+    return Request(Action.CREATE, wants)
+
+
+def update(*wants: Want) -> Request:
+    return Request(Action.UPDATE, wants)
+
+
+DELETE = Request(Action.DELETE)
+CANCEL = Request(None)
+
+A, B = Want("a"), Want("b", ("a",))
+ASKED = Want("b", ("a",), rules=(rule(Point.PRE_CREATE), rule(Point.POST_CREATE)))
+DIAMOND = (A, ASKED, Want("c", ("a",)), Want("d", ("b", "c")))
+
+
+def valued(want: Want, value: str, *, replaces: bool = False, rules: tuple[Rule, ...] = ()) -> Want:
+    return want._replace(value=value, replaces=replaces, rules=rules)
+
+
+A2, B2 = A._replace(value="2"), B._replace(value="2")
+#: A change of its value makes a new one.
+NEW_A = A2._replace(replaces=True)
+KEPT = Want("a", rules=(rule(Point.PRE_DELETE), rule(Point.POST_DELETE)))
+TOLD = Want("a", value="2", rules=(rule(Point.PRE_UPDATE), rule(Point.POST_UPDATE, Mode.NOTIFY)))
+
+CHAIN = Size("chain of 2", (create(A, B),), Luck(lease=2, twice=1, wait=1, fail=1))
+HOOKED = Size("chain of 2 with hooks", (create(A, ASKED),), Luck(lease=1, twice=1, fail=1, no=1))
+DIAMOND_OF_4 = Size("diamond of 4 with hooks", (create(*DIAMOND),), Luck(lease=1, no=1))
+UPDATED = Size("chain of 2, updated", (create(A, B), update(A2, B2)), Luck(lease=1, wait=1, fail=1))
+HOOK_GIVEN_UP = Size(
+    "hooks of what is superseded", (create(A, ASKED), update(A2, B2)), Luck(lease=1, no=1)
+)
+UPDATED_TWICE = Size("one resource, updated twice", (create(A), update(A2), update(A)), Luck(lease=1, wait=1, fail=1, replace=1))
+DELETED = Size("chain of 2, deleted", (create(A, B), DELETE), Luck(lease=1, twice=1, wait=1, fail=1))
+KEPT_BACK = Size("a delete that asks", (create(KEPT), DELETE, DELETE), Luck(lease=1, fail=1, no=2))
+REPLACED = Size("a replacement and its user", (create(A, B), update(NEW_A, B2)), Luck(lease=1, fail=1, twice=1))
+REPLACED_GIVEN_UP = Size("a replacement that is superseded", (create(A), update(NEW_A), update(A2)), Luck(lease=1, fail=1))
+REJECTED = Size("an update that asks and is taken back", (create(A), update(TOLD), update(A)), Luck(fail=1, no=1))
+REMOVED = Size("a user that leaves", (create(A, B), update(A), DELETE), Luck(lease=1, fail=1))
+CANCELLED = Size("a chain, cancelled and resumed", (create(A, ASKED), CANCEL, update(A, B)), Luck(lease=1, wait=1))

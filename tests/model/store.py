@@ -1,0 +1,350 @@
+"""The store's statements over the model. Each function says which SQL it stands for.
+
+Small on purpose: tests/model/faults.py breaks them one at a time.
+"""
+
+from engine.node import machine
+from engine.node.machine import ENDED
+from engine.plan.verdict import EndedNode, verdict
+from engine.words import Action, Operation, Phase, State, TraversalState
+from tests.model.planning import planned
+from tests.model.world import (
+    Fixed,
+    Hand,
+    Hook,
+    Node,
+    Row,
+    Seen,
+    Told,
+    Traversal,
+    Want,
+    World,
+    Write,
+)
+
+RUNNING, ENDING, SUPERSEDED, FAILED = "running", "ending", "superseded", "failed"
+LIVE = frozenset({State.READY, State.RUNNING, State.PARKED})
+
+
+def fits(node: Node | None, hand: Hand) -> bool:
+    """`step` in `advance`: the node has the claim's number still, and a state that can move."""
+    return node is not None and node.claim == hand.claim and node.state in LIVE
+
+
+def settle(world: World, hand: Hand, told: Told) -> World:
+    """`advance` with one step, claiming nothing. `hand` says which node and which claim."""
+    node = world.node(hand.traversal, hand.node)
+    if not fits(node, hand):
+        return retimed(touched_by_stale(world, told))
+    assert node is not None
+    late = is_late(world.traversal(hand.traversal))
+    told = told if not late else silenced(told)
+    world = write(world, hand, told.write)
+    world = opened(world, hand, told)
+    world = moved(world, hand, node, told)
+    world, changes = released(world, hand, node, told)
+    return retimed(counted(world, changes))
+
+
+def is_late(traversal: Traversal) -> bool:
+    """`late`: a traversal that was given up opens no hooks."""
+    return traversal.state not in (RUNNING, ENDING)
+
+
+def silenced(told: Told) -> Told:
+    """`step.state` and `step.hook` of a superseded traversal: what was done is done."""
+    return told._replace(hooks=(), state=State.DONE) if told.hooks else told
+
+
+def moved(world: World, hand: Hand, node: Node, told: Told) -> World:
+    """`moved` in `advance`."""
+    key = keyed(node, node.claim) if told.phase is Phase.ACT else node.key
+    changed = node._replace(
+        state=told.state,
+        phase=told.phase,
+        operation=told.operation,
+        passed=told.passed,
+        claim=bumped(node.claim),
+        wake=told.wake or told.state in (State.RUNNING, State.READY),
+        key=key,
+        outcomes=node.outcomes + told.outcome,
+    )
+    return world.with_node(hand.traversal, hand.node, changed)
+
+
+def bumped(claim: int) -> int:
+    """`claim = n.claim + 1` in `moved`: what was said once cannot be said again."""
+    return claim + 1
+
+
+def keyed(node: Node, number: int) -> int:
+    """`coalesce(n.operation_key, gen_random_uuid())`, in `moved` and `claimed`."""
+    return number if node.key is None else node.key
+
+
+def opened(world: World, hand: Hand, told: Told) -> World:
+    """`hooked` in `advance`."""
+    if not told.hooks:
+        return world
+    fresh = [Hook(hand.traversal, hand.node, point, said) for point, said in told.hooks]
+    return world.with_hooks([*world.hooks, *fresh])
+
+
+def released(
+    world: World, hand: Hand, node: Node, told: Told
+) -> tuple[World, list[tuple[int, int]]]:
+    """`freed` and `released` in `advance`; with them the parts of `counted`."""
+    changes = [(hand.traversal, -1 if told.state in ENDED else 0)]
+    freed = freed_by(world, hand, node, told)
+    if node.successor is not None and told.state in ENDED:
+        changes.append((world.current, -1))
+    for traversal, one in freed:
+        waiting = world.node(traversal, one)
+        if waiting is None or waiting.state is not State.WAITING:
+            continue
+        waits = waiting.waits - 1
+        ready = State.READY if waits == 0 else State.WAITING
+        changed = waiting._replace(waits=waits, state=ready, wake=waits == 0)
+        world = world.with_node(traversal, one, changed)
+        if waits == 0:
+            changes.append((traversal, 1))
+    return world, changes
+
+
+def freed_by(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
+    """`freed`: what waited for this node, and the newer traversal's node that waits for it."""
+    requirers = world.traversal(hand.traversal).graph.nodes[hand.node].requirers
+    freed = [(hand.traversal, one) for one in requirers] if told.state is State.DONE else []
+    if node.successor is not None and told.state in ENDED:
+        freed.append((world.current, node.successor))
+    return freed
+
+
+def counted(world: World, changes: list[tuple[int, int]]) -> World:
+    """`counted` in `advance`: a traversal of which nothing is active any more is ending."""
+    for number in {number for number, _ in changes}:
+        traversal = world.traversal(number)
+        active = traversal.active + sum(change for one, change in changes if one == number)
+        ends = traversal.state == RUNNING and active == 0
+        state = ENDING if ends else traversal.state
+        world = world.with_traversal(
+            number, traversal._replace(active=active, state=state, wake=True)
+        )
+    return world
+
+
+def retimed(world: World) -> World:
+    """`timed` at the end of `advance`, for every traversal of a stack it touched."""
+    for number, traversal in enumerate(world.traversals, 1):
+        if traversal.wake and traversal.state != ENDING:
+            due = any(node is not None and node.wake for node in traversal.nodes)
+            if not due:
+                world = world.with_traversal(number, traversal._replace(wake=False))
+    return world
+
+
+def touched_by_stale(world: World, told: Told) -> World:
+    """The last update of `advance`'s first half reads the steps as they came, stale ones too."""
+    if told.write is None or told.write.kind != "remove":
+        return world
+    return world.with_rows(passed_on(list(world.rows), told.write.row))
+
+
+def write(world: World, hand: Hand, said: Write | None) -> World:
+    """`written`, `removed`, `replaced` and `inserted` in `advance`."""
+    if said is None:
+        return world
+    fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
+    rows = list(world.rows)
+    if said.kind == "update":
+        rows = [_updated(world, row, said.row, fixed) for row in rows]
+    if said.kind == "remove":
+        rows = [row for row in rows if row.id != said.row.id]
+        rows = passed_on(rows, said.row)
+    if said.kind == "insert":
+        pointed = [
+            row._replace(replaced_by=said.row.id) if row.id == said.replaces else row
+            for row in rows
+        ]
+        requires = _ids(world, fixed.requires or ())
+        rows = [*pointed, said.row._replace(requires=requires)]
+    return world.with_rows(rows)
+
+
+def _updated(world: World, row: Row, said: Row, fixed: Fixed) -> Row:
+    if row.id != said.id:
+        return row
+    requires = row.requires if fixed.requires is None else _ids(world, fixed.requires)
+    return said._replace(requires=requires, replaced_by=row.replaced_by, rules=row.rules)
+
+
+def _ids(world: World, names: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(row.id for row in world.rows if row.name in names and row.replaced_by is None)
+
+
+def passed_on(rows: list[Row], gone: Row) -> list[Row]:
+    """The last update of `advance`'s first half: users of what was replaced use its replacement."""
+    if gone.replaced_by is None:
+        return rows
+    return [
+        row._replace(
+            requires=tuple(
+                sorted(gone.replaced_by if one == gone.id else one for one in row.requires)
+            )
+        )
+        for row in rows
+    ]
+
+
+def claim(world: World, number: int, at: int) -> World:
+    """`claimed` in `advance`, for one node that is due. What the worker was given is not here."""
+    node = world.node(number, at)
+    assert node is not None
+    key = keyed(node, node.claim) if node.phase is Phase.ACT else node.key
+    taken = node._replace(state=State.RUNNING, claim=claim_bumped(node), wake=True, key=key)
+    return retimed(world.with_node(number, at, taken))
+
+
+def claim_bumped(node: Node) -> int:
+    """`claim = n.claim + 1` in `claimed`."""
+    return node.claim + 1
+
+
+def is_due(world: World, number: int, at: int) -> bool:
+    """`v_due` and `candidate` in `advance`: the traversal leads to its nodes."""
+    node = world.node(number, at)
+    return world.traversal(number).wake and node is not None and node.wake
+
+
+def seen(world: World, number: int, at: int) -> Seen:
+    """The rows that `advance` returns for a node it gives a worker."""
+    node = world.node(number, at)
+    assert node is not None
+    row = world.row(world.traversal(number).graph.nodes[at].resource)
+    return Seen(node.operation, node.phase, node.passed, node.key, row)
+
+
+def seen_at_hook(world: World, number: int, at: int) -> Seen:
+    """READ_HOOKS: behind a replacement the row is the new one."""
+    said = seen(world, number, at)
+    if said.phase is Phase.POST and said.operation is Operation.REPLACE:
+        fixed = world.traversal(number).graph.nodes[at]
+        return said._replace(row=world.row(fixed.replacement or 0))
+    return said
+
+
+def give_up(world: World, number: int, state: str) -> World:
+    """SUPERSEDE_NODES, SUPERSEDE_HOOKS and SUPERSEDE_TRAVERSAL of engine/store/accept.py.
+
+    Cancelling, too: there is no SQL for it yet, it is modelled as the same with state failed.
+    """
+    traversal = world.traversal(number)
+    nodes = tuple(dropped(node) for node in traversal.nodes)
+    due = any(node is not None and node.wake for node in nodes)
+    world = world.with_traversal(number, traversal._replace(nodes=nodes, state=state, wake=due))
+    return close_hooks(world, number)
+
+
+def dropped(node: Node | None) -> Node | None:
+    if node is None or (node.state, node.phase) not in machine.DROPPED_WHEN_SUPERSEDED:
+        return node
+    return node._replace(state=State.DROPPED, claim=node.claim + 1, wake=False)
+
+
+def close_hooks(world: World, number: int) -> World:
+    return world.with_hooks(
+        hook._replace(said="superseded")
+        if hook.traversal == number and hook.said == "waiting"
+        else hook
+        for hook in world.hooks
+    )
+
+
+def begin(world: World, action: Action, template: tuple[Want, ...]) -> World:
+    """`insert_traversal` of engine/store/accept.py, of what the real planning plans."""
+    number = world.current + 1
+    made = planned(template, [(row, _running(world, row)) for row in world.rows], number)
+    traversal = Traversal(
+        action, RUNNING if made.active else ENDING, made.active, True, made.graph, made.nodes
+    )
+    rows = [row._replace(digest="") if row.id in made.stale else row for row in world.rows]
+    world = world._replace(
+        current=number, template=template, traversals=(*world.traversals, traversal)
+    ).with_rows([*rows, *made.rows])
+    for (older, node), successor in made.successors:
+        world = succeeded(world, older, node, successor)
+    return kept_rules(forgotten(world), template)
+
+
+def succeeded(world: World, older: int, at: int, successor: int) -> World:
+    """SET_SUCCESSORS."""
+    node = world.node(older, at)
+    assert node is not None
+    return world.with_node(older, at, node._replace(successor=successor))
+
+
+def _running(world: World, row: Row) -> tuple[int, int] | None:
+    """The join of READ_EXISTING: the operation under way on a resource."""
+    for number, traversal in enumerate(world.traversals, 1):
+        for at, node in enumerate(traversal.nodes):
+            acts = node is not None and node.state in LIVE and node.phase is Phase.ACT
+            if acts and traversal.graph.nodes[at].resource == row.id:
+                return number, at
+    return None
+
+
+def forgotten(world: World) -> World:
+    """FORGET_NODES. Hooks of such nodes stay in the database; here only those that wait do."""
+    for number, traversal in enumerate(world.traversals[:-1], 1):
+        nodes = tuple(
+            node if node is not None and node.state in LIVE else None for node in traversal.nodes
+        )
+        world = world.with_traversal(number, traversal._replace(nodes=nodes))
+    return world.with_hooks(
+        hook
+        for hook in world.hooks
+        if hook.said == "waiting" or world.node(hook.traversal, hook.node) is not None
+    )
+
+
+def kept_rules(world: World, template: tuple[Want, ...]) -> World:
+    """STORE_RULES: breakpoints stay with their resources. A delete brings none."""
+    rules = {want.name: want.rules for want in template}
+    if not any(rules.values()) and not any(row.rules for row in world.rows):
+        return world
+    return world.with_rows(
+        row._replace(rules=rules[row.name])
+        if row.name in rules and row.replaced_by is None
+        else row
+        for row in world.rows
+    )
+
+
+def end(world: World, number: int) -> World:
+    """LOCK_ENDING, then `end_traversal` of engine/store/finish.py with the real verdict."""
+    traversal = world.traversal(number)
+    if number != world.current or traversal.state != ENDING:
+        return world
+    unwell = [
+        EndedNode(traversal.graph.nodes[at].name, "T", node.operation, node.state, "")
+        for at, node in enumerate(traversal.nodes)
+        if node is not None and node.state in (State.FAILED, State.STOPPED)
+    ]
+    said = verdict(traversal.action, unwell).state
+    nodes = tuple(
+        node._replace(state=State.DROPPED) if node and node.state is State.WAITING else node
+        for node in traversal.nodes
+    )
+    ended = traversal._replace(state=said.value, wake=False, nodes=nodes)
+    world = world.with_traversal(number, ended)
+    if traversal.action is Action.DELETE and said is TraversalState.COMPLETE:
+        return buried(world)
+    return world
+
+
+def buried(world: World) -> World:
+    """BURY."""
+    for number, traversal in enumerate(world.traversals, 1):
+        nodes = (None,) * len(traversal.nodes)
+        world = world.with_traversal(number, traversal._replace(nodes=nodes))
+    return world._replace(buried=True, rows=())
