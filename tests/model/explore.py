@@ -3,8 +3,8 @@
 from collections import deque
 from dataclasses import dataclass
 
-from tests.model.invariants import broken_by, broken_in, is_end
-from tests.model.protocol import Move, moves, start
+from tests.model.invariants import broken
+from tests.model.protocol import Move, is_still, moves, start
 from tests.model.words import told_in_words
 from tests.model.world import Size, World
 
@@ -21,14 +21,21 @@ class Violation:
         return f"{self.what}\n{told_in_words(self.sequence, self.world)}"
 
 
+#: The rule that there is a way to an end, whatever happened.
+PROGRESS = "an_end_can_be_reached"
+
+
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """states: how many different worlds were reached. steps: how many moves lead among them."""
+    """states: how many different worlds were reached. steps: how many moves lead among them.
+
+    violations: of each broken rule the one with the shortest sequence, by the rule's name.
+    """
 
     states: int
     steps: int
     ends: int
-    violation: Violation | None = None
+    violations: dict[str, Violation]
 
 
 class TooMany(Exception):
@@ -44,13 +51,15 @@ class _Walk:
         self.found_by: list[tuple[int, Move] | None] = [None]
         self.before: list[list[int]] = [[]]
 
-    def add(self, world: World, parent: int, move: Move) -> None:
+    def add(self, world: World, parent: int, move: Move) -> int:
         at = self.number.setdefault(world, len(self.worlds))
         if at == len(self.worlds):
             self.worlds.append(world)
             self.found_by.append((parent, move))
             self.before.append([])
-        self.before[at].append(parent)
+        if move.kind != "request":  # a stack must come to its end without one more
+            self.before[at].append(parent)
+        return at
 
     def sequence(self, at: int) -> tuple[Move, ...]:
         told: list[Move] = []
@@ -61,24 +70,28 @@ class _Walk:
 
 
 def explore(size: Size, *, at_most: int = 1_000_000) -> Explored:
-    """Look at every state; stop at the first that is wrong. TooMany beyond `at_most` states."""
+    """Look at every state, but for those behind a wrong one. TooMany beyond `at_most` states."""
     walk = _Walk(start(size))
+    violations: dict[str, Violation] = {}
+    wrong: set[int] = set()
     steps = 0
     for at, world in enumerate(walk.worlds):
         if at > at_most:
             raise TooMany(f"{size.name} has more than {at_most} states")
-        for move, after in moves(size, world):
+        for move, after in () if at in wrong else moves(size, world):
             steps += 1
-            walk.add(after, at, move)
-            wrong = broken_by(world, move, after) or broken_in(after)
-            if wrong:
-                said = Violation(wrong, (*walk.sequence(at), move), after)
-                return Explored(len(walk.worlds), steps, 0, said)
-    ends = [at for at, world in enumerate(walk.worlds) if is_end(world)]
-    return Explored(len(walk.worlds), steps, len(ends), _stuck(walk, ends))
+            to = walk.add(after, at, move)
+            if said := broken(world, move, after):
+                wrong.add(to)
+                sequence = (*walk.sequence(at), move)
+                violations.setdefault(said[0], Violation(said[1], sequence, after))
+    ends = {at for at, world in enumerate(walk.worlds) if is_still(world)}
+    if stuck := _stuck(walk, ends | wrong):
+        violations[PROGRESS] = stuck
+    return Explored(len(walk.worlds), steps, len(ends), violations)
 
 
-def _stuck(walk: _Walk, ends: list[int]) -> Violation | None:
+def _stuck(walk: _Walk, ends: set[int]) -> Violation | None:
     """The first state from which no end can be reached, if there is one."""
     can = set(ends)
     queue = deque(ends)

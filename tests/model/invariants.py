@@ -13,18 +13,8 @@ from tests.model.world import Fixed, Node, Traversal, World
 
 LIVE = frozenset({State.READY, State.RUNNING, State.PARKED})
 UNDER_WAY = ("running", "ending")
-WELL_ENDED = ("complete", "failed", "stopped")
 
 Where = tuple[int, int, Fixed, Node]
-
-
-def is_end(world: World) -> bool:
-    """Nothing is left to do, and nothing is held."""
-    if world.hands or any(hook.said == "waiting" for hook in world.hooks):
-        return False
-    if world.current and world.traversal(world.current).state not in WELL_ENDED:
-        return False
-    return all(node.state not in LIVE for _, _, _, node in nodes_of(world))
 
 
 def nodes_of(world: World) -> Iterator[Where]:
@@ -136,8 +126,9 @@ def what_was_given_up_only_acts(world: World) -> str | None:
 
 def an_operation_is_carried_out_once(world: World) -> str | None:
     for _, _, fixed, node in nodes_of(world):
-        if len(node.acted) > 1 or -1 in node.acted:
-            return f"{fixed.name} took effect under the keys {sorted(node.acted)}"
+        keys = {key for key, _ in node.acted}
+        if len(keys) > 1 or -1 in keys:
+            return f"{fixed.name} took effect under the keys {sorted(keys)}"
         if node.outcomes > 1:
             return f"{node.outcomes} outcomes of one operation on {fixed.name} were written"
     return None
@@ -175,6 +166,16 @@ def a_complete_stack_is_what_was_wanted(world: World) -> str | None:
     return None
 
 
+def a_complete_stack_is_really_so(world: World) -> str | None:
+    """Also what is there outside is what was wanted, and of what was deleted nothing is left."""
+    if not world.current or world.traversal(world.current).state != "complete":
+        return None
+    said = tuple((row.id, row.value) for row in world.rows)
+    if said != world.things:
+        return f"a stack is complete with {said}, and what there really is is {world.things}"
+    return None
+
+
 WORLD_RULES: tuple[Callable[[World], str | None], ...] = (
     waits_are_what_is_waited_for,
     active_is_what_is_active,
@@ -188,12 +189,8 @@ WORLD_RULES: tuple[Callable[[World], str | None], ...] = (
     one_operation_at_a_time_on_a_resource,
     a_name_has_one_row,
     a_complete_stack_is_what_was_wanted,
+    a_complete_stack_is_really_so,
 )
-
-
-def broken_in(world: World) -> str | None:
-    """The first rule that a world breaks."""
-    return next((wrong for rule in WORLD_RULES if (wrong := rule(world))), None)
 
 
 def a_stale_settle_changes_nothing(before: World, move: Move, after: World) -> str | None:
@@ -262,8 +259,9 @@ def _not_there(world: World, fixed: Fixed) -> str | None:
 
 
 def _still_used(world: World, move: Move, fixed: Fixed) -> str | None:
-    node = world.node(move.traversal, move.node)
-    if node is None or node.operation is not Operation.DELETE:
+    """But whoever merely came after what was replaced does not mind."""
+    node, gone = world.node(move.traversal, move.node), world.row(fixed.resource)
+    if node is None or node.operation is not Operation.DELETE or gone is None or gone.replaced_by:
         return None
     if any(fixed.resource in row.requires and row.made for row in world.rows):
         return f"{fixed.name} is deleted, and something there still uses it"
@@ -300,6 +298,12 @@ MOVE_RULES: tuple[Callable[[World, Move, World], str | None], ...] = (
 )
 
 
-def broken_by(before: World, move: Move, after: World) -> str | None:
-    """The first rule that a move breaks."""
-    return next((wrong for rule in MOVE_RULES if (wrong := rule(before, move, after))), None)
+def broken(before: World, move: Move, after: World) -> tuple[str, str] | None:
+    """The first rule that a move or the world after it breaks: its name, and a sentence."""
+    for of_move in MOVE_RULES:
+        if wrong := of_move(before, move, after):
+            return of_move.__name__, wrong
+    for of_world in WORLD_RULES:
+        if wrong := of_world(after):
+            return of_world.__name__, wrong
+    return None

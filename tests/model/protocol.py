@@ -20,7 +20,7 @@ from engine.node.inputs import (
 from engine.words import Action, Decision, OnTimeout, Operation, Phase, State
 from tests.model import store
 from tests.model.telling import take_up, tell
-from tests.model.world import EMPTY, Fixed, Hand, Hook, Size, World
+from tests.model.world import EMPTY, HALF, Fixed, Hand, Hook, Size, World
 
 LATER = datetime(2026, 1, 1, tzinfo=UTC)
 CONTINUE = Answered(Decision.CONTINUE, "ann")
@@ -58,6 +58,8 @@ def requests(size: Size, world: World) -> Iterator[tuple[Move, World]]:
     """`Engine.create_stack`, `update_stack` and `delete_stack`, at any instant."""
     if world.asked == len(size.requests) or world.buried:
         return
+    if size.patient and not is_still(world):
+        return
     asked = size.requests[world.asked]
     after = world._replace(asked=world.asked + 1)
     state = world.traversal(world.current).state if world.current else ""
@@ -70,6 +72,19 @@ def requests(size: Size, world: World) -> Iterator[tuple[Move, World]]:
             after = store.give_up(after, world.current, store.SUPERSEDED)
         after = store.begin(after, asked.action, asked.template)
     yield Move("request"), after
+
+
+def is_still(world: World) -> bool:
+    """Nothing is left to do, and nothing is held."""
+    if world.hands or any(hook.said == "waiting" for hook in world.hooks):
+        return False
+    if world.current and world.traversal(world.current).state not in store.ENDS:
+        return False
+    return not any(
+        node is not None and node.state in store.LIVE
+        for traversal in world.traversals
+        for node in traversal.nodes
+    )
 
 
 def _deletes(world: World) -> bool:
@@ -147,7 +162,7 @@ def _current(world: World, hand: Hand) -> bool:
 def calls(world: World, hand: Hand) -> Iterator[tuple[Move, World]]:
     """The operation takes effect under its key; its outcome is in the worker's hands."""
     assert hand.seen is not None
-    for said, luck in outcomes(hand):
+    for said, luck in outcomes(world, hand):
         if luck and not getattr(world.luck, luck):
             continue
         fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
@@ -155,25 +170,55 @@ def calls(world: World, hand: Hand) -> Iterator[tuple[Move, World]]:
         after = world.without(hand)
         if told is not None:
             after = after.holding(hand._replace(stage="tell", told=told))
-        after = acted(after.spent(luck) if luck else after, hand)
+        after = acted(after.spent(luck) if luck else after, hand, said)
         yield Move("call", hand.traversal, hand.node, hand, said), after
 
 
-def outcomes(hand: Hand) -> Iterator[tuple[Input, str]]:
-    """What an operation can end with, and the luck that each takes."""
+def outcomes(world: World, hand: Hand) -> Iterator[tuple[Input, str]]:
+    """What an operation can end with, and the luck that each takes.
+
+    Called again under its key it finds what it did before, and says the same.
+    """
+    assert hand.seen is not None
+    node = world.node(hand.traversal, hand.node)
+    before = {good for key, good in node.acted if key == hand.seen.key} if node else set()
+    if before:
+        yield (Succeeded() if True in before else Broke("broke")), ""
+        return
     yield Succeeded(), ""
     yield Broke("broke"), "fail"
     yield MustWait(LATER), "wait"
-    if hand.seen is not None and hand.seen.operation is Operation.UPDATE:
+    if hand.seen.operation is Operation.UPDATE:
         yield MustReplace(), "replace"
 
 
-def acted(world: World, hand: Hand) -> World:
+def acted(world: World, hand: Hand, said: Input) -> World:
+    """What an operation does outside, be it that its worker has lost the claim meanwhile."""
     node = world.node(hand.traversal, hand.node)
-    if node is None or hand.seen is None:
+    if node is None or hand.seen is None or isinstance(said, MustReplace | MustWait):
         return world
     key = -1 if hand.seen.key is None else hand.seen.key
-    return world.with_node(hand.traversal, hand.node, node._replace(acted=node.acted | {key}))
+    effect = (key, isinstance(said, Succeeded))
+    if effect not in node.acted:
+        fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
+        world = made(world, fixed, hand.seen.operation, said)
+    return world.with_node(hand.traversal, hand.node, node._replace(acted=node.acted | {effect}))
+
+
+def made(world: World, fixed: Fixed, operation: Operation, said: Input) -> World:
+    """A replacement that failed left nothing behind; whatever else failed is half of something."""
+    good = isinstance(said, Succeeded)
+    if operation is Operation.REPLACE:
+        new = fixed.replacement or 0
+        return world.with_thing(new, fixed.value) if good else world
+    if operation is Operation.DELETE and good:
+        return world.with_thing(fixed.resource, None)
+    row = fixed.resource
+    if operation is Operation.CREATE and world.row(row) is None:
+        row = fixed.replacement or 0  # it was deleted meanwhile; `_written` inserts it anew
+        if not good:
+            return world
+    return world.with_thing(row, fixed.value if good else HALF)
 
 
 def settled(world: World, hand: Hand) -> World:

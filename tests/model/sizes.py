@@ -53,3 +53,5 @@ REPLACED_GIVEN_UP = Size("a replacement that is superseded", (create(A), update(
 REJECTED = Size("an update that asks and is taken back", (create(A), update(TOLD), update(A)), Luck(fail=1, no=1))
 REMOVED = Size("a user that leaves", (create(A, B), update(A), DELETE), Luck(lease=1, fail=1))
 CANCELLED = Size("a chain, cancelled and resumed", (create(A, ASKED), CANCEL, update(A, B)), Luck(lease=1, wait=1))
+REPLACED_BEHIND = Size("a replacement that others only come after", (create(A, B), update(NEW_A, B), update(NEW_A._replace(value="3"), B2)), Luck(lease=1, fail=1), patient=True)
+RETRY_REJECTED = Size("a broken resource, whose repair is rejected", (create(A), update(A2), update(TOLD), update(A)), Luck(fail=1, no=1), patient=True)

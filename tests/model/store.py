@@ -23,6 +23,7 @@ from tests.model.world import (
 )
 
 RUNNING, ENDING, SUPERSEDED, FAILED = "running", "ending", "superseded", "failed"
+ENDS = ("complete", "failed", "stopped")
 LIVE = frozenset({State.READY, State.RUNNING, State.PARKED})
 
 

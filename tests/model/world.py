@@ -16,6 +16,9 @@ from engine.hooks.rules import Rule
 from engine.words import Action, Direction, Operation, Phase, Point, State
 
 
+HALF = "half"
+
+
 class Want(NamedTuple):
     """A resource of a template. replaces: a changed value wants a new resource."""
 
@@ -51,13 +54,17 @@ class Luck(NamedTuple):
 class Size(NamedTuple):
     """What is explored. requests: in this order, each at any instant after the one before.
 
-    hands: how many things workers hold at once.
+    hands: how many things workers hold at once. patient: a request comes only when nothing is under
+    way. known: names of the rules that the engine is known to break here; nothing is explored
+    behind such a break, and one that is not found any more fails the test.
     """
 
     name: str
     requests: tuple[Request, ...]
     luck: Luck = Luck()
     hands: int = 2
+    patient: bool = False
+    known: frozenset[str] = frozenset()
 
 
 class Fixed(NamedTuple):
@@ -87,7 +94,7 @@ class Node(NamedTuple):
     """A row of table `node`. wake: it has a wake-up time. key: of its operation.
 
     acted and outcomes are the model's own record: the keys under which its operation took effect,
-    and how many outcomes of it were written.
+    and whether well; and how many outcomes of it were written.
     """
 
     state: State
@@ -99,7 +106,7 @@ class Node(NamedTuple):
     wake: bool
     successor: int | None = None
     key: int | None = None
-    acted: frozenset[int] = frozenset()
+    acted: frozenset[tuple[int, bool]] = frozenset()
     outcomes: int = 0
 
 
@@ -183,7 +190,10 @@ class Hand(NamedTuple):
 
 
 class World(NamedTuple):
-    """asked: how many requests were made. current: the stack's traversal, counted from 1."""
+    """asked: how many requests were made. current: the stack's traversal, counted from 1.
+
+    things: what there really is, by row and value; a half-made thing has the value HALF.
+    """
 
     asked: int
     current: int
@@ -194,6 +204,7 @@ class World(NamedTuple):
     hooks: tuple[Hook, ...]
     hands: tuple[Hand, ...]
     luck: Luck
+    things: tuple[tuple[int, str], ...] = ()
 
     def traversal(self, number: int) -> Traversal:
         return self.traversals[number - 1]
@@ -218,6 +229,12 @@ class World(NamedTuple):
 
     def with_hooks(self, hooks: Iterable[Hook]) -> "World":
         return self._replace(hooks=tuple(sorted(hooks)))
+
+    def with_thing(self, row: int, value: str | None) -> "World":
+        """value None: it is gone."""
+        others = [thing for thing in self.things if thing[0] != row]
+        fresh = [] if value is None else [(row, value)]
+        return self._replace(things=tuple(sorted((*others, *fresh))))
 
     def without(self, hand: Hand) -> "World":
         at = self.hands.index(hand)
