@@ -140,7 +140,6 @@ def _fixed(made: Plan, index: int, want: Want | None, fresh: bool) -> Fixed:
         requirers=tuple(at for at, other in enumerate(made.nodes) if index in other.after),
         requires=want.requires if want and forward and not fresh else None,
         value=want.value if want and forward else "",
-        replaces=bool(want and forward and want.replaces),
     )
 
 

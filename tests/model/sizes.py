@@ -28,13 +28,9 @@ ASKED = Want("b", ("a",), rules=(rule(Point.PRE_CREATE), rule(Point.POST_CREATE)
 DIAMOND = (A, ASKED, Want("c", ("a",)), Want("d", ("b", "c")))
 
 
-def valued(want: Want, value: str, *, replaces: bool = False, rules: tuple[Rule, ...] = ()) -> Want:
-    return want._replace(value=value, replaces=replaces, rules=rules)
-
-
 A2, B2 = A._replace(value="2"), B._replace(value="2")
 #: A change of its value makes a new one.
-NEW_A = A2._replace(replaces=True)
+NEW_A = A._replace(value="2!")
 KEPT = Want("a", rules=(rule(Point.PRE_DELETE), rule(Point.POST_DELETE)))
 TOLD = Want("a", value="2", rules=(rule(Point.PRE_UPDATE), rule(Point.POST_UPDATE, Mode.NOTIFY)))
 
@@ -45,13 +41,47 @@ UPDATED = Size("chain of 2, updated", (create(A, B), update(A2, B2)), Luck(lease
 HOOK_GIVEN_UP = Size(
     "hooks of what is superseded", (create(A, ASKED), update(A2, B2)), Luck(lease=1, no=1)
 )
-UPDATED_TWICE = Size("one resource, updated twice", (create(A), update(A2), update(A)), Luck(lease=1, wait=1, fail=1, replace=1))
-DELETED = Size("chain of 2, deleted", (create(A, B), DELETE), Luck(lease=1, twice=1, wait=1, fail=1))
+UPDATED_TWICE = Size(
+    "one resource, updated twice",
+    (create(A), update(A2), update(A)),
+    Luck(lease=1, wait=1, fail=1, replace=1),
+)
+DELETED = Size(
+    "chain of 2, deleted", (create(A, B), DELETE), Luck(lease=1, twice=1, wait=1, fail=1)
+)
 KEPT_BACK = Size("a delete that asks", (create(KEPT), DELETE, DELETE), Luck(lease=1, fail=1, no=2))
-REPLACED = Size("a replacement and its user", (create(A, B), update(NEW_A, B2)), Luck(lease=1, fail=1, twice=1))
-REPLACED_GIVEN_UP = Size("a replacement that is superseded", (create(A), update(NEW_A), update(A2)), Luck(lease=1, fail=1))
-REJECTED = Size("an update that asks and is taken back", (create(A), update(TOLD), update(A)), Luck(fail=1, no=1))
+REPLACED = Size(
+    "a replacement and its user", (create(A, B), update(NEW_A, B2)), Luck(lease=1, fail=1, twice=1)
+)
+REPLACED_GIVEN_UP = Size(
+    "a replacement that is superseded",
+    (create(A), update(NEW_A), update(A2)),
+    Luck(lease=1, fail=1),
+)
+REJECTED = Size(
+    "an update that asks and is taken back",
+    (create(A), update(TOLD), update(A)),
+    Luck(fail=1, no=1),
+)
 REMOVED = Size("a user that leaves", (create(A, B), update(A), DELETE), Luck(lease=1, fail=1))
-CANCELLED = Size("a chain, cancelled and resumed", (create(A, ASKED), CANCEL, update(A, B)), Luck(lease=1, wait=1))
-REPLACED_BEHIND = Size("a replacement that others only come after", (create(A, B), update(NEW_A, B), update(NEW_A._replace(value="3"), B2)), Luck(lease=1, fail=1), patient=True)
-RETRY_REJECTED = Size("a broken resource, whose repair is rejected", (create(A), update(A2), update(TOLD), update(A)), Luck(fail=1, no=1), patient=True)
+CANCELLED = Size(
+    "a chain, cancelled and resumed",
+    (create(A, ASKED), CANCEL, update(A, B)),
+    Luck(lease=1, wait=1),
+)
+REPLACED_BEHIND = Size(
+    "a replacement that others only come after",
+    (create(A, B), update(NEW_A, B), update(A._replace(value="3!"), B2)),
+    Luck(lease=1, fail=1),
+    patient=True,
+)
+RETRY_REJECTED = Size(
+    "a broken resource, whose repair is rejected",
+    (create(A), update(A2), update(TOLD), update(A)),
+    Luck(fail=1, no=1),
+    patient=True,
+)
+
+ALL = tuple(one for one in list(vars().values()) if isinstance(one, Size))
+#: There is no statement yet that cancels.
+REAL = tuple(size for size in ALL if CANCEL not in size.requests)

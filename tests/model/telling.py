@@ -84,7 +84,7 @@ def change(fixed: Fixed, row: Row | None) -> Operation | None:
         only = fixed.only_if_replaced
         return cleanup_change(_actual(row), only_if_replaced=only).operation
     found = forward_change(_actual(row), "T", SCHEMA, {"value": fixed.value})
-    if found.operation is Operation.UPDATE and fixed.replaces and found.changed:
+    if found.operation is Operation.UPDATE and fixed.value.endswith("!"):
         return Operation.REPLACE
     return found.operation
 

@@ -20,12 +20,11 @@ HALF = "half"
 
 
 class Want(NamedTuple):
-    """A resource of a template. replaces: a changed value wants a new resource."""
+    """A resource of a template. A value with an exclamation mark at its end wants a new resource."""
 
     name: str
     requires: tuple[str, ...] = ()
     value: str = "1"
-    replaces: bool = False
     rules: tuple[Rule, ...] = ()
 
 
@@ -80,7 +79,6 @@ class Fixed(NamedTuple):
     requirers: tuple[int, ...]
     requires: tuple[str, ...] | None
     value: str
-    replaces: bool
 
 
 @dataclass(frozen=True, eq=False, slots=True)

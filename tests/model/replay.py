@@ -1,0 +1,263 @@
+"""Moves of the model, carried out by the real engine on a real database.
+
+What the engine decides here it decides with its own code, from its own rows: requests go through
+`Engine`, claims and settles through `advance`, workers prepare, decide and write as theirs do. Only
+time is made by hand: what a move needs to be due is made due, and nothing else is.
+"""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+from engine.hooks.rules import Limits as HookLimits
+from engine.hot.schema import Kind, Property, TypeSchema
+from engine.hot.source import Limits as SourceLimits
+from engine.node.inputs import Broke, Claimed, Expired, Input, MustReplace, MustWait
+from engine.node.machine import Refused, decide
+from engine.service import Engine
+from engine.service.blueprint import Limits
+from engine.service.requests import Answer, StackRequest
+from engine.store.advance import Work, advance
+from engine.store.database import Database
+from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.registry import Registry
+from engine.words import Action, Decision, Door, Json, Phase
+from engine.work.act import Prepared, judge, notice, prepare
+from engine.work.ending import end_traversal
+from engine.work.steps import Result, write_step
+from engine.work.timers import Timers
+from engine.work.worker import node_of
+from tests.model.protocol import LATER, REJECT, Move
+from tests.model.world import Hand, Request, Size, Want, World
+
+PROJECT, LEASE, TIMEOUT = "p", timedelta(hours=1), timedelta(minutes=10)
+HOOK_LIMITS = HookLimits(TIMEOUT, timedelta(days=1))
+MAKE_DUE = """
+with nodes as (
+    update node set wake_at = clock_timestamp()
+           + case when traversal = $2 and id = $3 then -1 else 1 end * interval '1 hour'
+     where stack_id = $1 and wake_at is not null
+)
+update traversal set wake_at = clock_timestamp()
+       + case when number = $2 then -1 else 1 end * interval '1 hour'
+ where stack_id = $1 and wake_at is not null
+"""
+HOOK_ID = """
+select id from hook
+ where stack_id = $1 and traversal = $2 and node = $3 and point = $4 and state = 'waiting'
+"""
+HOOK_DUE = "update hook set deadline = clock_timestamp() - interval '1 hour' where id = $1"
+NEW_NODES = """
+select id, name, direction, resource_id, replacement_id, definition ->> 'digest' as digest
+  from node where stack_id = $1 and traversal = $2
+"""
+
+
+class Thing(ResourceType):
+    """What the model's resources are. Outcomes come from the moves, so nothing is ever called."""
+
+    schema = TypeSchema(
+        "T", description="", properties={"value": Property(Kind.STRING, update_allowed=True)}
+    )
+
+    def create(self, call: Call) -> Outcome:
+        raise NotImplementedError
+
+    def delete(self, call: Call) -> Outcome:
+        raise NotImplementedError
+
+    def needs_replace(self, call: Call) -> bool:
+        return str(call.properties["value"]).endswith("!")
+
+
+@dataclass(slots=True)
+class Held:
+    """What a worker of the real engine holds of a node: what it was given, and what it will say."""
+
+    work: Work
+    prepared: Prepared
+    step: Json = None
+
+
+class Diverged(AssertionError):
+    """The engine did something else than the model."""
+
+
+class Replay:
+    """One stack in a database, moved as the model is. nodes, rows, digests: model to engine."""
+
+    def __init__(self, database: Database, size: Size) -> None:
+        self.database, self.size = database, size
+        self.registry = Registry([Thing()])
+        limits = Limits(SourceLimits(), HOOK_LIMITS, resources=100, stacks=100_000)
+        self.engine = Engine(database, self.registry, limits, new_id=uuid4)
+        self.timers = Timers(database, poll=LEASE, default_timeout=TIMEOUT, new_id=uuid4)
+        self.stack = UUID(int=0)
+        self.nodes: dict[tuple[int, int], int] = {}
+        self.rows: dict[int, UUID] = {}
+        self.digests: dict[str, str] = {"": ""}
+        self.held: dict[tuple[int, int, int], Held] = {}
+
+    async def do(self, move: Move, before: World, after: World) -> None:
+        match move.kind:
+            case "request":
+                await self._request(self.size.requests[before.asked], before, after)
+            case "claim":
+                await self._claim(move, after)
+            case "call":
+                self._call(move)
+            case "settle" | "again":
+                await self._settle(move)
+            case "hook":
+                await self._hook(move)
+            case "end":
+                async with self.database.transaction() as conn:
+                    await end_traversal(conn, self.stack, move.traversal)
+
+    async def _request(self, asked: Request, before: World, after: World) -> None:
+        said = StackRequest(
+            name=f"s{uuid4().hex}",
+            template=_template(asked.template),
+            environment={"hooks": _hooks(asked.template)},
+        )
+        if asked.action is Action.CREATE:
+            self.stack = (await self.engine.create_stack(PROJECT, said)).id
+        elif asked.action is Action.UPDATE:
+            await self.engine.update_stack(PROJECT, self.stack, said)
+        else:
+            await self.engine.delete_stack(PROJECT, self.stack, "ann")
+        if after.current != before.current:
+            await self._learn(after)
+
+    async def _learn(self, world: World) -> None:
+        """Which of the engine's new nodes and rows are which of the model's."""
+        async with self.database.connection() as conn:
+            found = await conn.fetch(NEW_NODES, self.stack, world.current)
+        fixed = world.traversal(world.current).graph.nodes
+        if len(found) != len(fixed):
+            raise Diverged(f"{len(found)} nodes were planned, and {len(fixed)} in the model")
+        known = {real: model for model, real in self.rows.items()}
+        by_name = {(one.name, one.direction.value): at for at, one in enumerate(fixed)}
+        by_row = {(one.resource, one.direction.value): at for at, one in enumerate(fixed)}
+        for row in sorted(found, key=lambda row: str(row["direction"]), reverse=True):
+            if row["direction"] == "forward":
+                at = by_name[row["name"], "forward"]
+                self.digests[row["digest"]] = fixed[at].value
+                self.rows[fixed[at].resource] = row["resource_id"]
+                if (replacement := fixed[at].replacement) is not None:
+                    self.rows[replacement] = row["replacement_id"]
+            else:
+                at = by_row[known[row["resource_id"]], "cleanup"]
+            self.nodes[world.current, at] = row["id"]
+
+    async def _claim(self, move: Move, after: World) -> None:
+        node = -1 if move.node < 0 else self.nodes[move.traversal, move.node]
+        async with self.database.connection() as conn:
+            await conn.execute(MAKE_DUE, self.stack, move.traversal, node)
+            got = await advance(conn, "w", LEASE, 1, [])
+        ends = [(end.stack_id, end.traversal) for end in got.ends]
+        if move.node < 0:
+            if ends != [(self.stack, move.traversal)] or got.work:
+                raise Diverged(f"the end of a traversal was due, and {got} was claimed")
+            return
+        if [work.key[:3] for work in got.work] != [(self.stack, move.traversal, node)] or ends:
+            raise Diverged(f"node {node} was due, and {got} was claimed")
+        self._take(move.traversal, move.node, got.work[0])
+
+    def _take(self, traversal: int, at: int, work: Work) -> None:
+        """`Worker._carry_on`."""
+        held = Held(work, prepare(work, self.registry))
+        self.held[traversal, at, work.key.claim] = held
+        if work.phase != Phase.ACT:
+            self._tell(held, Claimed(held.prepared.change.operation), Result())
+
+    def _call(self, move: Move) -> None:
+        assert move.said is not None
+        held = self._held(move.hand)
+        said, result = judge(held.prepared, _outcome(held.work, move.said))
+        self._tell(held, said, result)
+
+    def _tell(self, held: Held, said: Input, result: Result) -> None:
+        """`Worker._settle`."""
+        step = decide(node_of(held.work), said)
+        assert not isinstance(step, Refused), step
+        held.step = write_step(
+            held.work,
+            step,
+            result,
+            new_id=uuid4,
+            default_timeout=TIMEOUT,
+            notice=lambda: notice(held.prepared),
+        )
+
+    async def _settle(self, move: Move) -> None:
+        held = self._held(move.hand)
+        async with self.database.connection() as conn:
+            got = await advance(conn, "w", LEASE, 0, [held.step])
+        for work in got.work:
+            self._take(move.traversal, move.node, work)
+
+    def _held(self, hand: Hand | None) -> Held:
+        assert hand is not None
+        return self.held[hand[:3]]
+
+    async def _hook(self, move: Move) -> None:
+        assert move.hook is not None
+        node = self.nodes[move.traversal, move.node]
+        async with self.database.connection() as conn:
+            hook = await conn.fetchval(
+                HOOK_ID, self.stack, move.traversal, node, move.hook.point.value
+            )
+            if isinstance(move.said, Expired):
+                await conn.execute(HOOK_DUE, hook)
+        if isinstance(move.said, Expired):
+            assert await self.timers.expire_due() == 1
+            return
+        decision = Decision.REJECT if move.said == REJECT else Decision.CONTINUE
+        await self.engine.answer(hook, Answer(decision, "ann", Door.API), project=PROJECT)
+
+
+def _outcome(work: Work, said: Input) -> Outcome:
+    match said:
+        case Broke(reason=reason):
+            return Failed(reason)
+        case MustWait():
+            return Wait(LATER, {})
+        case MustReplace():
+            return Replace()
+        case _:
+            return Done(None if work.operation == "delete" else "there")
+
+
+def _template(wants: tuple[Want, ...]) -> Json:
+    resources: Mapping[str, Json] = {
+        want.name: {
+            "type": "T",
+            "properties": {"value": want.value},
+            "depends_on": list(want.requires),
+        }
+        for want in wants
+    }
+    return {"heat_template_version": "2018-08-31", "resources": resources}
+
+
+def _hooks(wants: tuple[Want, ...]) -> list[Json]:
+    return [
+        {
+            "at": want.name,
+            "on": rule.point.value,
+            "mode": rule.mode.value,
+            "on_timeout": rule.on_timeout.value,
+            "timeout": "10m",
+        }
+        for want in wants
+        for rule in want.rules
+    ]
+
+
+def choose(offered: list[tuple[Move, World]], chance: random.Random) -> tuple[Move, World]:
+    """One of the moves; first among their kinds, so that the rare ones come up as well."""
+    kind = chance.choice(sorted({move.kind for move, _ in offered}))
+    return chance.choice([one for one in offered if one[0].kind == kind])
