@@ -81,10 +81,10 @@ def explore(size: Size, *, at_most: int = 1_000_000) -> Explored:
         for move, after in () if at in wrong else moves(size, world):
             steps += 1
             to = walk.add(after, at, move)
-            if said := broken(world, move, after):
+            for rule, said in broken(world, move, after).items():
                 wrong.add(to)
-                sequence = (*walk.sequence(at), move)
-                violations.setdefault(said[0], Violation(said[1], sequence, after))
+                if rule not in violations:
+                    violations[rule] = Violation(said, (*walk.sequence(at), move), after)
     ends = {at for at, world in enumerate(walk.worlds) if is_still(world)}
     if stuck := _stuck(walk, ends | wrong):
         violations[PROGRESS] = stuck

@@ -126,7 +126,7 @@ def what_was_given_up_only_acts(world: World) -> str | None:
 
 def an_operation_is_carried_out_once(world: World) -> str | None:
     for _, _, fixed, node in nodes_of(world):
-        keys = {key for key, _ in node.acted}
+        keys = {key for key, _, _ in node.acted}
         if len(keys) > 1 or -1 in keys:
             return f"{fixed.name} took effect under the keys {sorted(keys)}"
         if node.outcomes > 1:
@@ -298,12 +298,13 @@ MOVE_RULES: tuple[Callable[[World, Move, World], str | None], ...] = (
 )
 
 
-def broken(before: World, move: Move, after: World) -> tuple[str, str] | None:
-    """The first rule that a move or the world after it breaks: its name, and a sentence."""
+def broken(before: World, move: Move, after: World) -> dict[str, str]:
+    """What a move or the world after it breaks: a sentence for each rule, by the rule's name."""
+    wrong: dict[str, str] = {}
     for of_move in MOVE_RULES:
-        if wrong := of_move(before, move, after):
-            return of_move.__name__, wrong
+        if said := of_move(before, move, after):
+            wrong[of_move.__name__] = said
     for of_world in WORLD_RULES:
-        if wrong := of_world(after):
-            return of_world.__name__, wrong
-    return None
+        if said := of_world(after):
+            wrong[of_world.__name__] = said
+    return wrong

@@ -23,6 +23,12 @@ from tests.model.telling import take_up, tell
 from tests.model.world import EMPTY, HALF, Fixed, Hand, Hook, Size, World
 
 LATER = datetime(2026, 1, 1, tzinfo=UTC)
+#: What an operation says that is called again, by what it did.
+FOUND_DONE: dict[str, Input] = {
+    "Succeeded": Succeeded(),
+    "Broke": Broke("broke"),
+    "MustReplace": MustReplace(),
+}
 CONTINUE = Answered(Decision.CONTINUE, "ann")
 REJECT = Answered(Decision.REJECT, "ann")
 
@@ -181,10 +187,11 @@ def outcomes(world: World, hand: Hand) -> Iterator[tuple[Input, str]]:
     """
     assert hand.seen is not None
     node = world.node(hand.traversal, hand.node)
-    before = {good for key, good in node.acted if key == hand.seen.key} if node else set()
-    if before:
-        yield (Succeeded() if True in before else Broke("broke")), ""
-        return
+    called = (hand.seen.key, hand.seen.operation)
+    for key, operation, said in node.acted if node else ():
+        if (key, operation) == called:
+            yield FOUND_DONE[said], ""
+            return
     yield Succeeded(), ""
     yield Broke("broke"), "fail"
     yield MustWait(LATER), "wait"
@@ -195,10 +202,10 @@ def outcomes(world: World, hand: Hand) -> Iterator[tuple[Input, str]]:
 def acted(world: World, hand: Hand, said: Input) -> World:
     """What an operation does outside, be it that its worker has lost the claim meanwhile."""
     node = world.node(hand.traversal, hand.node)
-    if node is None or hand.seen is None or isinstance(said, MustReplace | MustWait):
+    if node is None or hand.seen is None or isinstance(said, MustWait):
         return world
     key = -1 if hand.seen.key is None else hand.seen.key
-    effect = (key, isinstance(said, Succeeded))
+    effect = (key, hand.seen.operation, type(said).__name__)
     if effect not in node.acted:
         fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
         world = made(world, fixed, hand.seen.operation, said)
@@ -207,12 +214,16 @@ def acted(world: World, hand: Hand, said: Input) -> World:
 
 def made(world: World, fixed: Fixed, operation: Operation, said: Input) -> World:
     """A replacement that failed left nothing behind; whatever else failed is half of something."""
+    if isinstance(said, MustReplace):
+        return world
     good = isinstance(said, Succeeded)
     if operation is Operation.REPLACE:
         new = fixed.replacement or 0
         return world.with_thing(new, fixed.value) if good else world
     if operation is Operation.DELETE and good:
         return world.with_thing(fixed.resource, None)
+    if operation is Operation.UPDATE and all(row != fixed.resource for row, _ in world.things):
+        return world  # a worker that lost its claim long ago, and what it was to change is gone
     row = fixed.resource
     if operation is Operation.CREATE and world.row(row) is None:
         row = fixed.replacement or 0  # it was deleted meanwhile; `_written` inserts it anew

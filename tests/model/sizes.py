@@ -6,6 +6,11 @@ from engine.hooks.rules import Rule
 from engine.words import Action, Mode, OnTimeout, Point
 from tests.model.world import Luck, Request, Size, Want
 
+ONE_ROW = "a_name_has_one_row"
+WANTED = "a_complete_stack_is_what_was_wanted"
+REALLY = "a_complete_stack_is_really_so"
+STALE = "a_stale_settle_changes_nothing"
+
 
 def rule(point: Point, mode: Mode = Mode.WAIT, then: OnTimeout = OnTimeout.STOP) -> Rule:
     """As a request's JSON is read, with the time-out that the tests' engine fills in."""
@@ -44,7 +49,8 @@ HOOK_GIVEN_UP = Size(
 UPDATED_TWICE = Size(
     "one resource, updated twice",
     (create(A), update(A2), update(A)),
-    Luck(lease=1, wait=1, fail=1, replace=1),
+    Luck(lease=1, fail=1, replace=1),
+    known=frozenset({ONE_ROW, WANTED}),
 )
 DELETED = Size(
     "chain of 2, deleted", (create(A, B), DELETE), Luck(lease=1, twice=1, wait=1, fail=1)
@@ -57,13 +63,20 @@ REPLACED_GIVEN_UP = Size(
     "a replacement that is superseded",
     (create(A), update(NEW_A), update(A2)),
     Luck(lease=1, fail=1),
+    known=frozenset({ONE_ROW, WANTED}),
 )
 REJECTED = Size(
     "an update that asks and is taken back",
     (create(A), update(TOLD), update(A)),
     Luck(fail=1, no=1),
+    known=frozenset({ONE_ROW, WANTED}),
 )
-REMOVED = Size("a user that leaves", (create(A, B), update(A), DELETE), Luck(lease=1, fail=1))
+REMOVED = Size(
+    "a user that leaves",
+    (create(A, B), update(A), DELETE),
+    Luck(lease=1, fail=1),
+    known=frozenset({REALLY}),
+)
 CANCELLED = Size(
     "a chain, cancelled and resumed",
     (create(A, ASKED), CANCEL, update(A, B)),
@@ -74,12 +87,28 @@ REPLACED_BEHIND = Size(
     (create(A, B), update(NEW_A, B), update(A._replace(value="3!"), B2)),
     Luck(lease=1, fail=1),
     patient=True,
+    known=frozenset({STALE}),
 )
 RETRY_REJECTED = Size(
     "a broken resource, whose repair is rejected",
     (create(A), update(A2), update(TOLD), update(A)),
     Luck(fail=1, no=1),
     patient=True,
+    known=frozenset({WANTED, REALLY}),
+)
+
+DIAMOND_UPDATED = Size(
+    "diamond of 4, one of it taken away by an update",
+    (create(*DIAMOND), update(A, B2, Want("d", ("b",)))),
+    Luck(lease=1),
+)
+TAKEN_BACK = Size(
+    "a resource that is deleted and wanted again",
+    (create(A), update(), update(A2), DELETE),
+    Luck(wait=1),
+)
+THREE_WORKERS = Size(
+    "three workers", (create(A, Want("b"), Want("c", ("a", "b"))),), Luck(lease=2, twice=1), hands=3
 )
 
 ALL = tuple(one for one in list(vars().values()) if isinstance(one, Size))

@@ -91,8 +91,8 @@ class Graph:
 class Node(NamedTuple):
     """A row of table `node`. wake: it has a wake-up time. key: of its operation.
 
-    acted and outcomes are the model's own record: the keys under which its operation took effect,
-    and whether well; and how many outcomes of it were written.
+    acted and outcomes are the model's own record: the keys under which it took effect, what
+    that was and how it went; and how many outcomes of it were written.
     """
 
     state: State
@@ -104,7 +104,7 @@ class Node(NamedTuple):
     wake: bool
     successor: int | None = None
     key: int | None = None
-    acted: frozenset[tuple[int, bool]] = frozenset()
+    acted: frozenset[tuple[int, Operation, str]] = frozenset()
     outcomes: int = 0
 
 
