@@ -69,8 +69,11 @@ class _Walk:
         return tuple(reversed(told))
 
 
-def explore(size: Size, *, at_most: int = 1_000_000) -> Explored:
-    """Look at every state, but for those behind a wrong one. TooMany beyond `at_most` states."""
+def explore(size: Size, *, behind: bool = False, at_most: int = 300_000) -> Explored:
+    """Look at every state; at those behind a wrong one only if told so.
+
+    TooMany beyond `at_most` states.
+    """
     walk = _Walk(start(size))
     violations: dict[str, Violation] = {}
     wrong: set[int] = set()
@@ -82,7 +85,8 @@ def explore(size: Size, *, at_most: int = 1_000_000) -> Explored:
             steps += 1
             to = walk.add(after, at, move)
             for rule, said in broken(world, move, after).items():
-                wrong.add(to)
+                if not behind:
+                    wrong.add(to)
                 if rule not in violations:
                     violations[rule] = Violation(said, (*walk.sequence(at), move), after)
     ends = {at for at, world in enumerate(walk.worlds) if is_still(world)}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from engine.node.machine import ENDED, POINTS
 from engine.words import Direction, Operation, Phase, Point, State
 from tests.model.protocol import Move
-from tests.model.world import Fixed, Node, Traversal, World
+from tests.model.world import Fixed, Node, Row, Traversal, World
 
 LIVE = frozenset({State.READY, State.RUNNING, State.PARKED})
 UNDER_WAY = ("running", "ending")
@@ -263,9 +263,19 @@ def _still_used(world: World, move: Move, fixed: Fixed) -> str | None:
     node, gone = world.node(move.traversal, move.node), world.row(fixed.resource)
     if node is None or node.operation is not Operation.DELETE or gone is None or gone.replaced_by:
         return None
-    if any(fixed.resource in row.requires and row.made for row in world.rows):
+    if any(fixed.resource in row.requires and _uses(world, row, fixed) for row in world.rows):
         return f"{fixed.name} is deleted, and something there still uses it"
     return None
+
+
+def _uses(world: World, row: Row, fixed: Fixed) -> bool:
+    """What came after it once, and is as wanted by a template in which it no longer does, does not
+    use it: its row is only told so when it changes next."""
+    freed = any(
+        want.name == row.name and want.value == row.digest and fixed.name not in want.requires
+        for want in world.template
+    )
+    return row.made and not freed
 
 
 def what_was_given_up_begins_nothing(before: World, move: Move, after: World) -> str | None:

@@ -36,13 +36,13 @@ PROJECT, LEASE, TIMEOUT = "p", timedelta(hours=1), timedelta(minutes=10)
 HOOK_LIMITS = HookLimits(TIMEOUT, timedelta(days=1))
 MAKE_DUE = """
 with nodes as (
-    update node set wake_at = clock_timestamp()
-           + case when traversal = $2 and id = $3 then -1 else 1 end * interval '1 hour'
-     where stack_id = $1 and wake_at is not null
+    update node set wake_at = clock_timestamp() + interval '1 hour'
+           * case when stack_id = $1 and traversal = $2 and id = $3 then -1 else 1 end
+     where wake_at is not null
 )
-update traversal set wake_at = clock_timestamp()
-       + case when number = $2 then -1 else 1 end * interval '1 hour'
- where stack_id = $1 and wake_at is not null
+update traversal set wake_at = clock_timestamp() + interval '1 hour'
+       * case when stack_id = $1 and number = $2 then -1 else 1 end
+ where wake_at is not null
 """
 HOOK_ID = """
 select id from hook

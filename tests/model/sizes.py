@@ -97,6 +97,7 @@ RETRY_REJECTED = Size(
     known=frozenset({WANTED, REALLY}),
 )
 
+TAKEN_OVER = Size("one resource, updated while it is made", (create(A), update(A2)), Luck(lease=1))
 DIAMOND_UPDATED = Size(
     "diamond of 4, one of it taken away by an update",
     (create(*DIAMOND), update(A, B2, Want("d", ("b",)))),
@@ -106,6 +107,7 @@ TAKEN_BACK = Size(
     "a resource that is deleted and wanted again",
     (create(A), update(), update(A2), DELETE),
     Luck(wait=1),
+    known=frozenset({REALLY}),
 )
 THREE_WORKERS = Size(
     "three workers", (create(A, Want("b"), Want("c", ("a", "b"))),), Luck(lease=2, twice=1), hands=3
