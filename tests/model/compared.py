@@ -1,9 +1,10 @@
 """The database and the model, side by side."""
 
 from typing import Any
+from uuid import UUID
 
 from tests.model.replay import Diverged, Replay
-from tests.model.world import World
+from tests.model.world import Node, World
 
 STACK = "select traversal, deleted_at is not null as buried from stack where id = $1"
 TRAVERSALS = """
@@ -12,7 +13,7 @@ select number, action, state, active, wake_at is not null as wake from traversal
 """
 NODES = """
 select traversal, id, state, phase, operation, passed, waits, claim, wake_at is not null as wake,
-       successor, operation_key is not null as keyed
+       successor, operation_key
   from node where stack_id = $1
 """
 ROWS = """
@@ -31,7 +32,9 @@ Facts = dict[Any, Any]
 
 async def check_equal(replay: Replay, world: World) -> None:
     """Raises Diverged with what differs."""
-    real, model = await real_facts(replay, world), model_facts(replay, world)
+    real = await real_facts(replay, world)
+    learn_keys(replay, world, real)
+    model = model_facts(replay, world)
     differing = [
         f"{key}: the database has {real.get(key)}, the model {model.get(key)}"
         for key in sorted(real.keys() | model.keys(), key=repr)
@@ -73,6 +76,20 @@ def _row(replay: Replay, row: Any) -> tuple[Any, ...]:
     return tuple(fields.values())
 
 
+def learn_keys(replay: Replay, world: World, real: Facts) -> None:
+    """The first time an operation has a key, it may be any; from then on it is that one."""
+    for number, traversal in enumerate(world.traversals, 1):
+        for at, node in enumerate(traversal.nodes):
+            if node is not None and node.key is not None:
+                found = real.get(("node", number, replay.nodes[number, at]))
+                if found and found[-1]:
+                    replay.keys.setdefault((number, at, node.key), found[-1])
+
+
+def _key(replay: Replay, number: int, at: int, node: Node) -> UUID | None:
+    return None if node.key is None else replay.keys.get((number, at, node.key))
+
+
 def model_facts(replay: Replay, world: World) -> Facts:
     facts: Facts = {"stack": (world.current, world.buried)}
     for number, traversal in enumerate(world.traversals, 1):
@@ -88,7 +105,7 @@ def model_facts(replay: Replay, world: World) -> Facts:
             facts["node", number, replay.nodes[number, at]] = (
                 node.state.value, node.phase.value, node.operation.value,
                 tuple(point.value for point in node.passed), node.waits, node.claim, node.wake,
-                successor, node.key is not None,
+                successor, _key(replay, number, at, node),
             )  # fmt: skip
     for row in world.rows:
         by = None if row.replaced_by is None else replay.rows[row.replaced_by]

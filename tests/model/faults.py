@@ -141,8 +141,13 @@ FAULTS: tuple[Fault, ...] = (
         store, "freed_by", _no_successor, sizes.UPDATED, _WAITS,
     ),
     Fault(
-        "the newer node is not let go: no end",
-        store, "freed_by", _no_successor, sizes.TAKEN_OVER, _PROGRESS, True,
+        "the newer node is not let go, and its traversal ends without it",
+        store, "freed_by", _no_successor, sizes.TAKEN_OVER,
+        "a_complete_stack_is_what_was_wanted", True,
+    ),
+    Fault(
+        "a newer traversal deletes nodes that still act: no end",
+        store, "forgotten", _forgotten, sizes.TAKEN_OVER, _PROGRESS, True,
     ),
     Fault(
         "the newer traversal does not know whom it waits for",

@@ -5,7 +5,6 @@ What the engine decides here it decides with its own code, from its own rows: re
 time is made by hand: what a move needs to be due is made due, and nothing else is.
 """
 
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -86,7 +85,8 @@ class Diverged(AssertionError):
 
 
 class Replay:
-    """One stack in a database, moved as the model is. nodes, rows, digests: model to engine."""
+    """One stack in a database, moved as the model is. nodes, rows, keys: model to engine.
+    digests: the engine's to the model's."""
 
     def __init__(self, database: Database, size: Size) -> None:
         self.database, self.size = database, size
@@ -98,6 +98,7 @@ class Replay:
         self.nodes: dict[tuple[int, int], int] = {}
         self.rows: dict[int, UUID] = {}
         self.digests: dict[str, str] = {"": ""}
+        self.keys: dict[tuple[int, int, int], UUID] = {}
         self.held: dict[tuple[int, int, int], Held] = {}
 
     async def do(self, move: Move, before: World, after: World) -> None:
@@ -255,9 +256,3 @@ def _hooks(wants: tuple[Want, ...]) -> list[Json]:
         for want in wants
         for rule in want.rules
     ]
-
-
-def choose(offered: list[tuple[Move, World]], chance: random.Random) -> tuple[Move, World]:
-    """One of the moves; first among their kinds, so that the rare ones come up as well."""
-    kind = chance.choice(sorted({move.kind for move, _ in offered}))
-    return chance.choice([one for one in offered if one[0].kind == kind])
