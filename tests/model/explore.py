@@ -3,10 +3,11 @@
 from collections import deque
 from dataclasses import dataclass
 
-from tests.model.invariants import broken
+from tests.model.move_rules import MOVE_RULES
 from tests.model.protocol import Move, is_still, moves, start
 from tests.model.words import told_in_words
 from tests.model.world import Size, World
+from tests.model.world_rules import WORLD_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +109,15 @@ def _stuck(walk: _Walk, ends: set[int]) -> Violation | None:
         return None
     first = next(at for at in range(len(walk.worlds)) if at not in can)
     return Violation("no end can be reached from here", walk.sequence(first), walk.worlds[first])
+
+
+def broken(before: World, move: Move, after: World) -> dict[str, str]:
+    """What a move or the world after it breaks: a sentence for each rule, by the rule's name."""
+    wrong: dict[str, str] = {}
+    for of_move in MOVE_RULES:
+        if said := of_move(before, move, after):
+            wrong[of_move.__name__] = said
+    for of_world in WORLD_RULES:
+        if said := of_world(after):
+            wrong[of_world.__name__] = said
+    return wrong

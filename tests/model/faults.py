@@ -1,13 +1,12 @@
 """Mistakes that one could make in the machine or in the store's statements, and what sees them."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from engine.node import machine
 from engine.node.effects import WakeAt
 from engine.node.machine import ENDED, Refused, Step
 from engine.words import Phase, State
-from tests.model import sizes, store, telling
+from tests.model import accept, sizes, store, telling
 from tests.model.world import Hand, Node, Size, Told, World
 
 
@@ -30,7 +29,7 @@ def _fits_anybody(node: Node | None, hand: Hand) -> bool:
     return node is not None and node.state in store.LIVE
 
 
-_freed_by, _counted, _retimed = store.freed_by, store.counted, store.retimed
+_freed_by, _counted = store.freed_by, store.counted
 
 
 def _no_successor(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
@@ -130,7 +129,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a hook of a superseded traversal is left waiting",
-        store, "close_hooks", lambda world, number: world, sizes.HOOK_GIVEN_UP, _HOOKS,
+        accept, "close_hooks", lambda world, number: world, sizes.HOOK_GIVEN_UP, _HOOKS,
     ),
     Fault(
         "a superseded traversal opens hooks behind what it did",
@@ -147,11 +146,11 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a newer traversal deletes nodes that still act: no end",
-        store, "forgotten", _forgotten, sizes.TAKEN_OVER, _PROGRESS, True,
+        accept, "forgotten", _forgotten, sizes.TAKEN_OVER, _PROGRESS, True,
     ),
     Fault(
         "the newer traversal does not know whom it waits for",
-        store, "succeeded", lambda world, older, at, successor: world, sizes.UPDATED, _WAITS,
+        accept, "succeeded", lambda world, older, at, successor: world, sizes.UPDATED, _WAITS,
     ),
     Fault("waits are counted down twice", store, "freed_by", _twice, sizes.DIAMOND_OF_4, _WAITS),
     Fault(
@@ -172,7 +171,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a newer traversal deletes nodes that still act",
-        store, "forgotten", _forgotten, sizes.UPDATED, _WAITS,
+        accept, "forgotten", _forgotten, sizes.UPDATED, _WAITS,
     ),
     Fault(
         "breakpoints are passed by", machine, "_ahead", lambda *_: [], sizes.HOOKED, _ANSWER,

@@ -1,7 +1,8 @@
 """The protocol: everything that can happen next to a world, each with its name.
 
 To add an operation, an outcome or a request: give it a `Move`, let `moves` offer it, and say in
-engine terms what it stands for. The statements themselves are in tests/model/store.py.
+engine terms what it stands for. The statements themselves are in tests/model/store.py
+and accept.py.
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from engine.node.inputs import (
     Succeeded,
 )
 from engine.words import Action, Decision, OnTimeout, Operation, Phase, State
-from tests.model import store
+from tests.model import accept, store
 from tests.model.telling import take_up, tell
 from tests.model.world import EMPTY, HALF, Fixed, Hand, Hook, Size, World
 
@@ -72,11 +73,11 @@ def requests(size: Size, world: World) -> Iterator[tuple[Move, World]]:
     busy = state in (store.RUNNING, store.ENDING)
     if asked.action is None:
         if busy:
-            after = store.give_up(after, world.current, store.FAILED)
+            after = accept.give_up(after, world.current, store.FAILED)
     elif not (asked.action is Action.DELETE and _deletes(world)):
         if busy:
-            after = store.give_up(after, world.current, store.SUPERSEDED)
-        after = store.begin(after, asked.action, asked.template)
+            after = accept.give_up(after, world.current, store.SUPERSEDED)
+        after = accept.begin(after, asked.action, asked.template)
     yield Move("request"), after
 
 
@@ -143,7 +144,7 @@ def of_hand(world: World, hand: Hand) -> Iterator[tuple[Move, World]]:
     move = Move("", hand.traversal, hand.node, hand)
     match hand.stage:
         case "end":
-            yield move._replace(kind="end"), store.end(world.without(hand), hand.traversal)
+            yield move._replace(kind="end"), accept.end(world.without(hand), hand.traversal)
         case "call":
             yield from calls(world, hand)
         case "tell":

@@ -98,6 +98,23 @@ RETRY_REJECTED = Size(
 )
 
 TAKEN_OVER = Size("one resource, updated while it is made", (create(A), update(A2)), Luck(lease=1))
+LEFT_BEHIND = Size(
+    "a replacement under way, and a delete",
+    (create(A), update(NEW_A), DELETE),
+    Luck(),
+    known=frozenset({REALLY}),
+)
+MADE_TWICE = Size(
+    "a resource made again under way, and an update",
+    (create(A), update(), update(A2), update(A)),
+    Luck(),
+    known=frozenset({ONE_ROW, REALLY}),
+)
+HOOK_BEHIND = Size(
+    "a hook behind what is superseded",
+    (create(A._replace(rules=(rule(Point.POST_CREATE),))), update(A2)),
+    Luck(lease=1, no=1),
+)
 DIAMOND_UPDATED = Size(
     "diamond of 4, one of it taken away by an update",
     (create(*DIAMOND), update(A, B2, Want("d", ("b",)))),

@@ -38,7 +38,7 @@ async def test_what_is_known_to_break_a_rule_does_so_in_the_engine(
 
 
 class Wrong(NamedTuple):
-    """A mistake in SQL: `text` for `right` in a constant of engine.store.accept, or in `advance`."""
+    """A mistake: `text` for `right` in a constant of engine.store.accept, or in `advance`."""
 
     what: str
     where: str
@@ -60,7 +60,7 @@ WRONG = (
           "select s.stack_id, s.current, s.successor, 1",
           "select s.stack_id, s.current, -1, 1", sizes.UPDATED),
     Wrong("what becomes ready is not counted", "advance",
-          "select stack_id, traversal, 1 from released", "select stack_id, traversal, 0 from released",
+          "stack_id, traversal, 1 from released", "stack_id, traversal, 0 from released",
           sizes.CHAIN),
     Wrong("what waited for an older operation stays counted", "advance",
           "select stack_id, current, -1 from step", "select stack_id, current, 0 from step",

@@ -1,4 +1,4 @@
-"""Small stacks, explored whole: every order in which things can happen, every rule in each state."""
+"""Small stacks, explored whole: every order of things, every rule in each state."""
 
 import pytest
 

@@ -15,12 +15,11 @@ from typing import NamedTuple
 from engine.hooks.rules import Rule
 from engine.words import Action, Direction, Operation, Phase, Point, State
 
-
 HALF = "half"
 
 
 class Want(NamedTuple):
-    """A resource of a template. A value with an exclamation mark at its end wants a new resource."""
+    """A resource of a template. A value with an exclamation mark asks for a new one."""
 
     name: str
     requires: tuple[str, ...] = ()
@@ -176,8 +175,8 @@ class Seen(NamedTuple):
 
 
 class Hand(NamedTuple):
-    """What a worker holds. stage: call (about to), tell (an outcome, not settled yet), told (settled,
-    but its worker does not know), end (a traversal to end)."""
+    """What a worker holds. stage: call (it is about to), tell (an outcome, not settled yet), told
+    (settled, but its worker does not know), end (a traversal to end)."""
 
     traversal: int
     node: int
