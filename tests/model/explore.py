@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass
+from functools import cache
 
 from tests.model.move_rules import MOVE_RULES
 from tests.model.protocol import Move, is_still, moves, start
@@ -94,6 +95,12 @@ def explore(size: Size, *, behind: bool = False, at_most: int = 300_000) -> Expl
     if stuck := _stuck(walk, ends | wrong):
         violations[PROGRESS] = stuck
     return Explored(len(walk.worlds), steps, len(ends), violations)
+
+
+@cache
+def explored(size: Size) -> Explored:
+    """`explore`, once for each size, for those who change nothing."""
+    return explore(size)
 
 
 def _stuck(walk: _Walk, ends: set[int]) -> Violation | None:

@@ -115,6 +115,27 @@ HOOK_BEHIND = Size(
     (create(A._replace(rules=(rule(Point.POST_CREATE),))), update(A2)),
     Luck(lease=1, no=1),
 )
+GONE_AND_WANTED = Size(
+    "a resource that is gone, its row held at a hook, and wanted again",
+    (create(KEPT), update(), update(A)),
+    Luck(no=1),
+    known=frozenset({REALLY}),
+)
+STOPPED = Size(
+    "a stop, and a resume",
+    (create(A, Want("b", ("a",), rules=(rule(Point.PRE_CREATE, Mode.STOP),))), update(A, B)),
+    Luck(lease=1),
+)
+TURNED_ROUND = Size(
+    "a dependency turned round",
+    (create(A, B), update(Want("b", value="2"), Want("a", ("b",), value="2"))),
+    Luck(lease=1),
+)
+CANCELLED_DELETED = Size(
+    "a chain, cancelled and deleted",
+    (create(A, ASKED), CANCEL, DELETE),
+    Luck(lease=1, wait=1),
+)
 DIAMOND_UPDATED = Size(
     "diamond of 4, one of it taken away by an update",
     (create(*DIAMOND), update(A, B2, Want("d", ("b",)))),
