@@ -19,12 +19,31 @@ from engine.hot.expression import decode
 from engine.hot.function import Wrong
 from engine.hot.resolve import MASK, resolve
 from engine.hot.schema import TypeSchema
-from engine.node.inputs import Broke, Input, MustReplace, MustWait, Succeeded
+from engine.node.inputs import (
+    Broke,
+    Denied,
+    Input,
+    MustReplace,
+    MustRetry,
+    MustWait,
+    Succeeded,
+)
 from engine.plan.change import Actual, Change, cleanup_change, differing, forward_change
 from engine.store.advance import Work
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
-from engine.words import Json, Operation, ResourceAction, ResourceId, StackId, Status
+from engine.words import (
+    VISITS,
+    Json,
+    Operation,
+    Phase,
+    ResourceAction,
+    ResourceId,
+    Restriction,
+    StackId,
+    Status,
+)
+from engine.work.retrying import Retrying
 from engine.work.steps import Notice, Result
 
 #: How JSON writes the one letter that PostgreSQL does not keep.
@@ -57,30 +76,77 @@ class Inputs:
 
 @dataclass(slots=True)
 class Prepared:
-    """A node with its properties resolved. change: what is to be done, seen from what exists."""
+    """A node with its properties resolved. change: what is to be done, seen from what exists.
+
+    denied: why it may not be done, or None.
+    """
 
     work: Work
     type: ResourceType
     properties: Mapping[str, Json]
     change: Change
+    denied: str | None = None
 
 
 def prepare(work: Work, registry: Registry) -> Prepared:
     """Resolve and compare; sets ``work.metadata_now``. Raises Unresolved."""
     type_ = registry.get(work.type)
     if work.direction == "cleanup":
-        only_if_replaced = bool((work.definition or {}).get("only_if_replaced"))
-        change = cleanup_change(_actual(work), only_if_replaced=only_if_replaced)
-        return Prepared(work, type_, work.properties or {}, change)
+        return _prepared_cleanup(work, type_)
+    if work.operation in VISITS:
+        return Prepared(work, type_, work.properties or {}, Change(Operation(work.operation)))
     properties = _resolved(work, type_.schema)
+    change = _forward_change(work, type_, properties)
+    return Prepared(work, type_, properties, change, _denied(work, change.operation))
+
+
+def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Json]) -> Change:
+    definition = work.definition or {}
+    if work.operation == Operation.ADOPT:
+        return Change(Operation.ADOPT, frozenset(properties))
+    if definition.get("external_id") is not None and work.action is not None:
+        return Change(None)
     change = forward_change(
-        _actual(work), work.type, type_.schema, properties, replaces_broken=type_.replaces_broken
+        _actual(work),
+        work.type,
+        type_.schema,
+        properties,
+        replaces_broken=type_.replaces_broken,
+        restores=bool(definition.get("kept")),
     )
     if change.operation is Operation.UPDATE:
         call = _call(work, Operation.UPDATE, properties, change.changed)
         if type_.needs_replace(call):
-            change = Change(Operation.REPLACE, change.changed)
-    return Prepared(work, type_, properties, change)
+            return Change(Operation.REPLACE, change.changed)
+    return change
+
+
+def _prepared_cleanup(work: Work, type_: ResourceType) -> Prepared:
+    definition = work.definition or {}
+    change = cleanup_change(
+        _actual(work),
+        only_if_replaced=bool(definition.get("only_if_replaced")),
+        retained=bool(definition.get("retained")),
+    )
+    if change.operation is not None and work.operation == Operation.SNAPSHOT:
+        change = Change(Operation.SNAPSHOT)
+    # Once begun, a delete goes on to its end: protection came too late.
+    begun = work.phase != Phase.PRE
+    denied = None if begun else _denied(work, change.operation)
+    return Prepared(work, type_, work.properties or {}, change, denied)
+
+
+def _denied(work: Work, operation: Operation | None) -> str | None:
+    """Why the operation may not be done to this resource."""
+    definition = work.definition or {}
+    external = definition.get("external_id")
+    if external is not None and work.physical_id not in (None, external):
+        return f"external_id cannot be changed from {work.physical_id} to {external}"
+    if operation in (Operation.REPLACE, Operation.DELETE) and work.protected:
+        return f"{work.name} is protected: {operation} refused until its protection is lifted"
+    if operation is not None and operation in definition.get("restricted", ()):
+        return f"{Restriction(operation)} is restricted for resource."
+    return None
 
 
 def _actual(work: Work) -> Actual | None:
@@ -121,6 +187,7 @@ def _call(
 ) -> Call:
     replaces = operation is Operation.REPLACE
     creates = replaces or operation is Operation.CREATE
+    adopts = operation is Operation.ADOPT
     resource_id = work.replacement_id if replaces and work.replacement_id else work.resource_id
     return Call(
         project=work.project,
@@ -131,11 +198,14 @@ def _call(
         operation_key=work.operation_key or UUID(int=0),
         now=work.now,
         properties=properties,
-        previous=None if creates else work.properties,
+        previous=None if creates or adopts else work.properties,
         changed=changed,
         physical_id=None if creates else work.physical_id,
         data={} if creates else work.data or {},
+        attributes={} if creates else work.attributes or {},
         progress=work.progress,
+        attempts=work.attempts,
+        kept=(work.definition or {}).get("kept"),
     )
 
 
@@ -162,6 +232,11 @@ _OPERATIONS: Mapping[
     Operation.REPLACE: lambda type_: type_.create,
     Operation.UPDATE: lambda type_: type_.update,
     Operation.DELETE: lambda type_: type_.delete,
+    Operation.ADOPT: lambda type_: type_.adopt,
+    Operation.CHECK: lambda type_: type_.check,
+    Operation.SUSPEND: lambda type_: type_.suspend,
+    Operation.RESUME: lambda type_: type_.resume,
+    Operation.SNAPSHOT: lambda type_: type_.snapshot,
 }
 
 
@@ -180,23 +255,30 @@ def failure(work: Work, error: Exception) -> Failed:
     return Failed(f"the type {work.type} failed unexpectedly: {type(error).__name__}")
 
 
-def judge(prepared: Prepared, outcome: Outcome) -> tuple[Input, Result]:
+def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> tuple[Input, Result]:
     """What the outcome says to the machine, and what it made of the resource."""
-    result = Result(properties=prepared.properties, shown=_kept_view(prepared))
+    work = prepared.work
+    result = Result(
+        properties=prepared.properties, shown=_kept_view(prepared), attempts=work.attempts
+    )
     unstorable = _unstorable(outcome)
     if unstorable:
         return Broke(f"the type {prepared.work.type} {unstorable}"), result
     match outcome:
-        case Done(physical_id=physical_id, attributes=attributes, data=data):
+        case Done(physical_id=physical_id, attributes=attributes, data=data, reason=reason):
             result.physical_id, result.attributes, result.data = physical_id, attributes, data
-            name = prepared.work.name
-            result.reference = prepared.type.reference(name, physical_id, data)
+            result.reference = prepared.type.reference(work.name, physical_id, data)
+            result.reason = reason
             return Succeeded(), result
         case Wait(until=until, progress=progress):
             result.progress = progress
             return MustWait(until), result
         case Replace():
-            return MustReplace(), result
+            denied = _denied(work, Operation.REPLACE)
+            return Denied(denied) if denied else MustReplace(), result
+        case Failed(retry=True, reason=reason) if work.attempts < retrying.limit:
+            result.progress, result.attempts = work.progress, work.attempts + 1
+            return MustRetry(work.now + retrying.pause(work.attempts), reason), result
         case Failed(reason=reason, physical_id=physical_id, data=data):
             result.physical_id, result.data = physical_id, data
             return Broke(reason), result

@@ -20,7 +20,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import HeadgateError, Unavailable
 from engine.hooks.rules import decode_rules
 from engine.node.effects import Call
-from engine.node.inputs import Broke, Claimed, Input
+from engine.node.inputs import Broke, Claimed, Denied, Input
 from engine.node.machine import Node, Refused, decide
 from engine.store.advance import Claim, End, Work, advance, next_due, renew
 from engine.store.database import Database
@@ -28,7 +28,7 @@ from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.words import Json, Operation, Phase, Point, State
 from engine.work.act import Prepared, Unresolved, judge, notice, prepare, start
-from engine.work.ending import end_traversal
+from engine.work.retrying import Retrying
 from engine.work.steps import Notice, Result, write_step
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -45,6 +45,7 @@ class WorkerSettings:
     operations: int
     drain: timedelta
     default_timeout: timedelta
+    retrying: Retrying
 
 
 @dataclass(slots=True)
@@ -65,14 +66,17 @@ class Worker:
         *,
         name: str,
         new_id: Callable[[], UUID],
+        end: Callable[[End], Awaitable[None]],
     ) -> None:
+        """end: ends a traversal of which nothing is left, or whose time is over."""
+        self._end = end
         self._database = database
         self._registry = registry
         self._settings = settings
         self._name = name
         self._new_id = new_id
         self._wake = asyncio.Event()
-        self._idle_lanes = 0
+        self._served = ""
         self._steps: deque[Json] = deque()
         self._held: dict[Claim, asyncio.Task[None] | None] = {}
 
@@ -132,7 +136,8 @@ class Worker:
     async def _round(self, group: asyncio.TaskGroup, steps: list[Json], want: int) -> bool:
         """Settle and claim, and carry on with what came back; False when nothing did."""
         async with self._database.connection() as conn:
-            got = await advance(conn, self._name, self._settings.lease, want, steps)
+            got = await advance(conn, self._name, self._settings.lease, want, steps, self._served)
+        self._served = got.turn or self._served
         for step in steps:
             claim = Claim(step["stack_id"], step["traversal"], step["node"], step["claim"])
             self._held.pop(claim, None)
@@ -143,10 +148,6 @@ class Worker:
             self._carry_on(group, work)
         return bool(got.work or got.ends or self._steps)
 
-    async def _end(self, end: End) -> None:
-        async with self._database.transaction() as conn:
-            await end_traversal(conn, end.stack_id, end.traversal)
-
     def _carry_on(self, group: asyncio.TaskGroup, work: Work) -> None:
         """Decide the next step of a node; call its operation if that is where it is."""
         job = Job(work, node_of(work))
@@ -154,6 +155,9 @@ class Worker:
             job.prepared = prepare(work, self._registry)
         except (Unresolved, HeadgateError) as error:
             self._settle(job, Broke(str(error)), Result(properties=work.properties))
+            return
+        if job.prepared.denied is not None:
+            self._settle(job, Denied(job.prepared.denied), Result(properties=work.properties))
             return
         if job.node.phase is Phase.ACT:
             self._act(group, job, job.prepared)
@@ -166,10 +170,10 @@ class Worker:
             task = group.create_task(self._await(job, prepared, outcome))
             self._held[job.work.key] = task
         else:
-            self._settle(job, *judge(prepared, outcome))
+            self._settle(job, *judge(prepared, outcome, self._settings.retrying))
 
     async def _await(self, job: Job, prepared: Prepared, outcome: Awaitable[Outcome]) -> None:
-        settled = judge(prepared, await outcome)
+        settled = judge(prepared, await outcome, self._settings.retrying)
         self._held[job.work.key] = None
         self._settle(job, *settled)
         self._wake.set()

@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import aiohttp
 
 from engine.service import Engine
 from engine.store.database import Database
+from engine.types.contract import ResourceType
 from hub.app import ROLES, running
 from hub.settings import load_settings
 
@@ -81,6 +82,17 @@ class Http:
         status, said = await self.call(method, path, body)
         assert status == 202, said
 
+    async def at(self, method: str, name: str, rest: str = "", body: Json = None) -> Json:
+        """A request to a part of the stack, which must go well; returns the answer."""
+        stack = await self.stack(name)
+        path = f"/stacks/{stack['stack_name']}/{stack['id']}{rest}"
+        status, said = await self.call(method, path, body)
+        assert status < 300, said
+        return said
+
+    async def act(self, name: str, action: str) -> None:
+        await self.at("POST", name, "/actions", {action: None})
+
     async def until_ended(self, name: str) -> str:
         """The status at the end of the stack's action."""
 
@@ -143,7 +155,12 @@ class Program(Http):
 
 
 @asynccontextmanager
-async def program(url: str, overrides: Mapping[str, Any] | None = None) -> AsyncIterator[Program]:
+async def program(
+    url: str,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    types: Sequence[ResourceType] = (),
+) -> AsyncIterator[Program]:
     listen = f"127.0.0.1:{free_port()}"
     said = {
         "server.listen": listen,
@@ -153,7 +170,10 @@ async def program(url: str, overrides: Mapping[str, Any] | None = None) -> Async
         **(overrides or {}),
     }
     settings = load_settings(None, said, environment={})
-    async with running(settings, ROLES, asyncio.Event()) as run, aiohttp.ClientSession() as session:
+    async with (
+        running(settings, ROLES, asyncio.Event(), types=types) as run,
+        aiohttp.ClientSession() as session,
+    ):
         made = Program(session, run.url)
         made.engine, made.database = run.engine, run.database
         yield made
