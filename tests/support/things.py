@@ -3,10 +3,9 @@
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 from engine.hot.schema import Attribute, Kind, Property, TypeSchema
-from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
+from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 from engine.words import Json
 
 
@@ -95,10 +94,3 @@ class Thing(ResourceType):
         said = self._said("snapshot", call)
         kept = {"size": self.world.things.get(call.physical_id or "")}
         return said or Done(call.physical_id, call.attributes, kept)
-
-
-def a_while(call_seconds: float = 3600) -> Wait:
-    """An operation that takes long; `until` is far off, so only a later change wakes it."""
-    from datetime import UTC, datetime
-
-    return Wait(datetime(2100, 1, 1, tzinfo=UTC) + timedelta(seconds=call_seconds), {})
