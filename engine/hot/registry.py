@@ -26,6 +26,8 @@ class Registry:
 
     def restricted(self, resource: str) -> frozenset[Restriction]:
         """What may not be done to a resource, by all patterns that match its name."""
+        if not self.restrictions:
+            return frozenset()
         said = [kinds for pattern, kinds in self.restrictions if fnmatchcase(resource, pattern)]
         return frozenset().union(*said)
 

@@ -141,13 +141,17 @@ class Options:
 
 @dataclass(slots=True)
 class Draft:
-    """What the passes work on. forward, resume, cleanup: indices of nodes."""
+    """What the passes work on. forward, resume, cleanup: indices of nodes.
+
+    settled: names whose rows are as wanted and need not be in `existing`.
+    """
 
     wanted: Mapping[str, DefinedResource]
     existing: Sequence[Existing]
     rules_of: Callable[[str, Sequence[Rule]], tuple[Rule, ...]]
     new_id: Callable[[], ResourceId]
     options: Options = field(default_factory=Options)
+    settled: frozenset[str] = frozenset()
     current: dict[str, Existing] = field(default_factory=dict)
     rules: dict[str, tuple[Rule, ...]] = field(default_factory=dict)
     forward: dict[str, int] = field(default_factory=dict)

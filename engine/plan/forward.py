@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from engine.hooks.rules import Rule
 from engine.node.machine import POINTS
 from engine.plan.draft import Adopted, Draft, Existing, NewRow, PlannedNode, Problem
-from engine.plan.graph import bridged, downstream
+from engine.plan.graph import bridged, downstream, upstream
 from engine.words import Direction, Operation, Phase, Point, ResourceAction, Status
 
 
 def pair(draft: Draft) -> None:
-    """Find the row that stands for each name, and the breakpoints of each wanted resource."""
+    """Find the row that stands for each name, and the breakpoints of what may be in the plan."""
     draft.current = {row.name: row for row in draft.existing if row.replaced_by is None}
-    draft.rules = {name: draft.rules_of(name, ()) for name in draft.wanted}
+    draft.rules = {
+        name: draft.rules_of(name, ()) for name in draft.wanted if name not in draft.settled
+    }
 
 
 def go_forward(draft: Draft) -> None:
@@ -20,8 +22,10 @@ def go_forward(draft: Draft) -> None:
 
     What a partial update did not choose is left stale instead.
     """
-    changed = [name for name in draft.wanted if _needs_node(draft, name)]
-    if not draft.current:
+    changed = [
+        name for name in draft.wanted if name not in draft.settled and _needs_node(draft, name)
+    ]
+    if not draft.current and not draft.settled:
         names: Sequence[str] = changed
     else:
         reads = {name: resource.reads for name, resource in draft.wanted.items()}
@@ -143,7 +147,8 @@ def order_forward(draft: Draft) -> None:
     """A resource comes after what it requires, also through resources that are not in the plan."""
     first, last = draft.forward | draft.resume, draft.resume | draft.forward
     requires = {name: resource.requires for name, resource in draft.wanted.items()}
-    for name, before in bridged(requires, last).items():
+    concerned = upstream(requires, last)
+    for name, before in bridged(concerned, last).items():
         draft.nodes[first[name]].after |= {last[one] for one in before}
         if first[name] != last[name]:
             draft.nodes[last[name]].after.add(first[name])

@@ -42,13 +42,15 @@ def plan(
     rules_of: Callable[[str, Sequence[Rule]], tuple[Rule, ...]],
     new_id: Callable[[], ResourceId],
     options: Options | None = None,
+    settled: frozenset[str] = frozenset(),
 ) -> Plan:
     """Plan the traversal that makes `wanted` of `existing`. An empty `wanted` deletes all.
 
     rules_of(name, stored): the breakpoints of a resource; `stored` are those kept with a row whose
-    resource is no longer wanted.
+    resource is no longer wanted. settled: names whose rows are as wanted, and are left out of
+    `existing` because nothing in the plan requires them.
     """
-    draft = Draft(wanted, existing, rules_of, new_id, options or Options())
+    draft = Draft(wanted, existing, rules_of, new_id, options or Options(), settled)
     for fill in PASSES:
         fill(draft)
     return Plan(

@@ -1,6 +1,6 @@
 """From a request to everything that is to be stored: read, checked whole, nothing done yet."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -169,9 +169,10 @@ def _known_only(
 
 
 def node_inputs(
-    blueprint: Blueprint, registry: Registry, kept: Mapping[str, Json]
+    blueprint: Blueprint, registry: Registry, names: Collection[str], kept: Mapping[str, Json]
 ) -> dict[str, NodeInputs]:
-    """What is stored with each node: see NodeInputs. Values known now are completed now.
+    """What is stored with the nodes of these names: see NodeInputs. Values known now are completed
+    now.
 
     kept: by resource, what a snapshot kept of it, for a restore.
     """
@@ -189,7 +190,8 @@ def node_inputs(
             sorted(resource.reads),
             sorted(resource.requires),
         )
-        for resource in definition.resources.values()
+        for name in names
+        if (resource := definition.resources.get(name)) is not None
     }
 
 

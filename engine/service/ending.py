@@ -20,7 +20,7 @@ from engine.store.finish import (
     lock_ending,
     unwell,
 )
-from engine.store.read import read_existing, read_template
+from engine.store.read import read_template
 from engine.store.supersede import end_early
 from engine.words import Action, TraversalState
 
@@ -106,7 +106,7 @@ async def roll_back(
             number=ended.traversal + 1,
             version=version,
             blueprint=blueprint,
-            existing=await read_existing(conn, ended.stack_id),
+            found=await traversals.find(conn, ended.stack_id, blueprint),
             requested_by=by,
             stored=reached is not None,
             # What was there before we came stays when its adoption fails.

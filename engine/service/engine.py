@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 import orjson
@@ -20,12 +20,13 @@ from engine.service.partial import chooser
 from engine.service.previews import Previews
 from engine.service.requests import StackRequest
 from engine.service.snapshots import Snapshots
-from engine.service.traversals import UNDER_WAY, Goal, Traversals
+from engine.service.traversals import UNDER_WAY, Found, Goal, Traversals
 from engine.store import accept
 from engine.store.advance import End
 from engine.store.database import Connection, Database
+from engine.store.existing import read_existing
 from engine.store.finish import Ending
-from engine.store.read import find_stack, read_existing, read_template
+from engine.store.read import find_stack, read_given, read_template
 from engine.store.records import StackRecord
 from engine.types.registry import Registry
 from engine.words import Action, Json, Operation, TraversalState
@@ -85,7 +86,7 @@ class Engine(Answering):
                     number=1,
                     version=1,
                     blueprint=blueprint,
-                    existing=[],
+                    found=Found(),
                     requested_by=request.requested_by,
                     cleared=request.hooks_clear,
                     options=Options(adopted=request.adopted or {}),
@@ -151,18 +152,20 @@ class Engine(Answering):
         async with self._database.transaction() as conn:
             await self._moves.lock(conn, project, stack_id, request.moved)
             locked = await self._traversals.lock(conn, project, stack_id)
-            before = await read_template(conn, stack_id, locked.version)
+            stored = None
+            if request.existing:
+                stored = await read_template(conn, stack_id, locked.version)
             blueprint = self._traversals.build(
                 request,
-                before if request.existing else None,
+                stored,
                 project=project,
                 stack_id=stack_id,
                 name=locked.name,
             )
-            _check_immutable(blueprint, before.parameters, before.environment)
+            _check_immutable(blueprint, await read_given(conn, stack_id, locked.version))
             await self._traversals.supersede(conn, locked, request.requested_by)
             await self._moves.carry_out(conn, project, locked, request, blueprint)
-            existing = await read_existing(conn, stack_id)
+            found = await self._traversals.find(conn, stack_id, blueprint)
             await accept.adorn_stack(
                 conn,
                 stack_id=stack_id,
@@ -170,14 +173,14 @@ class Engine(Answering):
                 timeout_mins=request.timeout_mins,
                 disable_rollback=request.disable_rollback,
             )
-            names = {*blueprint.definition.resources, *(row.name for row in existing)}
+            names = {*blueprint.definition.resources, *(row.name for row in found.rows)}
             goal = Goal(
                 stack_id=stack_id,
                 action=Action.UPDATE,
                 number=locked.traversal + 1,
                 version=locked.newest + 1,
                 blueprint=blueprint,
-                existing=existing,
+                found=found,
                 requested_by=request.requested_by,
                 cleared=request.hooks_clear,
                 options=Options(chosen=chooser(request, names)),
@@ -313,8 +316,7 @@ def _check_name(name: str) -> None:
         raise Invalid([Finding("stack_name", reason)])
 
 
-def _check_immutable(blueprint: Blueprint, before: Json, environment: Json) -> None:
-    was = {**(environment.get("parameters") or {}), **before}
+def _check_immutable(blueprint: Blueprint, was: Mapping[str, Json]) -> None:
     now = {**blueprint.environment.parameters, **blueprint.parameters}
     changed = sorted(
         name

@@ -13,7 +13,8 @@ from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import exports
 from engine.store.accept import record_stack_event
 from engine.store.database import Connection, Database
-from engine.store.read import read_existing, read_template
+from engine.store.existing import read_existing
+from engine.store.read import read_template
 from engine.store.records import StackRecord
 from engine.words import Json
 

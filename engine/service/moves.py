@@ -14,7 +14,7 @@ from engine.service.traversals import UNDER_WAY, Goal, Traversals
 from engine.store import accept, moves
 from engine.store.accept import Locked
 from engine.store.database import Connection
-from engine.store.read import read_existing, read_template
+from engine.store.read import read_template
 from engine.words import Action, ResourceAction
 
 
@@ -148,7 +148,7 @@ class Moves:
             number=locked.traversal + 1,
             version=locked.newest + 1,
             blueprint=blueprint,
-            existing=await read_existing(conn, stack_id),
+            found=await self._traversals.find(conn, stack_id, blueprint),
             requested_by=by,
         )
         await self._traversals.toward(conn, goal)

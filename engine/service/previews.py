@@ -23,9 +23,10 @@ from engine.plan.predict import (
 )
 from engine.service.partial import chooser
 from engine.service.requests import StackRequest
-from engine.service.traversals import Goal, Traversals
+from engine.service.traversals import Found, Goal, Traversals
 from engine.store.database import Connection, Database
-from engine.store.read import read_existing, read_planned, read_template
+from engine.store.existing import read_existing
+from engine.store.read import read_planned, read_template
 from engine.store.records import PlannedRecord, StackRecord
 from engine.types.contract import ResourceType
 from engine.words import VISITS, Action, Direction, Json, Operation, ResourceAction, Status
@@ -82,7 +83,7 @@ class Previews:
         blueprint = self._traversals.build(
             request, None, project=project, stack_id=stack_id, name=request.name
         )
-        goal = Goal(stack_id, Action.CREATE, 1, 1, blueprint, [], request.requested_by,
+        goal = Goal(stack_id, Action.CREATE, 1, 1, blueprint, Found(), request.requested_by,
                     cleared=request.hooks_clear)  # fmt: skip
         planned, _ = self._traversals.plan_toward(goal)
         found = _Prediction(self._traversals, planned, blueprint.definition, [], [])
@@ -107,7 +108,7 @@ class Previews:
                 number=stack.traversal + 1,
                 version=stack.version + 1,
                 blueprint=blueprint,
-                existing=existing,
+                found=Found(existing),
                 requested_by=request.requested_by,
                 cleared=request.hooks_clear,
                 options=Options(chosen=chooser(request, names)),

@@ -10,7 +10,7 @@ from engine.service.traversals import UNDER_WAY, Goal, Traversals
 from engine.store import snapshots
 from engine.store.accept import Locked
 from engine.store.database import Connection, Database
-from engine.store.read import read_existing, read_template
+from engine.store.read import read_template
 from engine.store.records import StackRecord
 from engine.store.snapshots import KeptRecord, SnapshotRecord
 from engine.words import Action, Operation
@@ -94,7 +94,7 @@ class Snapshots:
                 number=locked.traversal + 1,
                 version=locked.newest + 1,
                 blueprint=blueprint,
-                existing=await read_existing(conn, stack_id),
+                found=await self._traversals.find(conn, stack_id, blueprint, kept),
                 requested_by=by,
                 options=Options(restored=frozenset(kept)),
                 kept=kept,

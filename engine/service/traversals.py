@@ -3,27 +3,48 @@
 All methods work in the caller's transaction, under the lock on the stack's row.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from engine.errors import Conflict, Finding, Findings, Invalid, NotFound
 from engine.hooks.rules import Breakpoints, check_patterns, encode_rules
 from engine.plan.draft import Existing, Options, Plan
+from engine.plan.graph import downstream
 from engine.plan.passes import plan
 from engine.plan.visits import plan_visits
 from engine.service.blueprint import Blueprint, Limits, build, node_inputs, stored_outputs
 from engine.service.requests import StackRequest
 from engine.store import accept, begin
 from engine.store.database import Connection
-from engine.store.read import read_existing
+from engine.store.existing import read_concerned, read_existing, read_plain
 from engine.store.records import TemplateRecord
 from engine.store.supersede import supersede
 from engine.types.registry import Registry
-from engine.words import Action, Json, Operation, ResourceId, TraversalState
+from engine.words import (
+    Action,
+    DeletionPolicy,
+    Json,
+    Operation,
+    Point,
+    ResourceId,
+    TraversalState,
+)
 
 #: States of a traversal that has not ended.
 UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is of a stack. settled: names whose rows are as wanted, left out of `rows`.
+
+    kept: breakpoints or deletion policies stay with some of the settled.
+    """
+
+    rows: Sequence[Existing] = ()
+    settled: frozenset[str] = frozenset()
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +61,7 @@ class Goal:
     number: int
     version: int
     blueprint: Blueprint
-    existing: Sequence[Existing]
+    found: Found
     requested_by: str
     stored: bool = False
     cleared: Sequence[str] = ()
@@ -89,7 +110,7 @@ class Traversals:
 
     def plan_toward(self, goal: Goal) -> tuple[Plan, list[str]]:
         """The plan, and warnings about patterns that match nothing. Raises Invalid, Conflict."""
-        blueprint, names = goal.blueprint, {row.name for row in goal.existing}
+        blueprint, names = goal.blueprint, {row.name for row in goal.found.rows}
         findings = Findings()
         said = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
         known = sorted({*blueprint.definition.resources, *names})
@@ -100,10 +121,11 @@ class Traversals:
         )
         planned = plan(
             blueprint.definition.resources,
-            goal.existing,
+            goal.found.rows,
             asking.of,
             self._new_resource_id,
             goal.options,
+            goal.found.settled,
         )
         if goal.refuses:
             _refuse(planned)
@@ -123,9 +145,12 @@ class Traversals:
             await self._store_version(conn, goal)
         await self._begin(
             conn, goal.stack_id, goal.action, goal.number, goal.version, planned,
-            node_inputs(goal.blueprint, self.registry, goal.kept), goal.requested_by, warnings,
+            node_inputs(
+                goal.blueprint, self.registry, {node.name for node in planned.nodes}, goal.kept
+            ),
+            goal.requested_by, warnings,
         )  # fmt: skip
-        await self._store_kept(conn, goal, planned)
+        await self._store_kept(conn, goal)
         return planned
 
     async def away(
@@ -212,25 +237,59 @@ class Traversals:
         )
         await accept.forget_versions(conn, goal.stack_id, self.limits.versions)
 
-    async def _store_kept(self, conn: Connection, goal: Goal, planned: Plan) -> None:
+    async def _store_kept(self, conn: Connection, goal: Goal) -> None:
         """What stays with the resources: breakpoints of lasting sources, deletion policies."""
         blueprint, resources = goal.blueprint, goal.blueprint.definition.resources
         declared = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
         lasting = Breakpoints(blueprint.by_environment, blueprint.by_template)
         usual = not declared and all(one.deletion_policy == "Delete" for one in resources.values())
-        if usual and not any(row.rules or row.deletion_policy != "Delete" for row in goal.existing):
+        before = goal.found.kept or any(
+            row.rules or row.deletion_policy is not DeletionPolicy.DELETE for row in goal.found.rows
+        )
+        if usual and not before:
             return
-        current = {row.name: row.id for row in goal.existing if row.replaced_by is None}
-        ids = current | {row.name: row.id for row in planned.rows}
-        kept: dict[UUID, begin.Kept] = {
-            ids[name]: begin.Kept(encode_rules(lasting.of(name)), one.deletion_policy)
+        kept = {
+            name: begin.Kept(encode_rules(lasting.of(name)), one.deletion_policy)
             for name, one in resources.items()
-            if name in ids
         }
         await begin.store_kept(conn, goal.stack_id, kept)
 
+    async def find(
+        self, conn: Connection, stack_id: UUID, blueprint: Blueprint, also: Collection[str] = ()
+    ) -> Found:
+        """The rows that a change toward the blueprint may concern.
+
+        Those that are as wanted, and that nothing changed reads or requires, are only counted: what
+        an update costs should not grow with what it leaves alone. also: names that change anyway.
+        """
+        wanted = blueprint.definition.resources
+        plain = await read_plain(conn, stack_id)
+        settled = {
+            name
+            for name, digest in plain.digests.items()
+            if name in wanted and wanted[name].digest == digest
+        }
+        settled -= {*also, *_asked_anyway(blueprint)}
+        changed = downstream(
+            {name: one.reads for name, one in wanted.items()}, wanted.keys() - settled
+        )
+        required = {one for name in changed for one in wanted[name].requires}
+        gone = plain.digests.keys() - wanted.keys()
+        rows = await read_concerned(conn, stack_id, changed | required | gone)
+        return Found(rows, frozenset(settled - changed - required), plain.kept)
+
     def _new_resource_id(self) -> ResourceId:
         return ResourceId(self.new_id())
+
+
+def _asked_anyway(blueprint: Blueprint) -> list[str]:
+    """Resources with a short pre-update hook: it asks even if nothing changes."""
+    asking = Breakpoints(blueprint.asked, blueprint.by_environment, blueprint.by_template)
+    return [
+        name
+        for name in blueprint.definition.resources
+        if any(rule.short and rule.point is Point.PRE_UPDATE for rule in asking.of(name))
+    ]
 
 
 def _refuse(planned: Plan) -> None:

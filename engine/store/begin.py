@@ -20,8 +20,8 @@ returning wake_at
 """
 STORE_KEPT = """
 update resource r set rules = n.rules, deletion_policy = n.deletion_policy
-  from jsonb_to_recordset($2) as n (id uuid, rules jsonb, deletion_policy text)
- where r.stack_id = $1 and r.id = n.id
+  from jsonb_to_recordset($2) as n (name text, rules jsonb, deletion_policy text)
+ where r.stack_id = $1 and r.name = n.name and r.replaced_by is null
    and (r.rules is distinct from n.rules or r.deletion_policy <> n.deletion_policy)
 """
 MARK_STALE = """
@@ -128,12 +128,12 @@ def _changes(node: PlannedNode) -> bool:
     return node.direction is Direction.FORWARD and node.operation not in VISITS
 
 
-async def store_kept(conn: Connection, stack_id: UUID, kept: Mapping[UUID, Kept]) -> None:
+async def store_kept(conn: Connection, stack_id: UUID, kept: Mapping[str, Kept]) -> None:
     """Keep breakpoints and deletion policies with the resources, also where no node is planned."""
     if kept:
         said = [
-            {"id": resource_id, "rules": one.rules, "deletion_policy": one.deletion_policy}
-            for resource_id, one in kept.items()
+            {"name": name, "rules": one.rules, "deletion_policy": one.deletion_policy}
+            for name, one in kept.items()
         ]
         await conn.execute(STORE_KEPT, stack_id, said)
 

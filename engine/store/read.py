@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from engine.hooks.rules import decode_rules
-from engine.plan.draft import Existing
 from engine.store.database import Connection
 from engine.store.records import (
     EventRecord,
@@ -19,7 +17,7 @@ from engine.store.records import (
     TraversalRecord,
     VersionRecord,
 )
-from engine.words import DeletionPolicy, Json, ResourceAction, ResourceId, Status
+from engine.words import Json
 
 FIND_STACK = """
 select s.id, s.project, s.name, v.description, t.action,
@@ -70,6 +68,10 @@ READ_TEMPLATE = """
 select version, template, environment, files, parameters, hidden, created_at
   from template where stack_id = $1 and version = $2
 """
+READ_GIVEN = """
+select parameters, environment -> 'parameters' as by_environment
+  from template where stack_id = $1 and version = $2
+"""
 READ_VERSIONS = """
 select t.version, t.description, t.requested_by, t.created_at, t.version = s.version as current,
        exists (select from traversal v
@@ -85,15 +87,6 @@ select number, action, state, reason, digest, version, stale, requested_by, star
   from traversal where stack_id = $1 order by number desc limit $2
 """
 READ_SHOWN = "select shown, outputs from template where stack_id = $1 and version = $2"
-READ_EXISTING = """
-select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
-       n.traversal, n.id as node, n.operation is not distinct from 'suspend' as suspending,
-       r.physical_id, r.deletion_policy, r.protected
-  from resource r
-  left join node n on n.stack_id = r.stack_id and n.resource_id = r.id
-   and n.state in ('running', 'parked', 'ready') and n.phase in ('act', 'confirm')
- where r.stack_id = $1 order by r.created_at, r.id
-"""
 READ_PLANNED = """
 select r.id, r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.properties, r.shown,
        r.attributes, r.data, r.metadata, r.broken, r.protected, r.replaced_by
@@ -204,6 +197,12 @@ async def read_template(conn: Connection, stack_id: UUID, version: int) -> Templ
     return TemplateRecord(**_there(await conn.fetchrow(READ_TEMPLATE, stack_id, version)))
 
 
+async def read_given(conn: Connection, stack_id: UUID, version: int) -> dict[str, Json]:
+    """The parameters that a version was given, without reading the whole of it."""
+    row = _there(await conn.fetchrow(READ_GIVEN, stack_id, version))
+    return {**(row["by_environment"] or {}), **row["parameters"]}
+
+
 async def read_versions(conn: Connection, stack_id: UUID) -> list[VersionRecord]:
     """Newest first."""
     return [VersionRecord(**row) for row in await conn.fetch(READ_VERSIONS, stack_id)]
@@ -223,29 +222,6 @@ async def read_shown(conn: Connection, stack_id: UUID, version: int) -> tuple[Js
     """(parameters as shown, outputs as stored) of a version."""
     row = _there(await conn.fetchrow(READ_SHOWN, stack_id, version))
     return row["shown"], row["outputs"]
-
-
-async def read_existing(conn: Connection, stack_id: UUID) -> list[Existing]:
-    """Every row of the stack as planning sees it."""
-    return [
-        Existing(
-            id=ResourceId(row["id"]),
-            name=row["name"],
-            type=row["type"],
-            action=ResourceAction(row["action"]),
-            status=Status(row["status"]),
-            digest=row["digest"],
-            requires=tuple(row["requires"]),
-            rules=decode_rules(row["rules"]),
-            replaced_by=row["replaced_by"],
-            running=None if row["node"] is None else (row["traversal"], row["node"]),
-            suspending=row["suspending"],
-            physical_id=row["physical_id"],
-            deletion_policy=DeletionPolicy(row["deletion_policy"]),
-            protected=row["protected"],
-        )
-        for row in await conn.fetch(READ_EXISTING, stack_id)
-    ]
 
 
 async def read_planned(
