@@ -6,6 +6,7 @@ processes may take any of them.
 
 import asyncio
 import base64
+import gc
 import os
 import random
 import secrets
@@ -138,6 +139,7 @@ async def running(
         await stack.enter_async_context(loops.channel)
         group = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = await loops.start(group, stack, roles, stop)
+        _collect_seldom()
         base = settings.server.base_url()
         if "api" in roles:
             base = await stack.enter_async_context(_api(settings, loops))
@@ -147,6 +149,15 @@ async def running(
             stop.set()
             loops.wake()
             await loops.drained(tasks)
+
+
+def _collect_seldom() -> None:
+    """What start-up made stays; and a template of ten thousand resources is no garbage.
+
+    With the usual thresholds, half the time of reading a large template went to the collector.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 50)
 
 
 class Loops:
