@@ -79,6 +79,8 @@ def _never_made(actual: Actual) -> bool:
         return True
     if actual.action is ResourceAction.ADOPT:
         return actual.status is not Status.COMPLETE
+    if actual.action is ResourceAction.DELETE and actual.status is Status.COMPLETE:
+        return True  # it was, and is no more; only its row is left
     return actual.action is ResourceAction.CREATE and not (
         actual.status is Status.COMPLETE or actual.broken
     )

@@ -1,8 +1,9 @@
 """Passes that clear away what the new template no longer needs, after whatever used it."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace as but
 
-from engine.plan.draft import Draft, Existing, PlannedNode, Problem
+from engine.plan.draft import Draft, Existing, PlannedNode, Problem, Replacement
 from engine.plan.forward import holds
 from engine.plan.graph import downstream, ordered
 from engine.words import DeletionPolicy, Direction, Operation, Phase, ResourceId
@@ -22,6 +23,8 @@ def clear_away(draft: Draft) -> None:
         if row.protected and row.replaced_by is None and unwanted:
             draft.problems.append(_protected(row))
         draft.cleanup[row.id] = draft.add(_cleanup_node(draft, row, unwanted))
+        if row.replacement is not None:
+            draft.shadows[row.id] = draft.add(_shadow_node(draft, row, row.replacement, unwanted))
 
 
 def _cleanup_node(draft: Draft, row: Existing, unwanted: bool) -> PlannedNode:
@@ -42,6 +45,15 @@ def _cleanup_node(draft: Draft, row: Existing, unwanted: bool) -> PlannedNode:
         retained=retained,
         waits_for_running=None if passed_on else row.running,
     )
+
+
+def _shadow_node(draft: Draft, row: Existing, shadow: Replacement, unwanted: bool) -> PlannedNode:
+    """For what an operation under way may yet put in the row's place: nobody else would find it."""
+    real = draft.nodes[draft.cleanup[row.id]]
+    shadowing = but(real, resource_id=shadow.id, type=shadow.type, phase=Phase.PRE, after=set())
+    if unwanted:
+        real.waits_for_running, real.phase = None, Phase.PRE
+    return shadowing
 
 
 def _protected(row: Existing) -> Problem:
@@ -77,7 +89,23 @@ def order_cleanup(draft: Draft) -> None:
             users.setdefault(one, []).append(row)
     last = draft.resume | draft.forward
     for row_id, index in draft.cleanup.items():
-        draft.nodes[index].after |= _before(draft, row_id, users.get(row_id, ()), last)
+        before = _before(draft, row_id, users.get(row_id, ()), last)
+        draft.nodes[index].after |= before
+        if row_id in draft.shadows:
+            draft.nodes[draft.shadows[row_id]].after |= before
+            draft.nodes[index].after.add(draft.shadows[row_id])
+    _order_shadows(draft)
+
+
+def _order_shadows(draft: Draft) -> None:
+    """What the replacement will use goes after it; by name, for it has no row that tells."""
+    current = {row.name: row.id for row in draft.existing if row.replaced_by is None}
+    uses = {row.id: row.replacement.requires for row in draft.existing if row.replacement}
+    for row_id, index in draft.shadows.items():
+        for name in uses[row_id]:
+            used = current.get(name)
+            if used in draft.cleanup and used != row_id:
+                draft.nodes[draft.cleanup[used]].after.add(index)
 
 
 def _before(
@@ -96,12 +124,13 @@ def _before(
 def keep_first(draft: Draft) -> None:
     """Deletion policy Snapshot: a snapshot is made before the row goes."""
     policies = {row.id: row.deletion_policy for row in draft.existing if row.made}
-    for row_id, index in draft.cleanup.items():
+    going = [*draft.cleanup.items(), *draft.shadows.items()]
+    for row_id, index in going:
         node = draft.nodes[index]
         if policies.get(row_id) is not DeletionPolicy.SNAPSHOT or node.retained:
             continue
         keeping = PlannedNode(
-            resource_id=row_id,
+            resource_id=node.resource_id,
             name=node.name,
             type=node.type,
             operation=Operation.SNAPSHOT,

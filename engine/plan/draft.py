@@ -18,12 +18,22 @@ from engine.words import (
 
 
 @dataclass(frozen=True, slots=True)
+class Replacement:
+    """The row that an operation under way may put in another's place. requires: by name."""
+
+    id: ResourceId
+    type: str
+    requires: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Existing:
     """A resource's row as planning sees it.
 
     replaced_by: another row stands for its name now. requires: rows it used when last changed.
     running: (traversal, node) of an older traversal that still acts on it; suspending: what runs
-    there is a suspend. physical_id of a row in INIT: it is to be adopted, not created.
+    there is a suspend; replacement: what it may put in this row's place. physical_id of a row in
+    INIT: it is to be adopted, not created.
     """
 
     id: ResourceId
@@ -37,6 +47,7 @@ class Existing:
     replaced_by: ResourceId | None = None
     running: tuple[int, int] | None = None
     suspending: bool = False
+    replacement: Replacement | None = None
     physical_id: str | None = None
     deletion_policy: DeletionPolicy = DeletionPolicy.DELETE
     protected: bool = False
@@ -44,7 +55,8 @@ class Existing:
     @property
     def made(self) -> bool:
         """Whether there may be a real thing that we are to look after."""
-        return self.action is not ResourceAction.INIT and not self.adoptable
+        deleted = self.action is ResourceAction.DELETE and self.status is Status.COMPLETE
+        return self.action is not ResourceAction.INIT and not self.adoptable and not deleted
 
     @property
     def adoptable(self) -> bool:
@@ -55,7 +67,8 @@ class Existing:
 
     @property
     def suspended(self) -> bool:
-        return self.suspending or self.action is ResourceAction.SUSPEND
+        half_awake = self.action is ResourceAction.RESUME and self.status is not Status.COMPLETE
+        return self.suspending or self.action is ResourceAction.SUSPEND or half_awake
 
 
 @dataclass(slots=True)
@@ -141,7 +154,8 @@ class Options:
 
 @dataclass(slots=True)
 class Draft:
-    """What the passes work on. forward, resume, cleanup: indices of nodes.
+    """What the passes work on. forward, resume, cleanup: indices of nodes; shadows: of those that
+    clear away what may yet be put in a row's place, by that row.
 
     settled: names whose rows are as wanted and need not be in `existing`.
     """
@@ -157,6 +171,7 @@ class Draft:
     forward: dict[str, int] = field(default_factory=dict)
     resume: dict[str, int] = field(default_factory=dict)
     cleanup: dict[ResourceId, int] = field(default_factory=dict)
+    shadows: dict[ResourceId, int] = field(default_factory=dict)
     nodes: list[PlannedNode] = field(default_factory=list)
     rows: list[NewRow] = field(default_factory=list)
     stale: set[str] = field(default_factory=set)

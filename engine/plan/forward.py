@@ -42,7 +42,8 @@ def _needs_node(draft: Draft, name: str) -> bool:
     row = draft.current.get(name)
     if row is None or row.digest != draft.wanted[name].digest or row.running is not None:
         return True
-    if row.action is ResourceAction.INIT or row.status is not Status.COMPLETE:
+    gone = row.action in (ResourceAction.INIT, ResourceAction.DELETE)
+    if gone or row.status is not Status.COMPLETE:
         return True
     if name in draft.options.restored:
         return True
@@ -75,7 +76,7 @@ def _first_guess(draft: Draft, name: str) -> Operation:
         return Operation.ADOPT if adopted(draft, name) else Operation.CREATE
     if row.adoptable:
         return Operation.ADOPT
-    return Operation.CREATE if row.action is ResourceAction.INIT else Operation.UPDATE
+    return Operation.UPDATE if row.made else Operation.CREATE
 
 
 def adopted(draft: Draft, name: str) -> Adopted | None:

@@ -37,16 +37,12 @@ def _concerned(operation: Operation, rows: Sequence[Existing]) -> list[Existing]
     if operation is Operation.SUSPEND:
         return [row for row in rows if not _is(row, ResourceAction.SUSPEND)]
     if operation is Operation.RESUME:
-        return [row for row in rows if row.suspended or _unfinished(row, ResourceAction.RESUME)]
+        return [row for row in rows if row.suspended]
     return list(rows)
 
 
 def _is(row: Existing, action: ResourceAction) -> bool:
     return row.action is action and row.status is Status.COMPLETE
-
-
-def _unfinished(row: Existing, action: ResourceAction) -> bool:
-    return row.action is action and row.status is not Status.COMPLETE
 
 
 def _order(operation: Operation, rows: Sequence[Existing], chosen: dict[ResourceId, int]) -> Graph:

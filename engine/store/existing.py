@@ -6,37 +6,52 @@ from typing import Any
 from uuid import UUID
 
 from engine.hooks.rules import decode_rules
-from engine.plan.draft import Existing
+from engine.plan.draft import Existing, Replacement
 from engine.store.database import Connection
-from engine.words import DeletionPolicy, ResourceAction, ResourceId, Status
+from engine.words import DeletionPolicy, Operation, ResourceAction, ResourceId, Status
 
 # What runs on a stack is found first, and once: joined row by row it was seen to take seconds for
-# ten thousand resources.
+# ten thousand resources. A node may run whose row is not there yet, because the one it was planned
+# for has gone meanwhile: what it makes will have its replacement_id.
 READ_EXISTING = """
 with busy as materialized (
-    select resource_id, traversal, id, operation from node
+    select resource_id, replacement_id, name, type, requires, traversal, id, operation from node
      where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
 )
 select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
-       n.traversal, n.id as node, n.operation is not distinct from 'suspend' as suspending,
-       r.physical_id, r.deletion_policy, r.protected
+       n.traversal, n.id as node, n.operation, n.replacement_id, n.type as running_type,
+       n.requires as running_requires, r.physical_id, r.deletion_policy, r.protected, r.created_at
   from resource r left join busy n on n.resource_id = r.id
- where r.stack_id = $1 order by r.created_at, r.id
+ where r.stack_id = $1
+union all
+select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', null, null,
+       n.traversal, n.id, n.operation, null, n.type, n.requires, null, 'Delete', false, now()
+  from busy n
+ where n.replacement_id is not null
+   and n.resource_id not in (select id from resource where stack_id = $1)
+ order by created_at, id
 """
 #: The same, of rows that are named or that are not plain.
 READ_CONCERNED = """
 with busy as materialized (
-    select resource_id, traversal, id, operation from node
+    select resource_id, replacement_id, name, type, requires, traversal, id, operation from node
      where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
 )
 select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
-       n.traversal, n.id as node, n.operation is not distinct from 'suspend' as suspending,
-       r.physical_id, r.deletion_policy, r.protected
+       n.traversal, n.id as node, n.operation, n.replacement_id, n.type as running_type,
+       n.requires as running_requires, r.physical_id, r.deletion_policy, r.protected, r.created_at
   from resource r left join busy n on n.resource_id = r.id
  where r.stack_id = $1
    and (r.name in (select unnest($2::text[])) or r.id in (select resource_id from busy)
-        or r.replaced_by is not null or r.status <> 'COMPLETE' or r.action in ('INIT', 'SUSPEND'))
- order by r.created_at, r.id
+        or r.replaced_by is not null or r.status <> 'COMPLETE'
+        or r.action in ('INIT', 'SUSPEND', 'DELETE'))
+union all
+select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', null, null,
+       n.traversal, n.id, n.operation, null, n.type, n.requires, null, 'Delete', false, now()
+  from busy n
+ where n.replacement_id is not null
+   and n.resource_id not in (select id from resource where stack_id = $1)
+ order by created_at, id
 """
 READ_PLAIN = """
 with busy as materialized (
@@ -47,7 +62,7 @@ select coalesce(array_agg(r.name), '{}') as names, coalesce(array_agg(r.digest),
        coalesce(bool_or(r.rules is not null or r.deletion_policy <> 'Delete'), false) as kept
   from resource r
  where r.stack_id = $1 and r.replaced_by is null and r.status = 'COMPLETE'
-   and r.action not in ('INIT', 'SUSPEND') and r.id not in (select resource_id from busy)
+   and r.action not in ('INIT', 'SUSPEND', 'DELETE') and r.id not in (select resource_id from busy)
 """
 
 
@@ -93,8 +108,22 @@ def _existing(row: Any) -> Existing:
         rules=decode_rules(row["rules"]),
         replaced_by=row["replaced_by"],
         running=None if row["node"] is None else (row["traversal"], row["node"]),
-        suspending=row["suspending"],
+        suspending=row["operation"] == Operation.SUSPEND,
+        replacement=_replacement(row),
         physical_id=row["physical_id"],
         deletion_policy=DeletionPolicy(row["deletion_policy"]),
         protected=row["protected"],
+    )
+
+
+def _replacement(row: Any) -> Replacement | None:
+    """What may come to stand for the row, if what runs on it makes another."""
+    if row["operation"] not in (Operation.UPDATE, Operation.REPLACE):
+        return None
+    if row["replacement_id"] is None:
+        return None
+    return Replacement(
+        ResourceId(row["replacement_id"]),
+        row["running_type"],
+        frozenset(row["running_requires"] or ()),
     )

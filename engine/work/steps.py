@@ -202,7 +202,7 @@ class _Writer:
             reason,
             physical_id=work.physical_id if replaces else made,
             data=work.data if replaces else kept,
-            broken=work.broken if replaces else broken,
+            broken=work.broken if replaces else broken or bool(work.broken),
             type=work.row_type if replaces else work.type,
         )
         if replaces and result.physical_id is not None:
@@ -220,9 +220,16 @@ class _Writer:
             if gone and work.operation == Operation.DELETE:
                 self._let_go(retained=bool(definition.get("retained")))
         elif work.action is not None:
+            healed = work.status == Status.FAILED
+            if healed:
+                self.action, self.status = "UPDATE", Status.COMPLETE
+            reason = "it is as it should be" if healed else ""
             self.resource = self._row(
-                "", metadata=work.metadata_now or {}, digest=definition.get("digest", "")
+                reason, metadata=work.metadata_now or {}, digest=definition.get("digest", "")
             )
+            if healed:
+                kind, told = "headgate.resource.update.completed", {"operation": "update"}
+                self._event(kind, "UPDATE", Status.COMPLETE, reason, told)
 
     def _let_go(self, *, retained: bool) -> None:
         self._removed()

@@ -46,6 +46,7 @@ declare
     v_ends node_key[] := '{}';
     v_left boolean;
     v_served text;
+    v_gone jsonb;
 begin
     if jsonb_array_length(p_steps) > 0 then
         select array_agg(distinct (s ->> 'stack_id')::uuid) into v_stacks
@@ -94,9 +95,11 @@ begin
                    started_at = case when s.phase = 'act' and s.state = 'running'
                                      then coalesce(n.started_at, v_now) else n.started_at end,
                    ended_at = case when s.state in ('done', 'failed', 'stopped', 'dropped') then v_now end,
-                   operation_key = case when s.phase = 'act'
-                                        then coalesce(n.operation_key, gen_random_uuid())
-                                        else n.operation_key end
+                   -- An update that must replace has ended; the create is another operation.
+                   operation_key = case when s.operation <> n.operation and s.phase <> 'act' then null
+                                        when s.phase <> 'act' then n.operation_key
+                                        when s.operation <> n.operation then gen_random_uuid()
+                                        else coalesce(n.operation_key, gen_random_uuid()) end
               from step s
              where n.stack_id = s.stack_id and n.traversal = s.traversal and n.id = s.node
         ), written as (
@@ -182,19 +185,26 @@ begin
                    on_timeout text, timeout double precision, notice jsonb, digest text,
                    decision text)
         ), freed as (
-            select s.stack_id, s.traversal, r.id, count(*) as times
+            select s.stack_id, s.traversal, r.id, count(*) as times, null::uuid as moved_to
               from step s cross join unnest(s.requirers) r (id)
              where s.state = 'done' group by 1, 2, 3
             union all
-            select s.stack_id, s.current, s.successor, 1
+            -- Who waited for an older operation goes on with what that has put in its place.
+            select s.stack_id, s.current, s.successor, 1,
+                   case when s.resource ->> 'write' = 'insert'
+                        then (s.resource ->> 'id')::uuid end
               from step s
              where s.successor is not null and s.state in ('done', 'failed', 'stopped', 'dropped')
         ), released as (
             update node n
                set waits = n.waits - f.times,
+                   resource_id = case when n.direction = 'forward'
+                                      then coalesce(f.moved_to, n.resource_id)
+                                      else n.resource_id end,
                    state = case when n.waits = f.times then 'ready' else n.state end,
                    wake_at = case when n.waits = f.times then v_now else n.wake_at end
-              from (select stack_id, traversal, id, sum(times)::integer as times
+              from (select stack_id, traversal, id, sum(times)::integer as times,
+                           (array_agg(moved_to) filter (where moved_to is not null))[1] as moved_to
                       from freed group by 1, 2, 3) f
              where n.stack_id = f.stack_id and n.traversal = f.traversal and n.id = f.id
                and n.state = 'waiting'
@@ -237,20 +247,22 @@ begin
         )
         select (select coalesce(array_agg(draft), '{}') from drafted),
                coalesce(array_agg(row (s.stack_id, s.traversal, s.node)::node_key)
-                        filter (where s.state = 'running'), '{}')
-          into v_events, v_mine
+                        filter (where s.state = 'running'), '{}'),
+               jsonb_agg(s.resource || jsonb_build_object('stack_id', s.stack_id))
+                   filter (where s.resource ->> 'write' = 'remove'
+                             and s.resource ->> 'replaced_by' is not null)
+          into v_events, v_mine, v_gone
           from step s;
         if exists (select 1 from jsonb_array_elements(p_steps) s where s ->> 'hook' is not null) then
             perform pg_notify('headgate_hook', '');
         end if;
         -- Whoever merely came after a resource that was replaced and is now gone, comes after its
         -- replacement.
-        update resource r
-           set requires = array_replace(r.requires, (s.resource ->> 'id')::uuid,
-                                        (s.resource ->> 'replaced_by')::uuid)
-          from jsonb_to_recordset(p_steps) as s (stack_id uuid, resource jsonb)
-         where s.resource ->> 'write' = 'remove' and s.resource ->> 'replaced_by' is not null
-           and r.stack_id = s.stack_id and (s.resource ->> 'id')::uuid = any (r.requires);
+        if v_gone is not null then
+            update resource r set requires = array_replace(r.requires, g.id, g.replaced_by)
+              from jsonb_to_recordset(v_gone) as g (stack_id uuid, id uuid, replaced_by uuid)
+             where r.stack_id = g.stack_id and g.id = any (r.requires);
+        end if;
     end if;
 
     if p_want > 0 then
