@@ -4,14 +4,14 @@ A failed change is rolled back, if the stack says so: by a traversal toward the 
 reached last, or toward nothing when there was none.
 """
 
-from engine.errors import HeadgateError
+from engine.errors import HeadgateError, Unavailable
 from engine.plan.draft import Options
 from engine.plan.verdict import Verdict, ended_early, verdict
 from engine.service.requests import StackRequest
 from engine.service.traversals import Goal, Traversals
 from engine.store.accept import record_stack_event
 from engine.store.advance import End
-from engine.store.database import Connection
+from engine.store.database import Connection, all_or_nothing
 from engine.store.finish import (
     Ending,
     bury,
@@ -83,21 +83,34 @@ async def roll_back(
     """Begin the way back. When there is none (a type is gone), the failure stands, and says so."""
     reached = await last_complete(conn, ended.stack_id)
     version = ending.newest + 1 if reached is None else reached
-    stored = await read_template(conn, ended.stack_id, reached or ending.version)
-    nothing = {"heat_template_version": stored.template.get("heat_template_version", "")}
-    request = StackRequest(template=nothing) if reached is None else StackRequest(existing=True)
     try:
-        blueprint = traversals.build(
-            request,
-            None if reached is None else stored,
-            project=ending.project,
-            stack_id=ended.stack_id,
-            name=ending.name,
-        )
+        async with all_or_nothing(conn):
+            await _begin_rollback(conn, traversals, ended, ending, by, reached, version)
+    except Unavailable:
+        raise
     except HeadgateError as error:
         said = ended_early(Action.ROLLBACK, f"cannot roll back: {error}", TraversalState.FAILED)
         await _record(conn, ended, Action.ROLLBACK, version, said)
-        return
+
+
+async def _begin_rollback(
+    conn: Connection,
+    traversals: Traversals,
+    ended: End,
+    ending: Ending,
+    by: str,
+    reached: int | None,
+    version: int,
+) -> None:
+    stored = await read_template(conn, ended.stack_id, reached or ending.version)
+    nothing = {"heat_template_version": stored.template.get("heat_template_version", "")}
+    blueprint = traversals.build(
+        StackRequest(template=nothing) if reached is None else StackRequest(existing=True),
+        None if reached is None else stored,
+        project=ending.project,
+        stack_id=ended.stack_id,
+        name=ending.name,
+    )
     await traversals.toward(
         conn,
         Goal(

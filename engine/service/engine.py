@@ -62,7 +62,7 @@ class Engine(Answering):
         self._limits = limits
         self._traversals = Traversals(registry, limits, new_id=new_id)
         self._moves = Moves(self._traversals)
-        self.previews = Previews(database, self._traversals)
+        self.previews = Previews(database, self._traversals, self._moves)
         self.snapshots = Snapshots(database, self._traversals, wake)
         self.exports = Exports(database, self._traversals)
         self.marks = Marks(database)

@@ -21,6 +21,7 @@ from engine.plan.predict import (
     predicted,
     stops,
 )
+from engine.service.moves import Moves
 from engine.service.partial import chooser
 from engine.service.requests import StackRequest
 from engine.service.traversals import Found, Goal, Traversals
@@ -30,7 +31,7 @@ from engine.store.read import read_planned, read_template
 from engine.store.records import PlannedRecord, StackRecord
 from engine.types.contract import ResourceType
 from engine.words import VISITS, Action, Direction, Json, Operation, ResourceAction, Status
-from engine.work.act import masked
+from engine.work.notices import masked
 
 #: What a resource meets, in the words of the Orchestration API.
 KINDS: Mapping[Operation | None, str] = {
@@ -73,9 +74,10 @@ class Preview:
 
 
 class Previews:
-    def __init__(self, database: Database, traversals: Traversals) -> None:
+    def __init__(self, database: Database, traversals: Traversals, moves: Moves) -> None:
         self._database = database
         self._traversals = traversals
+        self._moves = moves
 
     async def create(self, project: str, request: StackRequest) -> tuple[Preview, Definition]:
         """What making a stack of the request would do."""
@@ -90,8 +92,12 @@ class Previews:
         return found.preview(), blueprint.definition
 
     async def update(self, project: str, stack: StackRecord, request: StackRequest) -> Preview:
-        """What the update would do to what exists now. Raises what the update would."""
-        async with self._database.connection() as conn:
+        """What the update would do to what exists now. Raises what the update would.
+
+        Moves are carried out, and taken back.
+        """
+        async with self._database.rehearsal() as conn:
+            await self._moves.lock(conn, project, stack.id, request.moved)
             before = await read_template(conn, stack.id, stack.version)
             blueprint = self._traversals.build(
                 request,
@@ -100,6 +106,9 @@ class Previews:
                 stack_id=stack.id,
                 name=stack.name,
             )
+            if request.moved:
+                locked = await self._traversals.lock(conn, project, stack.id)
+                await self._moves.carry_out(conn, project, locked, request, blueprint)
             existing = await read_existing(conn, stack.id)
             names = {*blueprint.definition.resources, *(row.name for row in existing)}
             goal = Goal(

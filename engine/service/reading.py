@@ -22,7 +22,7 @@ from engine.store.records import (
     VersionRecord,
 )
 from engine.types.registry import Registry
-from engine.work.act import Inputs
+from engine.work.prepare import Inputs
 
 
 class Reading:

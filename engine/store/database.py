@@ -138,6 +138,13 @@ async def connect(url: str, *, session: dict[str, str] | None = None) -> Connect
     return connection
 
 
+@asynccontextmanager
+async def all_or_nothing(connection: Connection) -> AsyncIterator[None]:
+    """A part of a transaction: when it fails, it alone is taken back."""
+    async with connection.transaction():
+        yield
+
+
 class Database:
     """A pool of connections to one database. Made by `open_database`, closed by `close`."""
 
@@ -163,6 +170,17 @@ class Database:
         """Borrow a connection with a transaction begun: committed at the end, or rolled back."""
         async with self.connection() as connection, connection.transaction():
             yield connection
+
+    @asynccontextmanager
+    async def rehearsal(self) -> AsyncIterator[Connection]:
+        """A transaction of which nothing is kept, whatever is done in it."""
+        async with self.connection() as connection:
+            transaction = connection.transaction()
+            await transaction.start()
+            try:
+                yield connection
+            finally:
+                await transaction.rollback()
 
     @asynccontextmanager
     async def listen(self, channel: str, callback: Callable[[], None]) -> AsyncIterator[None]:

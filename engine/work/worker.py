@@ -27,7 +27,9 @@ from engine.store.database import Database
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.words import Json, Operation, Phase, Point, State
-from engine.work.act import Prepared, Unresolved, judge, notice, prepare, start
+from engine.work.act import judge, start
+from engine.work.notices import notice
+from engine.work.prepare import Prepared, Unresolved, prepare
 from engine.work.retrying import Retrying
 from engine.work.steps import Notice, Result, write_step
 
@@ -141,12 +143,22 @@ class Worker:
         for step in steps:
             claim = Claim(step["stack_id"], step["traversal"], step["node"], step["claim"])
             self._held.pop(claim, None)
-        for end in got.ends:
-            await self._end(end)
+        for ended in got.ends:
+            await self._finish(ended)
         for work in got.work:
             self._held[work.key] = None
             self._carry_on(group, work)
         return bool(got.work or got.ends or self._steps)
+
+    async def _finish(self, ended: End) -> None:
+        """What goes wrong here is tried again when the traversal's lease is over; nothing else of
+        this worker may suffer from it."""
+        try:
+            await self._end(ended)
+        except Unavailable:
+            raise
+        except Exception as error:
+            log.error("end.bug", stack_id=str(ended.stack_id), exc_info=error)
 
     def _carry_on(self, group: asyncio.TaskGroup, work: Work) -> None:
         """Decide the next step of a node; call its operation if that is where it is."""
