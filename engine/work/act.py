@@ -15,7 +15,6 @@ from engine.errors import HeadgateError
 from engine.node.inputs import (
     Broke,
     Denied,
-    Input,
     MustReplace,
     MustRetry,
     MustWait,
@@ -25,6 +24,7 @@ from engine.plan.change import differing
 from engine.store.advance import Work
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.words import Json, Operation
+from engine.work.job import Said
 from engine.work.notices import kept_view
 from engine.work.prepare import Prepared, call_of, denied
 from engine.work.retrying import Retrying
@@ -82,7 +82,7 @@ def failure(work: Work, error: Exception) -> Failed:
     return Failed(f"the type {work.type} failed unexpectedly: {type(error).__name__}")
 
 
-def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> tuple[Input, Result]:
+def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> Said:
     """What the outcome says to the machine, and what it made of the resource."""
     work = prepared.work
     result = Result(
@@ -90,25 +90,25 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> tuple[Inp
     )
     unstorable = _unstorable(outcome)
     if unstorable:
-        return Broke(f"the type {prepared.work.type} {unstorable}"), result
+        return Said(Broke(f"the type {prepared.work.type} {unstorable}"), result)
     match outcome:
         case Done(physical_id=physical_id, attributes=attributes, data=data, reason=reason):
             result.physical_id, result.attributes, result.data = physical_id, attributes, data
             result.reference = prepared.type.reference(work.name, physical_id, data)
             result.reason = reason
-            return Succeeded(), result
+            return Said(Succeeded(), result)
         case Wait(until=until, progress=progress):
             result.progress = progress
-            return MustWait(until), result
+            return Said(MustWait(until), result)
         case Replace():
             refusal = denied(work, Operation.REPLACE)
-            return Denied(refusal) if refusal else MustReplace(), result
+            return Said(Denied(refusal) if refusal else MustReplace(), result)
         case Failed(retry=True, reason=reason) if work.attempts < retrying.limit:
             result.progress, result.attempts = work.progress, work.attempts + 1
-            return MustRetry(work.now + retrying.pause(work.attempts), reason), result
+            return Said(MustRetry(work.now + retrying.pause(work.attempts), reason), result)
         case Failed(reason=reason, physical_id=physical_id, data=data):
             result.physical_id, result.data = physical_id, data
-            return Broke(reason), result
+            return Said(Broke(reason), result)
         case _ as never:
             assert_never(never)
 

@@ -17,21 +17,16 @@ from uuid import UUID
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import HeadgateError, Unavailable
-from engine.hooks.rules import decode_rules
-from engine.node.effects import Call
-from engine.node.inputs import Broke, Claimed, Denied, Input
-from engine.node.machine import Node, Refused, decide
+from engine.errors import Unavailable
 from engine.store.advance import Claim, End, Work, advance, next_due, renew
 from engine.store.database import Database
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
-from engine.words import Json, Operation, Phase, Point, State
+from engine.words import Json
 from engine.work.act import judge, start
-from engine.work.notices import notice
-from engine.work.prepare import Prepared, Unresolved, prepare
+from engine.work.job import Job, Said, settle, take_up
+from engine.work.prepare import Prepared
 from engine.work.retrying import Retrying
-from engine.work.steps import Notice, Result, write_step
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -48,15 +43,6 @@ class WorkerSettings:
     drain: timedelta
     default_timeout: timedelta
     retrying: Retrying
-
-
-@dataclass(slots=True)
-class Job:
-    """A node in our hands. prepared: None until its properties were resolved."""
-
-    work: Work
-    node: Node
-    prepared: Prepared | None = None
 
 
 class Worker:
@@ -162,19 +148,11 @@ class Worker:
 
     def _carry_on(self, group: asyncio.TaskGroup, work: Work) -> None:
         """Decide the next step of a node; call its operation if that is where it is."""
-        job = Job(work, node_of(work))
-        try:
-            job.prepared = prepare(work, self._registry)
-        except (Unresolved, HeadgateError) as error:
-            self._settle(job, Broke(str(error)), Result(properties=work.properties))
-            return
-        if job.prepared.denied is not None:
-            self._settle(job, Denied(job.prepared.denied), Result(properties=work.properties))
-            return
-        if job.node.phase is Phase.ACT:
+        job, said = take_up(work, self._registry)
+        if said is not None:
+            self._settle(job, said)
+        elif job.prepared is not None:
             self._act(group, job, job.prepared)
-            return
-        self._settle(job, Claimed(job.prepared.change.operation), Result())
 
     def _act(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
         outcome = start(prepared)
@@ -182,36 +160,22 @@ class Worker:
             task = group.create_task(self._await(job, prepared, outcome))
             self._held[job.work.key] = task
         else:
-            self._settle(job, *judge(prepared, outcome, self._settings.retrying))
+            self._settle(job, judge(prepared, outcome, self._settings.retrying))
 
     async def _await(self, job: Job, prepared: Prepared, outcome: Awaitable[Outcome]) -> None:
-        settled = judge(prepared, await outcome, self._settings.retrying)
+        said = judge(prepared, await outcome, self._settings.retrying)
         self._held[job.work.key] = None
-        self._settle(job, *settled)
+        self._settle(job, said)
         self._wake.set()
 
-    def _settle(self, job: Job, said: Input, result: Result) -> None:
-        step = decide(job.node, said)
-        if isinstance(step, Refused):
-            log.error("node.refused", resource=job.work.name, reason=step.reason)
-            self._held.pop(job.work.key, None)
-            return
-        if any(isinstance(effect, Call) for effect in step.effects) and job.node == step.node:
-            return
-
-        def told() -> Notice:
-            return notice(job.prepared) if job.prepared else Notice({}, {})
-
-        self._steps.append(
-            write_step(
-                job.work,
-                step,
-                result,
-                new_id=self._new_id,
-                default_timeout=self._settings.default_timeout,
-                notice=told,
-            )
+    def _settle(self, job: Job, said: Said) -> None:
+        step = settle(
+            job, said, new_id=self._new_id, default_timeout=self._settings.default_timeout
         )
+        if step is None:
+            self._held.pop(job.work.key, None)
+        else:
+            self._steps.append(step)
 
     async def _rest(self) -> None:
         """Sleep until woken, until the next timer or lease is due, or for a poll interval."""
@@ -242,14 +206,3 @@ class Worker:
                     log.warning("lease.lost", stack_id=str(claim.stack_id), node=claim.node)
                     task.cancel()
                     del self._held[claim]
-
-
-def node_of(work: Work) -> Node:
-    """What the machine needs of a claimed node."""
-    return Node(
-        operation=Operation(work.operation),
-        state=State.RUNNING,
-        phase=Phase(work.phase),
-        rules=decode_rules(work.rules),
-        passed=tuple(Point(point) for point in work.passed),
-    )
