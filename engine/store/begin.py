@@ -28,6 +28,11 @@ MARK_STALE = """
 update resource set digest = ''
  where stack_id = $1 and (id = any ($2::uuid[]) or name = any ($3::text[]) and replaced_by is null)
 """
+#: Whoever waited for an older operation was of the traversal before, and waits no more.
+FORGET_SUCCESSORS = """
+update node set successor = null
+ where stack_id = $1 and traversal < $2 and successor is not null
+"""
 SET_SUCCESSORS = """
 update node n set successor = s.successor
   from unnest($2::integer[], $3::integer[], $4::integer[]) s (traversal, id, successor)
@@ -98,6 +103,8 @@ async def insert_traversal(
             columns=NODE_COLUMNS,
             records=_node_records(stack_id, number, plan, inputs, now),
         )
+    await conn.execute(FORGET_NODES, stack_id, number)
+    await conn.execute(FORGET_SUCCESSORS, stack_id, number)
     successors = [
         (*node.waits_for_running, index)
         for index, node in enumerate(plan.nodes)
@@ -107,7 +114,6 @@ async def insert_traversal(
         traversals, nodes, new = zip(*successors, strict=True)
         await conn.execute(SET_SUCCESSORS, stack_id, traversals, nodes, new)
     await _mark_stale(conn, stack_id, plan)
-    await conn.execute(FORGET_NODES, stack_id, number)
     await conn.execute(WAKE_WORKERS)
 
 

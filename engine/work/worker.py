@@ -123,6 +123,7 @@ class Worker:
 
     async def _round(self, group: asyncio.TaskGroup, steps: list[Json], want: int) -> bool:
         """Settle and claim, and carry on with what came back; False when nothing did."""
+        began = asyncio.get_running_loop().time()
         async with self._database.connection() as conn:
             got = await advance(conn, self._name, self._settings.lease, want, steps, self._served)
         self._served = got.turn or self._served
@@ -132,9 +133,21 @@ class Worker:
         for ended in got.ends:
             await self._finish(ended)
         for work in got.work:
+            if self._too_late(began):
+                break
             self._held[work.key] = None
             self._carry_on(group, work)
         return bool(got.work or got.ends or self._steps)
+
+    def _too_late(self, began: float) -> bool:
+        """Whether a lease taken then may be over: somebody else may have the nodes by now.
+
+        So it is for a process that was stopped, or starved; it leaves them alone.
+        """
+        late = asyncio.get_running_loop().time() - began >= self._settings.lease.total_seconds()
+        if late:
+            log.warning("lease.over", remedy="Nothing; whoever has the nodes now carries them on.")
+        return late
 
     async def _finish(self, ended: End) -> None:
         """What goes wrong here is tried again when the traversal's lease is over; nothing else of
