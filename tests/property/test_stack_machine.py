@@ -57,6 +57,10 @@ select b.name from node n join node b on b.stack_id = n.stack_id and b.traversal
    and n.id = any (b.requirers)
  where n.stack_id = $1 and n.traversal = $2 and n.id = $3 and b.state <> 'done'
 """
+STORY = """
+select sequence, type, physical_id, action, status, reason from event
+ where stack_id = $1 and (resource_name is null or resource_name = any ($2)) order by sequence
+"""
 PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 
 
@@ -191,6 +195,7 @@ class StackMachine(RuleBasedStateMachine):
                 self.operate(hands, which, outcome)
             else:
                 self.wait(hands.claim(1 + which))
+                self.note_retained()
                 self.counts["claims"] += 1
 
     def operate(self, hands: Hands, which: int, outcome: int) -> None:
@@ -265,7 +270,13 @@ class StackMachine(RuleBasedStateMachine):
         assert state["deleted"] and state["state"] == "complete", dict(state)
         assert not rows and self.nodes() == 0, rows
         left = {one for one in self.world.things if one not in self.retained}
-        assert not left, f"left behind: {left}"
+        assert not left, f"left behind: {left}\n{self.story(left)}"
+
+    def story(self, things: set[str]) -> str:
+        """What the events say of these things' resources."""
+        names = sorted({thing.partition("-")[0] for thing in things})
+        rows = self.wait(self._all(STORY, self.id, names))
+        return "\n".join(" ".join(str(value) for value in row.values()) for row in rows)
 
     def nodes(self) -> int:
         counted = self.wait(self._all("select count(*) from node where stack_id = $1", self.id))
@@ -306,7 +317,9 @@ class StackMachine(RuleBasedStateMachine):
     def come_clean(self) -> None:
         """After an update in which nothing fails, the resources are as the template says."""
         wish = Wish(self.wish.resources if self.wish else {}, [])
-        self.wait(self.engine.update_stack(self.project, self.id, self.request(wish)))
+        # What is cleared away keeps its breakpoints: a stop would stop this, too.
+        request = self.request(wish, hooks_clear=["*"])
+        self.wait(self.engine.update_stack(self.project, self.id, request))
         self.drive()
         assert self.state["state"] == "complete", dict(self.state)
         rows = self.wait(self._all(ROWS, self.id))
@@ -317,7 +330,7 @@ class StackMachine(RuleBasedStateMachine):
             self.as_wished(wish.resources[name], row, by_name)
             assert self.world.things[row["physical_id"]] == row["properties"]["size"]
         others = set(self.world.things) - {row["physical_id"] for row in rows} - self.retained
-        assert not others, f"left behind: {others}"
+        assert not others, f"left behind: {others}\n{self.story(others)}"
 
     def as_wished(self, wished: Json, row: Any, by_name: dict[str, Any]) -> None:
         size = wished["properties"]["size"]

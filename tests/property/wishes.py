@@ -1,7 +1,5 @@
 """What people may wish for: small random templates, with breakpoints."""
 
-from dataclasses import dataclass
-
 from hypothesis import strategies as st
 
 from engine.words import Json
@@ -10,16 +8,31 @@ NAMES = ("a", "b", "c", "d", "e")
 POINTS = ("pre-create", "post-create", "pre-update", "post-update", "pre-delete", "post-delete")
 
 
-@dataclass(frozen=True)
 class Wish:
     """resources: name -> template of the resource. hooks: full rules of an environment."""
 
-    resources: Json
-    hooks: Json
+    def __init__(self, resources: Json, hooks: Json) -> None:
+        self.resources = resources
+        self.hooks = hooks
+
+    def __repr__(self) -> str:
+        """Short, so that a failing sequence can be read."""
+        said = [f"{name}({_short(one)})" for name, one in self.resources.items()]
+        said += [f"{one['at']}:{one['on'][0]}/{one['mode']}/{one['on_timeout']}"
+                 for one in self.hooks]  # fmt: skip
+        return " ".join(said)
 
     @property
     def template(self) -> Json:
         return {"heat_template_version": "2018-08-31", "resources": self.resources}
+
+
+def _short(one: Json) -> str:
+    size = one["properties"]["size"]
+    if isinstance(size, dict):
+        size = "=" + str(size.get("get_resource") or ".".join(size["get_attr"]))
+    after = f" after {one['depends_on']}" if "depends_on" in one else ""
+    return f"{size}{one['properties']['place']}{after}{' kept' if 'deletion_policy' in one else ''}"
 
 
 @st.composite
