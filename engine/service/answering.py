@@ -35,7 +35,7 @@ class Answering(Reading):
 
     async def answer(self, hook_id: UUID, answer: Answer, *, project: str | None) -> HookRecord:
         """Decide a hook. project: None when the hook's token was shown. AnswerRefused, NotFound."""
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("answer") as conn:
             stack_id = await stack_of_hook(conn, hook_id, project)
             if stack_id is None:
                 raise _no_hook(hook_id)

@@ -76,7 +76,7 @@ class Engine(Answering):
         )
         if request.adopted is not None:
             _check_adopted(blueprint, request)
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             known = await self._seen_before(conn, project, request, stack_id)
             if known is None:
                 await self._insert_stack(conn, project, stack_id, request)
@@ -149,7 +149,7 @@ class Engine(Answering):
 
     async def update_stack(self, project: str, stack_id: UUID, request: StackRequest) -> None:
         """Supersede whatever runs by a traversal toward what is asked."""
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             await self._moves.lock(conn, project, stack_id, request.moved)
             locked = await self._traversals.lock(conn, project, stack_id)
             stored = None
@@ -191,7 +191,7 @@ class Engine(Answering):
 
     async def delete_stack(self, project: str, stack_id: UUID, requested_by: str) -> None:
         """Supersede whatever runs by a traversal that clears everything away."""
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack_id)
             if locked.action == Action.DELETE and locked.state in UNDER_WAY:
                 return
@@ -205,7 +205,7 @@ class Engine(Answering):
 
         To ask twice for what is under way, or to suspend what is suspended, changes nothing.
         """
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack_id)
             if locked.action == action and locked.state in UNDER_WAY:
                 return
@@ -221,7 +221,7 @@ class Engine(Answering):
         Invalid (NotSupported) when what is under way cannot be cancelled so.
         """
         may = {Action.UPDATE, Action.RESTORE} if rollback else {*Action} - {Action.DELETE}
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack_id)
             if locked.state not in UNDER_WAY or locked.action not in may:
                 raise _not_now("Cancelling update", locked)
@@ -243,7 +243,7 @@ class Engine(Answering):
 
     async def stop(self, project: str, stack_id: UUID, by: str) -> None:
         """End what is under way as STOPPED; an update goes on. Invalid when nothing is."""
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack_id)
             if locked.state not in UNDER_WAY:
                 raise _not_now("Stopping", locked)
@@ -268,7 +268,7 @@ class Engine(Answering):
 
     async def end_traversal(self, ended: End) -> None:
         """For workers: a traversal of which nothing is left, or whose time is over."""
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("end") as conn:
             await ending.end(conn, self._traversals, ended)
         self._wake()
 

@@ -34,7 +34,7 @@ class Exports:
 
         Conflict (ActionInProgress) while a change is under way or an operation still runs.
         """
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack.id)
             existing = await read_existing(conn, stack.id)
             if locked.state in UNDER_WAY or any(row.running for row in existing):

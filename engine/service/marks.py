@@ -17,7 +17,7 @@ class Marks:
     ) -> None:
         """Unhealthy: CHECK_FAILED, and the next update replaces it. Else: CHECK_COMPLETE, if it
         was marked. name: or the physical id. Conflict (ActionInProgress) while it is worked on."""
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             found = await self._found(conn, project, stack_id, name)
             if found.busy:
                 raise Conflict(
@@ -35,7 +35,7 @@ class Marks:
         self, project: str, stack_id: UUID, name: str, *, protected: bool, by: str
     ) -> None:
         """Protected: neither deleted nor replaced, by anybody, until this is lifted by name."""
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             found = await self._found(conn, project, stack_id, name)
             said = "protected" if protected else "protection lifted"
             await marks.protect(

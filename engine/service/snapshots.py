@@ -27,7 +27,7 @@ class Snapshots:
     async def create(self, project: str, stack_id: UUID, name: str, by: str) -> SnapshotRecord:
         """Conflict (ActionInProgress) while something is under way; LimitReached."""
         snapshot_id = self._traversals.new_id()
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             locked = await self._settled(conn, project, stack_id)
             most = self._traversals.limits.snapshots
             if await snapshots.count_snapshots(conn, stack_id) >= most:
@@ -61,7 +61,7 @@ class Snapshots:
 
     async def delete(self, project: str, stack_id: UUID, snapshot_id: UUID) -> None:
         """Invalid (NotSupported) while it is being made."""
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             await self._traversals.lock(conn, project, stack_id)
             found = await self._one(conn, stack_id, snapshot_id)
             if found.status == "IN_PROGRESS":
@@ -70,7 +70,7 @@ class Snapshots:
 
     async def restore(self, project: str, stack_id: UUID, snapshot_id: UUID, by: str) -> None:
         """Begin a traversal toward what the snapshot holds. Invalid when it is not complete."""
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("accept") as conn:
             locked = await self._settled(conn, project, stack_id)
             found = await self._one(conn, stack_id, snapshot_id)
             if found.status != "COMPLETE":

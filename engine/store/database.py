@@ -19,6 +19,7 @@ import asyncpg
 import orjson
 
 from engine import errors
+from engine.store.faults import reach
 from engine.words import Json
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -166,10 +167,16 @@ class Database:
             await self.pool.release(borrowed)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
-        """Borrow a connection with a transaction begun: committed at the end, or rolled back."""
-        async with self.connection() as connection, connection.transaction():
-            yield connection
+    async def transaction(self, what: str = "") -> AsyncIterator[Connection]:
+        """Borrow a connection with a transaction begun: committed at the end, or rolled back.
+
+        what: names the commit's fault points, see engine/store/faults.py.
+        """
+        async with self.connection() as connection:
+            async with connection.transaction():
+                yield connection
+                reach(f"{what}.before")
+            reach(f"{what}.after")
 
     @asynccontextmanager
     async def rehearsal(self) -> AsyncIterator[Connection]:

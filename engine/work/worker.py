@@ -20,6 +20,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import Unavailable
 from engine.store.advance import Claim, End, Work, advance, next_due, renew
 from engine.store.database import Database
+from engine.store.faults import reach
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.words import Json
@@ -124,8 +125,10 @@ class Worker:
     async def _round(self, group: asyncio.TaskGroup, steps: list[Json], want: int) -> bool:
         """Settle and claim, and carry on with what came back; False when nothing did."""
         began = asyncio.get_running_loop().time()
+        reach("advance.before")
         async with self._database.connection() as conn:
             got = await advance(conn, self._name, self._settings.lease, want, steps, self._served)
+        reach("advance.after")
         self._served = got.turn or self._served
         for step in steps:
             claim = Claim(step["stack_id"], step["traversal"], step["node"], step["claim"])
