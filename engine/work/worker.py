@@ -66,6 +66,7 @@ class Worker:
         self._new_id = new_id
         self._wake = asyncio.Event()
         self._served = ""
+        self._does_io = True  # until the last batch has shown that it only computes
         self._steps: deque[Json] = deque()
         self._held: dict[Claim, asyncio.Task[None] | None] = {}
 
@@ -117,10 +118,12 @@ class Worker:
         return [self._steps.popleft() for _ in range(min(len(self._steps), self._settings.batch))]
 
     def _room(self) -> int:
-        """How many nodes to claim: fewer while operations with I/O are under way."""
-        if len(self._running()) >= self._settings.operations:
-            return 0
-        return self._settings.batch
+        """How many nodes to claim: a batch of what computes, but of what does I/O only as many as
+        may be under way; the rest is for other processes."""
+        free = max(0, self._settings.operations - len(self._running()))
+        if free and not self._does_io:
+            return self._settings.batch
+        return min(self._settings.batch, free)
 
     async def _round(self, group: asyncio.TaskGroup, steps: list[Json], want: int) -> bool:
         """Settle and claim, and carry on with what came back; False when nothing did."""
@@ -135,11 +138,14 @@ class Worker:
             self._held.pop(claim, None)
         for ended in got.ends:
             await self._finish(ended)
+        before = len(self._running())
         for work in got.work:
             if self._too_late(began):
                 break
             self._held[work.key] = None
             self._carry_on(group, work)
+        if got.work:
+            self._does_io = len(self._running()) > before
         return bool(got.work or got.ends or self._steps)
 
     def _too_late(self, began: float) -> bool:

@@ -30,6 +30,7 @@ grep -q "$HEADGATE_OPERATION_KEY" "$1" || echo "$HEADGATE_OPERATION_KEY $done" >
 QUICK = """
 [engine]
 lease = "1s"
+operations = 8
 poll = "1s"
 drain = "5s"
 """

@@ -57,7 +57,7 @@ def layers(effects: Effects, count: int, wide: int) -> Json:
     """`count` resources, each after one of the layer before it."""
     names = [f"r{n:03}" for n in range(count)]
     return {
-        name: effects.resource(**({"depends_on": names[n - wide]} if n >= wide else {}))
+        name: effects.resource() | ({"depends_on": names[n - wide]} if n >= wide else {})
         for n, name in enumerate(names)
     }
 
