@@ -19,7 +19,7 @@ from engine.store.records import StackRecord
 from engine.types.registry import built_in
 from hub.app import make_limits
 from hub.settings import Quotas, Settings
-from tests.bench import bare
+from tests.bench import bare, restarts
 from tests.bench.shapes import chain, layered, wide
 from tests.support.postgres import running_server
 from tests.support.program import Http, Json, Program, ServerProcess, program, resource, template
@@ -39,6 +39,8 @@ async def main() -> None:
         large = {"quotas.template_bytes": 8_000_000}
         async with postgres.new_database() as url, program(url, large) as running:
             await one_of_ten_thousand(running)
+        await restarts.rolling_restart(postgres)
+        await restarts.recovery(postgres)
     await waiting()
 
 

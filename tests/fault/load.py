@@ -33,6 +33,8 @@ lease = "1s"
 operations = 8
 poll = "1s"
 drain = "5s"
+[quotas]
+template_bytes = 2000000
 """
 
 
