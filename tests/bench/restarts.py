@@ -12,7 +12,9 @@ from tests.fault.test_many import House, a_house
 from tests.support.postgres import TestServer
 from tests.support.program import Json, ServerProcess, template
 
-COUNT, LAYERS = 5_000, 250
+COUNT, LAYERS = 5_000, 100
+#: Seconds each operation takes, so that the create lasts longer than the restarts.
+PAUSE = 0.05
 TURNS = 3
 #: [engine] lease of the processes measured, in seconds; see tests/fault/load.py.
 LEASE = 1.0
@@ -33,20 +35,28 @@ async def rolling_restart(postgres: TestServer) -> None:
                 within += not making.done()
             restarted.append(await making)
     usual, slower = statistics.median(calm), statistics.median(restarted)
-    print(f"create of {COUNT:,} by two engines, medians of {TURNS}")
+    print(f"create of {COUNT:,} in {LAYERS} layers, {PAUSE * 1000:.0f} ms each, by two engines;"
+          f" medians of {TURNS}")  # fmt: skip
     print(f"  left alone                 {usual:>8.2f} s")
     print(f"  both restarted meanwhile   {slower:>8.2f} s, {slower / usual - 1:+.0%}"
           f" ({within} of {2 * TURNS} restarts were over before the create was)\n")  # fmt: skip
 
 
 async def created(http: Stubborn, name: str) -> float:
-    body = {"stack_name": name, "template": template(layered(COUNT, LAYERS))}
+    body = {"stack_name": name, "template": template(paced())}
     status, said = await http.ask("POST", "/stacks", body)
     assert status == 201, said
     while (await traversal(http, name))["state"] != "complete":
         await asyncio.sleep(0.1)
     ended = await traversal(http, name)
     return (moment(ended["ended_at"]) - moment(ended["started_at"])).total_seconds()
+
+
+def paced() -> Json:
+    resources = layered(COUNT, LAYERS)
+    for one in resources.values():
+        one["properties"]["wait_secs"] = PAUSE
+    return resources
 
 
 async def begun(http: Stubborn, name: str) -> None:
