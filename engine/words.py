@@ -22,6 +22,13 @@ class Action(StrEnum):
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
+    ROLLBACK = "ROLLBACK"
+    ADOPT = "ADOPT"
+    CHECK = "CHECK"
+    SUSPEND = "SUSPEND"
+    RESUME = "RESUME"
+    SNAPSHOT = "SNAPSHOT"
+    RESTORE = "RESTORE"
 
 
 class Status(StrEnum):
@@ -40,6 +47,11 @@ class ResourceAction(StrEnum):
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
+    ADOPT = "ADOPT"
+    CHECK = "CHECK"
+    SUSPEND = "SUSPEND"
+    RESUME = "RESUME"
+    SNAPSHOT = "SNAPSHOT"
 
 
 class Direction(StrEnum):
@@ -50,12 +62,36 @@ class Direction(StrEnum):
 
 
 class Operation(StrEnum):
-    """What a node does to its resource."""
+    """What a node does to its resource. ADOPT: take over what exists already."""
 
     CREATE = "create"
     UPDATE = "update"
     REPLACE = "replace"
     DELETE = "delete"
+    ADOPT = "adopt"
+    CHECK = "check"
+    SUSPEND = "suspend"
+    RESUME = "resume"
+    SNAPSHOT = "snapshot"
+
+
+#: Operations on a resource that stays what it is: its definition has no part in them.
+VISITS = frozenset({Operation.CHECK, Operation.SUSPEND, Operation.RESUME, Operation.SNAPSHOT})
+
+
+class DeletionPolicy(StrEnum):
+    """What becomes of the real thing when its resource goes."""
+
+    DELETE = "Delete"
+    RETAIN = "Retain"
+    SNAPSHOT = "Snapshot"
+
+
+class Restriction(StrEnum):
+    """What an environment forbids for a resource (Heat's ``restricted_actions``)."""
+
+    UPDATE = "update"
+    REPLACE = "replace"
 
 
 class State(StrEnum):
@@ -100,6 +136,12 @@ class Point(StrEnum):
     POST_UPDATE = "post-update"
     PRE_DELETE = "pre-delete"
     POST_DELETE = "post-delete"
+    PRE_CHECK = "pre-check"
+    POST_CHECK = "post-check"
+    PRE_SUSPEND = "pre-suspend"
+    POST_SUSPEND = "post-suspend"
+    PRE_RESUME = "pre-resume"
+    POST_RESUME = "post-resume"
 
 
 class Mode(StrEnum):

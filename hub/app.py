@@ -6,13 +6,14 @@ processes may take any of them.
 
 import asyncio
 import base64
+import gc
 import os
 import random
 import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID, uuid4, uuid5
@@ -38,8 +39,10 @@ from engine.store.embedded import EmbeddedServer
 from engine.store.instance import alive, signing_key
 from engine.store.migrate import migrate
 from engine.types.command import Command, CommandSettings
+from engine.types.contract import ResourceType
 from engine.types.registry import Registry, built_in
 from engine.words import Decision, Door
+from engine.work.retrying import Retrying
 from engine.work.timers import Timers
 from engine.work.worker import Worker, WorkerSettings
 from hub.api.application import make_application
@@ -108,9 +111,16 @@ async def _serve(settings: Settings, roles: frozenset[str]) -> None:
 
 @asynccontextmanager
 async def running(
-    settings: Settings, roles: frozenset[str], stop: asyncio.Event
+    settings: Settings,
+    roles: frozenset[str],
+    stop: asyncio.Event,
+    *,
+    types: Sequence[ResourceType] = (),
 ) -> AsyncIterator[Running]:
-    """The program, ready; on leaving it drains what runs and stops. Raises Unavailable."""
+    """The program, ready; on leaving it drains what runs and stops. Raises Unavailable.
+
+    types: resource types besides those that come with headgate and its plug-ins.
+    """
     async with AsyncExitStack() as stack:
         url = settings.database.url.get_secret_value()
         server: EmbeddedServer | None = None
@@ -123,12 +133,13 @@ async def running(
         stack.push_async_callback(database.close)
         async with database.connection() as conn:
             key = await signing_key(conn, secrets.token_bytes(32))
-        loops = Loops(settings, database, key)
+        loops = Loops(settings, database, key, types)
         if server is not None:
             loops.supervise(server)
         await stack.enter_async_context(loops.channel)
         group = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = await loops.start(group, stack, roles, stop)
+        _collect_seldom()
         base = settings.server.base_url()
         if "api" in roles:
             base = await stack.enter_async_context(_api(settings, loops))
@@ -140,21 +151,37 @@ async def running(
             await loops.drained(tasks)
 
 
+def _collect_seldom() -> None:
+    """What start-up made stays; and a template of ten thousand resources is no garbage.
+
+    With the usual thresholds, half the time of reading a large template went to the collector.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 50)
+
+
 class Loops:
     """Everything that runs in this process, made once and started by role."""
 
-    def __init__(self, settings: Settings, database: Database, key: bytes) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        key: bytes,
+        types: Sequence[ResourceType] = (),
+    ) -> None:
         self._settings = settings
         self.database = database
         self.failed: str | None = None
         self._server: EmbeddedServer | None = None
-        registry = make_registry(settings)
+        registry = make_registry(settings, *types)
         self.worker = Worker(
             database,
             registry,
             _worker_settings(settings),
             name=f"{socket.gethostname()}:{os.getpid()}",
             new_id=uuid4,
+            end=lambda ended: self.engine.end_traversal(ended),
         )
         self.timers = Timers(
             database,
@@ -280,7 +307,7 @@ def new_secret() -> str:
     return "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
 
 
-def make_registry(settings: Settings) -> Registry:
+def make_registry(settings: Settings, *types: ResourceType) -> Registry:
     command = settings.resource_types.command
     return built_in(
         random.SystemRandom(),
@@ -292,6 +319,7 @@ def make_registry(settings: Settings) -> Registry:
                 max_timeout=command.max_timeout,
             )
         ),
+        *types,
     )
 
 
@@ -302,6 +330,8 @@ def make_limits(settings: Settings) -> Limits:
         hooks=HookLimits(settings.hooks.default_timeout, settings.hooks.max_timeout),
         resources=quotas.resources_per_stack,
         stacks=quotas.stacks_per_project,
+        versions=settings.retention.versions,
+        snapshots=quotas.snapshots_per_stack,
     )
 
 
@@ -315,6 +345,12 @@ def _worker_settings(settings: Settings) -> WorkerSettings:
         operations=engine.operations,
         drain=engine.drain,
         default_timeout=settings.hooks.default_timeout,
+        retrying=Retrying(
+            limit=engine.action_retry_limit,
+            first=engine.first_retry,
+            longest=engine.max_retry,
+            random=random.SystemRandom().random,
+        ),
     )
 
 

@@ -91,6 +91,14 @@ class EngineSettings(Section):
     poll: Duration = timedelta(seconds=5)
     operations: Count = 50
     drain: Duration = timedelta(seconds=20)
+    action_retry_limit: Annotated[int, Field(ge=0, le=1000)] = 5
+    first_retry: Duration = timedelta(seconds=1)
+    max_retry: Duration = timedelta(minutes=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        _not_longer(self, "first_retry", "max_retry")
+        return self
 
 
 class Hooks(Section):
@@ -158,6 +166,11 @@ class Quotas(Section):
     resources_per_stack: Count = 10_000
     stacks_per_project: Count = 512
     document_depth: Count = 64
+    snapshots_per_stack: Count = 32
+
+
+class Retention(Section):
+    versions: Count = 20
 
 
 class Settings(Section):
@@ -172,6 +185,7 @@ class Settings(Section):
     subscriptions: tuple[Subscription, ...] = ()
     resource_types: ResourceTypes = ResourceTypes()
     quotas: Quotas = Quotas()
+    retention: Retention = Retention()
 
     @model_validator(mode="after")
     def _closed(self) -> Self:

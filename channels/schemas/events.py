@@ -32,7 +32,11 @@ def _object(properties: Mapping[str, Json], optional: Mapping[str, Json] | None 
 
 
 POINT = _one_of(
-    "pre-create", "post-create", "pre-update", "post-update", "pre-delete", "post-delete"
+    *(
+        f"{when}-{operation}"
+        for operation in ("create", "update", "delete", "check", "suspend", "resume")
+        for when in ("pre", "post")
+    )
 )
 TOLD = _object({"subscription": UUID, "channel": TEXT, "target": TEXT, "at": TIME})
 
@@ -141,15 +145,35 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
         f"headgate.stack.{action}.{moment}": (
             f"{action} of a stack: {moment}", _of_stack(action, moment), False,
         )
-        for action in ("create", "update", "delete")
+        for action in (
+            "create", "update", "delete", "rollback", "adopt", "check", "suspend", "resume",
+            "snapshot", "restore",
+        )
         for moment in ("started", "completed", "failed", "stopped")
+    }
+    | {
+        "headgate.stack.abandon.completed": (
+            "A stack was abandoned: nothing real was deleted", _of_stack("abandon", "completed"),
+            False,
+        ),
     }
     | {
         f"headgate.resource.{operation}.{moment}": (
             f"{operation} of a resource: {moment}", _of_resource(operation), True,
         )
-        for operation in ("create", "update", "replace", "delete")
-        for moment in ("started", "completed", "failed")
+        for operation in (
+            "create", "update", "replace", "delete", "adopt", "check", "suspend", "resume",
+            "snapshot",
+        )
+        for moment in ("started", "completed", "failed", "retrying")
+    }
+    | {
+        f"headgate.resource.{what}.completed": (title, _of_resource(what), True)
+        for what, title in (
+            ("move", "A resource has another name or stack; the real thing was not touched"),
+            ("protect", "A resource may neither be deleted nor replaced"),
+            ("unprotect", "A resource may be deleted and replaced again"),
+        )
     }
     | {
         f"headgate.hook.{state}": (f"A hook was {state}", _of_hook(state), True)

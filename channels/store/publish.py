@@ -120,7 +120,7 @@ async def publish(database: Database, *, horizon: float, limit: int) -> Publishe
     horizon: seconds in which a delivery that always fails is given up. For so long the deadline of
     a hook that somebody will be told about is put off; it is set anew when its notice arrives.
     """
-    async with database.transaction() as conn:
+    async with database.transaction("publish") as conn:
         top: int | None = await conn.fetchval(LOCK)
         if top is None:
             return None

@@ -108,7 +108,7 @@ async def settle(
 
     disable_after: a subscription of which so many deliveries in a row were given up is disabled.
     """
-    async with database.transaction() as conn:
+    async with database.transaction("deliver") as conn:
         stacks = {one.key.stack_id for one in settlements if _touches_stack(one)}
         if stacks:
             await conn.execute(LOCK_STACKS, sorted(stacks))

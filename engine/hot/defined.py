@@ -18,6 +18,7 @@ class DefinedResource:
     masked_properties: the same for display, or None where nothing is secret.
     requires: what must be there before (depends_on and reads). reads: names whose reference or
     attributes are read; when empty, properties and metadata are plain values.
+    external_id: the real thing that it stands for, which it neither made nor may change.
     digest: sha256, hex, equal when type, properties and metadata are.
     """
 
@@ -32,6 +33,7 @@ class DefinedResource:
     description: str
     digest: str
     place: str
+    external_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,14 @@ class Defining:
         masked = None
         if len(self.findings.all) == before and schema is not None:
             masked = self._masked(schema, body, properties, secret, evaluator.scope)
+        external = self._external(body, place, evaluator) if body.external_id is not None else None
+        if external is not None:
+            # As Heat: what is there already waits for nothing, and stays.
+            return DefinedResource(
+                name, kind, properties, masked, metadata, reads, reads, "Retain",
+                body.description, self._digest(kind, [encode([properties, metadata]), external]),
+                place, external,
+            )  # fmt: skip
         return DefinedResource(
             name,
             kind,
@@ -127,7 +135,7 @@ class Defining:
             metadata,
             reads | self._depends_on(body, place) if body.depends_on else reads,
             reads,
-            self._policy(body, place, evaluator) if body.deletion_policy else "Delete",
+            self._policy(body, schema, place, evaluator) if body.deletion_policy else "Delete",
             body.description,
             self._digest(kind, encode([properties, metadata])),
             place,
@@ -187,7 +195,19 @@ class Defining:
                 )
         return frozenset(name for name in body.depends_on if name in self.chosen)
 
-    def _policy(self, body: ResourceBody, place: str, evaluator: Evaluator) -> str:
+    def _external(self, body: ResourceBody, place: str, evaluator: Evaluator) -> str | None:
+        given = evaluator.evaluate(body.external_id, f"{place}.external_id")
+        if isinstance(given, str) and given:
+            return given
+        if given is not None:
+            self.findings.add(
+                f"{place}.external_id", "must be a text", "Write the real thing's id."
+            )
+        return None
+
+    def _policy(
+        self, body: ResourceBody, schema: TypeSchema | None, place: str, evaluator: Evaluator
+    ) -> str:
         here = f"{place}.deletion_policy"
         policy = evaluator.evaluate(body.deletion_policy, here)
         lower = evaluator.scope.version.lower_case_policies
@@ -195,11 +215,12 @@ class Defining:
             return "Delete"
         allowed = {"Retain", "Snapshot"} | ({"retain", "snapshot"} if lower else set())
         if isinstance(policy, str) and policy in allowed:
-            reason = f'The deletion policy "{policy}" is not available yet in this release.'
-            self.findings.add(here, reason)
-        else:
-            near = nearest(str(policy), ["Delete", "Retain", "Snapshot"])
-            self.findings.add(here, f'Invalid deletion policy "{policy}"', near)
+            if policy.lower() == "snapshot" and schema is not None and not schema.snapshots:
+                reason = '"Snapshot" deletion policy not supported'
+                self.findings.add(here, reason, f"{schema.name} keeps no snapshots; use Retain.")
+            return policy.capitalize()
+        near = nearest(str(policy), ["Delete", "Retain", "Snapshot"])
+        self.findings.add(here, f'Invalid deletion policy "{policy}"', near)
         return "Delete"
 
     def _digest(self, kind: str, encoded: Json) -> str:

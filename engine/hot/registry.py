@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
-from engine.errors import Findings
+from engine.errors import Findings, nearest
 from engine.hot.declared import DeclaredHook, declared_at
-from engine.words import Json
+from engine.words import Json, Restriction
 
 TEMPLATE_FILES = (".yaml", ".template")
 
@@ -15,11 +16,20 @@ class Registry:
     """exact and wildcard (``OS::A::*``, kept without the star) map a type to a type.
 
     by_resource: the same for one resource, by the resource's exact name.
+    restrictions: what may not be done, by globs on resource names.
     """
 
     exact: Mapping[str, str] = field(default_factory=dict)
     wildcard: Mapping[str, str] = field(default_factory=dict)
     by_resource: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    restrictions: tuple[tuple[str, frozenset[Restriction]], ...] = ()
+
+    def restricted(self, resource: str) -> frozenset[Restriction]:
+        """What may not be done to a resource, by all patterns that match its name."""
+        if not self.restrictions:
+            return frozenset()
+        said = [kinds for pattern, kinds in self.restrictions if fnmatchcase(resource, pattern)]
+        return frozenset().union(*said)
 
     def resolve(self, name: str, resource: str = "") -> str:
         """Return the type at the end of the chain of aliases; CircularAlias when there is none."""
@@ -64,6 +74,7 @@ def read_registry(
     wildcard: dict[str, str] = {}
     by_resource: dict[str, dict[str, str]] = {}
     declared: list[DeclaredHook] = []
+    restrictions: list[tuple[str, frozenset[Restriction]]] = []
     for name, target in section.items():
         place = f"resource_registry.{name}"
         if name == "base_url":
@@ -73,6 +84,7 @@ def read_registry(
                 findings.add(place, "This must be a map of resource names.")
             else:
                 _resources(target or {}, (), place, by_resource, declared, findings)
+                _restrictions(target or {}, place, restrictions, findings)
         elif target is None:
             _remove(name, exact, wildcard)
         elif _good_target(name, target, place, findings):
@@ -80,7 +92,7 @@ def read_registry(
                 wildcard[name[:-1]] = target
             else:
                 exact[name] = target
-    registry = Registry(exact, wildcard, by_resource)
+    registry = Registry(exact, wildcard, by_resource, tuple(restrictions))
     _refuse_circles(registry, findings)
     return registry, declared
 
@@ -137,8 +149,7 @@ def _resources(
                 pattern = "/".join((*path, name))
                 declared += declared_at(pattern, value, f"{here}.hooks", findings)
             elif key == "restricted_actions":
-                reason = '"restricted_actions" is not available yet in this release.'
-                findings.add(f"{here}.{key}", reason, "Use a hook that waits, or leave it out.")
+                continue  # read by _restrictions
             elif isinstance(value, dict):
                 below[key] = value
             elif _good_target(key, value, f"{here}.{key}", findings):
@@ -147,3 +158,27 @@ def _resources(
                     findings.add(f"{here}.{key}", reason)
                 by_resource.setdefault(name, {})[key] = value
         _resources(below, (*path, name), here, by_resource, declared, findings)
+
+
+def _restrictions(
+    section: Mapping[str, Json],
+    place: str,
+    restrictions: list[tuple[str, frozenset[Restriction]]],
+    findings: Findings,
+) -> None:
+    for name, entry in section.items():
+        given = entry.get("restricted_actions") if isinstance(entry, dict) else None
+        if given is None:
+            continue
+        items = given if isinstance(given, list) else [given]
+        known = [one.value for one in Restriction]
+        for item in items:
+            if item not in known:
+                findings.add(
+                    f"{place}.{name}.restricted_actions",
+                    f'Invalid restricted_action type "{item}" for resource, acceptable '
+                    f"restricted_action types are: {', '.join(known)}",
+                    nearest(str(item), known),
+                    "InvalidRestrictedAction",
+                )
+        restrictions.append((name, frozenset(Restriction(one) for one in items if one in known)))

@@ -71,6 +71,7 @@ class TypeSchema:
     """What planning, validation and the API need to know of a resource type.
 
     any_property / any_attribute: takes whatever it is given (OS::Heat::None does).
+    snapshots: can keep something by which it can be restored.
     """
 
     name: str
@@ -79,3 +80,4 @@ class TypeSchema:
     description: str = ""
     any_property: bool = False
     any_attribute: bool = False
+    snapshots: bool = False

@@ -51,6 +51,7 @@ class ResourceBody:
     deletion_policy: Json = None
     description: str = ""
     condition: Json = None
+    external_id: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +212,17 @@ def _unknown_keys(
 def _rarer_keys(
     body: ResourceBody, given: Mapping[str, Json], version: Version, place: str, findings: Findings
 ) -> None:
-    for key in ("update_policy", "external_id"):
-        if given.get(key):
-            findings.add(f"{place}.{key}", _not_yet(key))
+    if given.get("update_policy"):
+        findings.add(f"{place}.update_policy", _not_yet("update_policy"))
+    body.external_id = given.get("external_id")
+    if body.external_id is not None and not version.has_conditions:
+        reason = (
+            f'"external_id" is not a valid keyword inside a resource definition of {version.date}'
+        )
+        findings.add(place, reason, "Use heat_template_version 2016-10-14 or later.")
+    if body.external_id is not None and body.depends_on:
+        reason = f"Invalid dependency with external {body.type} resource."
+        findings.add(f"{place}.depends_on", reason, "Leave it out.")
     body.deletion_policy = given.get("deletion_policy")
     body.condition = given.get("condition")
     if body.condition is not None and not version.has_conditions:

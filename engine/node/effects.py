@@ -14,6 +14,7 @@ class Moment(StrEnum):
     STARTED = "started"
     COMPLETED = "completed"
     FAILED = "failed"
+    RETRYING = "retrying"
 
 
 @dataclass(frozen=True, slots=True)

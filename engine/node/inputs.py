@@ -38,6 +38,21 @@ class Broke:
 
 
 @dataclass(frozen=True, slots=True)
+class MustRetry:
+    """The operation has failed in a way that trying again helps; try it at `until`."""
+
+    until: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The operation may not be done to this resource; nothing was done."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """Somebody decided the hook the node is parked at."""
 
@@ -58,4 +73,15 @@ class Superseded:
     """A newer traversal has begun."""
 
 
-Input = Claimed | Succeeded | MustWait | MustReplace | Broke | Answered | Expired | Superseded
+Input = (
+    Claimed
+    | Succeeded
+    | MustWait
+    | MustRetry
+    | MustReplace
+    | Broke
+    | Denied
+    | Answered
+    | Expired
+    | Superseded
+)

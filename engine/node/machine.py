@@ -50,9 +50,11 @@ from engine.node.inputs import (
     Answered,
     Broke,
     Claimed,
+    Denied,
     Expired,
     Input,
     MustReplace,
+    MustRetry,
     MustWait,
     Succeeded,
     Superseded,
@@ -69,7 +71,23 @@ POINTS: Mapping[tuple[Operation, Phase], tuple[Point, ...]] = {
     (Operation.REPLACE, Phase.POST): (Point.POST_CREATE, Point.POST_UPDATE),
     (Operation.DELETE, Phase.PRE): (Point.PRE_DELETE,),
     (Operation.DELETE, Phase.POST): (Point.POST_DELETE,),
+    (Operation.CHECK, Phase.PRE): (Point.PRE_CHECK,),
+    (Operation.CHECK, Phase.POST): (Point.POST_CHECK,),
+    (Operation.SUSPEND, Phase.PRE): (Point.PRE_SUSPEND,),
+    (Operation.SUSPEND, Phase.POST): (Point.POST_SUSPEND,),
+    (Operation.RESUME, Phase.PRE): (Point.PRE_RESUME,),
+    (Operation.RESUME, Phase.POST): (Point.POST_RESUME,),
+    # Heat asks nobody when a resource is adopted or a snapshot made, and so do we.
+    (Operation.ADOPT, Phase.PRE): (),
+    (Operation.ADOPT, Phase.POST): (),
+    (Operation.SNAPSHOT, Phase.PRE): (),
+    (Operation.SNAPSHOT, Phase.POST): (),
 }
+
+#: Operations whose failure leaves a resource of which nobody knows what state it is in.
+BREAKING = frozenset(
+    {Operation.CREATE, Operation.UPDATE, Operation.REPLACE, Operation.DELETE, Operation.CHECK}
+)
 
 ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
 
@@ -118,23 +136,50 @@ def decide(node: Node, said: Input) -> Step | Refused:
             return _superseded(node)
         case Claimed(operation=operation) if node.state is State.RUNNING:
             return _claimed(node, operation)
-        case Succeeded() if _acts(node):
-            return _succeeded(node)
-        case MustWait(until=until) if _acts(node):
-            return Step(replace(node, state=State.PARKED), (WakeAt(until),))
-        case MustReplace() if _acts(node) and node.operation is Operation.UPDATE:
-            return _before(replace(node, operation=Operation.REPLACE, phase=Phase.PRE))
+        case Succeeded() | MustWait() | MustRetry() | MustReplace() if _acts(node):
+            return _outcome(node, said)
         case Broke(reason=reason) if node.state is State.RUNNING:
             return _fail(node, reason)
-        case Answered(decision=decision, by=by, reason=reason) if _asks(node):
-            return _answered(node, decision, by, reason)
-        case Expired(on_timeout=on_timeout) if _asks(node):
-            return _expired(node, on_timeout)
+        case Denied(reason=reason) if node.state is State.RUNNING:
+            return _deny(node, reason)
+        case Answered() | Expired() if _asks(node):
+            return _decided(node, said)
         case (
-            Claimed() | Succeeded() | MustWait() | MustReplace() | Broke() | Answered() | Expired()
-        ):
-            misfit = type(said).__name__
-            return Refused(f"{misfit} does not fit a node {node.state} in {node.phase}")
+            Claimed() | Succeeded() | MustWait() | MustRetry() | MustReplace() | Broke()
+            | Denied() | Answered() | Expired()
+        ):  # fmt: skip
+            return _misfit(node, said)
+        case _ as never:
+            assert_never(never)
+
+
+def _misfit(node: Node, said: Input) -> Refused:
+    return Refused(f"{type(said).__name__} does not fit a node {node.state} in {node.phase}")
+
+
+def _outcome(node: Node, said: Succeeded | MustWait | MustRetry | MustReplace) -> Step | Refused:
+    match said:
+        case Succeeded():
+            return _succeeded(node)
+        case MustWait(until=until):
+            return Step(replace(node, state=State.PARKED), (WakeAt(until),))
+        case MustRetry(until=until, reason=reason):
+            parked = replace(node, state=State.PARKED)
+            return Step(parked, (WakeAt(until), Record(Moment.RETRYING, reason)))
+        case MustReplace() if node.operation is Operation.UPDATE:
+            return _before(replace(node, operation=Operation.REPLACE, phase=Phase.PRE))
+        case MustReplace():
+            return _misfit(node, said)
+        case _ as never:
+            assert_never(never)
+
+
+def _decided(node: Node, said: Answered | Expired) -> Step:
+    match said:
+        case Answered(decision=decision, by=by, reason=reason):
+            return _answered(node, decision, by, reason)
+        case Expired(on_timeout=on_timeout):
+            return _expired(node, on_timeout)
         case _ as never:
             assert_never(never)
 
@@ -159,6 +204,8 @@ def _claimed(node: Node, operation: Operation | None) -> Step | Refused:
 
 def _unchanged(node: Node) -> Step:
     """Nothing to do; but Heat's short form asks before an update all the same, and so do we."""
+    if node.operation is Operation.DELETE:
+        return Step(replace(node, state=State.DONE), (WriteUnchanged(),))
     for rule in _ahead(node, Operation.UPDATE, Phase.PRE):
         if rule.short:
             return _ask(replace(node, operation=Operation.UPDATE), rule)
@@ -255,8 +302,14 @@ def _go_on(node: Node) -> Step:
 
 def _fail(node: Node, reason: str) -> Step:
     failed = replace(node, state=State.FAILED, reason=reason)
-    broken = node.phase is not Phase.PRE
+    broken = node.phase is not Phase.PRE and node.operation in BREAKING
     return Step(failed, (WriteFailed(reason, broken), Record(Moment.FAILED, reason)))
+
+
+def _deny(node: Node, reason: str) -> Step:
+    """Refused before anything was done: the resource stays what it is, and is not FAILED."""
+    denied = replace(node, state=State.FAILED, reason=reason)
+    return Step(denied, (Record(Moment.FAILED, reason),))
 
 
 def _superseded(node: Node) -> Step | Refused:

@@ -35,8 +35,12 @@ def forward_change(
     properties: Mapping[str, Json],
     *,
     replaces_broken: bool = True,
+    restores: bool = False,
 ) -> Change:
-    """What brings a resource to `properties` (resolved, defaults filled in)."""
+    """What brings a resource to `properties` (resolved, defaults filled in).
+
+    restores: it goes back to what a snapshot kept, even if no property differs.
+    """
     if actual is None or _never_made(actual):
         return Change(Operation.CREATE, frozenset(properties))
     changed = differing(actual.properties or {}, properties)
@@ -46,14 +50,19 @@ def forward_change(
         again = actual.action is ResourceAction.UPDATE and not replaces_broken
         return Change(Operation.UPDATE if again else Operation.REPLACE, changed)
     if not changed:
-        return Change(None)
+        return Change(Operation.UPDATE if restores else None)
     in_place = all(_may_change(schema, name) for name in changed)
     return Change(Operation.UPDATE if in_place else Operation.REPLACE, changed)
 
 
-def cleanup_change(actual: Actual | None, *, only_if_replaced: bool) -> Change:
-    """What clears a resource away. only_if_replaced: it stays unless another took its place."""
-    if actual is None or (only_if_replaced and not actual.replaced):
+def cleanup_change(
+    actual: Actual | None, *, only_if_replaced: bool, retained: bool = False
+) -> Change:
+    """What clears a resource away. only_if_replaced: it stays unless another took its place.
+
+    retained: the real thing stays, whatever becomes of the row.
+    """
+    if actual is None or retained or (only_if_replaced and not actual.replaced):
         return Change(None)
     return Change(None if _never_made(actual) else Operation.DELETE)
 
@@ -68,6 +77,10 @@ def differing(before: Mapping[str, Json], after: Mapping[str, Json]) -> frozense
 def _never_made(actual: Actual) -> bool:
     if actual.action is ResourceAction.INIT:
         return True
+    if actual.action is ResourceAction.ADOPT:
+        return actual.status is not Status.COMPLETE
+    if actual.action is ResourceAction.DELETE and actual.status is Status.COMPLETE:
+        return True  # it was, and is no more; only its row is left
     return actual.action is ResourceAction.CREATE and not (
         actual.status is Status.COMPLETE or actual.broken
     )

@@ -50,6 +50,21 @@ def bridged(
     return {key: nearest[key] for key in requires if key in wanted}
 
 
+def upstream(
+    requires: Mapping[Key, Collection[Key]], start: Iterable[Key]
+) -> dict[Key, Collection[Key]]:
+    """The part of the graph that `start` rests on, directly or not, in the order of the whole."""
+    reached = set(start)
+    queue = list(reached)
+    for key in queue:
+        fresh = [one for one in requires[key] if one not in reached]
+        reached.update(fresh)
+        queue.extend(fresh)
+    if len(reached) == len(requires):
+        return dict(requires)
+    return {key: requires[key] for key in requires if key in reached}
+
+
 def downstream(requires: Mapping[Key, Iterable[Key]], start: Iterable[Key]) -> set[Key]:
     """`start` and everything that requires any of it, directly or not."""
     required_by: dict[Key, list[Key]] = {}

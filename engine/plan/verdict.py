@@ -30,6 +30,12 @@ class Verdict:
     reason: str
 
 
+def ended_early(action: Action, reason: str, state: TraversalState) -> Verdict:
+    """What becomes of a traversal that is ended before its time: FAILED or STOPPED."""
+    status = Status.STOPPED if state is TraversalState.STOPPED else Status.FAILED
+    return Verdict(state, status, Status.FAILED, reason)
+
+
 def verdict(action: Action, unwell: Sequence[EndedNode]) -> Verdict:
     """`unwell`: the nodes that failed or stopped. Failure outweighs a stop."""
     failed = [node for node in unwell if node.state is State.FAILED]

@@ -2,6 +2,6 @@
 
 from engine.service.blueprint import Limits
 from engine.service.engine import Engine
-from engine.service.requests import Answer, Output, StackRequest
+from engine.service.requests import Answer, Move, Output, StackRequest
 
-__all__ = ["Answer", "Engine", "Limits", "Output", "StackRequest"]
+__all__ = ["Answer", "Engine", "Limits", "Move", "Output", "StackRequest"]

@@ -1,6 +1,6 @@
 """From a request to everything that is to be stored: read, checked whole, nothing done yet."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -14,20 +14,22 @@ from engine.hot.source import Limits as SourceLimits
 from engine.hot.source import check_document, read_document
 from engine.hot.template import Template, parse_template
 from engine.service.requests import StackRequest
-from engine.store.accept import NodeInputs
+from engine.store.begin import NodeInputs
 from engine.store.records import TemplateRecord
 from engine.types.registry import Registry
-from engine.words import Json
+from engine.words import Json, Restriction
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is accepted at most."""
+    """What is accepted at most. versions: how many of a template are kept."""
 
     source: SourceLimits
     hooks: HookLimits
     resources: int
     stacks: int
+    versions: int
+    snapshots: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +168,15 @@ def _known_only(
     return replace(environment, parameters=parameters, document=kept)
 
 
-def node_inputs(definition: Definition, registry: Registry) -> dict[str, NodeInputs]:
-    """What is stored with each node: see NodeInputs. Values known now are completed now."""
+def node_inputs(
+    blueprint: Blueprint, registry: Registry, names: Collection[str], kept: Mapping[str, Json]
+) -> dict[str, NodeInputs]:
+    """What is stored with the nodes of these names: see NodeInputs. Values known now are completed
+    now.
+
+    kept: by resource, what a snapshot kept of it, for a restore.
+    """
+    definition, restricted = blueprint.definition, blueprint.environment.registry.restricted
     schemas = registry.schemas()
     secret = {
         resource.name
@@ -176,17 +185,32 @@ def node_inputs(definition: Definition, registry: Registry) -> dict[str, NodeInp
     }
     return {
         resource.name: NodeInputs(
-            _definition(resource, definition.version, registry, secret),
+            _definition(resource, definition.version, registry, secret)
+            | _rarer(resource, restricted(resource.name), kept),
             sorted(resource.reads),
             sorted(resource.requires),
         )
-        for resource in definition.resources.values()
+        for name in names
+        if (resource := definition.resources.get(name)) is not None
     }
+
+
+def _rarer(
+    resource: DefinedResource, restricted: frozenset[Restriction], kept: Mapping[str, Json]
+) -> dict[str, Json]:
+    stored: dict[str, Json] = {}
+    if resource.external_id is not None:
+        stored["external_id"] = resource.external_id
+    if restricted:
+        stored["restricted"] = sorted(restricted)
+    if resource.name in kept:
+        stored["kept"] = kept[resource.name]
+    return stored
 
 
 def _definition(
     resource: DefinedResource, version: str, registry: Registry, secret: set[str]
-) -> Json:
+) -> dict[str, Json]:
     masked = resource.masked_properties
     stored: dict[str, Json] = {
         "version": version,

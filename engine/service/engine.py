@@ -2,34 +2,47 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 import orjson
 
-from engine.errors import Conflict, Finding, Findings, Invalid, LimitReached, NotFound
-from engine.hooks.answers import Accepted, Same, judge
-from engine.hooks.rules import Breakpoints, Rule, check_patterns, encode_rules
-from engine.node.inputs import Answered
-from engine.plan.passes import Existing, plan
-from engine.service.blueprint import Blueprint, Limits, build, node_inputs, stored_outputs
-from engine.service.reading import Reading
-from engine.service.requests import Answer, StackRequest
+from engine.errors import Conflict, Finding, Invalid, LimitReached, NotFound
+from engine.plan.draft import Options
+from engine.plan.verdict import ended_early
+from engine.service import ending
+from engine.service.answering import Answering
+from engine.service.blueprint import Blueprint, Limits
+from engine.service.exports import Exports
+from engine.service.marks import Marks
+from engine.service.moves import Moves
+from engine.service.partial import chooser
+from engine.service.previews import Previews
+from engine.service.requests import StackRequest
+from engine.service.snapshots import Snapshots
+from engine.service.traversals import UNDER_WAY, Found, Goal, Traversals
 from engine.store import accept
+from engine.store.advance import End
 from engine.store.database import Connection, Database
-from engine.store.hooks import lock_hooks, stack_of_hook, waiting_hook_at
-from engine.store.read import find_stack, read_existing, read_hook, read_template
-from engine.store.records import HookRecord, StackRecord, TemplateRecord
+from engine.store.existing import read_existing
+from engine.store.finish import Ending
+from engine.store.read import find_stack, read_given, read_template
+from engine.store.records import StackRecord
 from engine.types.registry import Registry
-from engine.words import Action, Decision, Door, Json, Point, ResourceId, TraversalState
-from engine.work.answering import Verdict, apply
+from engine.words import Action, Json, Operation, TraversalState
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
+#: Actions on a whole stack that leave its definition alone.
+VISITING = {
+    Action.CHECK: Operation.CHECK,
+    Action.SUSPEND: Operation.SUSPEND,
+    Action.RESUME: Operation.RESUME,
+}
 
 
-class Engine(Reading):
-    """create_stack, update_stack, delete_stack, answer, unset_hook; and the reads of `Reading`.
+class Engine(Answering):
+    """Changes of stacks, answers to hooks and reads; the rest behind doors of their own:
+    `previews`, `snapshots`, `exports`, `marks`.
 
     Everything raises the errors of engine/errors.py: Invalid, NotFound, Conflict, AnswerRefused,
     LimitReached, Unavailable.
@@ -45,28 +58,41 @@ class Engine(Reading):
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         """wake: tells a worker of this process, quicker than the database does."""
-        super().__init__(database, registry)
+        super().__init__(database, registry, limits.hooks.default_timeout, new_id=new_id, wake=wake)
         self._limits = limits
-        self._new_id = new_id
-        self._wake = wake
-
-    @property
-    def default_timeout(self) -> timedelta:
-        return self._limits.hooks.default_timeout
+        self._traversals = Traversals(registry, limits, new_id=new_id)
+        self._moves = Moves(self._traversals)
+        self.previews = Previews(database, self._traversals, self._moves)
+        self.snapshots = Snapshots(database, self._traversals, wake)
+        self.exports = Exports(database, self._traversals)
+        self.marks = Marks(database)
 
     async def create_stack(self, project: str, request: StackRequest) -> StackRecord:
         """Validate whole, plan, store; return once durable. Conflict StackExists."""
         _check_name(request.name)
         stack_id = self._new_id()
-        blueprint = self._build(request, None, project, stack_id, request.name)
-        async with self._database.transaction() as conn:
+        blueprint = self._traversals.build(
+            request, None, project=project, stack_id=stack_id, name=request.name
+        )
+        if request.adopted is not None:
+            _check_adopted(blueprint, request)
+        async with self._database.transaction("accept") as conn:
             known = await self._seen_before(conn, project, request, stack_id)
             if known is None:
                 await self._insert_stack(conn, project, stack_id, request)
-                await self._begin(
-                    conn, stack_id, Action.CREATE, blueprint, 1, 1, [], request.requested_by,
-                    request.hooks_clear,
-                )  # fmt: skip
+                goal = Goal(
+                    stack_id=stack_id,
+                    action=Action.CREATE if request.adopted is None else Action.ADOPT,
+                    number=1,
+                    version=1,
+                    blueprint=blueprint,
+                    found=Found(),
+                    requested_by=request.requested_by,
+                    cleared=request.hooks_clear,
+                    options=Options(adopted=request.adopted or {}),
+                    wanted_plan=request.plan_digest,
+                )
+                await self._traversals.toward(conn, goal)
             record = await find_stack(conn, project, known or stack_id, "")
         self._wake()
         if record is None:
@@ -123,215 +149,162 @@ class Engine(Reading):
 
     async def update_stack(self, project: str, stack_id: UUID, request: StackRequest) -> None:
         """Supersede whatever runs by a traversal toward what is asked."""
-        async with self._database.transaction() as conn:
-            locked = await self._lock(conn, project, stack_id)
-            record = await find_stack(conn, project, stack_id, "")
-            before = await read_template(conn, stack_id, locked.version)
-            stored = before if request.existing else None
-            name = record.name if record else request.name
-            blueprint = self._build(request, stored, project, stack_id, name)
-            _check_immutable(blueprint, before.parameters, before.environment)
-            version, number = locked.version + 1, locked.traversal + 1
-            await self._supersede(conn, stack_id, locked, request.requested_by)
-            existing = await read_existing(conn, stack_id)
-            await accept.point_stack(
+        async with self._database.transaction("accept") as conn:
+            await self._moves.lock(conn, project, stack_id, request.moved)
+            locked = await self._traversals.lock(conn, project, stack_id)
+            stored = None
+            if request.existing:
+                stored = await read_template(conn, stack_id, locked.version)
+            blueprint = self._traversals.build(
+                request,
+                stored,
+                project=project,
+                stack_id=stack_id,
+                name=locked.name,
+            )
+            _check_immutable(blueprint, await read_given(conn, stack_id, locked.version))
+            await self._traversals.supersede(conn, locked, request.requested_by)
+            await self._moves.carry_out(conn, project, locked, request, blueprint)
+            found = await self._traversals.find(conn, stack_id, blueprint)
+            await accept.adorn_stack(
                 conn,
                 stack_id=stack_id,
-                version=version,
-                traversal=number,
                 tags=request.tags,
                 timeout_mins=request.timeout_mins,
                 disable_rollback=request.disable_rollback,
             )
-            await self._begin(
-                conn, stack_id, Action.UPDATE, blueprint, number, version, existing,
-                request.requested_by, request.hooks_clear,
-            )  # fmt: skip
+            names = {*blueprint.definition.resources, *(row.name for row in found.rows)}
+            goal = Goal(
+                stack_id=stack_id,
+                action=Action.UPDATE,
+                number=locked.traversal + 1,
+                version=locked.newest + 1,
+                blueprint=blueprint,
+                found=found,
+                requested_by=request.requested_by,
+                cleared=request.hooks_clear,
+                options=Options(chosen=chooser(request, names)),
+                wanted_plan=request.plan_digest,
+            )
+            await self._traversals.toward(conn, goal)
         self._wake()
 
     async def delete_stack(self, project: str, stack_id: UUID, requested_by: str) -> None:
         """Supersede whatever runs by a traversal that clears everything away."""
-        async with self._database.transaction() as conn:
-            locked = await self._lock(conn, project, stack_id)
-            if locked.action == Action.DELETE and locked.state == TraversalState.RUNNING:
+        async with self._database.transaction("accept") as conn:
+            locked = await self._traversals.lock(conn, project, stack_id)
+            if locked.action == Action.DELETE and locked.state in UNDER_WAY:
                 return
-            number = locked.traversal + 1
-            await self._supersede(conn, stack_id, locked, requested_by)
+            await self._traversals.supersede(conn, locked, requested_by)
             existing = await read_existing(conn, stack_id)
-            nothing = Breakpoints()
-            planned = plan({}, existing, nothing.of, self._new_resource_id)
-            await accept.point_stack(
-                conn, stack_id=stack_id, version=locked.version, traversal=number
-            )
-            await _record_start(conn, stack_id, Action.DELETE, number, locked.version, [])
-            await accept.insert_traversal(
-                conn,
-                stack_id=stack_id,
-                number=number,
-                action=Action.DELETE,
-                version=locked.version,
-                plan=planned,
-                inputs={},
-                requested_by=requested_by,
-            )
+            await self._traversals.away(conn, locked, existing, requested_by)
         self._wake()
 
-    async def _lock(self, conn: Connection, project: str, stack_id: UUID) -> accept.Locked:
-        locked = await accept.lock_stack(conn, project, stack_id)
-        if locked is None or locked.deleted:
-            raise NotFound(f"The Stack ({stack_id}) could not be found.", code="EntityNotFound")
-        return locked
+    async def visit_stack(self, project: str, stack_id: UUID, action: Action, by: str) -> None:
+        """Check, suspend or resume. Conflict (ActionInProgress) while something else is under way.
 
-    async def _supersede(
-        self, conn: Connection, stack_id: UUID, locked: accept.Locked, by: str
-    ) -> None:
-        if locked.state in (TraversalState.RUNNING, TraversalState.ENDING):
-            await accept.supersede(conn, stack_id, locked.traversal, by)
+        To ask twice for what is under way, or to suspend what is suspended, changes nothing.
+        """
+        async with self._database.transaction("accept") as conn:
+            locked = await self._traversals.lock(conn, project, stack_id)
+            if locked.action == action and locked.state in UNDER_WAY:
+                return
+            if locked.action == action == Action.SUSPEND and locked.state == "complete":
+                return
+            check_settled(locked, f"{action.lower()} it")
+            await self._traversals.visit(conn, locked, action, VISITING[action], by)
+        self._wake()
 
-    def _build(
-        self,
-        request: StackRequest,
-        stored: TemplateRecord | None,
-        project: str,
-        stack_id: UUID,
-        name: str,
-    ) -> Blueprint:
-        return build(
-            request,
-            stored,
-            project=project,
-            stack_id=stack_id,
-            stack_name=name,
-            registry=self._registry,
-            limits=self._limits,
-        )
+    async def cancel(self, project: str, stack_id: UUID, by: str, *, rollback: bool) -> None:
+        """End what is under way as FAILED; with rollback, begin the way back.
 
-    async def _begin(
+        Invalid (NotSupported) when what is under way cannot be cancelled so.
+        """
+        may = {Action.UPDATE, Action.RESTORE} if rollback else {*Action} - {Action.DELETE}
+        async with self._database.transaction("accept") as conn:
+            locked = await self._traversals.lock(conn, project, stack_id)
+            if locked.state not in UNDER_WAY or locked.action not in may:
+                raise _not_now("Cancelling update", locked)
+            await self._end_early(conn, project, locked, TraversalState.FAILED, "cancelled", by)
+            if rollback:
+                ended = End(stack_id, locked.traversal)
+                way_back = Ending(
+                    late=True,
+                    action=Action(locked.action),
+                    version=locked.version,
+                    requested_by=by,
+                    project=project,
+                    name=locked.name,
+                    disable_rollback=False,
+                    newest=locked.newest,
+                )
+                await ending.roll_back(conn, self._traversals, ended, way_back, by)
+        self._wake()
+
+    async def stop(self, project: str, stack_id: UUID, by: str) -> None:
+        """End what is under way as STOPPED; an update goes on. Invalid when nothing is."""
+        async with self._database.transaction("accept") as conn:
+            locked = await self._traversals.lock(conn, project, stack_id)
+            if locked.state not in UNDER_WAY:
+                raise _not_now("Stopping", locked)
+            reason = f"Stopped: {by} asked for it; update the stack to resume"
+            await self._end_early(conn, project, locked, TraversalState.STOPPED, reason, by)
+        self._wake()
+
+    async def _end_early(
         self,
         conn: Connection,
-        stack_id: UUID,
-        action: Action,
-        blueprint: Blueprint,
-        number: int,
-        version: int,
-        existing: Sequence[Existing],
-        requested_by: str,
-        cleared: Sequence[str],
+        project: str,
+        locked: accept.Locked,
+        state: TraversalState,
+        reason: str,
+        by: str,
     ) -> None:
-        """Store the version, the traversal and its graph, and the event that it began."""
-        definition = blueprint.definition
-        names = sorted({*definition.resources, *(row.name for row in existing)})
-        findings = Findings()
-        said = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
-        warnings = check_patterns(said, names, findings)
-        findings.raise_if_any()
-        kept = Breakpoints(blueprint.by_environment, blueprint.by_template)
-        asking = Breakpoints(
-            blueprint.asked, blueprint.by_environment, blueprint.by_template, cleared=cleared
-        )
-        planned = plan(definition.resources, existing, asking.of, self._new_resource_id)
-        await accept.insert_template(
-            conn,
-            stack_id=stack_id,
-            version=version,
-            description=definition.description,
-            template=blueprint.template.document,
-            environment=blueprint.environment.document,
-            files=blueprint.files,
-            parameters=blueprint.parameters,
-            shown=definition.shown_parameters(),
-            hidden=definition.hidden,
-            outputs=stored_outputs(definition),
-            requested_by=requested_by,
-        )
-        await _record_start(conn, stack_id, action, number, version, warnings)
-        await accept.insert_traversal(
-            conn,
-            stack_id=stack_id,
-            number=number,
-            action=action,
-            version=version,
-            plan=planned,
-            inputs=node_inputs(definition, self._registry),
-            requested_by=requested_by,
-        )
-        if said or any(row.rules for row in existing):
-            current = {row.name: row.id for row in existing if row.replaced_by is None}
-            rows = {row.name: row.id for row in planned.rows}
-            ids = {name: rows.get(name) or current[name] for name in definition.resources}
-            await accept.store_rules(conn, stack_id, _kept_rules(kept.of, ids.items()))
+        action = Action(locked.action)
+        said = f"Stack {action} cancelled" if state is TraversalState.FAILED else reason
+        verdict = ended_early(action, said, state)
+        ended = End(locked.id, locked.traversal)
+        await ending.cut_short(conn, ended, action, locked.version, verdict, by=by)
 
-    def _new_resource_id(self) -> ResourceId:
-        return ResourceId(self._new_id())
-
-    async def answer(self, hook_id: UUID, answer: Answer, *, project: str | None) -> HookRecord:
-        """Decide a hook. project: None when the hook's token was shown. AnswerRefused, NotFound."""
-        async with self._database.transaction() as conn:
-            stack_id = await stack_of_hook(conn, hook_id, project)
-            if stack_id is None:
-                raise _no_hook(hook_id)
-            held = (await lock_hooks(conn, [(stack_id, hook_id)]))[0]
-            judged = judge(held.asked, answer.decision, answer.digest, held.now)
-            match judged:
-                case Accepted(decision=decision):
-                    said = Answered(decision, answer.by, answer.reason)
-                    verdict = Verdict(
-                        held, said, answer.by, answer.door, answer.reason, answer.data
-                    )
-                    await apply(
-                        conn, [verdict], new_id=self._new_id, default_timeout=self.default_timeout
-                    )
-                case Same():
-                    pass
-                case _:
-                    raise judged
-            record = await read_hook(conn, hook_id, project)
+    async def end_traversal(self, ended: End) -> None:
+        """For workers: a traversal of which nothing is left, or whose time is over."""
+        async with self._database.transaction("end") as conn:
+            await ending.end(conn, self._traversals, ended)
         self._wake()
-        if record is None:
-            raise _no_hook(hook_id)
-        return record
-
-    async def unset_hook(
-        self, project: str, stack_id: UUID, resource_name: str, point: str, by: str
-    ) -> None:
-        """Heat's way to answer: Invalid with code InvalidBreakPointHook when none waits."""
-        known = [one.value for one in Point]
-        if point not in known:
-            raise _not_waiting(f'Invalid hook type "{point}" for resource "{resource_name}"', known)
-        async with self._database.connection() as conn:
-            hook_id = await waiting_hook_at(conn, stack_id, resource_name, point)
-        if hook_id is None:
-            raise _not_waiting(f'The "{point}" hook is not defined on "{resource_name}"', ())
-        answer = Answer(Decision.CONTINUE, by, Door.UNSET_HOOK)
-        await self.answer(hook_id, answer, project=project)
 
 
-def _kept_rules(
-    rules_of: Callable[[str], tuple[Rule, ...]], ids: Iterable[tuple[str, UUID]]
-) -> dict[UUID, Json]:
-    return {resource_id: encode_rules(rules_of(name)) for name, resource_id in ids}
+def check_settled(locked: accept.Locked, what: str) -> None:
+    """Conflict (ActionInProgress) while a traversal of the stack is under way."""
+    if locked.state in UNDER_WAY:
+        raise Conflict(
+            f"Stack {locked.name} already has an action ({locked.action}) in progress.",
+            remedy=f"Wait for its end or cancel it, then {what}.",
+            code="ActionInProgress",
+        )
 
 
-async def _record_start(
-    conn: Connection,
-    stack_id: UUID,
-    action: Action,
-    number: int,
-    version: int,
-    warnings: Sequence[str],
-) -> None:
-    data: dict[str, Json] = {"traversal": number, "version": version}
-    if warnings:
-        data["warnings"] = list(warnings)
-    await accept.record_stack_event(
-        conn,
-        stack_id=stack_id,
-        kind=f"headgate.stack.{action.lower()}.started",
-        action=action,
-        status="IN_PROGRESS",
-        reason=f"Stack {action} started",
-        data=data,
-    )
+def _not_now(what: str, locked: accept.Locked) -> Invalid:
+    status = f"{locked.action}_{locked.state.upper()}"
+    if locked.state in UNDER_WAY:
+        status = f"{locked.action}_IN_PROGRESS"
+    reason = f"{what} when stack is {status} is not supported."
+    return Invalid([Finding("", reason, "Only what is in progress can be ended.", "NotSupported")])
+
+
+def _check_adopted(blueprint: Blueprint, request: StackRequest) -> None:
+    known = request.adopted or {}
+    missing = [
+        Finding(
+            f"resources.{name}",
+            "Resource ID was not provided.",
+            "Name the real thing in adopt_stack_data, or leave the resource out.",
+            "StackValidationFailed",
+        )
+        for name, one in blueprint.definition.resources.items()
+        if name not in known and one.external_id is None
+    ]
+    if missing:
+        raise Invalid(missing)
 
 
 def _check_name(name: str) -> None:
@@ -343,8 +316,7 @@ def _check_name(name: str) -> None:
         raise Invalid([Finding("stack_name", reason)])
 
 
-def _check_immutable(blueprint: Blueprint, before: Json, environment: Json) -> None:
-    was = {**(environment.get("parameters") or {}), **before}
+def _check_immutable(blueprint: Blueprint, was: Mapping[str, Json]) -> None:
     now = {**blueprint.environment.parameters, **blueprint.parameters}
     changed = sorted(
         name
@@ -355,12 +327,3 @@ def _check_immutable(blueprint: Blueprint, before: Json, environment: Json) -> N
         names = ", ".join(changed)
         reason = f"The following parameters are immutable and may not be updated: {names}"
         raise Invalid([Finding("", reason, code="ImmutableParameterModified")])
-
-
-def _no_hook(hook_id: UUID) -> NotFound:
-    return NotFound(f"there is no hook {hook_id}", code="HookNotFound")
-
-
-def _not_waiting(reason: str, known: Sequence[str]) -> Invalid:
-    remedy = f"Acceptable hook types are: {', '.join(known)}." if known else ""
-    return Invalid([Finding("", reason, remedy, "InvalidBreakPointHook")])

@@ -19,9 +19,10 @@ from engine.store.records import (
     StackRecord,
     TemplateRecord,
     TraversalRecord,
+    VersionRecord,
 )
 from engine.types.registry import Registry
-from engine.work.act import Inputs
+from engine.work.prepare import Inputs
 
 
 class Reading:
@@ -51,6 +52,23 @@ class Reading:
     async def template(self, stack: StackRecord) -> TemplateRecord:
         async with self._database.connection() as conn:
             return await read.read_template(conn, stack.id, stack.version)
+
+    async def version(self, stack: StackRecord, number: int) -> TemplateRecord:
+        """A version of the template. NotFound (code VersionNotFound): forgotten, or never there."""
+        async with self._database.connection() as conn:
+            found = await read.find_version(conn, stack.id, number)
+        if found is None:
+            remedy = "GET .../versions lists those that are kept."
+            raise NotFound(f"there is no version {number}", remedy=remedy, code="VersionNotFound")
+        return found
+
+    async def history(
+        self, stack: StackRecord, limit: int
+    ) -> tuple[list[VersionRecord], list[TraversalRecord]]:
+        """Versions and traversals, newest first."""
+        async with self._database.connection() as conn:
+            versions = await read.read_versions(conn, stack.id)
+            return versions, await read.read_traversals(conn, stack.id, limit)
 
     async def shown_parameters(self, stack: StackRecord) -> dict[str, str]:
         """As the API shows them: text, hidden ones masked, pseudo parameters included."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from engine.plan.draft import Adopted
 from engine.words import Decision, Door, Json
 
 
@@ -14,6 +15,10 @@ class StackRequest:
     environment: a map or text; ignored when environment_files names entries of ``files``.
     tags, timeout_mins, disable_rollback: None keeps (update) or takes the default (create).
     existing: PATCH semantics, start from what is stored.
+    only, except_: globs on resource names; a partial update changes what they choose.
+    moved: resources that change their name or their stack without being touched.
+    plan_digest: of the plan its author saw; refused when the plan is another now.
+    adopted: real things to take over, by resource name; None: this is no adoption.
     hooks_clear: ``resource:point`` patterns whose breakpoints this traversal leaves out, ``*`` all.
     hooks_add: full rules with ``at``, as in the environment's ``hooks`` list, or
     ``resource:point`` texts; they hold for this traversal.
@@ -30,10 +35,24 @@ class StackRequest:
     timeout_mins: int | None = None
     disable_rollback: bool | None = None
     existing: bool = False
+    only: Sequence[str] = ()
+    except_: Sequence[str] = ()
+    moved: Sequence["Move"] = ()
+    plan_digest: str = ""
+    adopted: Mapping[str, Adopted] | None = None
     hooks_clear: Sequence[str] = ()
     hooks_add: Sequence[Json] = ()
     requested_by: str = ""
     idempotency_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A resource's new place. from_stack: name or id of the stack it leaves; "" for this one."""
+
+    name: str
+    to: str
+    from_stack: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Settle and claim: the one call a worker lives on. The SQL function is in migrations/0002."""
+"""Settle and claim: the one call a worker lives on. The SQL function is routines/4_advance.sql."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import asyncpg
 from engine.store.database import Connection
 from engine.words import Json
 
-ADVANCE = "select * from advance($1, $2, $3, $4)"
+ADVANCE = "select * from advance($1, $2, $3, $4, $5)"
 RENEW = """
 update node n set wake_at = clock_timestamp() + $1
   from unnest($2::uuid[], $3::integer[], $4::integer[], $5::integer[])
@@ -60,6 +60,7 @@ class Work:
     passed: list[str]
     operation_key: UUID | None
     progress: Json
+    attempts: int
     started: bool
     dependents: list[str] | None
     row_type: str | None
@@ -74,6 +75,7 @@ class Work:
     metadata: Json
     digest: str | None
     broken: bool | None
+    protected: bool | None
     replaced_by: UUID | None
     inputs: Mapping[str, list[Json]] | None
     now: datetime
@@ -81,7 +83,7 @@ class Work:
 
 
 class End(NamedTuple):
-    """A traversal of which nothing is left to do."""
+    """A traversal of which nothing is left to do, or whose time is over."""
 
     stack_id: UUID
     traversal: int
@@ -89,22 +91,32 @@ class End(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
+    """turn: the project that was served last; None: nothing was due."""
+
     work: list[Work]
     ends: list[End]
+    turn: str | None
 
 
 async def advance(
-    conn: Connection, worker: str, lease: timedelta, want: int, steps: Sequence[Json]
+    conn: Connection,
+    worker: str,
+    lease: timedelta,
+    want: int,
+    steps: Sequence[Json],
+    after: str = "",
 ) -> Advanced:
     """Apply `steps` and claim up to `want` nodes, in one transaction.
 
-    steps: what engine/work/steps.py writes. A step of a node that somebody else has claimed since
-    is left out without a word.
+    after: the project that was served last; the others come first now. steps: what
+    engine/work/steps.py writes. A step of a node that somebody else has claimed since is left out
+    without a word.
     """
-    rows = await conn.fetch(ADVANCE, worker, lease, want, steps)
+    rows = await conn.fetch(ADVANCE, worker, lease, want, steps, after)
     return Advanced(
         [_work(row) for row in rows if row[0] == "node"],
         [End(row[1], row[4]) for row in rows if row[0] == "end"],
+        next((row[2] for row in rows if row[0] == "turn"), None),
     )
 
 

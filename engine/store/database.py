@@ -19,6 +19,7 @@ import asyncpg
 import orjson
 
 from engine import errors
+from engine.store.faults import reach
 from engine.words import Json
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -138,6 +139,13 @@ async def connect(url: str, *, session: dict[str, str] | None = None) -> Connect
     return connection
 
 
+@asynccontextmanager
+async def all_or_nothing(connection: Connection) -> AsyncIterator[None]:
+    """A part of a transaction: when it fails, it alone is taken back."""
+    async with connection.transaction():
+        yield
+
+
 class Database:
     """A pool of connections to one database. Made by `open_database`, closed by `close`."""
 
@@ -159,10 +167,27 @@ class Database:
             await self.pool.release(borrowed)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
-        """Borrow a connection with a transaction begun: committed at the end, or rolled back."""
-        async with self.connection() as connection, connection.transaction():
-            yield connection
+    async def transaction(self, what: str = "") -> AsyncIterator[Connection]:
+        """Borrow a connection with a transaction begun: committed at the end, or rolled back.
+
+        what: names the commit's fault points, see engine/store/faults.py.
+        """
+        async with self.connection() as connection:
+            async with connection.transaction():
+                yield connection
+                reach(f"{what}.before")
+            reach(f"{what}.after")
+
+    @asynccontextmanager
+    async def rehearsal(self) -> AsyncIterator[Connection]:
+        """A transaction of which nothing is kept, whatever is done in it."""
+        async with self.connection() as connection:
+            transaction = connection.transaction()
+            await transaction.start()
+            try:
+                yield connection
+            finally:
+                await transaction.rollback()
 
     @asynccontextmanager
     async def listen(self, channel: str, callback: Callable[[], None]) -> AsyncIterator[None]:

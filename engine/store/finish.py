@@ -1,19 +1,29 @@
 """The end of a traversal. Called by the workers for each `End` they claim."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from engine.plan.verdict import EndedNode, Verdict
 from engine.store.database import Connection
 from engine.words import Action, State
 
-LOCK_ENDING = """
-select s.id from stack s
-  join traversal t on t.stack_id = s.id and t.number = s.traversal
- where s.id = $1 and t.number = $2 and t.state = 'ending'
-   for no key update of s
+ENDING = """
+select t.state = 'running' as late, t.action, t.version, t.requested_by,
+       s.project, s.name, s.disable_rollback,
+       (select max(version) from template v where v.stack_id = s.id) as newest
+  from traversal t join stack s on s.id = t.stack_id and s.traversal = t.number
+ where t.stack_id = $1 and t.number = $2
+   and (t.state = 'ending' or t.state = 'running'
+        and t.worked + (clock_timestamp() - t.working_since) >= t.time_limit)
 """
-ENDING = "select action, version from traversal where stack_id = $1 and number = $2"
+LOCK_STACK = "select from stack where id = $1 for no key update"
+LAST_COMPLETE = """
+select version from traversal
+ where stack_id = $1 and state = 'complete'
+   and action in ('CREATE', 'UPDATE', 'ROLLBACK', 'ADOPT', 'RESTORE')
+ order by number desc limit 1
+"""
 UNWELL = """
 select name, type, operation, state, coalesce(reason, '') as reason
   from node
@@ -31,20 +41,38 @@ update traversal set state = $3, reason = $4, wake_at = null, ended_at = clock_t
 """
 BURY = """
 with gone as (delete from node where stack_id = $1),
-     also as (delete from resource where stack_id = $1)
+     also as (delete from resource where stack_id = $1),
+     kept as (delete from snapshot where stack_id = $1)
 update stack set deleted_at = clock_timestamp() where id = $1
 """
 _MOST_UNWELL = 1000
 
 
-async def lock_ending(
-    conn: Connection, stack_id: UUID, traversal: int
-) -> tuple[Action, int] | None:
-    """Lock the stack; (action, version), or None when the traversal is not ending (any more)."""
-    if await conn.fetchval(LOCK_ENDING, stack_id, traversal) is None:
-        return None
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A traversal to be ended. late: its time is over, though something is left to do."""
+
+    late: bool
+    action: Action
+    version: int
+    requested_by: str
+    project: str
+    name: str
+    disable_rollback: bool
+    newest: int
+
+
+async def lock_ending(conn: Connection, stack_id: UUID, traversal: int) -> Ending | None:
+    """Lock the stack; None when the traversal is not to be ended (any more)."""
+    await conn.execute(LOCK_STACK, stack_id)
     row = await conn.fetchrow(ENDING, stack_id, traversal)
-    return (Action(row["action"]), row["version"]) if row else None
+    return Ending(**{**row, "action": Action(row["action"])}) if row else None
+
+
+async def last_complete(conn: Connection, stack_id: UUID) -> int | None:
+    """The version that was the last to be reached whole."""
+    version: int | None = await conn.fetchval(LAST_COMPLETE, stack_id)
+    return version
 
 
 async def unwell(conn: Connection, stack_id: UUID, traversal: int) -> Sequence[EndedNode]:
@@ -56,11 +84,12 @@ async def unwell(conn: Connection, stack_id: UUID, traversal: int) -> Sequence[E
     ]
 
 
-async def end_traversal(
-    conn: Connection, stack_id: UUID, traversal: int, verdict: Verdict, *, bury: bool
-) -> None:
-    """Write the verdict. bury: the stack was deleted; its rows go, its events stay."""
+async def end_traversal(conn: Connection, stack_id: UUID, traversal: int, verdict: Verdict) -> None:
+    """Write the verdict; what still waited for something is dropped."""
     await conn.execute(DROP_WAITING, stack_id, traversal)
     await conn.execute(END_TRAVERSAL, stack_id, traversal, verdict.state.value, verdict.reason)
-    if bury:
-        await conn.execute(BURY, stack_id)
+
+
+async def bury(conn: Connection, stack_id: UUID) -> None:
+    """The stack was deleted; its rows go, its events and kept snapshots of resources stay."""
+    await conn.execute(BURY, stack_id)

@@ -3,8 +3,12 @@
 Migrations are numbered files, ``migrations/0001_<what>.sql``, applied in the order of their names,
 all that are pending in one transaction, under an advisory lock: any number of processes may start
 at once. Forward only.
+
+Routines (functions and views, ``routines/*.sql``) hold no data: all of them are made anew, in the
+same transaction, whenever any of them differs from what the database has.
 """
 
+import hashlib
 import importlib.resources
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +39,21 @@ APPLIED = "select name from migration order by name"
 RECORD = "insert into migration (name) select * from unnest($1::text[])"
 
 
+CREATE_ROUTINES = """
+create table if not exists routines (
+    only_one boolean primary key default true check (only_one),
+    digest text not null
+)
+"""
+
+ROUTINES = "select digest from routines"
+
+RECORD_ROUTINES = """
+insert into routines (digest) values ($1)
+on conflict (only_one) do update set digest = excluded.digest
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Migration:
     name: str
@@ -43,7 +62,15 @@ class Migration:
 
 def shipped(directory: Traversable | None = None) -> list[Migration]:
     """Read the migrations of this version, or of another directory, in order."""
-    source = directory or importlib.resources.files("engine.store") / "migrations"
+    return _read(directory or importlib.resources.files("engine.store") / "migrations")
+
+
+def routines() -> list[Migration]:
+    """Read the functions and views of this version, in the order in which they are made."""
+    return _read(importlib.resources.files("engine.store") / "routines")
+
+
+def _read(source: Traversable) -> list[Migration]:
     return sorted(
         (
             Migration(entry.name, entry.read_text(encoding="utf-8"))
@@ -93,11 +120,23 @@ async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
                 await _apply(connection, migration)
             if left:
                 await connection.execute(RECORD, [migration.name for migration in left])
+            if directory is None:
+                await _make_routines(connection, routines())
     except (ConnectionError, TimeoutError, *TRANSIENT) as error:
         raise unavailable(error) from error
     finally:
         await connection.close(timeout=5)
     return [migration.name for migration in left]
+
+
+async def _make_routines(connection: asyncpg.Connection, known: Sequence[Migration]) -> None:
+    await connection.execute(CREATE_ROUTINES)
+    digest = hashlib.sha256("\0".join(one.text for one in known).encode()).hexdigest()
+    if await connection.fetchval(ROUTINES) == digest:
+        return
+    for routine in known:
+        await _apply(connection, routine)
+    await connection.execute(RECORD_ROUTINES, digest)
 
 
 class MigrationFailed(errors.HeadgateError):

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from engine.hooks.rules import decode_rules
-from engine.plan.passes import Existing
 from engine.store.database import Connection
 from engine.store.records import (
     EventRecord,
     HookRecord,
     NodeRecord,
+    PlannedRecord,
     ResourceRecord,
     StackRecord,
     TemplateRecord,
     TraversalRecord,
+    VersionRecord,
 )
-from engine.words import Json, ResourceAction, ResourceId, Status
+from engine.words import Json
 
 FIND_STACK = """
 select s.id, s.project, s.name, v.description, t.action,
@@ -68,21 +68,37 @@ READ_TEMPLATE = """
 select version, template, environment, files, parameters, hidden, created_at
   from template where stack_id = $1 and version = $2
 """
+READ_GIVEN = """
+select parameters, environment -> 'parameters' as by_environment
+  from template where stack_id = $1 and version = $2
+"""
+READ_VERSIONS = """
+select t.version, t.description, t.requested_by, t.created_at, t.version = s.version as current,
+       exists (select from traversal v
+                where v.stack_id = t.stack_id and v.version = t.version and v.state = 'complete'
+                  and v.action in ('CREATE', 'UPDATE', 'ROLLBACK', 'ADOPT', 'RESTORE')) as reached
+  from template t join stack s on s.id = t.stack_id
+ where t.stack_id = $1 order by t.version desc
+"""
+READ_TRAVERSALS = """
+select number, action, state, reason, digest, version, stale, requested_by, started_at, ended_at,
+       extract(epoch from worked + case when working_since is null then '0'
+               else clock_timestamp() - working_since end)::double precision as worked
+  from traversal where stack_id = $1 order by number desc limit $2
+"""
 READ_SHOWN = "select shown, outputs from template where stack_id = $1 and version = $2"
-READ_EXISTING = """
-select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
-       n.traversal, n.id as node
+READ_PLANNED = """
+select r.id, r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.properties, r.shown,
+       r.attributes, r.data, r.metadata, r.broken, r.protected, r.replaced_by
   from resource r
-  left join node n on n.stack_id = r.stack_id and n.resource_id = r.id
-   and n.state in ('running', 'parked', 'ready') and n.phase in ('act', 'confirm')
- where r.stack_id = $1 order by r.created_at, r.id
+ where r.stack_id = $1 and (r.id = any ($2::uuid[]) or r.name = any ($3) and r.replaced_by is null)
 """
 READ_RESOURCES = """
 select r.id, r.name, r.type, r.physical_id, r.shown_action as action, r.shown_status as status,
        r.reason, r.properties, r.attributes, r.metadata,
        array(select q.name from resource q where q.stack_id = r.stack_id and q.id = any (r.requires)
               order by q.name) as requires,
-       r.created_at, r.updated_at
+       r.deletion_policy, r.protected, r.created_at, r.updated_at
   from resource_now r
  where r.stack_id = $1 and ($2::text is null or r.name = $2) and r.replaced_by is null
  order by r.created_at, r.name
@@ -102,7 +118,9 @@ select stack_id, sequence, id, type, time, resource_name, resource_type, physica
  order by case when $5 then -sequence else sequence end limit $4
 """
 READ_TRAVERSAL = """
-select number, action, state, reason, digest, version, started_at, ended_at
+select number, action, state, reason, digest, version, stale, requested_by, started_at, ended_at,
+       extract(epoch from worked + case when working_since is null then '0'
+               else clock_timestamp() - working_since end)::double precision as worked
   from traversal where stack_id = $1 and number = $2
 """
 READ_NODES = """
@@ -179,29 +197,39 @@ async def read_template(conn: Connection, stack_id: UUID, version: int) -> Templ
     return TemplateRecord(**_there(await conn.fetchrow(READ_TEMPLATE, stack_id, version)))
 
 
+async def read_given(conn: Connection, stack_id: UUID, version: int) -> dict[str, Json]:
+    """The parameters that a version was given, without reading the whole of it."""
+    row = _there(await conn.fetchrow(READ_GIVEN, stack_id, version))
+    return {**(row["by_environment"] or {}), **row["parameters"]}
+
+
+async def read_versions(conn: Connection, stack_id: UUID) -> list[VersionRecord]:
+    """Newest first."""
+    return [VersionRecord(**row) for row in await conn.fetch(READ_VERSIONS, stack_id)]
+
+
+async def read_traversals(conn: Connection, stack_id: UUID, limit: int) -> list[TraversalRecord]:
+    """Newest first."""
+    return [TraversalRecord(**row) for row in await conn.fetch(READ_TRAVERSALS, stack_id, limit)]
+
+
+async def find_version(conn: Connection, stack_id: UUID, version: int) -> TemplateRecord | None:
+    row = await conn.fetchrow(READ_TEMPLATE, stack_id, version)
+    return TemplateRecord(**row) if row else None
+
+
 async def read_shown(conn: Connection, stack_id: UUID, version: int) -> tuple[Json, Json]:
     """(parameters as shown, outputs as stored) of a version."""
     row = _there(await conn.fetchrow(READ_SHOWN, stack_id, version))
     return row["shown"], row["outputs"]
 
 
-async def read_existing(conn: Connection, stack_id: UUID) -> list[Existing]:
-    """Every row of the stack as planning sees it."""
-    return [
-        Existing(
-            id=ResourceId(row["id"]),
-            name=row["name"],
-            type=row["type"],
-            action=ResourceAction(row["action"]),
-            status=Status(row["status"]),
-            digest=row["digest"],
-            requires=tuple(row["requires"]),
-            rules=decode_rules(row["rules"]),
-            replaced_by=row["replaced_by"],
-            running=None if row["node"] is None else (row["traversal"], row["node"]),
-        )
-        for row in await conn.fetch(READ_EXISTING, stack_id)
-    ]
+async def read_planned(
+    conn: Connection, stack_id: UUID, ids: Sequence[UUID], names: Sequence[str]
+) -> list[PlannedRecord]:
+    """The rows that a plan is about, and those that its resources read."""
+    rows = await conn.fetch(READ_PLANNED, stack_id, list(ids), list(names))
+    return [PlannedRecord(**row) for row in rows]
 
 
 async def read_resources(

@@ -61,8 +61,31 @@ class ResourceRecord:
     attributes: Json
     metadata: Json
     requires: list[str]
+    deletion_policy: str
+    protected: bool
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRecord:
+    """A resource's row, as far as predicting a change needs it."""
+
+    id: UUID
+    name: str
+    type: str
+    action: str
+    status: str
+    physical_id: str | None
+    reference: str | None
+    properties: Json
+    shown: Json
+    attributes: Json
+    data: Json
+    metadata: Json
+    broken: bool
+    protected: bool
+    replaced_by: UUID | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +156,29 @@ class NodeRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionRecord:
+    """current: the stack should be so now. reached: once it was, whole."""
+
+    version: int
+    description: str
+    requested_by: str
+    created_at: datetime
+    current: bool
+    reached: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TraversalRecord:
+    """stale: resources left other than they should be. worked: seconds, those in hooks apart."""
+
     number: int
     action: str
     state: str
     reason: str
     digest: str
     version: int
+    stale: list[str]
+    requested_by: str
     started_at: datetime
     ended_at: datetime | None
+    worked: float

@@ -29,7 +29,10 @@ class Call:
     previous: resolved, as they were applied last; None for a create.
     changed: names of top-level properties that differ between the two; empty in an update that
     is tried again after it failed half way, when what is wanted is what was there before.
+    attributes: as they are recorded now.
     progress: what the operation returned with `Wait` before, or None at the first call.
+    attempts: how often this operation has failed and is tried again.
+    kept: for an update or create that restores a snapshot, what `snapshot` gave; else None.
     now: the database's time.
     """
 
@@ -45,7 +48,10 @@ class Call:
     changed: frozenset[str] = frozenset()
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    attributes: Mapping[str, Json] = field(default_factory=dict, repr=False)
     progress: Json | None = field(default=None, repr=False)
+    attempts: int = 0
+    kept: Mapping[str, Json] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +59,13 @@ class Done:
     """The operation has ended well.
 
     attributes: what ``get_attr`` reads from now on. data: what the type wants back at its next
-    operation on this resource; never shown.
+    operation on this resource; never shown. reason: said with the resource's state.
     """
 
     physical_id: str | None
     attributes: Mapping[str, Json] = field(default_factory=dict, repr=False)
     data: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +83,16 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The operation has ended badly. physical_id: what may have been left behind, if anything."""
+    """The operation has ended badly. physical_id: what may have been left behind, if anything.
+
+    retry: trying again helps (a conflict, a service that is away): the operation is called again,
+    with the same key, after a pause, up to ``[engine] action_retry_limit`` times.
+    """
 
     reason: str
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    retry: bool = False
 
 
 Outcome = Done | Wait | Replace | Failed
@@ -105,6 +117,33 @@ class ResourceType(ABC):
 
     @abstractmethod
     def delete(self, call: Call) -> Outcome | Awaitable[Outcome]: ...
+
+    def check(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        """Compare the real thing with what is recorded; Failed when it is not well.
+
+        Done carries the attributes as they really are.
+        """
+        reason = f"CHECK not supported for {self.schema.name}"
+        return Done(call.physical_id, call.attributes, call.data, reason)
+
+    def adopt(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        """Take over what exists as ``call.physical_id``, and find out its attributes."""
+        return self.check(call)
+
+    def suspend(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        """Put it to rest without losing anything."""
+        return Done(call.physical_id, call.attributes, call.data)
+
+    def resume(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        """Wake it up again."""
+        return Done(call.physical_id, call.attributes, call.data)
+
+    def snapshot(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        """Keep what is needed to restore it: the ``data`` of Done, given back as ``call.kept``.
+
+        Attributes and the resource's own data stay as they are.
+        """
+        return Done(call.physical_id, call.attributes)
 
     def reference(
         self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]

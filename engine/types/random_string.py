@@ -85,6 +85,12 @@ class RandomString(ResourceType):
     def delete(self, call: Call) -> Outcome:
         return Done(None)
 
+    def adopt(self, call: Call) -> Outcome:
+        text = call.data.get("value")
+        if not isinstance(text, str):
+            return Failed("what is adopted has no text among its data", call.physical_id)
+        return Done(call.physical_id, {"value": text}, {"value": text})
+
     def reference(
         self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]
     ) -> str:

@@ -69,6 +69,7 @@ class TestResource(ResourceType):
             ),
         },
         attributes={"output": Attribute(Kind.ANY, "The value.")},
+        snapshots=True,
     )
 
     def create(self, call: Call) -> Outcome:
@@ -89,6 +90,12 @@ class TestResource(ResourceType):
 
     def delete(self, call: Call) -> Outcome:
         return _wait(call, "delete") or Done(None)
+
+    def check(self, call: Call) -> Outcome:
+        return Done(call.physical_id, _attributes(call.properties), call.data)
+
+    def snapshot(self, call: Call) -> Outcome:
+        return Done(call.physical_id, call.attributes, {"value": call.properties.get("value")})
 
     def needs_replace(self, call: Call) -> bool:
         return bool(call.properties.get("update_replace")) and "value" in call.changed

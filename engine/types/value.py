@@ -44,6 +44,9 @@ class Value(ResourceType):
     def delete(self, call: Call) -> Outcome:
         return Done(None)
 
+    def check(self, call: Call) -> Outcome:
+        return _done(call.physical_id, call.properties)
+
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:

@@ -1,142 +1,39 @@
-"""From a claimed node to its operation: resolve, find out what differs, call the type.
+"""From a prepared node to its operation: call the type, and judge what it says.
 
 Everything a resource type does wrong ends here, as a failure of its node.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from inspect import isawaitable
 from typing import assert_never
-from uuid import UUID
 
 import orjson
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import Findings, HeadgateError
-from engine.hot.definition import check_resolved, fill_defaults
-from engine.hot.expression import decode
-from engine.hot.function import Wrong
-from engine.hot.resolve import MASK, resolve
-from engine.hot.schema import TypeSchema
-from engine.node.inputs import Broke, Input, MustReplace, MustWait, Succeeded
-from engine.plan.change import Actual, Change, cleanup_change, differing, forward_change
+from engine.errors import HeadgateError
+from engine.node.inputs import (
+    Broke,
+    Denied,
+    MustReplace,
+    MustRetry,
+    MustWait,
+    Succeeded,
+)
+from engine.plan.change import differing
 from engine.store.advance import Work
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.registry import Registry
-from engine.words import Json, Operation, ResourceAction, ResourceId, StackId, Status
-from engine.work.steps import Notice, Result
+from engine.words import Json, Operation
+from engine.work.job import Said
+from engine.work.notices import kept_view
+from engine.work.prepare import Prepared, call_of, denied
+from engine.work.retrying import Retrying
+from engine.work.steps import Result
 
 #: How JSON writes the one letter that PostgreSQL does not keep.
 NUL = b"\\u0000"
 
 log: FilteringBoundLogger = structlog.get_logger()
-
-
-class Unresolved(Exception):
-    """Properties cannot be worked out from what the resources gave; says why."""
-
-
-class Inputs:
-    """What expressions read of the stack (engine.hot.resolve.View)."""
-
-    def __init__(self, values: Mapping[str, list[Json]]) -> None:
-        self._values = values
-
-    def reference(self, resource: str) -> str:
-        reference, _ = self._values.get(resource, (None, None))
-        return resource if reference is None else str(reference)
-
-    def attribute(self, resource: str, attribute: str) -> Json:
-        return self.attributes(resource).get(attribute)
-
-    def attributes(self, resource: str) -> Mapping[str, Json]:
-        _, attributes = self._values.get(resource, (None, None))
-        return attributes or {}
-
-
-@dataclass(slots=True)
-class Prepared:
-    """A node with its properties resolved. change: what is to be done, seen from what exists."""
-
-    work: Work
-    type: ResourceType
-    properties: Mapping[str, Json]
-    change: Change
-
-
-def prepare(work: Work, registry: Registry) -> Prepared:
-    """Resolve and compare; sets ``work.metadata_now``. Raises Unresolved."""
-    type_ = registry.get(work.type)
-    if work.direction == "cleanup":
-        only_if_replaced = bool((work.definition or {}).get("only_if_replaced"))
-        change = cleanup_change(_actual(work), only_if_replaced=only_if_replaced)
-        return Prepared(work, type_, work.properties or {}, change)
-    properties = _resolved(work, type_.schema)
-    change = forward_change(
-        _actual(work), work.type, type_.schema, properties, replaces_broken=type_.replaces_broken
-    )
-    if change.operation is Operation.UPDATE:
-        call = _call(work, Operation.UPDATE, properties, change.changed)
-        if type_.needs_replace(call):
-            change = Change(Operation.REPLACE, change.changed)
-    return Prepared(work, type_, properties, change)
-
-
-def _actual(work: Work) -> Actual | None:
-    if work.action is None or work.status is None or work.row_type is None:
-        return None
-    return Actual(
-        type=work.row_type,
-        action=ResourceAction(work.action),
-        status=Status(work.status),
-        physical_id=work.physical_id,
-        properties=work.properties,
-        broken=bool(work.broken),
-        replaced=work.replaced_by is not None,
-    )
-
-
-def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
-    definition = work.definition or {}
-    if definition.get("static"):
-        work.metadata_now = definition["metadata"]
-        return dict(definition["properties"])
-    try:
-        expression = decode(definition["properties"], definition["version"])
-        resolved = resolve(expression, Inputs(work.inputs or {})) or {}
-    except Wrong as wrong:
-        raise Unresolved(str(wrong)) from wrong
-    metadata = decode(definition["metadata"], definition["version"])
-    work.metadata_now = resolve(metadata, Inputs(work.inputs or {}))
-    findings = Findings()
-    properties = check_resolved(schema, resolved, f"resources.{work.name}.properties", findings)
-    if findings.all:
-        raise Unresolved("; ".join(str(finding) for finding in findings.all))
-    return fill_defaults(schema, properties)
-
-
-def _call(
-    work: Work, operation: Operation, properties: Mapping[str, Json], changed: frozenset[str]
-) -> Call:
-    replaces = operation is Operation.REPLACE
-    creates = replaces or operation is Operation.CREATE
-    resource_id = work.replacement_id if replaces and work.replacement_id else work.resource_id
-    return Call(
-        project=work.project,
-        stack_id=StackId(work.key.stack_id),
-        stack_name=work.stack_name,
-        resource_id=ResourceId(resource_id),
-        resource_name=work.name,
-        operation_key=work.operation_key or UUID(int=0),
-        now=work.now,
-        properties=properties,
-        previous=None if creates else work.properties,
-        changed=changed,
-        physical_id=None if creates else work.physical_id,
-        data={} if creates else work.data or {},
-        progress=work.progress,
-    )
 
 
 def start(prepared: Prepared) -> Outcome | Awaitable[Outcome]:
@@ -146,7 +43,7 @@ def start(prepared: Prepared) -> Outcome | Awaitable[Outcome]:
     changed = prepared.change.changed
     if operation is Operation.UPDATE and not changed:
         changed = differing(work.properties or {}, prepared.properties)
-    call = _call(work, operation, prepared.properties, changed)
+    call = call_of(work, operation, prepared.properties, changed)
     run = _OPERATIONS[operation](prepared.type)
     try:
         outcome = run(call)
@@ -162,6 +59,11 @@ _OPERATIONS: Mapping[
     Operation.REPLACE: lambda type_: type_.create,
     Operation.UPDATE: lambda type_: type_.update,
     Operation.DELETE: lambda type_: type_.delete,
+    Operation.ADOPT: lambda type_: type_.adopt,
+    Operation.CHECK: lambda type_: type_.check,
+    Operation.SUSPEND: lambda type_: type_.suspend,
+    Operation.RESUME: lambda type_: type_.resume,
+    Operation.SNAPSHOT: lambda type_: type_.snapshot,
 }
 
 
@@ -180,26 +82,33 @@ def failure(work: Work, error: Exception) -> Failed:
     return Failed(f"the type {work.type} failed unexpectedly: {type(error).__name__}")
 
 
-def judge(prepared: Prepared, outcome: Outcome) -> tuple[Input, Result]:
+def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> Said:
     """What the outcome says to the machine, and what it made of the resource."""
-    result = Result(properties=prepared.properties, shown=_kept_view(prepared))
+    work = prepared.work
+    result = Result(
+        properties=prepared.properties, shown=kept_view(prepared), attempts=work.attempts
+    )
     unstorable = _unstorable(outcome)
     if unstorable:
-        return Broke(f"the type {prepared.work.type} {unstorable}"), result
+        return Said(Broke(f"the type {prepared.work.type} {unstorable}"), result)
     match outcome:
-        case Done(physical_id=physical_id, attributes=attributes, data=data):
+        case Done(physical_id=physical_id, attributes=attributes, data=data, reason=reason):
             result.physical_id, result.attributes, result.data = physical_id, attributes, data
-            name = prepared.work.name
-            result.reference = prepared.type.reference(name, physical_id, data)
-            return Succeeded(), result
+            result.reference = prepared.type.reference(work.name, physical_id, data)
+            result.reason = reason
+            return Said(Succeeded(), result)
         case Wait(until=until, progress=progress):
             result.progress = progress
-            return MustWait(until), result
+            return Said(MustWait(until), result)
         case Replace():
-            return MustReplace(), result
+            refusal = denied(work, Operation.REPLACE)
+            return Said(Denied(refusal) if refusal else MustReplace(), result)
+        case Failed(retry=True, reason=reason) if work.attempts < retrying.limit:
+            result.progress, result.attempts = work.progress, work.attempts + 1
+            return Said(MustRetry(work.now + retrying.pause(work.attempts), reason), result)
         case Failed(reason=reason, physical_id=physical_id, data=data):
             result.physical_id, result.data = physical_id, data
-            return Broke(reason), result
+            return Said(Broke(reason), result)
         case _ as never:
             assert_never(never)
 
@@ -226,65 +135,3 @@ def _has_nul(value: Json) -> bool:
     if isinstance(value, Mapping):
         return any(_has_nul(key) or _has_nul(item) for key, item in value.items())
     return isinstance(value, list | tuple) and any(_has_nul(item) for item in value)
-
-
-def notice(prepared: Prepared) -> Notice:
-    """Properties and changes as people may see them."""
-    work = prepared.work
-    shown = _shown(prepared)
-    if prepared.change.operation not in (Operation.UPDATE, Operation.REPLACE):
-        return Notice(shown, {})
-    before = masked(work.shown or work.properties or {}, prepared.type.schema)
-    hidden = {name for name, value in shown.items() if MASK in str(value)}
-    return Notice(
-        shown,
-        {
-            name: {
-                "from": MASK if name in hidden else before.get(name),
-                "to": shown.get(name),
-            }
-            for name in sorted(prepared.change.changed)
-        },
-    )
-
-
-def _kept_view(prepared: Prepared) -> Mapping[str, Json] | None:
-    """What is kept beside the properties, so that later notices tell no secret either."""
-    work, definition = prepared.work, prepared.work.definition or {}
-    if work.direction == "cleanup":
-        return work.shown
-    return _shown(prepared) if _has_secrets(definition) else None
-
-
-def _has_secrets(definition: Mapping[str, Json]) -> bool:
-    return definition.get("masked") is not None or bool(definition.get("secret_references"))
-
-
-def _shown(prepared: Prepared) -> dict[str, Json]:
-    work, definition = prepared.work, prepared.work.definition or {}
-    schema = prepared.type.schema
-    secret = definition.get("secret_references") or []
-    if work.direction == "cleanup":
-        return masked(work.shown or prepared.properties, schema)
-    if not _has_secrets(definition):
-        return masked(prepared.properties, schema)
-    stored = definition["properties"] if definition["masked"] is None else definition["masked"]
-    values = {
-        name: [MASK if name in secret else reference, attributes]
-        for name, (reference, attributes) in (work.inputs or {}).items()
-    }
-    expression = decode(stored, definition["version"])
-    return masked(resolve(expression, Inputs(values), masked=True) or {}, schema)
-
-
-def masked(properties: Mapping[str, Json], schema: TypeSchema) -> dict[str, Json]:
-    """`properties` with those that the type hides replaced by ``******``."""
-    return {
-        name: MASK if value is not None and _hides(schema, name) else value
-        for name, value in properties.items()
-    }
-
-
-def _hides(schema: TypeSchema, name: str) -> bool:
-    known = schema.properties.get(name)
-    return known is not None and known.hidden

@@ -1,6 +1,6 @@
 """From what the machine decided to what the store is told: one JSON document per node.
 
-The documents are read by the SQL function ``advance`` (engine/store/migrations/0002_advance.sql),
+The documents are read by the SQL function ``advance`` (engine/store/routines/4_advance.sql),
 which names their fields.
 """
 
@@ -28,14 +28,12 @@ from engine.node.effects import (
 )
 from engine.node.machine import Node, Step
 from engine.store.advance import Work
-from engine.words import Json, Mode, Operation, Point, Status
+from engine.words import VISITS, Json, Mode, Operation, Point, Status
 
 #: The first half of a resource's status while an operation runs on it, as Heat's clients know it.
 ACTION_OF: Mapping[str, str] = {
-    Operation.CREATE: "CREATE",
-    Operation.UPDATE: "UPDATE",
+    **{operation: operation.value.upper() for operation in Operation},
     Operation.REPLACE: "CREATE",
-    Operation.DELETE: "DELETE",
 }
 #: How a hook that does not wait is closed at once: state, decision, event, what the event says.
 CLOSED_AT_ONCE: Mapping[Mode, tuple[str, str, str, str]] = {
@@ -49,6 +47,7 @@ class Result:
     """What the operation made of the resource; for a failure what it may have left behind.
 
     shown: the properties for people's eyes, or None when nothing in them is secret.
+    reason: what the type says of it. attempts: how often it failed and is tried again.
     """
 
     properties: Mapping[str, Json] | None = None
@@ -58,6 +57,8 @@ class Result:
     attributes: Mapping[str, Json] = field(default_factory=dict)
     data: Mapping[str, Json] = field(default_factory=dict)
     progress: Json = None
+    reason: str = ""
+    attempts: int = 0
 
 
 @dataclass(slots=True)
@@ -93,8 +94,10 @@ def write_step(
         "passed": node.passed,
         "wake_at": writer.wake_at,
         "progress": result.progress,
+        "attempts": result.attempts,
         "reason": node.reason,
         "resource": writer.resource,
+        "kept": writer.kept,
         "hook": writer.hooks or None,
         "events": writer.events,
     }
@@ -108,6 +111,7 @@ class _Writer:
         self.node = node
         self.result = result
         self.resource: dict[str, Json] | None = None
+        self.kept: dict[str, Json] | None = None
         self.hooks: list[Json] = []
         self.events: list[Json] = []
         self.wake_at: Json = None
@@ -128,7 +132,7 @@ class _Writer:
             case WakeAt(until=until):
                 self.wake_at = until
             case WriteDone():
-                self._written(Status.COMPLETE, "state changed")
+                self._done()
             case WriteUnchanged():
                 self._unchanged()
             case WriteFailed(reason=reason, broken=broken):
@@ -142,10 +146,31 @@ class _Writer:
             case _ as never:
                 assert_never(never)
 
-    def _written(self, status: Status, reason: str) -> None:
+    def _done(self) -> None:
+        self.action, self.status = ACTION_OF[self.node.operation], Status.COMPLETE
+        reason = self.result.reason or "state changed"
+        if self.node.operation in VISITS:
+            self._visited(reason)
+        else:
+            self._written(reason)
+
+    def _visited(self, reason: str) -> None:
+        """The definition had no part in it: it stays as it was applied."""
+        work, result = self.work, self.result
+        if self.node.operation is Operation.SNAPSHOT:
+            self.resource = self._row(reason)
+            self.kept = {
+                "id": work.resource_id, "name": work.name, "type": work.type,
+                "physical_id": work.physical_id, "properties": work.properties,
+                "metadata": work.metadata or {}, "data": result.data,
+            }  # fmt: skip
+            return
+        healed = {"broken": False} if self.node.operation is Operation.CHECK else {}
+        self.resource = self._row(reason, attributes=result.attributes, data=result.data, **healed)
+
+    def _written(self, reason: str) -> None:
         work, result, operation = self.work, self.result, self.node.operation
         definition = work.definition or {}
-        self.action, self.status = ACTION_OF[operation], status
         self.physical_id = result.physical_id
         self.resource = self._row(
             reason,
@@ -177,7 +202,7 @@ class _Writer:
             reason,
             physical_id=work.physical_id if replaces else made,
             data=work.data if replaces else kept,
-            broken=work.broken if replaces else broken,
+            broken=work.broken if replaces else broken or bool(work.broken),
             type=work.row_type if replaces else work.type,
         )
         if replaces and result.physical_id is not None:
@@ -191,12 +216,27 @@ class _Writer:
     def _unchanged(self) -> None:
         work, definition = self.work, self.work.definition or {}
         if work.direction == "cleanup":
-            if not definition.get("only_if_replaced") or work.replaced_by is not None:
-                self._removed()
+            gone = not definition.get("only_if_replaced") or work.replaced_by is not None
+            if gone and work.operation == Operation.DELETE:
+                self._let_go(retained=bool(definition.get("retained")))
         elif work.action is not None:
+            healed = work.status == Status.FAILED
+            if healed:
+                self.action, self.status = "UPDATE", Status.COMPLETE
+            reason = "it is as it should be" if healed else ""
             self.resource = self._row(
-                "", metadata=work.metadata_now or {}, digest=definition.get("digest", "")
+                reason, metadata=work.metadata_now or {}, digest=definition.get("digest", "")
             )
+            if healed:
+                kind, told = "headgate.resource.update.completed", {"operation": "update"}
+                self._event(kind, "UPDATE", Status.COMPLETE, reason, told)
+
+    def _let_go(self, *, retained: bool) -> None:
+        self._removed()
+        if retained and self.work.physical_id is not None:
+            reason = "left as it is: the resource goes, the real thing is retained"
+            told = {"operation": "delete", "retained": True}
+            self._event("headgate.resource.delete.completed", "DELETE", "COMPLETE", reason, told)
 
     def _removed(self) -> None:
         if self.work.action is not None:
@@ -233,13 +273,15 @@ class _Writer:
             Moment.STARTED: Status.IN_PROGRESS,
             Moment.COMPLETED: Status.COMPLETE,
             Moment.FAILED: Status.FAILED,
+            Moment.RETRYING: Status.IN_PROGRESS,
         }[moment]
         self._event(
             f"headgate.resource.{operation}.{moment}",
             ACTION_OF[operation],
             status,
             reason or "state changed",
-            {"operation": operation},
+            {"operation": operation}
+            | ({"attempt": self.result.attempts} if moment is Moment.RETRYING else {}),
         )
 
     def _open(self, rule: Rule, hook_id: UUID, default: timedelta, notice: Notice) -> None:

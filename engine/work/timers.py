@@ -60,7 +60,7 @@ class Timers:
 
     async def expire_due(self) -> int:
         """Expire the hooks whose deadline has come, at most BATCH; return how many were due."""
-        async with self._database.transaction() as conn:
+        async with self._database.transaction("expire") as conn:
             keys = await due_hooks(conn, BATCH)
             if not keys:
                 return 0

@@ -17,19 +17,17 @@ from uuid import UUID
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import HeadgateError, Unavailable
-from engine.hooks.rules import decode_rules
-from engine.node.effects import Call
-from engine.node.inputs import Broke, Claimed, Input
-from engine.node.machine import Node, Refused, decide
+from engine.errors import Unavailable
 from engine.store.advance import Claim, End, Work, advance, next_due, renew
 from engine.store.database import Database
+from engine.store.faults import reach
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
-from engine.words import Json, Operation, Phase, Point, State
-from engine.work.act import Prepared, Unresolved, judge, notice, prepare, start
-from engine.work.ending import end_traversal
-from engine.work.steps import Notice, Result, write_step
+from engine.words import Json
+from engine.work.act import judge, start
+from engine.work.job import Job, Said, settle, take_up
+from engine.work.prepare import Prepared
+from engine.work.retrying import Retrying
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -45,15 +43,7 @@ class WorkerSettings:
     operations: int
     drain: timedelta
     default_timeout: timedelta
-
-
-@dataclass(slots=True)
-class Job:
-    """A node in our hands. prepared: None until its properties were resolved."""
-
-    work: Work
-    node: Node
-    prepared: Prepared | None = None
+    retrying: Retrying
 
 
 class Worker:
@@ -65,14 +55,18 @@ class Worker:
         *,
         name: str,
         new_id: Callable[[], UUID],
+        end: Callable[[End], Awaitable[None]],
     ) -> None:
+        """end: ends a traversal of which nothing is left, or whose time is over."""
+        self._end = end
         self._database = database
         self._registry = registry
         self._settings = settings
         self._name = name
         self._new_id = new_id
         self._wake = asyncio.Event()
-        self._idle_lanes = 0
+        self._served = ""
+        self._does_io = True  # until the last batch has shown that it only computes
         self._steps: deque[Json] = deque()
         self._held: dict[Claim, asyncio.Task[None] | None] = {}
 
@@ -124,41 +118,63 @@ class Worker:
         return [self._steps.popleft() for _ in range(min(len(self._steps), self._settings.batch))]
 
     def _room(self) -> int:
-        """How many nodes to claim: fewer while operations with I/O are under way."""
-        if len(self._running()) >= self._settings.operations:
-            return 0
-        return self._settings.batch
+        """How many nodes to claim: a batch of what computes, but of what does I/O only as many as
+        may be under way; the rest is for other processes."""
+        free = max(0, self._settings.operations - len(self._running()))
+        if free and not self._does_io:
+            return self._settings.batch
+        return min(self._settings.batch, free)
 
     async def _round(self, group: asyncio.TaskGroup, steps: list[Json], want: int) -> bool:
         """Settle and claim, and carry on with what came back; False when nothing did."""
+        began = asyncio.get_running_loop().time()
+        reach("advance.before")
         async with self._database.connection() as conn:
-            got = await advance(conn, self._name, self._settings.lease, want, steps)
+            got = await advance(conn, self._name, self._settings.lease, want, steps, self._served)
+        reach("advance.after")
+        self._served = got.turn or self._served
         for step in steps:
             claim = Claim(step["stack_id"], step["traversal"], step["node"], step["claim"])
             self._held.pop(claim, None)
-        for end in got.ends:
-            await self._end(end)
+        for ended in got.ends:
+            await self._finish(ended)
+        before = len(self._running())
         for work in got.work:
+            if self._too_late(began):
+                break
             self._held[work.key] = None
             self._carry_on(group, work)
+        if got.work:
+            self._does_io = len(self._running()) > before
         return bool(got.work or got.ends or self._steps)
 
-    async def _end(self, end: End) -> None:
-        async with self._database.transaction() as conn:
-            await end_traversal(conn, end.stack_id, end.traversal)
+    def _too_late(self, began: float) -> bool:
+        """Whether a lease taken then may be over: somebody else may have the nodes by now.
+
+        So it is for a process that was stopped, or starved; it leaves them alone.
+        """
+        late = asyncio.get_running_loop().time() - began >= self._settings.lease.total_seconds()
+        if late:
+            log.warning("lease.over", remedy="Nothing; whoever has the nodes now carries them on.")
+        return late
+
+    async def _finish(self, ended: End) -> None:
+        """What goes wrong here is tried again when the traversal's lease is over; nothing else of
+        this worker may suffer from it."""
+        try:
+            await self._end(ended)
+        except Unavailable:
+            raise
+        except Exception as error:
+            log.error("end.bug", stack_id=str(ended.stack_id), exc_info=error)
 
     def _carry_on(self, group: asyncio.TaskGroup, work: Work) -> None:
         """Decide the next step of a node; call its operation if that is where it is."""
-        job = Job(work, node_of(work))
-        try:
-            job.prepared = prepare(work, self._registry)
-        except (Unresolved, HeadgateError) as error:
-            self._settle(job, Broke(str(error)), Result(properties=work.properties))
-            return
-        if job.node.phase is Phase.ACT:
+        job, said = take_up(work, self._registry)
+        if said is not None:
+            self._settle(job, said)
+        elif job.prepared is not None:
             self._act(group, job, job.prepared)
-            return
-        self._settle(job, Claimed(job.prepared.change.operation), Result())
 
     def _act(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
         outcome = start(prepared)
@@ -166,36 +182,22 @@ class Worker:
             task = group.create_task(self._await(job, prepared, outcome))
             self._held[job.work.key] = task
         else:
-            self._settle(job, *judge(prepared, outcome))
+            self._settle(job, judge(prepared, outcome, self._settings.retrying))
 
     async def _await(self, job: Job, prepared: Prepared, outcome: Awaitable[Outcome]) -> None:
-        settled = judge(prepared, await outcome)
+        said = judge(prepared, await outcome, self._settings.retrying)
         self._held[job.work.key] = None
-        self._settle(job, *settled)
+        self._settle(job, said)
         self._wake.set()
 
-    def _settle(self, job: Job, said: Input, result: Result) -> None:
-        step = decide(job.node, said)
-        if isinstance(step, Refused):
-            log.error("node.refused", resource=job.work.name, reason=step.reason)
-            self._held.pop(job.work.key, None)
-            return
-        if any(isinstance(effect, Call) for effect in step.effects) and job.node == step.node:
-            return
-
-        def told() -> Notice:
-            return notice(job.prepared) if job.prepared else Notice({}, {})
-
-        self._steps.append(
-            write_step(
-                job.work,
-                step,
-                result,
-                new_id=self._new_id,
-                default_timeout=self._settings.default_timeout,
-                notice=told,
-            )
+    def _settle(self, job: Job, said: Said) -> None:
+        step = settle(
+            job, said, new_id=self._new_id, default_timeout=self._settings.default_timeout
         )
+        if step is None:
+            self._held.pop(job.work.key, None)
+        else:
+            self._steps.append(step)
 
     async def _rest(self) -> None:
         """Sleep until woken, until the next timer or lease is due, or for a poll interval."""
@@ -226,14 +228,3 @@ class Worker:
                     log.warning("lease.lost", stack_id=str(claim.stack_id), node=claim.node)
                     task.cancel()
                     del self._held[claim]
-
-
-def node_of(work: Work) -> Node:
-    """What the machine needs of a claimed node."""
-    return Node(
-        operation=Operation(work.operation),
-        state=State.RUNNING,
-        phase=Phase(work.phase),
-        rules=decode_rules(work.rules),
-        passed=tuple(Point(point) for point in work.passed),
-    )

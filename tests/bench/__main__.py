@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import statistics
 import tempfile
 import time
@@ -11,8 +12,14 @@ from pathlib import Path
 import aiohttp
 import uvloop
 
+from engine.service import StackRequest
+from engine.service.blueprint import build
 from engine.store.database import Database, open_database
-from tests.bench import bare
+from engine.store.records import StackRecord
+from engine.types.registry import built_in
+from hub.app import make_limits
+from hub.settings import Quotas, Settings
+from tests.bench import bare, restarts
 from tests.bench.shapes import chain, layered, wide
 from tests.support.postgres import running_server
 from tests.support.program import Http, Json, Program, ServerProcess, program, resource, template
@@ -29,6 +36,11 @@ async def main() -> None:
         async with postgres.new_database() as url, program(url) as running:
             await signals(running)
             await one_of_a_thousand(running)
+        large = {"quotas.template_bytes": 8_000_000}
+        async with postgres.new_database() as url, program(url, large) as running:
+            await one_of_ten_thousand(running)
+        await restarts.rolling_restart(postgres)
+        await restarts.recovery(postgres)
     await waiting()
 
 
@@ -102,7 +114,7 @@ async def signals(running: Program) -> None:
 
 async def one_of_a_thousand(running: Program) -> None:
     """From the PUT to the end, and the statements that took."""
-    print("update of one resource")
+    print("update of one resource, through the API")
     for count in (100, 1000):
         name, resources = f"update{count}", wide(count)
         await running.create(name, resources)
@@ -121,6 +133,52 @@ async def one_of_a_thousand(running: Program) -> None:
             f" {statistics.median(statements):>6.0f} commits in the database"
         )
     print()
+
+
+async def one_of_ten_thousand(running: Program) -> None:
+    """What an update costs apart from its template: that is read, defined and stored whole."""
+    print("update of one resource, in the engine         whole   template   the rest")
+    rests: list[float] = []
+    for count in (100, 10_000):
+        resources = wide(count)
+        name, engine = f"many{count}", running.engine
+        request = StackRequest(name=name, template=template(resources))
+        stack = await engine.create_stack("p", request)
+        await until_complete(running.database, name)
+        wholes, templates = [], []
+        for n in range(RUNS):
+            resources["r5"] = resource(f"new {n}")
+            request = StackRequest(template=template(resources))
+            templates.append(await cost_of_template(running, stack, request))
+            began = time.perf_counter()
+            await engine.update_stack("p", stack.id, request)
+            await until_complete(running.database, name)
+            wholes.append(time.perf_counter() - began)
+        whole, read = statistics.median(wholes), statistics.median(templates)
+        rests.append(whole - read)
+        times = "".join(f"{one * 1000:>9.1f} ms" for one in (whole, read, whole - read))
+        print(f"  1 among {count:<28}{times}")
+    print(f"  the rest, 1 among 10,000 against 1 among 100: {rests[1] / rests[0]:.1f} times\n")
+
+
+async def cost_of_template(running: Program, stack: StackRecord, request: StackRequest) -> float:
+    """Reading and defining a template, and writing it down, with nothing around it."""
+    registry = built_in(random.Random(0))
+    limits = make_limits(Settings(quotas=Quotas(template_bytes=8_000_000)))
+    async with running.database.connection() as conn:
+        await conn.execute("create temporary table if not exists kept (template jsonb)")
+        began = time.perf_counter()
+        build(
+            request,
+            None,
+            project="p",
+            stack_id=stack.id,
+            stack_name=stack.name,
+            registry=registry,
+            limits=limits,
+        )
+        await conn.execute("insert into kept values ($1)", request.template)
+        return time.perf_counter() - began
 
 
 async def calls(database: Database) -> int:

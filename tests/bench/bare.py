@@ -15,8 +15,9 @@ INSERT = """
 insert into stack (id, project, name, owner, version, traversal) values ($1, 'bare', $2, '', 1, 1);
 """
 INSERT_TRAVERSAL = """
-insert into traversal (stack_id, number, action, version, state, reason, digest, active, wake_at,
-                       requested_by) values ($1, 1, 'CREATE', 1, 'running', '', '', $2, now(), '')
+insert into traversal (stack_id, number, project, action, version, state, reason, digest, active,
+                       wake_at, requested_by)
+values ($1, 1, 'bare', 'CREATE', 1, 'running', '', '', $2, now(), '')
 """
 INSERT_NODES = """
 insert into node (stack_id, traversal, id, resource_id, name, type, operation, direction, state,
@@ -28,7 +29,8 @@ select $1, 1, n, gen_random_uuid(), 'r' || n, 'T', 'create', 'forward',
 """
 EMPTY: dict[str, Json] = {
     "state": "done", "phase": "post", "operation": "create", "passed": [], "wake_at": None,
-    "progress": None, "reason": None, "resource": None, "hook": None, "events": [],
+    "progress": None, "attempts": 0, "reason": None, "resource": None, "kept": None, "hook": None,
+    "events": [],
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import aiohttp
 
 from engine.service import Engine
 from engine.store.database import Database
+from engine.types.contract import ResourceType
 from hub.app import ROLES, running
 from hub.settings import load_settings
 
@@ -81,6 +82,17 @@ class Http:
         status, said = await self.call(method, path, body)
         assert status == 202, said
 
+    async def at(self, method: str, name: str, rest: str = "", body: Json = None) -> Json:
+        """A request to a part of the stack, which must go well; returns the answer."""
+        stack = await self.stack(name)
+        path = f"/stacks/{stack['stack_name']}/{stack['id']}{rest}"
+        status, said = await self.call(method, path, body)
+        assert status < 300, said
+        return said
+
+    async def act(self, name: str, action: str) -> None:
+        await self.at("POST", name, "/actions", {action: None})
+
     async def until_ended(self, name: str) -> str:
         """The status at the end of the stack's action."""
 
@@ -143,7 +155,12 @@ class Program(Http):
 
 
 @asynccontextmanager
-async def program(url: str, overrides: Mapping[str, Any] | None = None) -> AsyncIterator[Program]:
+async def program(
+    url: str,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    types: Sequence[ResourceType] = (),
+) -> AsyncIterator[Program]:
     listen = f"127.0.0.1:{free_port()}"
     said = {
         "server.listen": listen,
@@ -153,25 +170,42 @@ async def program(url: str, overrides: Mapping[str, Any] | None = None) -> Async
         **(overrides or {}),
     }
     settings = load_settings(None, said, environment={})
-    async with running(settings, ROLES, asyncio.Event()) as run, aiohttp.ClientSession() as session:
+    async with (
+        running(settings, ROLES, asyncio.Event(), types=types) as run,
+        aiohttp.ClientSession() as session,
+    ):
         made = Program(session, run.url)
         made.engine, made.database = run.engine, run.database
         yield made
 
 
 class ServerProcess:
-    """`headgate serve` as a process of its own, on one data directory and port."""
+    """`headgate serve` as a process of its own, on one data directory and port.
 
-    def __init__(self, folder: Path, *, settings: str = "", port: int | None = None) -> None:
+    roles: only these; database_url: instead of an embedded database.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        settings: str = "",
+        port: int | None = None,
+        roles: Sequence[str] = (),
+        database_url: str = "",
+    ) -> None:
         self.folder = folder
+        self.roles = roles
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.log = folder / "server.log"
+        name = "-".join(("server", *roles, str(self.port)))
+        self.log = folder / f"{name}.log"
         self._process: subprocess.Popen[bytes] | None = None
-        self._config = folder / "config.toml"
+        self._config = folder / f"{name}.toml"
+        database = f'url = "{database_url}"' if database_url else f'data_dir = "{folder / "data"}"'
         self._config.write_text(
             f'[server]\nlisten = "127.0.0.1:{self.port}"\n'
-            f'[database]\ndata_dir = "{folder / "data"}"\n'
+            f"[database]\n{database}\n"
             f'[channels.webhook]\nallow = ["127.0.0.0/8"]\n{settings}'
         )
 
@@ -180,24 +214,42 @@ class ServerProcess:
         assert self._process is not None
         return self._process.pid
 
-    def start(self) -> float:
-        """Start and wait until it is ready; return the seconds that took."""
+    def start(self, *, fault: str = "") -> float:
+        """Start and wait until it is ready; return the seconds that took.
+
+        fault: see engine/store/faults.py; then it may also die before it is ready.
+        """
         began = time.monotonic()
         command = [sys.executable, "-m", "hub.cli.main", "serve", "--config", str(self._config)]
+        for role in self.roles:
+            command += ["--role", role]
+        environment = os.environ | ({"HEADGATE_FAULT": fault} if fault else {})
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+            self._ready_from = log.tell()
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         while not self._is_ready():
+            if fault and self._process.poll() is not None:
+                break
             assert self._process.poll() is None, self.log.read_text()[-3000:]
             assert time.monotonic() - began < PATIENCE, self.log.read_text()[-3000:]
             time.sleep(0.02)
         return time.monotonic() - began
 
     def _is_ready(self) -> bool:
+        if self.roles and "api" not in self.roles:
+            return b"headgate.ready" in self.log.read_bytes()[self._ready_from :]
         try:
             with urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
+
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def signal(self, number: int) -> None:
+        os.kill(self.pid, number)
 
     def kill(self) -> None:
         """SIGKILL, as a crash would."""

@@ -28,7 +28,9 @@ __all__ = ["Command", "CommandSettings"]
 
 SHELL = "/bin/sh"
 #: A change of these alone runs nothing: they say what to do later.
-LATER = frozenset({"update", "delete", "check", "timeout"})
+LATER = frozenset({"update", "delete", "check", "suspend", "resume", "snapshot", "timeout"})
+#: What sysexits.h calls EX_TEMPFAIL: try again later.
+TEMPORARY = 75
 #: Seconds between two tries of `check`: the first, and the longest.
 FIRST_CHECK, LONGEST_CHECK = 0.2, 2.0
 _ALLOW = "The operator allows programs by absolute path: [resource_types.command] allow."
@@ -60,6 +62,41 @@ class Command(ResourceType):
             return Done(None)
         ended = await self._run(call, "delete", call.data)
         return ended if isinstance(ended, Failed) else Done(None)
+
+    async def check(self, call: Call) -> Outcome:
+        return await self._visit(call, "check") or _well(call, "CHECK not supported: no command")
+
+    async def adopt(self, call: Call) -> Outcome:
+        failed = await self._visit(call, "check")
+        if isinstance(failed, Failed):
+            return failed
+        attributes: Json = {"outputs": {}, "stdout": "", "stderr": "", "exit_code": None}
+        known = call.data.get("attributes") or attributes
+        return Done(call.physical_id, known, {"id": call.physical_id, "attributes": known})
+
+    async def suspend(self, call: Call) -> Outcome:
+        return await self._visit(call, "suspend") or _well(call)
+
+    async def resume(self, call: Call) -> Outcome:
+        return await self._visit(call, "resume") or _well(call)
+
+    async def snapshot(self, call: Call) -> Outcome:
+        if not call.properties.get("snapshot"):
+            return Done(call.physical_id, call.attributes)
+        ended = await self._run(call, "snapshot", call.data)
+        if isinstance(ended, Failed):
+            return ended
+        made = made_of(call, ended.code, ended.stdout, ended.stderr)
+        return Done(call.physical_id, call.attributes, {"outputs": made["attributes"]["outputs"]})
+
+    async def _visit(self, call: Call, name: str) -> Outcome | None:
+        """Run a command that changes nothing of what is recorded; None when there is none."""
+        if not call.properties.get(name):
+            return None
+        ended = await self._run(call, name, call.data)
+        if isinstance(ended, Failed):
+            return ended
+        return Done(call.physical_id, call.attributes, call.data)
 
     def needs_replace(self, call: Call) -> bool:
         return not _runs_nothing(call) and not call.properties.get("update")
@@ -160,7 +197,8 @@ class Command(ResourceType):
         said = complaint(call, readable(ended.stderr))
         reason = f"{name} {_how(ended.code, seconds)}{f': {said}' if said else ''}"
         left = made.get("id") or call.physical_id or own_id(call)
-        return Failed(reason, left, {**call.data, "unfinished": True})
+        kept = {**call.data, "unfinished": True}
+        return Failed(reason, left, kept, retry=ended.code == TEMPORARY)
 
     def _refusal(self, call: Call, name: str) -> str:
         """Why a command may not be run now, as a sentence; empty when it may."""
@@ -176,6 +214,10 @@ class Command(ResourceType):
     def _seconds(self, call: Call) -> float:
         asked = float(call.properties.get("timeout") or DEFAULT_TIMEOUT)
         return min(asked, self._settings.max_timeout.total_seconds())
+
+
+def _well(call: Call, reason: str = "") -> Done:
+    return Done(call.physical_id, call.attributes, call.data, reason)
 
 
 def _runs_nothing(call: Call) -> bool:

@@ -2,7 +2,7 @@
 
 from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
 
-COMMANDS = ("create", "update", "delete", "check")
+COMMANDS = ("create", "update", "delete", "check", "suspend", "resume", "snapshot")
 DEFAULT_TIMEOUT = 300
 
 
@@ -17,7 +17,10 @@ SCHEMA = TypeSchema(
         "create": _command("Makes it: a list of texts, program first.", required=True),
         "update": _command("Changes it; without one, a change makes a new one."),
         "delete": _command("Clears it away."),
-        "check": _command("Tried after create and update until it exits with 0."),
+        "check": _command("Tried after create and update until it exits with 0; once by a check."),
+        "suspend": _command("Puts it to rest."),
+        "resume": _command("Wakes it up."),
+        "snapshot": _command("Keeps what update can restore; what it prints as JSON is kept here."),
         "shell": Property(
             Kind.BOOLEAN,
             "Whether commands may be one text, run by /bin/sh.",
@@ -43,4 +46,5 @@ SCHEMA = TypeSchema(
         "stderr": Attribute(Kind.STRING, "What it printed to standard error."),
         "exit_code": Attribute(Kind.INTEGER, "What it exited with: 0."),
     },
+    snapshots=True,
 )

@@ -32,9 +32,14 @@ def environment(call: Call, name: str, made: Mapping[str, Json]) -> dict[str, st
         "HEADGATE_OPERATION": name,
         "HEADGATE_OPERATION_KEY": str(call.operation_key),
         "HEADGATE_PHYSICAL_ID": made.get("id") or call.physical_id or "",
-        "HEADGATE_PREVIOUS": previous.decode() if len(previous) <= MOST_PREVIOUS else "{}",
+        "HEADGATE_PREVIOUS": _short_enough(previous),
+        "HEADGATE_SNAPSHOT": _short_enough(orjson.dumps((call.kept or {}).get("outputs") or {})),
     }
     return known | {key: as_text(value) for key, value in given.items() if value is not None} | ours
+
+
+def _short_enough(raw: bytes) -> str:
+    return raw.decode() if len(raw) <= MOST_PREVIOUS else "{}"
 
 
 def as_text(value: Json) -> str:

@@ -1,6 +1,6 @@
 """Headgate's own routes, beside the Orchestration API."""
 
-from hub.api.headgate import graph, health, hooks, stream, subscriptions
+from hub.api.headgate import graph, health, history, hooks, stream, subscriptions
 
 ROUTES = (
     *health.ROUTES,
@@ -8,4 +8,5 @@ ROUTES = (
     *subscriptions.ROUTES,
     *stream.ROUTES,
     *graph.ROUTES,
+    *history.ROUTES,
 )

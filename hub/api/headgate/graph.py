@@ -33,16 +33,23 @@ def graph_document(traversal: TraversalRecord, nodes: list[NodeRecord]) -> dict[
             for node in nodes
         ],
         "edges": [[node.id, after] for node in nodes for after in node.requirers],
-        "traversal": {
-            "number": traversal.number,
-            "action": traversal.action,
-            "state": traversal.state,
-            "reason": traversal.reason,
-            "digest": traversal.digest,
-            "version": traversal.version,
-            "started_at": rfc3339(traversal.started_at),
-            "ended_at": rfc3339(traversal.ended_at) if traversal.ended_at else None,
-        },
+        "traversal": traversal_document(traversal),
+    }
+
+
+def traversal_document(traversal: TraversalRecord) -> dict[str, Json]:
+    return {
+        "number": traversal.number,
+        "action": traversal.action,
+        "state": traversal.state,
+        "reason": traversal.reason,
+        "digest": traversal.digest,
+        "version": traversal.version,
+        "stale": traversal.stale,
+        "requested_by": traversal.requested_by,
+        "worked_seconds": round(traversal.worked, 3),
+        "started_at": rfc3339(traversal.started_at),
+        "ended_at": rfc3339(traversal.ended_at) if traversal.ended_at else None,
     }
 
 

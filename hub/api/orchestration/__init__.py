@@ -1,8 +1,12 @@
 """The Orchestration API v1, a file for each noun."""
 
 from hub.api.orchestration import (
+    actions,
     events,
+    exports,
+    previews,
     resources,
+    snapshots,
     stack_parts,
     stacks,
     unavailable,
@@ -11,10 +15,15 @@ from hub.api.orchestration import (
 )
 
 ROUTES = (
+    *previews.STACK_ROUTES,
     *stacks.ROUTES,
     *stack_parts.ROUTES,
     *resources.ROUTES,
     *events.ROUTES,
+    *actions.ROUTES,
+    *previews.ROUTES,
+    *snapshots.ROUTES,
+    *exports.ROUTES,
     *validation.ROUTES,
     *versions.ROUTES,
     *unavailable.ROUTES,

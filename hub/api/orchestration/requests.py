@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.errors import Findings
-from engine.service import StackRequest
+from engine.service import Move, StackRequest
 from engine.words import Json
 
 #: Of a number of minutes: some two centuries.
@@ -69,9 +69,9 @@ def stack_request(
 ) -> StackRequest:
     """Read the body of POST, PUT (existing False) or PATCH (True). Raises Invalid."""
     said = _Body(body)
-    for name, what in (("template_url", "send the template itself"), ("adopt_stack_data", "")):
-        if body.get(name):
-            said.findings.add(name, "is not available in this release", what, "NotSupported")
+    if body.get("template_url"):
+        reason, remedy = "is not available in this release", "Send the template itself."
+        said.findings.add("template_url", reason, remedy, "NotSupported")
     clear, add = _hooks(said)
     files = said.take("files", {}, dict)
     for name, text in files.items():
@@ -89,6 +89,10 @@ def stack_request(
         timeout_mins=said.minutes("timeout_mins"),
         disable_rollback=said.flag("disable_rollback"),
         existing=existing,
+        only=said.texts("only"),
+        except_=said.texts("except"),
+        moved=_moved(said),
+        plan_digest=said.take("plan_digest", "", str),
         hooks_clear=clear,
         hooks_add=add,
         requested_by=requested_by,
@@ -107,6 +111,27 @@ def _tags(said: _Body) -> Sequence[str] | None:
         if len(tag) > 80:
             said.findings.add("tags", f'"{tag[:20]}..." is longer than 80', "Shorten it.")
     return split
+
+
+def _moved(said: _Body) -> list[Move]:
+    """Read ``moved: [{"from": "a" or {"stack": "s", "resource": "a"}, "to": "b"}]``."""
+    moves: list[Move] = []
+    for index, item in enumerate(said.take("moved", [], list)):
+        place = f"moved[{index}]"
+        source = item.get("from") if isinstance(item, dict) else None
+        to = item.get("to") if isinstance(item, dict) else None
+        stack: Json = ""
+        name = source
+        if isinstance(source, dict):
+            stack, name = source.get("stack"), source.get("resource")
+        if all(isinstance(text, str) for text in (stack, name, to)) and name and to:
+            moves.append(Move(str(name), str(to), str(stack)))
+        else:
+            remedy = 'Write {"from": "a", "to": "b"}; from another stack, "from" is {"stack": ' + (
+                '"s", "resource": "a"}.'
+            )
+            said.findings.add(place, "is no move", remedy)
+    return moves
 
 
 def _hooks(said: _Body) -> tuple[list[str], list[Json]]:

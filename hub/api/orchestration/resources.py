@@ -7,7 +7,6 @@ from engine.store.records import ResourceRecord, StackRecord
 from engine.words import Json
 from hub.api.orchestration import show
 from hub.api.orchestration.stacks import S, base_of
-from hub.api.orchestration.unavailable import not_yet
 from hub.api.parts import (
     Route,
     answer,
@@ -77,7 +76,9 @@ async def shown(request: web.Request) -> web.Response:
         for name, value in (one.attributes or {}).items()
     }
     document = show.resource(one, stack, base_of(request), users)
-    return answer({"resource": document | {"description": "", "attributes": attributes}})
+    more = {"description": "", "attributes": attributes, "protected": one.protected,
+            "deletion_policy": one.deletion_policy}  # fmt: skip
+    return answer({"resource": document | more})
 
 
 async def metadata(request: web.Request) -> web.Response:
@@ -102,13 +103,42 @@ async def signal(request: web.Request) -> web.Response:
     return answer(None)
 
 
+async def mark(request: web.Request) -> web.Response:
+    """``mark_unhealthy`` is the Orchestration API's; ``protect`` is ours. Names or physical ids."""
+    stack, body = await stack_of(request), await body_of(request)
+    wrong = sorted(set(body) - MARKS)
+    if wrong or not body.keys() & {"mark_unhealthy", "protect"}:
+        reason = f"Unrecognized keys: {wrong}" if wrong else "nothing is marked"
+        raise invalid("", reason, 'Send {"mark_unhealthy": true} or {"protect": true}.')
+    for name in ("mark_unhealthy", "protect"):
+        if not isinstance(body.get(name, False), bool):
+            raise invalid(name, "must be true or false", "Send true or false.")
+    marks, project = parts_of(request).engine.marks, project_of(request)
+    name, by = request.match_info["resource"], identity_of(request).name
+    if "mark_unhealthy" in body:
+        said = str(body.get("resource_status_reason") or "")
+        health = "unhealthy" if body["mark_unhealthy"] else "healthy"
+        await marks.mark_health(
+            project,
+            stack.id,
+            name,
+            unhealthy=body["mark_unhealthy"],
+            reason=said or f"marked {health} by {by}",
+        )
+    if "protect" in body:
+        await marks.protect(project, stack.id, name, protected=body["protect"], by=by)
+    return answer(None)
+
+
+MARKS = {"mark_unhealthy", "resource_status_reason", "protect"}
+
 ROUTES = (
     Route("GET", f"{S}/resources", listed, "List resources", "resources",
           query={name: "only those" for name in FILTERS}),
     Route("GET", R, shown, "Show a resource", "resources"),
     Route("GET", f"{R}/metadata", metadata, "Metadata of a resource", "resources"),
-    Route("PATCH", R, not_yet("marking a resource unhealthy"), "Not available in this release",
-          "resources", takes_body=True, status=400),
+    Route("PATCH", R, mark, "Mark a resource unhealthy, or protect it", "resources",
+          takes_body=True),
     Route("POST", f"{R}/signal", signal, "Clear a waiting hook, Heat's way", "resources",
           takes_body=True),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from aiohttp import web
 from engine.errors import NotFound, nearest
 from engine.hot.resolve import MASK
 from engine.hot.schema import Constraint, Property, TypeSchema
+from engine.store.records import TemplateRecord
 from engine.words import Json
 from hub.api.orchestration import show
 from hub.api.orchestration.stacks import S
@@ -20,9 +21,12 @@ async def template(request: web.Request) -> web.Response:
 
 
 async def environment(request: web.Request) -> web.Response:
-    """Hidden parameters as ``******``."""
     stack = await stack_of(request)
-    stored = await parts_of(request).engine.template(stack)
+    return answer(shown_environment(await parts_of(request).engine.template(stack)))
+
+
+def shown_environment(stored: TemplateRecord) -> dict[str, Json]:
+    """With all parameters as given, hidden ones masked."""
     shown = dict(stored.environment)
     for section in ("parameters", "parameter_defaults"):
         given: Mapping[str, Json] = shown.get(section) or {}
@@ -31,7 +35,7 @@ async def environment(request: web.Request) -> web.Response:
             name: MASK if name in stored.hidden else value
             for name, value in {**given, **extra}.items()
         }
-    return answer(shown)
+    return shown
 
 
 async def files(request: web.Request) -> web.Response:

@@ -11,7 +11,6 @@ from engine.store.read import StackFilter
 from engine.words import Json
 from hub.api.orchestration import show
 from hub.api.orchestration.requests import stack_request
-from hub.api.orchestration.unavailable import not_yet
 from hub.api.parts import (
     Route,
     answer,
@@ -40,12 +39,15 @@ def base_of(request: web.Request) -> str:
 
 async def create(request: web.Request) -> web.Response:
     parts, project = parts_of(request), project_of(request)
+    body = await body_of(request)
     wanted = stack_request(
-        await body_of(request),
+        body,
         existing=False,
         requested_by=identity_of(request).name,
         idempotency_key=request.headers.get("Idempotency-Key", ""),
     )
+    if body.get("adopt_stack_data"):
+        wanted = parts.engine.exports.adoption(wanted, body["adopt_stack_data"])
     stack = await parts.engine.create_stack(project, wanted)
     url = show.stack_url(base_of(request), project, stack.name, stack.id)
     made = {"stack": {"id": str(stack.id), "links": [show.link(url)]}}
@@ -171,9 +173,6 @@ ROUTES = (
           takes_body=True, status=201),
     Route("GET", "/v1/{project}/stacks", listed, "List stacks", "stacks", query=LIST_QUERY),
     Route("GET", "/v1/{project}/stacks/detail", listed, "List stacks", "stacks", query=LIST_QUERY),
-    # Before the short path of a stack, which would match it, too.
-    Route("POST", "/v1/{project}/stacks/preview", not_yet("previewing a stack"),
-          "Not available in this release", "stacks", takes_body=True, status=400),
     *(Route(method, "/v1/{project}/stacks/{name}", elsewhere, "Find a stack by name or id",
             "stacks", status=302)
       for method in ("GET", "POST", "PUT", "PATCH", "DELETE")),

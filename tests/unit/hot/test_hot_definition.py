@@ -39,7 +39,13 @@ def one(**body: Json) -> dict[str, Json]:
         (one(propertys={}), "resources.a", '"propertys" is not a valid keyword', ""),
         (one(depends_on=[1]), "resources.a.depends_on", "a name or a list", ""),
         (one(update_policy={"x": 1}), "resources.a.update_policy", "not available yet", ""),
-        (one(external_id="x"), "resources.a.external_id", "not available yet", ""),
+        (one(external_id=["x"]), "resources.a.external_id", "must be a text", ""),
+        (
+            one(external_id="x", depends_on="a"),
+            "resources.a.depends_on",
+            "Invalid dependency with external",
+            "",
+        ),
         (one(hooks=[5]), "resources.a.hooks[0]", "is no hook", "InvalidBreakPointHook"),
         (one(hooks=[{"at": "x"}]), "resources.a.hooks[0].at", "already named", ""),
         ({"hooks": [{"on": "pre-create"}]}, "hooks[0].at", "must say where", ""),
@@ -118,7 +124,7 @@ def one(**body: Json) -> dict[str, Json]:
             "Circular Dependency Found: a -> a",
             "CircularDependencyException",
         ),
-        (one(deletion_policy="Retain"), "resources.a.deletion_policy", "not available yet", ""),
+        (one(deletion_policy="Snapshot"), "resources.a.deletion_policy", "not supported", ""),
         (one(deletion_policy="Keep"), "resources.a.deletion_policy", "Invalid deletion", ""),
         (one(condition="nope"), "resources.a.condition", 'Invalid condition "nope"', ""),
         (

@@ -26,9 +26,9 @@ from engine.words import Json
         ({"resource_registry": {"resources": []}}, "resource_registry.resources", "must be a map"),
         ({"resource_registry": {"resources": {"a": 1}}}, "resource_registry.resources.a", "a map"),
         (
-            {"resource_registry": {"resources": {"a": {"restricted_actions": "update"}}}},
+            {"resource_registry": {"resources": {"a": {"restricted_actions": "updat"}}}},
             "resource_registry.resources.a.restricted_actions",
-            "not available yet",
+            'Invalid restricted_action type "updat"',
         ),
         (
             {"resource_registry": {"resources": {"a": {"hooks": [1]}}}},

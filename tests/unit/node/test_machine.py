@@ -9,6 +9,7 @@ import pytest
 from engine.hooks.rules import Rule
 from engine.node.effects import (
     Call,
+    Moment,
     OpenHook,
     Record,
     Remove,
@@ -21,9 +22,11 @@ from engine.node.inputs import (
     Answered,
     Broke,
     Claimed,
+    Denied,
     Expired,
     Input,
     MustReplace,
+    MustRetry,
     MustWait,
     Succeeded,
     Superseded,
@@ -38,8 +41,10 @@ INPUTS: tuple[Input, ...] = (
     *(Claimed(operation) for operation in (None, *Operation)),
     Succeeded(),
     MustWait(UNTIL),
+    MustRetry(UNTIL, "busy"),
     MustReplace(),
     Broke("broken"),
+    Denied("protected"),
     CONTINUE,
     REJECT,
     *(Expired(on_timeout) for on_timeout in OnTimeout),
@@ -246,3 +251,31 @@ def test_a_deleted_resource_loses_its_row_behind_the_last_hook() -> None:
 def test_what_does_not_fit_is_refused_with_a_reason(said: Input) -> None:
     answer = decide(Node(Operation.CREATE, State.DONE, Phase.POST), said)
     assert isinstance(answer, Refused) and "does not fit" in answer.reason
+
+
+def test_a_retry_parks_the_node_and_says_why() -> None:
+    acting = stepped(fresh(Operation.CREATE), Claimed(Operation.CREATE)).node
+    step = stepped(acting, MustRetry(UNTIL, "busy"))
+    assert (step.node.state, step.node.phase) == (State.PARKED, Phase.ACT)
+    assert step.effects == (WakeAt(UNTIL), Record(Moment.RETRYING, "busy"))
+
+
+def test_what_is_denied_fails_the_node_and_leaves_the_resource() -> None:
+    step = stepped(fresh(Operation.UPDATE), Denied("protected"))
+    assert step.node.state is State.FAILED
+    assert step.effects == (Record(Moment.FAILED, "protected"),)
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_only_what_leaves_a_doubt_breaks_a_resource(operation: Operation) -> None:
+    acting = stepped(fresh(operation), Claimed(operation)).node
+    (written,) = [
+        effect for effect in stepped(acting, Broke("no")).effects if isinstance(effect, WriteFailed)
+    ]
+    harmless = {Operation.ADOPT, Operation.SUSPEND, Operation.RESUME, Operation.SNAPSHOT}
+    assert written.broken is (operation not in harmless)
+
+
+def test_a_cleanup_that_finds_nothing_to_do_asks_nobody() -> None:
+    node = fresh(Operation.DELETE, rule(Point.PRE_UPDATE, short=True))
+    assert stepped(node, Claimed(None)).effects == (WriteUnchanged(),)

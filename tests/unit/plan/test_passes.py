@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from engine.hooks.rules import Breakpoints, Declaration, Rule
 from engine.hot.definition import DefinedResource
+from engine.plan.draft import Existing, Plan
 from engine.plan.graph import bridged, downstream, ordered
-from engine.plan.passes import Existing, Plan, plan
+from engine.plan.passes import plan
 from engine.words import (
     Direction,
     Operation,

@@ -109,6 +109,7 @@ async def test_commands_see_their_variables_and_nothing_of_the_server(
         "HEADGATE_OPERATION_KEY": str(KEY),
         "HEADGATE_PHYSICAL_ID": "",
         "HEADGATE_PREVIOUS": "{}",
+        "HEADGATE_SNAPSHOT": "{}",
     }
 
 

@@ -64,6 +64,8 @@ def resource(name: str, requires: tuple[str, ...] = (), **changes: Any) -> Resou
         "attributes": {"value": "s3cret", "size": 4},
         "metadata": {"role": "web"},
         "requires": list(requires),
+        "deletion_policy": "Delete",
+        "protected": False,
         "created_at": WHEN,
         "updated_at": WHEN,
     }
@@ -127,6 +129,15 @@ class StubEngine:
 
     async def delete_stack(self, project: str, stack_id: UUID, requested_by: str) -> None:
         self.asked.append(("delete", (project, stack_id, requested_by)))
+
+    async def visit_stack(self, project: str, stack_id: UUID, action: str, by: str) -> None:
+        self.asked.append(("visit", (stack_id, str(action), by)))
+
+    async def cancel(self, project: str, stack_id: UUID, by: str, *, rollback: bool) -> None:
+        self.asked.append(("cancel", (stack_id, rollback, by)))
+
+    async def stop(self, project: str, stack_id: UUID, by: str) -> None:
+        self.asked.append(("stop", (stack_id, by)))
 
     async def unset_hook(
         self, project: str, stack_id: UUID, resource_name: str, point: str, by: str

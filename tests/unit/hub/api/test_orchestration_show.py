@@ -125,7 +125,11 @@ def test_what_is_not_said_is_left_open() -> None:
         ({"hooks": {"add": {}}}, "hooks.add"),
         ({"hooks": {"claer": []}}, "hooks.claer"),
         ({"template_url": "http://x"}, "template_url"),
-        ({"adopt_stack_data": "{}"}, "adopt_stack_data"),
+        ({"only": "a"}, "only"),
+        ({"except": [1]}, "except"),
+        ({"plan_digest": 1}, "plan_digest"),
+        ({"moved": ["a"]}, "moved[0]"),
+        ({"moved": [{"from": "a", "to": "b"}, {"from": {"stack": "s"}, "to": "b"}]}, "moved[1]"),
     ],
 )
 def test_wrong_types_are_refused_by_name(body: dict[str, Json], place: str) -> None:

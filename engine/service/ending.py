@@ -1,0 +1,129 @@
+"""The end of a traversal: its verdict, its closing event, and what follows from it.
+
+A failed change is rolled back, if the stack says so: by a traversal toward the version that was
+reached last, or toward nothing when there was none.
+"""
+
+from engine.errors import HeadgateError, Unavailable
+from engine.plan.draft import Options
+from engine.plan.verdict import Verdict, ended_early, verdict
+from engine.service.requests import StackRequest
+from engine.service.traversals import Goal, Traversals
+from engine.store.accept import record_stack_event
+from engine.store.advance import End
+from engine.store.database import Connection, all_or_nothing
+from engine.store.finish import (
+    Ending,
+    bury,
+    end_traversal,
+    last_complete,
+    lock_ending,
+    unwell,
+)
+from engine.store.read import read_template
+from engine.store.supersede import end_early
+from engine.words import Action, TraversalState
+
+ROLLED_BACK = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE, Action.RESTORE})
+TIMED_OUT = "Timed out"
+_WORDS = {
+    TraversalState.COMPLETE: "completed",
+    TraversalState.FAILED: "failed",
+    TraversalState.STOPPED: "stopped",
+}
+
+
+async def end(conn: Connection, traversals: Traversals, ended: End) -> None:
+    """End a traversal of which nothing is left, or whose time is over.
+
+    Nothing happens when somebody else has ended it.
+    """
+    ending = await lock_ending(conn, ended.stack_id, ended.traversal)
+    if ending is None:
+        return
+    if ending.late:
+        said = ended_early(ending.action, TIMED_OUT, TraversalState.FAILED)
+        await cut_short(conn, ended, ending.action, ending.version, said, by="timeout")
+    else:
+        said = verdict(ending.action, await unwell(conn, ended.stack_id, ended.traversal))
+        await _record(conn, ended, ending.action, ending.version, said)
+        await end_traversal(conn, ended.stack_id, ended.traversal, said)
+    if said.state is TraversalState.COMPLETE and ending.action is Action.DELETE:
+        await bury(conn, ended.stack_id)
+    failed = said.state is TraversalState.FAILED and ending.action in ROLLED_BACK
+    if failed and not ending.disable_rollback:
+        await roll_back(conn, traversals, ended, ending, ending.requested_by)
+
+
+async def cut_short(
+    conn: Connection, ended: End, action: Action, version: int, said: Verdict, *, by: str
+) -> None:
+    """End a traversal before its time; what acts goes on to its outcome, nothing else begins."""
+    await end_early(conn, ended.stack_id, ended.traversal, by, said.state, said.reason)
+    await _record(conn, ended, action, version, said)
+
+
+async def _record(
+    conn: Connection, ended: End, action: Action, version: int, said: Verdict
+) -> None:
+    await record_stack_event(
+        conn,
+        stack_id=ended.stack_id,
+        kind=f"headgate.stack.{action.lower()}.{_WORDS[said.state]}",
+        action=action,
+        status=said.shown,
+        reason=said.reason,
+        data={"traversal": ended.traversal, "version": version, "status": said.status},
+    )
+
+
+async def roll_back(
+    conn: Connection, traversals: Traversals, ended: End, ending: Ending, by: str
+) -> None:
+    """Begin the way back. When there is none (a type is gone), the failure stands, and says so."""
+    reached = await last_complete(conn, ended.stack_id)
+    version = ending.newest + 1 if reached is None else reached
+    try:
+        async with all_or_nothing(conn):
+            await _begin_rollback(conn, traversals, ended, ending, by, reached, version)
+    except Unavailable:
+        raise
+    except HeadgateError as error:
+        said = ended_early(Action.ROLLBACK, f"cannot roll back: {error}", TraversalState.FAILED)
+        await _record(conn, ended, Action.ROLLBACK, version, said)
+
+
+async def _begin_rollback(
+    conn: Connection,
+    traversals: Traversals,
+    ended: End,
+    ending: Ending,
+    by: str,
+    reached: int | None,
+    version: int,
+) -> None:
+    stored = await read_template(conn, ended.stack_id, reached or ending.version)
+    nothing = {"heat_template_version": stored.template.get("heat_template_version", "")}
+    blueprint = traversals.build(
+        StackRequest(template=nothing) if reached is None else StackRequest(existing=True),
+        None if reached is None else stored,
+        project=ending.project,
+        stack_id=ended.stack_id,
+        name=ending.name,
+    )
+    await traversals.toward(
+        conn,
+        Goal(
+            stack_id=ended.stack_id,
+            action=Action.ROLLBACK,
+            number=ended.traversal + 1,
+            version=version,
+            blueprint=blueprint,
+            found=await traversals.find(conn, ended.stack_id, blueprint),
+            requested_by=by,
+            stored=reached is not None,
+            # What was there before we came stays when its adoption fails.
+            options=Options(retains=reached is None and ending.action is Action.ADOPT),
+            refuses=False,
+        ),
+    )

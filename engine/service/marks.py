@@ -1,0 +1,53 @@
+"""What people say of a resource, to be heeded by the next change."""
+
+from uuid import UUID
+
+from engine.errors import Conflict, NotFound
+from engine.store import marks
+from engine.store.accept import lock_stack
+from engine.store.database import Connection, Database
+
+
+class Marks:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def mark_health(
+        self, project: str, stack_id: UUID, name: str, *, unhealthy: bool, reason: str
+    ) -> None:
+        """Unhealthy: CHECK_FAILED, and the next update replaces it. Else: CHECK_COMPLETE, if it
+        was marked. name: or the physical id. Conflict (ActionInProgress) while it is worked on."""
+        async with self._database.transaction("accept") as conn:
+            found = await self._found(conn, project, stack_id, name)
+            if found.busy:
+                raise Conflict(
+                    f"Resource {found.name} is being worked on.",
+                    remedy="Mark it when its operation has ended.",
+                    code="ActionInProgress",
+                )
+            is_marked = (found.action, found.status) == ("CHECK", "FAILED")
+            if unhealthy or is_marked:
+                await marks.mark_health(
+                    conn, stack_id, found.id, unhealthy=unhealthy, reason=reason
+                )
+
+    async def protect(
+        self, project: str, stack_id: UUID, name: str, *, protected: bool, by: str
+    ) -> None:
+        """Protected: neither deleted nor replaced, by anybody, until this is lifted by name."""
+        async with self._database.transaction("accept") as conn:
+            found = await self._found(conn, project, stack_id, name)
+            said = "protected" if protected else "protection lifted"
+            await marks.protect(
+                conn, stack_id, found.id, protected=protected, reason=f"{said} by {by}"
+            )
+
+    async def _found(
+        self, conn: Connection, project: str, stack_id: UUID, name: str
+    ) -> marks.Marked:
+        locked = await lock_stack(conn, project, stack_id)
+        found = None if locked is None else await marks.marked(conn, stack_id, name)
+        if found is None:
+            reason = f"The Resource ({name}) could not be found in Stack {stack_id}."
+            raise NotFound(reason, code="ResourceNotFound")
+        return found

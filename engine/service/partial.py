@@ -1,0 +1,37 @@
+"""Partial updates: which resources a request lets change."""
+
+from collections.abc import Callable, Collection, Sequence
+from fnmatch import fnmatchcase
+
+from engine.errors import Findings, nearest
+from engine.service.requests import StackRequest
+
+
+def chooser(request: StackRequest, names: Collection[str]) -> Callable[[str], bool] | None:
+    """Whether a resource may change; None when the update is not partial.
+
+    Raises Invalid for a pattern that matches no name.
+    """
+    if not request.only and not request.except_:
+        return None
+    findings = Findings()
+    for place, patterns in (("only", request.only), ("except", request.except_)):
+        for pattern in patterns:
+            if not _any(pattern, names):
+                known = sorted(names)
+                findings.add(place, f'"{pattern}" matches no resource', nearest(pattern, known))
+    findings.raise_if_any()
+
+    def chosen(name: str) -> bool:
+        wanted = not request.only or _matches(name, request.only)
+        return wanted and not _matches(name, request.except_)
+
+    return chosen
+
+
+def _any(pattern: str, names: Collection[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names)
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,182 @@
+"""Storing the plan of a traversal: its new rows, its nodes, and what stays with the resources."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from engine.hooks.rules import encode_rules
+from engine.plan.draft import NewRow, Plan, PlannedNode
+from engine.store.database import Connection
+from engine.words import VISITS, Action, Direction, Json, State
+
+INSERT_TRAVERSAL = """
+insert into traversal (stack_id, number, project, action, version, state, reason, digest, active,
+                       time_limit, working_since, stale, wake_at, requested_by)
+select $1, $2, s.project, $3, $4, $5, $6, $7, $8, make_interval(mins => s.timeout_mins),
+       case when $8 > 0 then clock_timestamp() end, $9, clock_timestamp(), $10
+  from stack s where s.id = $1
+returning wake_at
+"""
+STORE_KEPT = """
+update resource r set rules = n.rules, deletion_policy = n.deletion_policy
+  from jsonb_to_recordset($2) as n (name text, rules jsonb, deletion_policy text)
+ where r.stack_id = $1 and r.name = n.name and r.replaced_by is null
+   and (r.rules is distinct from n.rules or r.deletion_policy <> n.deletion_policy)
+"""
+MARK_STALE = """
+update resource set digest = ''
+ where stack_id = $1 and (id = any ($2::uuid[]) or name = any ($3::text[]) and replaced_by is null)
+"""
+#: Whoever waited for an older operation was of the traversal before, and waits no more.
+FORGET_SUCCESSORS = """
+update node set successor = null
+ where stack_id = $1 and traversal < $2 and successor is not null
+"""
+SET_SUCCESSORS = """
+update node n set successor = s.successor
+  from unnest($2::integer[], $3::integer[], $4::integer[]) s (traversal, id, successor)
+ where n.stack_id = $1 and n.traversal = s.traversal and n.id = s.id
+"""
+FORGET_NODES = """
+delete from node n
+ where n.stack_id = $1 and n.traversal < $2
+   and n.state not in ('running', 'parked', 'ready')
+"""
+WAKE_WORKERS = "select pg_notify('headgate_work', '')"
+
+NODE_COLUMNS = (
+    "stack_id", "traversal", "id", "resource_id", "replacement_id", "name", "type", "operation",
+    "direction", "state", "phase", "waits", "requirers", "requires", "reads", "definition",
+    "rules", "passed", "claim", "wake_at",
+)  # fmt: skip
+ROW_COLUMNS = (
+    "stack_id", "id", "name", "type", "action", "status", "reason", "physical_id", "attributes",
+    "data", "metadata", "digest", "requires", "rules",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInputs:
+    """What the nodes of one resource need at run time; see `node.definition` in the schema."""
+
+    definition: Json
+    reads: list[str]
+    requires: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What stays with a resource when it leaves the template."""
+
+    rules: Json
+    deletion_policy: str
+
+
+async def insert_traversal(
+    conn: Connection,
+    *,
+    stack_id: UUID,
+    number: int,
+    action: Action,
+    version: int,
+    plan: Plan,
+    inputs: Mapping[str, NodeInputs],
+    requested_by: str,
+) -> None:
+    """Store a plan: its new rows, its nodes and the traversal itself, and wake the workers."""
+    if plan.rows:
+        await conn.copy_records_to_table(
+            "resource",
+            columns=ROW_COLUMNS,
+            records=[_row_record(stack_id, row) for row in plan.rows],
+        )
+    active = sum(1 for node in plan.nodes if not node.after or node.waits_for_running)
+    now = await conn.fetchval(
+        INSERT_TRAVERSAL, stack_id, number, action.value, version,
+        "running" if active else "ending", f"Stack {action} started", plan.digest, active,
+        plan.stale, requested_by,
+    )  # fmt: skip
+    if plan.nodes:
+        await conn.copy_records_to_table(
+            "node",
+            columns=NODE_COLUMNS,
+            records=_node_records(stack_id, number, plan, inputs, now),
+        )
+    await conn.execute(FORGET_NODES, stack_id, number)
+    await conn.execute(FORGET_SUCCESSORS, stack_id, number)
+    successors = [
+        (*node.waits_for_running, index)
+        for index, node in enumerate(plan.nodes)
+        if node.waits_for_running is not None
+    ]
+    if successors:
+        traversals, nodes, new = zip(*successors, strict=True)
+        await conn.execute(SET_SUCCESSORS, stack_id, traversals, nodes, new)
+    await _mark_stale(conn, stack_id, plan)
+    await conn.execute(WAKE_WORKERS)
+
+
+async def _mark_stale(conn: Connection, stack_id: UUID, plan: Plan) -> None:
+    """A row that a node is to change is stale until it has: the node may never get to it.
+
+    So is what a partial update leaves out: what it reads may have changed since.
+    """
+    fresh = {row.id for row in plan.rows}
+    stale = [
+        node.resource_id for node in plan.nodes if _changes(node) and node.resource_id not in fresh
+    ]
+    if stale or plan.stale:
+        await conn.execute(MARK_STALE, stack_id, stale, plan.stale)
+
+
+def _changes(node: PlannedNode) -> bool:
+    return node.direction is Direction.FORWARD and node.operation not in VISITS
+
+
+async def store_kept(conn: Connection, stack_id: UUID, kept: Mapping[str, Kept]) -> None:
+    """Keep breakpoints and deletion policies with the resources, also where no node is planned."""
+    if kept:
+        said = [
+            {"name": name, "rules": one.rules, "deletion_policy": one.deletion_policy}
+            for name, one in kept.items()
+        ]
+        await conn.execute(STORE_KEPT, stack_id, said)
+
+
+def _row_record(stack_id: UUID, row: NewRow) -> tuple[object, ...]:
+    taken = row.adopted
+    return (
+        stack_id, row.id, row.name, row.type, "INIT", "COMPLETE", "",
+        taken.physical_id if taken else None, {}, dict(taken.data) if taken else {},
+        dict(taken.metadata) if taken else {}, "", row.requires, encode_rules(row.rules),
+    )  # fmt: skip
+
+
+def _node_records(
+    stack_id: UUID, number: int, plan: Plan, inputs: Mapping[str, NodeInputs], now: datetime
+) -> list[tuple[object, ...]]:
+    requirers: list[list[int]] = [[] for _ in plan.nodes]
+    for index, node in enumerate(plan.nodes):
+        for before in node.after:
+            requirers[before].append(index)
+    fresh = {row.id for row in plan.rows}
+    records: list[tuple[object, ...]] = []
+    for index, node in enumerate(plan.nodes):
+        waits = len(node.after) + (node.waits_for_running is not None)
+        needs = inputs[node.name] if _changes(node) else None
+        records.append((
+            stack_id, number, index, node.resource_id, node.replacement_id, node.name, node.type,
+            node.operation.value, node.direction.value,
+            (State.WAITING if waits else State.READY).value, node.phase.value, waits,
+            requirers[index],
+            None if needs is None or node.resource_id in fresh else needs.requires,
+            needs.reads if needs else [], needs.definition if needs else _without(node),
+            encode_rules(node.rules), [], 0, None if waits else now,
+        ))  # fmt: skip
+    return records
+
+
+def _without(node: PlannedNode) -> Json:
+    """The definition of a node that has none: what it may leave undone."""
+    return {"only_if_replaced": node.only_if_replaced, "retained": node.retained}

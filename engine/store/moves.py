@@ -1,0 +1,60 @@
+"""A resource's row under another name, or in another stack: the real thing is not touched."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from engine.store.database import Connection
+
+MOVABLE = """
+select r.id, r.type, r.action, r.physical_id,
+       exists (select from node n
+                where n.stack_id = r.stack_id and n.resource_id = r.id
+                  and n.state in ('running', 'parked', 'ready')
+                  and n.phase in ('act', 'confirm')) as busy
+  from resource r
+ where r.stack_id = $1 and r.name = $2 and r.replaced_by is null
+"""
+MOVE = """
+update resource set stack_id = $3, name = $4, digest = '', updated_at = clock_timestamp(),
+       requires = case when $3 = $1 then requires else '{}' end
+ where stack_id = $1 and id = $2
+"""
+#: In a stack that a resource has left, nobody requires it any more.
+FORGET_MOVED = """
+update resource set requires = array_remove(requires, $2)
+ where stack_id = $1 and $2 = any (requires)
+"""
+MOVED_EVENT = """
+select record_events(array[row ($1::uuid, 'headgate.resource.move.completed', $2::text, $3::text,
+                                $4::text, 'UPDATE', 'COMPLETE', $5::text, $6::jsonb)::event_draft])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Movable:
+    """busy: an operation runs on it."""
+
+    id: UUID
+    type: str
+    action: str
+    physical_id: str | None
+    busy: bool
+
+
+async def movable(conn: Connection, stack_id: UUID, name: str) -> Movable | None:
+    row = await conn.fetchrow(MOVABLE, stack_id, name)
+    return Movable(**row) if row else None
+
+
+async def move(conn: Connection, stack_id: UUID, resource: UUID, to_stack: UUID, to: str) -> None:
+    """Move the row; both stacks are locked."""
+    await conn.execute(MOVE, stack_id, resource, to_stack, to)
+    if to_stack != stack_id:
+        await conn.execute(FORGET_MOVED, stack_id, resource)
+
+
+async def record_moved(
+    conn: Connection, stack_id: UUID, name: str, moved: Movable, reason: str
+) -> None:
+    data = {"operation": "move"}
+    await conn.execute(MOVED_EVENT, stack_id, name, moved.type, moved.physical_id, reason, data)

@@ -1,0 +1,60 @@
+"""Ending a traversal before its time: in favour of a newer one, or because somebody said so.
+
+What acts goes on to its outcome; a newer traversal waits for it where it must.
+"""
+
+from uuid import UUID
+
+from engine.node.machine import DROPPED_WHEN_SUPERSEDED
+from engine.store.database import Connection
+from engine.words import TraversalState
+
+DROP_NODES = """
+update node n
+   set state = 'dropped', reason = $5, claim = n.claim + 1, wake_at = null,
+       ended_at = clock_timestamp()
+  from unnest($3::text[], $4::text[]) d (state, phase)
+ where n.stack_id = $1 and n.traversal = $2 and n.state = d.state and n.phase = d.phase
+"""
+SUPERSEDE_HOOKS = """
+with closed as (
+    update hook set state = 'superseded', decided_at = clock_timestamp(), decided_by = $3
+     where stack_id = $1 and traversal = $2 and state = 'waiting'
+    returning stack_id, id, resource_name, point, mode, node, traversal
+), told as (
+    select array_agg(row (c.stack_id, 'headgate.hook.superseded', c.resource_name, n.type,
+                     r.physical_id, r.action, r.status,
+                     'Hook ' || c.point || ' was closed: ' || $4,
+                     jsonb_build_object('hook_id', c.id, 'point', c.point, 'mode', c.mode)
+                     )::event_draft) as events
+      from closed c
+      join node n on n.stack_id = c.stack_id and n.traversal = c.traversal and n.id = c.node
+      left join resource r on r.stack_id = c.stack_id and r.id = n.resource_id
+)
+select record_events(events) from told where events is not null
+"""
+END_EARLY = """
+update traversal
+   set state = $3, reason = $4, ended_at = clock_timestamp(), working_since = null,
+       worked = worked + coalesce(clock_timestamp() - working_since, '0'),
+       wake_at = (select min(wake_at) from node where stack_id = $1 and traversal = $2)
+ where stack_id = $1 and number = $2 and state in ('running', 'ending')
+"""
+
+
+async def supersede(conn: Connection, stack_id: UUID, traversal: int, by: str) -> None:
+    """End a traversal in favour of a newer one: drop what has not begun, close its hooks."""
+    await end_early(
+        conn, stack_id, traversal, by, TraversalState.SUPERSEDED, "superseded by a newer change"
+    )
+
+
+async def end_early(
+    conn: Connection, stack_id: UUID, traversal: int, by: str, state: TraversalState, reason: str
+) -> None:
+    """End a traversal now, in this state; nothing new of it begins."""
+    states, phases = zip(*sorted(DROPPED_WHEN_SUPERSEDED), strict=True)
+    dropped = "superseded" if state is TraversalState.SUPERSEDED else reason
+    await conn.execute(DROP_NODES, stack_id, traversal, states, phases, dropped)
+    await conn.execute(SUPERSEDE_HOOKS, stack_id, traversal, by, reason)
+    await conn.execute(END_EARLY, stack_id, traversal, state.value, dropped)

@@ -1,0 +1,185 @@
+"""From a claimed node to what is to be done: resolve, and find out what differs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from engine.errors import Findings
+from engine.hot.definition import check_resolved, fill_defaults
+from engine.hot.expression import decode
+from engine.hot.function import Wrong
+from engine.hot.resolve import resolve
+from engine.hot.schema import TypeSchema
+from engine.plan.change import Actual, Change, cleanup_change, forward_change
+from engine.store.advance import Work
+from engine.types.contract import Call, ResourceType
+from engine.types.registry import Registry
+from engine.words import (
+    VISITS,
+    Direction,
+    Json,
+    Operation,
+    Phase,
+    ResourceAction,
+    ResourceId,
+    Restriction,
+    StackId,
+    Status,
+)
+
+
+class Unresolved(Exception):
+    """Properties cannot be worked out from what the resources gave; says why."""
+
+
+class Inputs:
+    """What expressions read of the stack (engine.hot.resolve.View)."""
+
+    def __init__(self, values: Mapping[str, list[Json]]) -> None:
+        self._values = values
+
+    def reference(self, resource: str) -> str:
+        reference, _ = self._values.get(resource, (None, None))
+        return resource if reference is None else str(reference)
+
+    def attribute(self, resource: str, attribute: str) -> Json:
+        return self.attributes(resource).get(attribute)
+
+    def attributes(self, resource: str) -> Mapping[str, Json]:
+        _, attributes = self._values.get(resource, (None, None))
+        return attributes or {}
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A node with its properties resolved. change: what is to be done, seen from what exists.
+
+    denied: why it may not be done, or None.
+    """
+
+    work: Work
+    type: ResourceType
+    properties: Mapping[str, Json]
+    change: Change
+    denied: str | None = None
+
+
+def prepare(work: Work, registry: Registry) -> Prepared:
+    """Resolve and compare; sets ``work.metadata_now``. Raises Unresolved."""
+    type_ = registry.get(work.type)
+    if work.direction == Direction.CLEANUP:
+        return _prepared_cleanup(work, type_)
+    if work.operation in VISITS:
+        return Prepared(work, type_, work.properties or {}, Change(Operation(work.operation)))
+    properties = _resolved(work, type_.schema)
+    change = _forward_change(work, type_, properties)
+    return Prepared(work, type_, properties, change, denied(work, change.operation))
+
+
+def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Json]) -> Change:
+    definition = work.definition or {}
+    if work.operation == Operation.ADOPT:
+        return Change(Operation.ADOPT, frozenset(properties))
+    if definition.get("external_id") is not None and work.action is not None:
+        return Change(None)
+    change = forward_change(
+        _actual(work),
+        work.type,
+        type_.schema,
+        properties,
+        replaces_broken=type_.replaces_broken,
+        restores=bool(definition.get("kept")),
+    )
+    if change.operation is Operation.UPDATE:
+        call = call_of(work, Operation.UPDATE, properties, change.changed)
+        if type_.needs_replace(call):
+            return Change(Operation.REPLACE, change.changed)
+    return change
+
+
+def _prepared_cleanup(work: Work, type_: ResourceType) -> Prepared:
+    definition = work.definition or {}
+    change = cleanup_change(
+        _actual(work),
+        only_if_replaced=bool(definition.get("only_if_replaced")),
+        retained=bool(definition.get("retained")),
+    )
+    if change.operation is not None and work.operation == Operation.SNAPSHOT:
+        change = Change(Operation.SNAPSHOT)
+    # Once begun, a delete goes on to its end: protection came too late.
+    begun = work.phase != Phase.PRE
+    refusal = None if begun else denied(work, change.operation)
+    return Prepared(work, type_, work.properties or {}, change, refusal)
+
+
+def denied(work: Work, operation: Operation | None) -> str | None:
+    """Why the operation may not be done to this resource."""
+    definition = work.definition or {}
+    external = definition.get("external_id")
+    if external is not None and work.physical_id not in (None, external):
+        return f"external_id cannot be changed from {work.physical_id} to {external}"
+    if operation in (Operation.REPLACE, Operation.DELETE) and work.protected:
+        return f"{work.name} is protected: {operation} refused until its protection is lifted"
+    if operation is not None and operation in definition.get("restricted", ()):
+        return f"{Restriction(operation)} is restricted for resource."
+    return None
+
+
+def _actual(work: Work) -> Actual | None:
+    if work.action is None or work.status is None or work.row_type is None:
+        return None
+    return Actual(
+        type=work.row_type,
+        action=ResourceAction(work.action),
+        status=Status(work.status),
+        physical_id=work.physical_id,
+        properties=work.properties,
+        broken=bool(work.broken),
+        replaced=work.replaced_by is not None,
+    )
+
+
+def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
+    definition = work.definition or {}
+    if definition.get("static"):
+        work.metadata_now = definition["metadata"]
+        return dict(definition["properties"])
+    try:
+        expression = decode(definition["properties"], definition["version"])
+        resolved = resolve(expression, Inputs(work.inputs or {})) or {}
+    except Wrong as wrong:
+        raise Unresolved(str(wrong)) from wrong
+    metadata = decode(definition["metadata"], definition["version"])
+    work.metadata_now = resolve(metadata, Inputs(work.inputs or {}))
+    findings = Findings()
+    properties = check_resolved(schema, resolved, f"resources.{work.name}.properties", findings)
+    if findings.all:
+        raise Unresolved("; ".join(str(finding) for finding in findings.all))
+    return fill_defaults(schema, properties)
+
+
+def call_of(
+    work: Work, operation: Operation, properties: Mapping[str, Json], changed: frozenset[str]
+) -> Call:
+    replaces = operation is Operation.REPLACE
+    creates = replaces or operation is Operation.CREATE
+    adopts = operation is Operation.ADOPT
+    resource_id = work.replacement_id if replaces and work.replacement_id else work.resource_id
+    return Call(
+        project=work.project,
+        stack_id=StackId(work.key.stack_id),
+        stack_name=work.stack_name,
+        resource_id=ResourceId(resource_id),
+        resource_name=work.name,
+        operation_key=work.operation_key or UUID(int=0),
+        now=work.now,
+        properties=properties,
+        previous=None if creates or adopts else work.properties,
+        changed=changed,
+        physical_id=None if creates else work.physical_id,
+        data={} if creates else work.data or {},
+        attributes={} if creates else work.attributes or {},
+        progress=work.progress,
+        attempts=work.attempts,
+        kept=(work.definition or {}).get("kept"),
+    )

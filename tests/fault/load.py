@@ -1,0 +1,200 @@
+"""What the fault tests do to a server, and what must have become of it in the end.
+
+Every operation writes one line, with its key, into a file outside: so it can be counted what was
+really done, whoever died meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import aiohttp
+
+from tests.support.program import PATIENCE, Http, Json, template
+
+EFFECT = """#!/bin/sh
+# An operation that is called again with the same key finds what it did before.
+done="$HEADGATE_STACK_NAME $HEADGATE_RESOURCE $HEADGATE_OPERATION $PPID"
+while [ -n "$2" ] && [ ! -e "$2" ]; do sleep 0.1; done
+grep -q "$HEADGATE_OPERATION_KEY" "$1" || echo "$HEADGATE_OPERATION_KEY $done" >> "$1"
+"""
+QUICK = """
+[engine]
+lease = "1s"
+operations = 8
+poll = "1s"
+drain = "5s"
+[quotas]
+template_bytes = 2000000
+"""
+
+
+@contextmanager
+def a_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="headgate-fault-") as name:
+        found = Path(name)
+        found.chmod(0o711)  # as root, the database runs as another account
+        yield found
+
+
+@asynccontextmanager
+async def a_client(url: str, tally: Tally) -> AsyncIterator[Stubborn]:
+    """A connection for each request: kept ones would end with the server they led to."""
+    connector = aiohttp.TCPConnector(force_close=True)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        http = Stubborn(session, url)
+        http.tally = tally
+        yield http
+
+
+@dataclass
+class Effects:
+    """The script, the file it writes, and what the file says."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self.script = self.folder / "effect.sh"
+        self.script.write_text(EFFECT)
+        self.script.chmod(0o755)
+        self.file = self.folder / "effects"
+        self.file.touch()
+
+    @property
+    def settings(self) -> str:
+        return f'[resource_types.command]\nenabled = true\nallow = ["{self.script}"]\n{QUICK}'
+
+    def resource(self, version: int = 1, *, until: str = "", **more: Json) -> Json:
+        """until: a file whose being there its operations wait for."""
+        command = [str(self.script), str(self.file), *([until] if until else [])]
+        properties = {name: command for name in ("create", "update", "delete")}
+        return {
+            "type": "Headgate::Command",
+            "properties": properties | {"triggers": {"version": version}},
+            **more,
+        }
+
+    def done(self, stack: str) -> Counter[tuple[str, str]]:
+        """(resource, operation) -> under how many keys it was done."""
+        lines = [line.split() for line in self.file.read_text().splitlines()]
+        keys = [key for key, *_ in lines]
+        assert len(keys) == len(set(keys)), "an effect is there twice under one key"
+        return Counter((name, operation) for _, of, name, operation, _ in lines if of == stack)
+
+    def workers(self) -> set[int]:
+        """The processes that ran operations."""
+        return {int(line.split()[-1]) for line in self.file.read_text().splitlines()}
+
+
+@dataclass
+class Tally:
+    kills: int = 0
+    requests: int = 0
+    lost: int = 0
+    doubled: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        said = f"{self.kills} kills, {self.requests} requests"
+        return f"{said}, {self.lost} lost, {self.doubled} doubled"
+
+
+class Stubborn(Http):
+    """Asks until it gets an answer: the server may be away, and comes back."""
+
+    tally: Tally
+
+    async def ask(self, method: str, path: str, body: Json = None, **kwargs: Any) -> Json:
+        """Repeat a request that may be repeated until the server says what has become of it."""
+        end = time.monotonic() + 2 * PATIENCE
+        while True:
+            try:
+                status, said = await self.call(method, path, body, **kwargs)
+                if status != 503:
+                    self.tally.requests += method != "GET"
+                    return status, said
+            except (aiohttp.ClientError, TimeoutError, ConnectionError):
+                pass
+            assert time.monotonic() < end, f"{method} {path} got no answer"
+            await asyncio.sleep(0.05)
+
+    async def status(self, name: str) -> str:
+        status, said = await self.ask("GET", f"/stacks/{name}")
+        return str(said["stack"]["stack_status"]) if status == 200 else "gone"
+
+    async def reaches(self, name: str, wanted: str) -> None:
+        end = time.monotonic() + 2 * PATIENCE
+        while (found := await self.status(name)) != wanted:
+            assert time.monotonic() < end, f"{name} is {found}, not {wanted}"
+            await asyncio.sleep(0.05)
+
+
+HELD = [
+    {"at": "b", "on": "pre-create"},
+    {"at": "c", "on": "pre-create", "timeout": "1s", "on_timeout": "continue"},
+]
+
+
+async def live(http: Stubborn, effects: Effects, name: str) -> None:
+    """A stack from its birth to its end: hooks answered and not, changed, and cleared away."""
+    made = {
+        "a": effects.resource(),
+        "b": effects.resource(depends_on="a"),
+        "c": effects.resource(depends_on="a"),
+        "d": effects.resource(depends_on=["b", "c"]),
+    }
+    body = {"stack_name": name, "template": template(made), "environment": {"hooks": HELD}}
+    key = {"Idempotency-Key": uuid4().hex}
+    status, said = await http.ask("POST", "/stacks", body, headers=key)
+    assert status == 201, said
+    path = f"/stacks/{name}/{said['stack']['id']}"
+    await answered(http, name)
+    await http.reaches(name, "CREATE_COMPLETE")
+    changed = made | {"a": effects.resource(2), "e": effects.resource(depends_on="a")}
+    del changed["d"]
+    status, said = await http.ask("PUT", path, {"template": template(changed)})
+    assert status == 202, said
+    await http.reaches(name, "UPDATE_COMPLETE")
+    status, said = await http.ask("DELETE", path)
+    assert status in (204, 404), said
+    await http.reaches(name, "gone")
+
+
+async def answered(http: Stubborn, name: str) -> None:
+    """Answer the hook of b; an answer that was taken before the crash is the same, and fine."""
+    end = time.monotonic() + 2 * PATIENCE
+    while True:
+        _, said = await http.ask("GET", f"/hooks?stack={name}")
+        found = [hook for hook in said["hooks"] if hook["resource_name"] == "b"]
+        if found:
+            path = f"/hooks/{found[0]['id']}/signal"
+            status, told = await http.ask("POST", path, {"decision": "continue"})
+            assert status == 200, told
+            return
+        assert time.monotonic() < end, "its hook never opened"
+        await asyncio.sleep(0.05)
+
+
+ONCE = {
+    ("a", "create"), ("a", "update"), ("a", "delete"), ("b", "create"), ("b", "delete"),
+    ("c", "create"), ("c", "delete"), ("d", "create"), ("d", "delete"), ("e", "create"),
+    ("e", "delete"),
+}  # fmt: skip
+
+
+def check(effects: Effects, tally: Tally, name: str) -> None:
+    """Each operation was done under one key, and none is missing."""
+    done = effects.done(name)
+    tally.lost += len(ONCE - done.keys())
+    tally.doubled += sum(count - 1 for count in done.values())
+    tally.notes += [f"{name}: {what} {count} times" for what, count in done.items() if count > 1]
+    tally.notes += [f"{name}: {what} never" for what in ONCE - done.keys()]

@@ -1,0 +1,368 @@
+"""A stack as a hypothesis state machine, on the real store, moved by hand.
+
+Random graphs and breakpoints; updates, partial updates, deletes, cancels and stops at any moment;
+operations that succeed, wait, fail or are tried again; workers that die between any two steps, or
+come back late and say again what they said. After every step the rules of stack_rules.py hold; at
+the end everything under way ends, and the resources are what the last template says.
+"""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, ClassVar
+from uuid import UUID, uuid4
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from engine.errors import HeadgateError
+from engine.service import Answer, Engine, StackRequest
+from engine.store.database import Database, open_database
+from engine.types.contract import Failed, Outcome, Wait
+from engine.words import Action, Decision, Door, Json
+from engine.work.timers import Timers
+from tests.property.stack_rules import breaches
+from tests.property.wishes import NAMES, Wish, wishes
+from tests.support.front import a_front, a_registry
+from tests.support.hands import Hands, time_passes
+from tests.support.things import Thing, World
+
+#: A longer hunt: HEADGATE_STATEFUL=20 makes twenty times as many examples.
+TIMES = int(os.environ.get("HEADGATE_STATEFUL", "1"))
+EXAMPLES, STEPS = 40 * TIMES, 40
+#: More rounds than any stack here can need to come to its end.
+ROUNDS = 200
+
+WAITING = "select id from hook where stack_id = $1 and state = 'waiting' order by opened_at, id"
+STATE = """
+select t.state, t.action, s.deleted_at is not null as deleted
+  from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal where s.id = $1
+"""
+ROWS = """
+select name, type, action, status, physical_id, properties, deletion_policy, replaced_by
+  from resource where stack_id = $1
+"""
+UNREADY = """
+select b.name from node n join node b on b.stack_id = n.stack_id and b.traversal = n.traversal
+   and n.id = any (b.requirers)
+ where n.stack_id = $1 and n.traversal = $2 and n.id = $3 and b.state <> 'done'
+"""
+STORY = """
+select sequence, type, physical_id, action, status, reason from event
+ where stack_id = $1 and (resource_name is null or resource_name = any ($2)) order by sequence
+"""
+PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
+
+
+class StackMachine(RuleBasedStateMachine):
+    runner: ClassVar[asyncio.Runner]
+    database: ClassVar[Database]
+    counts: ClassVar[Counter[str]] = Counter()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+        self.engine: Engine = a_front(self.database, Thing(self.world))
+        registry = a_registry(Thing(self.world))
+        self.hands = [Hands(self.database, registry, self.engine.end_traversal) for _ in range(2)]
+        self.timers = Timers(
+            self.database,
+            poll=timedelta(seconds=1),
+            default_timeout=timedelta(days=1),
+            new_id=uuid4,
+        )
+        self.stack_id: UUID | None = None
+        self.wish: Wish | None = None
+        self.project = f"p-{uuid4().hex}"
+        self.retained: set[str] = set()
+        self.counts["examples"] += 1
+
+    def wait(self, coming: Any) -> Any:
+        return self.runner.run(coming)
+
+    async def _all(self, query: str, *args: Any) -> list[Any]:
+        async with self.database.connection() as conn:
+            return list(await conn.fetch(query, *args))
+
+    @property
+    def state(self) -> Any:
+        return self.wait(self._all(STATE, self.stack_id))[0]
+
+    def asked(self, what: str, coming: Any) -> None:
+        """A request of a person: it is accepted whole, or refused in words."""
+        try:
+            self.wait(coming)
+            self.counts[what] += 1
+        except HeadgateError as error:
+            assert error.finding.reason
+            self.counts["refused requests"] += 1
+
+    # -- what people do
+
+    @initialize(wish=wishes(), rollback=st.booleans())
+    def create(self, wish: Wish, rollback: bool) -> None:
+        request = self.request(wish, disable_rollback=not rollback)
+        self.stack_id = self.wait(self.engine.create_stack(self.project, request)).id
+        self.wish = wish
+        self.counts["creates"] += 1
+
+    def request(self, wish: Wish, **more: Any) -> StackRequest:
+        environment = {"hooks": wish.hooks} if wish.hooks else {}
+        return StackRequest(
+            name="s", template=wish.template, environment=environment, requested_by="ann", **more
+        )
+
+    def gone(self) -> bool:
+        return bool(self.state["deleted"])
+
+    @rule(
+        what=st.sampled_from((
+            "update", "update", "update", "partial update", "resume", "cancel", "roll back", "stop",
+            "check", "suspend", "wake", "mark", "delete",
+        )),
+        wish=wishes(),
+        name=st.sampled_from(NAMES),
+        patience=st.integers(0, 2),
+    )  # fmt: skip
+    def ask(self, what: str, wish: Wish, name: str, patience: int) -> None:
+        """People ask less often than workers work, or nothing would ever come far."""
+        if patience == 0 and not self.gone():
+            self.asked(what, self.request_of(what, wish, name))
+
+    def request_of(self, what: str, wish: Wish, name: str) -> Any:
+        engine, here = self.engine, (self.project, self.id)
+        on_again = StackRequest(existing=True, hooks_clear=["*"], requested_by="ann")
+        requests: dict[str, Callable[[], Any]] = {
+            "update": lambda: engine.update_stack(*here, self.request(wish)),
+            "partial update": lambda: engine.update_stack(*here, self.request(wish, only=[name])),
+            "resume": lambda: engine.update_stack(*here, on_again),
+            "cancel": lambda: engine.cancel(*here, "ann", rollback=False),
+            "roll back": lambda: engine.cancel(*here, "ann", rollback=True),
+            "stop": lambda: engine.stop(*here, "ann"),
+            "check": lambda: engine.visit_stack(*here, Action.CHECK, "ann"),
+            "suspend": lambda: engine.visit_stack(*here, Action.SUSPEND, "ann"),
+            "wake": lambda: engine.visit_stack(*here, Action.RESUME, "ann"),
+            "mark": lambda: engine.marks.mark_health(*here, name, unhealthy=True, reason="ill"),
+            "delete": lambda: engine.delete_stack(*here, "ann"),
+        }
+        return requests[what]()
+
+    @precondition(lambda self: self.waiting())
+    @rule(which=st.integers(0, 9), said=st.sampled_from((*Decision, Decision.CONTINUE, None)))
+    def hook(self, which: int, said: Decision | None) -> None:
+        """Somebody answers a hook, or (None) nobody does in time."""
+        waiting = self.waiting()
+        one = waiting[which % len(waiting)]["id"]
+        if said is None:
+            self.wait(self._all(PAST, one))
+            self.counts["deadlines"] += self.wait(self.timers.expire_due())
+        else:
+            answer = Answer(said, "bob", Door.API)
+            self.asked("answer", self.engine.answer(one, answer, project=self.project))
+
+    def waiting(self) -> list[Any]:
+        if self.stack_id is None:
+            return []
+        found: list[Any] = self.wait(self._all(WAITING, self.id))
+        return found
+
+    # -- what workers do
+
+    @property
+    def id(self) -> UUID:
+        assert self.stack_id is not None
+        return self.stack_id
+
+    @rule(
+        hand=st.integers(0, 1),
+        moves=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=1, max_size=8),
+    )
+    def work(self, hand: int, moves: list[tuple[int, int]]) -> None:
+        """A worker claims, and calls what it has claimed; or it claims more before it does."""
+        hands = self.hands[hand]
+        for which, outcome in moves:
+            if hands.jobs and outcome < 8:
+                self.operate(hands, which, outcome)
+            else:
+                self.wait(hands.claim(1 + which))
+                self.note_retained()
+                self.counts["claims"] += 1
+
+    def operate(self, hands: Hands, which: int, outcome: int) -> None:
+        job = hands.jobs[which % len(hands.jobs)]
+        self.in_order(job)
+        self.world.say.clear()
+        outcomes: dict[int, Outcome] = {
+            0: Failed("it broke"),
+            1: Failed("busy", retry=True),
+            2: Wait(job.work.now + timedelta(hours=1), {"half": True}),
+        }
+        if outcome in outcomes:
+            self.world.will(job.work.operation, job.work.name, outcomes[outcome])
+        hands.operate(which)
+        self.counts["operations"] += 1
+
+    def in_order(self, job: Any) -> None:
+        """What a node waits for has ended well before its operation is called."""
+        key = job.work.key
+        early = self.wait(self._all(UNREADY, self.id, key.traversal, key.node))
+        assert not early, f"{job.work.name} is called before {[row['name'] for row in early]}"
+
+    @rule(
+        hand=st.integers(0, 1),
+        what=st.sampled_from(("crash", "come back late", "time passes")),
+        luck=st.integers(0, 3),
+    )
+    def mishap(self, hand: int, what: str, luck: int) -> None:
+        if luck:
+            return
+        self.counts[what] += 1
+        match what:
+            case "crash":
+                self.hands[hand].crash()
+            case "come back late":
+                self.wait(self.hands[hand].repeat())
+            case _:
+                self.time_passes()
+
+    def time_passes(self) -> None:
+        """A worker calls no operation when its lease is over; what it did before it may yet say."""
+        self.wait(time_passes(self.database, self.id))
+        for hands in self.hands:
+            hands.jobs.clear()
+
+    # -- what must be true
+
+    @invariant()
+    def the_rules_hold(self) -> None:
+        if self.stack_id is not None:
+            self.counts["steps"] += 1
+            self.note_retained()
+            self.held_to_the_rules()
+
+    def held_to_the_rules(self) -> None:
+        async def look() -> list[str]:
+            async with self.database.connection() as conn:
+                return await breaches(conn, self.id)
+
+        assert self.wait(look()) == []
+
+    def teardown(self) -> None:
+        if self.stack_id is None or self.wish is None:
+            return
+        self.drive()
+        if not self.gone():
+            self.come_clean()
+            self.wait(self.engine.delete_stack(self.project, self.id, "ann"))
+            self.drive()
+        rows = self.wait(self._all(ROWS, self.id))
+        state = self.state
+        assert state["deleted"] and state["state"] == "complete", dict(state)
+        assert not rows and self.nodes() == 0, rows
+        left = {one for one in self.world.things if one not in self.retained}
+        assert not left, f"left behind: {left}\n{self.story(left)}"
+
+    def story(self, things: set[str]) -> str:
+        """What the events say of these things' resources."""
+        names = sorted({thing.partition("-")[0] for thing in things})
+        rows = self.wait(self._all(STORY, self.id, names))
+        return "\n".join(" ".join(str(value) for value in row.values()) for row in rows)
+
+    def nodes(self) -> int:
+        counted = self.wait(self._all("select count(*) from node where stack_id = $1", self.id))
+        return int(counted[0][0])
+
+    def drive(self) -> None:
+        """Let everything under way end: all hooks answered, all work done, nothing fails."""
+        self.world.say.clear()
+        for _ in range(ROUNDS):
+            self.note_retained()
+            for hook in self.wait(self._all(WAITING, self.id)):
+                answer = Answer(Decision.CONTINUE, "bob", Door.API)
+                self.wait(self.engine.answer(hook["id"], answer, project=self.project))
+            busy = 0
+            for hands in self.hands:
+                while hands.jobs:
+                    self.in_order(hands.jobs[0])
+                    hands.operate(0)
+                busy += self.wait(hands.claim(10))
+            self.held_to_the_rules()
+            if not busy:
+                self.time_passes()
+                if self.state["state"] not in ("running", "ending") and not self.under_way():
+                    return
+        raise AssertionError(f"it does not end: {dict(self.state)}")
+
+    def under_way(self) -> bool:
+        query = """select id from node where stack_id = $1
+                    and state in ('ready', 'running', 'parked')"""
+        return bool(self.wait(self._all(query, self.id)))
+
+    def note_retained(self) -> None:
+        """Real things that their rows' policy leaves alone when the rows go."""
+        for row in self.wait(self._all(ROWS, self.id)):
+            if row["deletion_policy"] == "Retain" and row["physical_id"]:
+                self.retained.add(row["physical_id"])
+
+    def come_clean(self) -> None:
+        """After an update in which nothing fails, the resources are as the template says."""
+        wish = Wish(self.wish.resources if self.wish else {}, [])
+        # What is cleared away keeps its breakpoints: a stop would stop this, too.
+        request = self.request(wish, hooks_clear=["*"])
+        self.wait(self.engine.update_stack(self.project, self.id, request))
+        self.drive()
+        assert self.state["state"] == "complete", dict(self.state)
+        rows = self.wait(self._all(ROWS, self.id))
+        by_name = {row["name"]: row for row in rows}
+        assert set(by_name) == set(wish.resources) and len(rows) == len(by_name)
+        for name, row in by_name.items():
+            assert row["status"] == "COMPLETE" and row["replaced_by"] is None
+            self.as_wished(wish.resources[name], row, by_name)
+            assert self.world.things[row["physical_id"]] == row["properties"]["size"]
+        others = set(self.world.things) - {row["physical_id"] for row in rows} - self.retained
+        assert not others, f"left behind: {others}\n{self.story(others)}"
+
+    def as_wished(self, wished: Json, row: Any, by_name: dict[str, Any]) -> None:
+        size = wished["properties"]["size"]
+        if isinstance(size, dict):
+            other = size.get("get_resource") or size["get_attr"][0]
+            reads = "physical_id" if "get_resource" in size else None
+            of = by_name[other]
+            size = of[reads] if reads else of["properties"]["size"]
+        assert row["properties"]["size"] == size, (row["name"], row["properties"], size)
+        assert row["properties"]["place"] == wished["properties"]["place"]
+
+
+def test_a_stack_survives_whatever_happens(database_url: str) -> None:
+    with asyncio.Runner() as runner:
+        StackMachine.runner = runner
+        StackMachine.database = runner.run(open_database(database_url, size=4))
+        StackMachine.counts.clear()
+        try:
+            run_state_machine_as_test(
+                StackMachine,
+                settings=settings(
+                    max_examples=EXAMPLES,
+                    stateful_step_count=STEPS,
+                    deadline=None,
+                    derandomize=TIMES == 1,
+                    database=None,
+                    phases=[Phase.generate],
+                    suppress_health_check=list(HealthCheck),
+                ),
+            )
+        finally:
+            runner.run(StackMachine.database.close())
+    said = ", ".join(f"{count} {what}" for what, count in sorted(StackMachine.counts.items()))
+    print(said)
+    assert StackMachine.counts["operations"] > EXAMPLES and StackMachine.counts["crash"]

@@ -1,0 +1,94 @@
+"""Workers moved by hand, one step at a time, on a real database: nothing runs unless told."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import uuid4
+
+from engine.store.advance import Advanced, advance
+from engine.store.database import Database
+from engine.types.contract import Outcome
+from engine.types.registry import Registry
+from engine.words import Json
+from engine.work.act import judge, start
+from engine.work.job import Job, settle, take_up
+from tests.support.front import NO_PAUSE
+
+LEASE = timedelta(hours=1)
+A_DAY = timedelta(days=1)
+
+OVERDUE = """
+update node set wake_at = clock_timestamp() - interval '1 second'
+ where state in ('running', 'parked') and wake_at is not null and stack_id = $1
+"""
+LOOK = """
+update traversal set wake_at = clock_timestamp() - interval '1 second'
+ where stack_id = $1 and (wake_at is not null or state = 'ending')
+"""
+
+
+@dataclass
+class Hands:
+    """jobs: nodes whose operation is to be called. steps: decided, and not yet written.
+
+    settled: what was written before, to be said again by a worker that has lost its lease.
+    """
+
+    database: Database
+    registry: Registry
+    end: Callable[..., object]
+    jobs: list[Job] = field(default_factory=list)
+    steps: list[Json] = field(default_factory=list)
+    settled: list[Json] = field(default_factory=list)
+    ends: int = 0
+
+    async def claim(self, want: int) -> int:
+        """Claim nodes; write what was decided with it. Returns how much was done."""
+        steps, self.steps = self.steps, []
+        async with self.database.connection() as conn:
+            got = await advance(conn, "hand", LEASE, want, steps)
+        self.settled = [*self.settled, *steps][-20:]
+        await self._take(got)
+        return len(steps) + len(got.work) + len(got.ends)
+
+    async def _take(self, got: Advanced) -> None:
+        for ended in got.ends:
+            self.ends += 1
+            await self.end(ended)  # type: ignore[misc]
+        for work in got.work:
+            job, said = take_up(work, self.registry)
+            if said is None:
+                self.jobs.append(job)
+            else:
+                self._decide(job, said)
+
+    def operate(self, index: int) -> Job:
+        """Call the operation of a job; what it says is written with the next claim."""
+        job = self.jobs.pop(index % len(self.jobs))
+        assert job.prepared is not None
+        outcome = start(job.prepared)
+        assert isinstance(outcome, Outcome)
+        self._decide(job, judge(job.prepared, outcome, NO_PAUSE))
+        return job
+
+    def _decide(self, job: Job, said: object) -> None:
+        step = settle(job, said, new_id=uuid4, default_timeout=A_DAY)  # type: ignore[arg-type]
+        if step is not None:
+            self.steps.append(step)
+
+    def crash(self) -> None:
+        """Die: what was not written is lost, and what was done stays done."""
+        self.jobs.clear()
+        self.steps.clear()
+
+    async def repeat(self) -> None:
+        """Say again what was said before, as a worker would that was asleep meanwhile."""
+        async with self.database.connection() as conn:
+            await advance(conn, "late hand", LEASE, 0, self.settled)
+
+
+async def time_passes(database: Database, stack_id: object) -> None:
+    """Every lease is over and every timer is due."""
+    async with database.connection() as conn:
+        await conn.execute(OVERDUE, stack_id)
+        await conn.execute(LOOK, stack_id)
