@@ -4,21 +4,25 @@ from typing import Any
 from uuid import UUID
 
 from tests.model.replay import Diverged, Replay
+from tests.model.store import is_working
 from tests.model.world import Node, World
 
 STACK = "select traversal, deleted_at is not null as buried from stack where id = $1"
 TRAVERSALS = """
-select number, action, state, active, wake_at is not null as wake from traversal
+select number, action, state, active, wake_at is not null as wake,
+       state = 'running' and working_since is not null as working
+  from traversal
  where stack_id = $1
 """
 NODES = """
 select traversal, id, state, phase, operation, passed, waits, claim, wake_at is not null as wake,
-       successor, operation_key
+       resource_id, attempts, successor, operation_key
   from node where stack_id = $1
 """
 ROWS = """
 select id, name, action, status, digest, properties ->> 'value' as value,
-       physical_id is not null as made, broken, requires, replaced_by
+       physical_id is not null as made, broken, requires, replaced_by,
+       deletion_policy, jsonb_path_query_array(rules, '$[*].point') as points
   from resource where stack_id = $1
 """
 HOOKS = """
@@ -72,6 +76,7 @@ def _listed(values: tuple[Any, ...]) -> tuple[Any, ...]:
 def _row(replay: Replay, row: Any) -> tuple[Any, ...]:
     fields = {**dict(row), "digest": replay.digests[row["digest"]]}
     fields["requires"] = frozenset(row["requires"])
+    fields["points"] = tuple(row["points"] or ())
     del fields["id"]
     return tuple(fields.values())
 
@@ -83,7 +88,15 @@ def learn_keys(replay: Replay, world: World, real: Facts) -> None:
             if node is not None and node.key is not None:
                 found = real.get(("node", number, replay.nodes[number, at]))
                 if found and found[-1]:
-                    replay.keys.setdefault((number, at, node.key), found[-1])
+                    learn_key(replay, (number, at, node.key), found[-1])
+
+
+def learn_key(replay: Replay, of_model: tuple[int, int, int], real: UUID) -> None:
+    if (
+        replay.keys.setdefault(of_model, real) == real
+        and replay.keyed.setdefault(real, of_model) != of_model
+    ):
+        raise Diverged(f"the operations {of_model} and {replay.keyed[real]} have one key")
 
 
 def _key(replay: Replay, number: int, at: int, node: Node) -> UUID | None:
@@ -95,6 +108,7 @@ def model_facts(replay: Replay, world: World) -> Facts:
     for number, traversal in enumerate(world.traversals, 1):
         facts["traversal", number] = (
             traversal.action.value, traversal.state, traversal.active, traversal.wake,
+            is_working(traversal),
         )  # fmt: skip
         for at, node in enumerate(traversal.nodes):
             if node is None:
@@ -105,13 +119,15 @@ def model_facts(replay: Replay, world: World) -> Facts:
             facts["node", number, replay.nodes[number, at]] = (
                 node.state.value, node.phase.value, node.operation.value,
                 tuple(point.value for point in node.passed), node.waits, node.claim, node.wake,
-                successor, _key(replay, number, at, node),
+                replay.rows[node.resource], node.attempts, successor,
+                _key(replay, number, at, node),
             )  # fmt: skip
     for row in world.rows:
         by = None if row.replaced_by is None else replay.rows[row.replaced_by]
         facts["row", replay.rows[row.id]] = (
             row.name, row.action, row.status, row.digest, row.value, row.made, row.broken,
-            frozenset(replay.rows[one] for one in row.requires), by,
+            frozenset(replay.rows[one] for one in row.requires), by, row.policy,
+            tuple(rule.point.value for rule in row.rules),
         )  # fmt: skip
     for hook in world.hooks:
         if hook.said == "waiting" or world.node(hook.traversal, hook.node) is not None:

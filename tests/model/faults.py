@@ -1,12 +1,18 @@
 """Mistakes that one could make in the machine or in the store's statements, and what sees them."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
+
+import pytest
 
 from engine.node import machine
 from engine.node.effects import WakeAt
 from engine.node.machine import ENDED, Refused, Step
 from engine.words import Phase, State
-from tests.model import accept, sizes, store, telling
+from tests.model import accept, planning, sizes, store, telling
+from tests.model.explore import Violation, explore
+from tests.model.protocol import Move
 from tests.model.world import Hand, Node, Size, Told, World
 
 
@@ -29,7 +35,8 @@ def _fits_anybody(node: Node | None, hand: Hand) -> bool:
     return node is not None and node.state in store.LIVE
 
 
-_freed_by, _counted = store.freed_by, store.counted
+_freed_by, _counted, _settle = store.freed_by, store.counted, store.settle
+_known = accept.known
 
 
 def _no_successor(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
@@ -62,6 +69,30 @@ def _not_woken(world: World, changes: list[tuple[int, int]]) -> World:
     return after
 
 
+def _stale_tells(world: World, hand: Hand, told: Told) -> World:
+    after = _settle(world, hand, told)
+    gone = told.write.row if told.write and told.write.kind == "remove" else None
+    if gone is None or store.fits(world.node(hand.traversal, hand.node), hand):
+        return after
+    return after.with_rows(store.passed_on(list(after.rows), gone))
+
+
+def _not_moved(world: World, told: Told, number: int, at: int) -> int:
+    return world.traversal(number).graph.nodes[at].resource
+
+
+def _same_key(node: Node, told: Told) -> int | None:
+    return store.keyed(node, node.claim) if told.phase is Phase.ACT else node.key
+
+
+def _only_there(world: World) -> planning.Known:
+    return tuple(one for one in _known(world) if world.row(one[0].id) is not None)
+
+
+def _no_shadows(busy: planning.Busy) -> None:
+    return None
+
+
 def _forgotten(world: World) -> World:
     for number, traversal in enumerate(world.traversals[:-1], 1):
         gone = traversal._replace(nodes=(None,) * len(traversal.nodes))
@@ -91,6 +122,11 @@ _GIVEN_UP, _ANSWER = "what_was_given_up_only_acts", "no_operation_without_its_an
 _HELD, _WOKEN = "a_claim_is_held_once", "what_is_live_will_be_woken"
 _HOOKS, _BEGINS = "a_waiting_hook_holds_a_node", "what_was_given_up_begins_nothing"
 _PROGRESS = "an_end_can_be_reached"
+
+STALE_TELLS = Fault(
+    "a stale settle tells users of what was replaced",
+    store, "settle", _stale_tells, sizes.REPLACED_BEHIND, _STALE,
+)  # fmt: skip
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -183,5 +219,49 @@ FAULTS: tuple[Fault, ...] = (
         "a deadline that stops goes on",
         machine, "_expired", _rejected_goes_on, sizes.HOOKED, _ANSWER,
     ),
+    STALE_TELLS,
+    Fault(
+        "who waited does not go on with the replacement",
+        store, "moved_to", _not_moved, sizes.REPLACED_GIVEN_UP, "a_name_has_one_row", True,
+    ),
+    Fault(
+        "what an operation may yet put in a row's place is not planned for",
+        planning, "_replacement", _no_shadows, sizes.LEFT_BEHIND, "a_complete_stack_is_really_so",
+    ),
+    Fault(
+        "what is made for a row that has gone is not seen",
+        accept, "known", _only_there, sizes.MADE_AND_DELETED, "a_complete_stack_is_really_so",
+    ),
+    Fault(
+        "a replacement goes on under the key of the update",
+        store, "rekeyed", _same_key, sizes.UPDATED_TWICE, _ONCE,
+    ),
     Fault("a timer is lost", telling, "decide", _timer_lost, sizes.CHAIN, _WOKEN),
 )  # fmt: skip
+
+
+@contextmanager
+def made(fault: Fault) -> Iterator[None]:
+    """The mistake, made, and all that was worked out without it forgotten."""
+    with pytest.MonkeyPatch.context() as broken:
+        _forget()
+        broken.setattr(fault.module, fault.name, fault.wrong)
+        yield
+    _forget()
+
+
+def _forget() -> None:
+    telling.decided.cache_clear()
+    planning.planned.cache_clear()
+
+
+def found(fault: Fault) -> Violation | None:
+    """How the mistake is seen, by the rule that must see it."""
+    with made(fault):
+        return explore(fault.size, behind=fault.behind).violations.get(fault.breaks)
+
+
+def shortest(fault: Fault) -> Sequence[Move]:
+    violation = found(fault)
+    assert violation is not None
+    return violation.sequence

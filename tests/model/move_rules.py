@@ -93,12 +93,30 @@ def _uses(world: World, row: Row, fixed: Fixed) -> bool:
     return row.made and not freed
 
 
+def what_is_to_stay_is_not_deleted(before: World, move: Move, after: World) -> str | None:
+    node = _called(before, move)
+    if node is None or node.operation is not Operation.DELETE:
+        return None
+    graph = before.traversal(move.traversal).graph
+    name = graph.nodes[move.node].name
+    return f"{name} was to be retained, and is deleted" if name in graph.kept else None
+
+
+def what_is_restricted_is_not_done(before: World, move: Move, after: World) -> str | None:
+    node = _called(before, move)
+    if node is None:
+        return None
+    fixed = before.traversal(move.traversal).graph.nodes[move.node]
+    wrong = node.operation in fixed.restricted
+    return f"{node.operation} of {fixed.name} is restricted" if wrong else None
+
+
 def what_was_given_up_begins_nothing(before: World, move: Move, after: World) -> str | None:
     for number, at, fixed, node in nodes_of(after):
         if number > len(before.traversals) or after.traversal(number).state in UNDER_WAY:
             continue
         was = before.node(number, at)
-        begins = was is not None and was.phase is not Phase.ACT and node.phase is Phase.ACT
+        begins = was is not None and was.phase is Phase.PRE and node.phase is Phase.ACT
         if begins:
             return f"{fixed.name} of traversal {number}, which was given up, begins"
         if was is not None and len(node.passed) > len(was.passed) and node.state is State.PARKED:
@@ -118,6 +136,8 @@ MOVE_RULES: tuple[Callable[[World, Move, World], str | None], ...] = (
     a_stale_settle_changes_nothing,
     no_operation_without_its_answer,
     operations_keep_the_order,
+    what_is_to_stay_is_not_deleted,
+    what_is_restricted_is_not_done,
     what_was_given_up_begins_nothing,
     what_was_ended_stays_so,
 )

@@ -8,12 +8,33 @@ from uuid import UUID
 
 from engine.hooks.rules import Rule
 from engine.hot.definition import DefinedResource
-from engine.plan.passes import Existing, Plan, PlannedNode, plan
-from engine.words import Direction, ResourceAction, ResourceId, State, Status
+from engine.plan.draft import Existing, Plan, PlannedNode, Replacement
+from engine.plan.passes import plan
+from engine.words import (
+    DeletionPolicy,
+    Direction,
+    Operation,
+    ResourceAction,
+    ResourceId,
+    State,
+    Status,
+)
 from tests.model.world import Fixed, Graph, Node, Row, Want
 
 #: Ids of one traversal's plan lie apart from those of the next.
 IDS_OF_ONE_PLAN = 100
+
+
+class Busy(NamedTuple):
+    """What is under way on a row: which node, and what it may put in the row's place."""
+
+    node: tuple[int, int]
+    operation: Operation
+    replacement: int | None
+    requires: tuple[str, ...]
+
+
+Known = tuple[tuple[Row, Busy | None], ...]
 
 
 class Planned(NamedTuple):
@@ -27,19 +48,9 @@ class Planned(NamedTuple):
     successors: tuple[tuple[tuple[int, int], int], ...]
 
 
-def planned(
-    template: tuple[Want, ...],
-    rows: Sequence[tuple[Row, tuple[int, int] | None]],
-    number: int,
-) -> Planned:
-    """The traversal `number` toward `template`. rows: each with what still acts on it."""
-    return _planned(template, tuple(rows), number)
-
-
 @cache
-def _planned(
-    template: tuple[Want, ...], rows: tuple[tuple[Row, tuple[int, int] | None], ...], number: int
-) -> Planned:
+def planned(template: tuple[Want, ...], rows: Known, number: int, kept: frozenset[str]) -> Planned:
+    """The traversal `number` toward `template`. rows: each with what still acts on it."""
     made = _plan(template, rows, number)
     wants = {want.name: want for want in template}
     fresh = {row.id for row in made.rows}
@@ -48,7 +59,7 @@ def _planned(
         for index, node in enumerate(made.nodes)
     ]
     return Planned(
-        graph=_graph(tuple(fixed)),
+        graph=_graph(tuple(fixed), template, kept),
         nodes=tuple(_start(node) for node in made.nodes),
         active=sum(1 for node in made.nodes if not node.after or node.waits_for_running),
         rows=tuple(
@@ -70,13 +81,11 @@ def _planned(
 
 
 @cache
-def _graph(fixed: tuple[Fixed, ...]) -> Graph:
-    return Graph(fixed)
+def _graph(fixed: tuple[Fixed, ...], template: tuple[Want, ...], kept: frozenset[str]) -> Graph:
+    return Graph(fixed, template, kept)
 
 
-def _plan(
-    template: tuple[Want, ...], rows: tuple[tuple[Row, tuple[int, int] | None], ...], number: int
-) -> Plan:
+def _plan(template: tuple[Want, ...], rows: Known, number: int) -> Plan:
     rules = {want.name: want.rules for want in template}
     ids = count(number * IDS_OF_ONE_PLAN)
 
@@ -85,7 +94,7 @@ def _plan(
 
     return plan(
         {want.name: _defined(want) for want in template},
-        [_existing(row, running) for row, running in rows],
+        [_existing(row, busy) for row, busy in rows],
         rules_of,
         lambda: ResourceId(UUID(int=next(ids))),
     )
@@ -100,14 +109,15 @@ def _defined(want: Want) -> DefinedResource:
         metadata={},
         requires=frozenset(want.requires),
         reads=frozenset(),
-        deletion_policy="Delete",
+        deletion_policy=want.policy,
         description="",
         digest=want.value,
         place=f"resources.{want.name}",
     )
 
 
-def _existing(row: Row, running: tuple[int, int] | None) -> Existing:
+def _existing(row: Row, busy: Busy | None) -> Existing:
+    """As engine/store/existing.py reads it."""
     return Existing(
         id=_uuid(row.id),
         name=row.name,
@@ -118,8 +128,18 @@ def _existing(row: Row, running: tuple[int, int] | None) -> Existing:
         requires=tuple(_uuid(one) for one in row.requires),
         rules=row.rules,
         replaced_by=None if row.replaced_by is None else _uuid(row.replaced_by),
-        running=running,
+        running=None if busy is None else busy.node,
+        replacement=None if busy is None else _replacement(busy),
+        physical_id="there" if row.made else None,
+        deletion_policy=DeletionPolicy(row.policy),
     )
+
+
+def _replacement(busy: Busy) -> Replacement | None:
+    replaces = busy.operation in (Operation.UPDATE, Operation.REPLACE)
+    if not replaces or busy.replacement is None:
+        return None
+    return Replacement(_uuid(busy.replacement), "T", frozenset(busy.requires))
 
 
 def _uuid(number: int) -> ResourceId:
@@ -140,11 +160,14 @@ def _fixed(made: Plan, index: int, want: Want | None, fresh: bool) -> Fixed:
         requirers=tuple(at for at, other in enumerate(made.nodes) if index in other.after),
         requires=want.requires if want and forward and not fresh else None,
         value=want.value if want and forward else "",
+        retained=node.retained,
+        restricted=want.restricted if want and forward else (),
+        policy=want.policy if want and forward else "Delete",
     )
 
 
 def _start(node: PlannedNode) -> Node:
-    """As `_node_records` of engine/store/accept.py writes it."""
+    """As `_node_records` of engine/store/begin.py writes it."""
     waits = len(node.after) + (node.waits_for_running is not None)
     return Node(
         state=State.WAITING if waits else State.READY,
@@ -154,4 +177,5 @@ def _start(node: PlannedNode) -> Node:
         waits=waits,
         claim=0,
         wake=not waits,
+        resource=node.resource_id.int,
     )

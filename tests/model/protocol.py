@@ -15,27 +15,30 @@ from engine.node.inputs import (
     Expired,
     Input,
     MustReplace,
+    MustRetry,
     MustWait,
     Succeeded,
 )
 from engine.words import Action, Decision, OnTimeout, Operation, Phase, State
 from tests.model import accept, store
-from tests.model.telling import take_up, tell
-from tests.model.world import EMPTY, HALF, Fixed, Hand, Hook, Size, World
+from tests.model.telling import DENIED, LEFT, take_up, tell
+from tests.model.world import EMPTY, HALF, Fixed, Hand, Hook, Node, Size, World
 
 LATER = datetime(2026, 1, 1, tzinfo=UTC)
 #: What an operation says that is called again, by what it did.
 FOUND_DONE: dict[str, Input] = {
     "Succeeded": Succeeded(),
     "Broke": Broke("broke"),
+    "Left": LEFT,
     "MustReplace": MustReplace(),
+    "Denied": DENIED,
 }
 CONTINUE = Answered(Decision.CONTINUE, "ann")
 REJECT = Answered(Decision.REJECT, "ann")
 
 
 class Move(NamedTuple):
-    """One thing that happens. kind: request, claim, call, settle, again, die, hook or end."""
+    """One thing that happens. kind: request, late, claim, call, settle, again, die, hook or end."""
 
     kind: str
     traversal: int = 0
@@ -46,12 +49,14 @@ class Move(NamedTuple):
 
 
 def start(size: Size) -> World:
-    return EMPTY._replace(luck=size.luck)
+    timed = size.luck.late > 0
+    return EMPTY._replace(luck=size.luck, rolls_back=size.rolls_back, timed=timed)
 
 
 def moves(size: Size, world: World) -> Iterator[tuple[Move, World]]:
     """Every move that can come next, with the world after it."""
     yield from requests(size, world)
+    yield from lateness(world)
     if len(world.hands) < size.hands:
         yield from claims(world)
     for hand in dict.fromkeys(world.hands):
@@ -62,7 +67,7 @@ def moves(size: Size, world: World) -> Iterator[tuple[Move, World]]:
 
 
 def requests(size: Size, world: World) -> Iterator[tuple[Move, World]]:
-    """`Engine.create_stack`, `update_stack` and `delete_stack`, at any instant."""
+    """What is asked of the front door (engine/service/engine.py), at any instant."""
     if world.asked == len(size.requests) or world.buried:
         return
     if size.patient and not is_still(world):
@@ -72,13 +77,22 @@ def requests(size: Size, world: World) -> Iterator[tuple[Move, World]]:
     state = world.traversal(world.current).state if world.current else ""
     busy = state in (store.RUNNING, store.ENDING)
     if asked.action is None:
-        if busy:
-            after = accept.give_up(after, world.current, store.FAILED)
+        after = accept.cancel(after, asked.ends)
     elif not (asked.action is Action.DELETE and _deletes(world)):
         if busy:
             after = accept.give_up(after, world.current, store.SUPERSEDED)
         after = accept.begin(after, asked.action, asked.template)
     yield Move("request"), after
+
+
+def lateness(world: World) -> Iterator[tuple[Move, World]]:
+    """The time of what runs is over; it is found by whoever looks for work next."""
+    if not world.current or not world.luck.late:
+        return
+    current = world.traversal(world.current)
+    if store.is_working(current) and not current.late:
+        after = world.spent("late").with_traversal(world.current, current._replace(late=True))
+        yield Move("late", world.current, -1), after
 
 
 def is_still(world: World) -> bool:
@@ -96,17 +110,17 @@ def is_still(world: World) -> bool:
 
 def _deletes(world: World) -> bool:
     current = world.traversal(world.current)
-    return current.action is Action.DELETE and current.state == store.RUNNING
+    return current.action is Action.DELETE and current.state in (store.RUNNING, store.ENDING)
 
 
 def claims(world: World) -> Iterator[tuple[Move, World]]:
-    """The second half of `advance`: a node that is due, or a traversal that is ending.
+    """The second half of `advance`: a node that is due, or a traversal that is over.
 
     What runs is due when its lease has run out. That costs luck while its worker lives; the node
     of a dead one, whose death was paid for, is found for nothing.
     """
     for number, traversal in enumerate(world.traversals, 1):
-        if traversal.state == store.ENDING and traversal.wake and not _ends(world, number):
+        if store.is_over(traversal) and traversal.wake and not _ends(world, number):
             yield Move("claim", number, -1), world.holding(Hand(number, -1, 0, "end"))
         for at, node in enumerate(traversal.nodes):
             if node is None or not store.is_due(world, number, at):
@@ -196,40 +210,45 @@ def outcomes(world: World, hand: Hand) -> Iterator[tuple[Input, str]]:
     yield Succeeded(), ""
     yield Broke("broke"), "fail"
     yield MustWait(LATER), "wait"
+    yield MustRetry(LATER, "again"), "retry"
+    if hand.seen.operation in (Operation.CREATE, Operation.REPLACE):
+        yield LEFT, "leave"
     if hand.seen.operation is Operation.UPDATE:
-        yield MustReplace(), "replace"
+        fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
+        yield DENIED if "replace" in fixed.restricted else MustReplace(), "replace"
 
 
 def acted(world: World, hand: Hand, said: Input) -> World:
     """What an operation does outside, be it that its worker has lost the claim meanwhile."""
     node = world.node(hand.traversal, hand.node)
-    if node is None or hand.seen is None or isinstance(said, MustWait):
+    if node is None or hand.seen is None or isinstance(said, MustWait | MustRetry):
         return world
     key = -1 if hand.seen.key is None else hand.seen.key
-    effect = (key, hand.seen.operation, type(said).__name__)
+    effect = (key, hand.seen.operation, "Left" if said == LEFT else type(said).__name__)
     if effect not in node.acted:
-        fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
-        world = made(world, fixed, hand.seen.operation, said)
+        world = made(world, hand, node, said)
     return world.with_node(hand.traversal, hand.node, node._replace(acted=node.acted | {effect}))
 
 
-def made(world: World, fixed: Fixed, operation: Operation, said: Input) -> World:
-    """A replacement that failed left nothing behind; whatever else failed is half of something."""
-    if isinstance(said, MustReplace):
+def made(world: World, hand: Hand, node: Node, said: Input) -> World:
+    """What there really is after an operation. A replacement, or what has no row yet, leaves
+    something behind when it fails only if it says so; whatever else failed is half of something."""
+    if isinstance(said, MustReplace) or said == DENIED:
         return world
-    good = isinstance(said, Succeeded)
-    if operation is Operation.REPLACE:
-        new = fixed.replacement or 0
-        return world.with_thing(new, fixed.value) if good else world
+    assert hand.seen is not None
+    fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
+    good, operation, row = isinstance(said, Succeeded), hand.seen.operation, node.resource
     if operation is Operation.DELETE and good:
-        return world.with_thing(fixed.resource, None)
-    if operation is Operation.UPDATE and all(row != fixed.resource for row, _ in world.things):
+        return world.with_thing(row, None)
+    if operation is Operation.UPDATE and all(one != row for one, _ in world.things):
         return world  # a worker that lost its claim long ago, and what it was to change is gone
-    row = fixed.resource
-    if operation is Operation.CREATE and world.row(row) is None:
-        row = fixed.replacement or 0  # it was deleted meanwhile; `_written` inserts it anew
-        if not good:
-            return world
+    new = operation is Operation.REPLACE or (
+        operation is Operation.CREATE and world.row(row) is None
+    )
+    if new:
+        row = fixed.replacement or 0
+    if new and not good and said != LEFT:
+        return world
     return world.with_thing(row, fixed.value if good else HALF)
 
 

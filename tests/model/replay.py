@@ -6,33 +6,35 @@ time is made by hand: what a move needs to be due is made due, and nothing else 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
+from engine.errors import Invalid
 from engine.hooks.rules import Limits as HookLimits
 from engine.hot.schema import Kind, Property, TypeSchema
 from engine.hot.source import Limits as SourceLimits
-from engine.node.inputs import Broke, Claimed, Expired, Input, MustReplace, MustWait
-from engine.node.machine import Refused, decide
+from engine.node.inputs import Broke, Denied, Expired, Input, MustReplace, MustRetry, MustWait
 from engine.service import Engine
 from engine.service.blueprint import Limits
 from engine.service.requests import Answer, StackRequest
-from engine.store.advance import Work, advance
+from engine.store.advance import End, Work, advance
 from engine.store.database import Database
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
-from engine.words import Action, Decision, Door, Json, Phase
-from engine.work.act import Prepared, judge, notice, prepare
-from engine.work.ending import end_traversal
-from engine.work.steps import Result, write_step
+from engine.words import Action, Decision, Door, Json
+from engine.work.act import judge
+from engine.work.job import Job, Said, settle, take_up
+from engine.work.retrying import Retrying
 from engine.work.timers import Timers
-from engine.work.worker import node_of
 from tests.model.protocol import LATER, REJECT, Move
+from tests.model.telling import LEFT
 from tests.model.world import Hand, Request, Size, Want, World
 
 PROJECT, LEASE, TIMEOUT = "p", timedelta(hours=1), timedelta(minutes=10)
 HOOK_LIMITS = HookLimits(TIMEOUT, timedelta(days=1))
+RETRYING = Retrying(limit=100, first=LEASE, longest=LEASE, random=lambda: 0.0)
 MAKE_DUE = """
 with nodes as (
     update node set wake_at = clock_timestamp() + interval '1 hour'
@@ -47,6 +49,7 @@ HOOK_ID = """
 select id from hook
  where stack_id = $1 and traversal = $2 and node = $3 and point = $4 and state = 'waiting'
 """
+TIME_OVER = "update traversal set worked = time_limit where stack_id = $1 and number = $2"
 HOOK_DUE = "update hook set deadline = clock_timestamp() - interval '1 hour' where id = $1"
 NEW_NODES = """
 select id, name, direction, resource_id, replacement_id, definition ->> 'digest' as digest
@@ -75,8 +78,7 @@ class Thing(ResourceType):
 class Held:
     """What a worker of the real engine holds of a node: what it was given, and what it will say."""
 
-    work: Work
-    prepared: Prepared
+    job: Job
     step: Json = None
 
 
@@ -86,12 +88,14 @@ class Diverged(AssertionError):
 
 class Replay:
     """One stack in a database, moved as the model is. nodes, rows, keys: model to engine.
-    digests: the engine's to the model's."""
+    digests, keyed: the engine's to the model's."""
 
     def __init__(self, database: Database, size: Size) -> None:
         self.database, self.size = database, size
         self.registry = Registry([Thing()])
-        limits = Limits(SourceLimits(), HOOK_LIMITS, resources=100, stacks=100_000)
+        limits = Limits(
+            SourceLimits(), HOOK_LIMITS, resources=100, stacks=100_000, versions=100, snapshots=1
+        )
         self.engine = Engine(database, self.registry, limits, new_id=uuid4)
         self.timers = Timers(database, poll=LEASE, default_timeout=TIMEOUT, new_id=uuid4)
         self.stack = UUID(int=0)
@@ -99,12 +103,13 @@ class Replay:
         self.rows: dict[int, UUID] = {}
         self.digests: dict[str, str] = {"": ""}
         self.keys: dict[tuple[int, int, int], UUID] = {}
+        self.keyed: dict[UUID, tuple[int, int, int]] = {}
         self.held: dict[tuple[int, int, int], Held] = {}
 
     async def do(self, move: Move, before: World, after: World) -> None:
         match move.kind:
             case "request":
-                await self._request(self.size.requests[before.asked], before, after)
+                await self._request(self.size.requests[before.asked])
             case "claim":
                 await self._claim(move, after)
             case "call":
@@ -113,24 +118,38 @@ class Replay:
                 await self._settle(move)
             case "hook":
                 await self._hook(move)
+            case "late":
+                async with self.database.connection() as conn:
+                    await conn.execute(TIME_OVER, self.stack, move.traversal)
             case "end":
-                async with self.database.transaction() as conn:
-                    await end_traversal(conn, self.stack, move.traversal)
+                await self.engine.end_traversal(End(self.stack, move.traversal))
+        if after.current != before.current:
+            await self._learn(after)
 
-    async def _request(self, asked: Request, before: World, after: World) -> None:
+    async def _request(self, asked: Request) -> None:
         said = StackRequest(
             name=f"s{uuid4().hex}",
             template=_template(asked.template),
-            environment={"hooks": _hooks(asked.template)},
+            environment=_environment(asked.template),
         )
         if asked.action is Action.CREATE:
+            timeout = 60 if self.size.luck.late else None
+            said = replace(said, disable_rollback=not self.size.rolls_back, timeout_mins=timeout)
             self.stack = (await self.engine.create_stack(PROJECT, said)).id
         elif asked.action is Action.UPDATE:
             await self.engine.update_stack(PROJECT, self.stack, said)
-        else:
+        elif asked.action is Action.DELETE:
             await self.engine.delete_stack(PROJECT, self.stack, "ann")
-        if after.current != before.current:
-            await self._learn(after)
+        else:
+            with suppress(Invalid):  # nothing that may be ended so is under way
+                await self._end_early(asked.ends)
+
+    async def _end_early(self, ends: str) -> None:
+        if ends == "stopped":
+            await self.engine.stop(PROJECT, self.stack, "ann")
+        else:
+            rollback = ends == "rolled back"
+            await self.engine.cancel(PROJECT, self.stack, "ann", rollback=rollback)
 
     async def _learn(self, world: World) -> None:
         """Which of the engine's new nodes and rows are which of the model's."""
@@ -169,29 +188,23 @@ class Replay:
 
     def _take(self, traversal: int, at: int, work: Work) -> None:
         """`Worker._carry_on`."""
-        held = Held(work, prepare(work, self.registry))
-        self.held[traversal, at, work.key.claim] = held
-        if work.phase != Phase.ACT:
-            self._tell(held, Claimed(held.prepared.change.operation), Result())
+        job, said = take_up(work, self.registry)
+        held = self.held[traversal, at, work.key.claim] = Held(job)
+        if said is not None:
+            self._tell(held, said)
 
     def _call(self, move: Move) -> None:
         assert move.said is not None
         held = self._held(move.hand)
-        said, result = judge(held.prepared, _outcome(held.work, move.said))
-        self._tell(held, said, result)
+        assert held.job.prepared is not None
+        if held.step is not None:
+            raise Diverged("an operation was to be called, and the worker has something to tell")
+        outcome = _outcome(held.job.work, move.said)
+        self._tell(held, judge(held.job.prepared, outcome, RETRYING))
 
-    def _tell(self, held: Held, said: Input, result: Result) -> None:
-        """`Worker._settle`."""
-        step = decide(node_of(held.work), said)
-        assert not isinstance(step, Refused), step
-        held.step = write_step(
-            held.work,
-            step,
-            result,
-            new_id=uuid4,
-            default_timeout=TIMEOUT,
-            notice=lambda: notice(held.prepared),
-        )
+    def _tell(self, held: Held, said: Said) -> None:
+        held.step = settle(held.job, said, new_id=uuid4, default_timeout=TIMEOUT)
+        assert held.step is not None, said
 
     async def _settle(self, move: Move) -> None:
         held = self._held(move.hand)
@@ -221,12 +234,16 @@ class Replay:
 
 
 def _outcome(work: Work, said: Input) -> Outcome:
+    if said == LEFT:
+        return Failed("left", physical_id="there")
     match said:
         case Broke(reason=reason):
             return Failed(reason)
+        case MustRetry(reason=reason):
+            return Failed(reason, retry=True)
         case MustWait():
             return Wait(LATER, {})
-        case MustReplace():
+        case MustReplace() | Denied():
             return Replace()
         case _:
             return Done(None if work.operation == "delete" else "there")
@@ -238,10 +255,21 @@ def _template(wants: tuple[Want, ...]) -> Json:
             "type": "T",
             "properties": {"value": want.value},
             "depends_on": list(want.requires),
+            "deletion_policy": want.policy,
         }
         for want in wants
     }
     return {"heat_template_version": "2018-08-31", "resources": resources}
+
+
+def _environment(wants: tuple[Want, ...]) -> Json:
+    restricted: dict[str, Json] = {
+        want.name: {"restricted_actions": list(want.restricted)}
+        for want in wants
+        if want.restricted
+    }
+    registry: Json = {"resources": restricted} if restricted else {}
+    return {"hooks": _hooks(wants), "resource_registry": registry}
 
 
 def _hooks(wants: tuple[Want, ...]) -> list[Json]:

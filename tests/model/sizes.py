@@ -6,11 +6,6 @@ from engine.hooks.rules import Rule
 from engine.words import Action, Mode, OnTimeout, Point
 from tests.model.world import Luck, Request, Size, Want
 
-ONE_ROW = "a_name_has_one_row"
-WANTED = "a_complete_stack_is_what_was_wanted"
-REALLY = "a_complete_stack_is_really_so"
-STALE = "a_stale_settle_changes_nothing"
-
 
 def rule(point: Point, mode: Mode = Mode.WAIT, then: OnTimeout = OnTimeout.STOP) -> Rule:
     """As a request's JSON is read, with the time-out that the tests' engine fills in."""
@@ -26,7 +21,8 @@ def update(*wants: Want) -> Request:
 
 
 DELETE = Request(Action.DELETE)
-CANCEL = Request(None)
+CANCEL, STOP = Request(None, ends="failed"), Request(None, ends="stopped")
+TAKE_BACK = Request(None, ends="rolled back")
 
 A, B = Want("a"), Want("b", ("a",))
 ASKED = Want("b", ("a",), rules=(rule(Point.PRE_CREATE), rule(Point.POST_CREATE)))
@@ -50,7 +46,6 @@ UPDATED_TWICE = Size(
     "one resource, updated twice",
     (create(A), update(A2), update(A)),
     Luck(lease=1, fail=1, replace=1),
-    known=frozenset({ONE_ROW, WANTED}),
 )
 DELETED = Size(
     "chain of 2, deleted", (create(A, B), DELETE), Luck(lease=1, twice=1, wait=1, fail=1)
@@ -63,19 +58,16 @@ REPLACED_GIVEN_UP = Size(
     "a replacement that is superseded",
     (create(A), update(NEW_A), update(A2)),
     Luck(lease=1, fail=1),
-    known=frozenset({ONE_ROW, WANTED}),
 )
 REJECTED = Size(
     "an update that asks and is taken back",
     (create(A), update(TOLD), update(A)),
     Luck(fail=1, no=1),
-    known=frozenset({ONE_ROW, WANTED}),
 )
 REMOVED = Size(
     "a user that leaves",
     (create(A, B), update(A), DELETE),
     Luck(lease=1, fail=1),
-    known=frozenset({REALLY}),
 )
 CANCELLED = Size(
     "a chain, cancelled and resumed",
@@ -87,14 +79,12 @@ REPLACED_BEHIND = Size(
     (create(A, B), update(NEW_A, B), update(A._replace(value="3!"), B2)),
     Luck(lease=1, fail=1),
     patient=True,
-    known=frozenset({STALE}),
 )
 RETRY_REJECTED = Size(
     "a broken resource, whose repair is rejected",
     (create(A), update(A2), update(TOLD), update(A)),
     Luck(fail=1, no=1),
     patient=True,
-    known=frozenset({WANTED, REALLY}),
 )
 
 TAKEN_OVER = Size("one resource, updated while it is made", (create(A), update(A2)), Luck(lease=1))
@@ -102,13 +92,11 @@ LEFT_BEHIND = Size(
     "a replacement under way, and a delete",
     (create(A), update(NEW_A), DELETE),
     Luck(),
-    known=frozenset({REALLY}),
 )
 MADE_TWICE = Size(
     "a resource made again under way, and an update",
     (create(A), update(), update(A2), update(A)),
     Luck(),
-    known=frozenset({ONE_ROW, REALLY}),
 )
 HOOK_BEHIND = Size(
     "a hook behind what is superseded",
@@ -119,7 +107,6 @@ GONE_AND_WANTED = Size(
     "a resource that is gone, its row held at a hook, and wanted again",
     (create(KEPT), update(), update(A)),
     Luck(no=1),
-    known=frozenset({REALLY}),
 )
 STOPPED = Size(
     "a stop, and a resume",
@@ -145,12 +132,14 @@ TAKEN_BACK = Size(
     "a resource that is deleted and wanted again",
     (create(A), update(), update(A2), DELETE),
     Luck(wait=1),
-    known=frozenset({REALLY}),
+)
+MADE_AND_DELETED = Size(
+    "a resource made again while it is deleted, and a delete",
+    (create(A), update(), update(A2), DELETE),
+    Luck(),
 )
 THREE_WORKERS = Size(
     "three workers", (create(A, Want("b"), Want("c", ("a", "b"))),), Luck(lease=2, twice=1), hands=3
 )
 
 ALL = tuple(one for one in list(vars().values()) if isinstance(one, Size))
-#: There is no statement yet that cancels.
-REAL = tuple(size for size in ALL if CANCEL not in size.requests)

@@ -4,7 +4,7 @@ Small on purpose: tests/model/faults.py breaks them one at a time.
 """
 
 from engine.node.machine import ENDED
-from engine.words import Operation, Phase, State
+from engine.words import Direction, Operation, Phase, State
 from tests.model.world import (
     Fixed,
     Hand,
@@ -32,7 +32,7 @@ def settle(world: World, hand: Hand, told: Told) -> World:
     """`advance` with one step, claiming nothing. `hand` says which node and which claim."""
     node = world.node(hand.traversal, hand.node)
     if not fits(node, hand):
-        return retimed(touched_by_stale(world, told))
+        return retimed(world)
     assert node is not None
     late = is_late(world.traversal(hand.traversal))
     told = told if not late else silenced(told)
@@ -44,18 +44,17 @@ def settle(world: World, hand: Hand, told: Told) -> World:
 
 
 def is_late(traversal: Traversal) -> bool:
-    """`late`: a traversal that was given up opens no hooks."""
-    return traversal.state not in (RUNNING, ENDING)
+    """`late`: a traversal that is over opens no hooks."""
+    return traversal.state != RUNNING
 
 
 def silenced(told: Told) -> Told:
-    """`step.state` and `step.hook` of a superseded traversal: what was done is done."""
+    """`step.state` and `step.hook` of a traversal that is over: what was done is done."""
     return told._replace(hooks=(), state=State.DONE) if told.hooks else told
 
 
 def moved(world: World, hand: Hand, node: Node, told: Told) -> World:
     """`moved` in `advance`."""
-    key = keyed(node, node.claim) if told.phase is Phase.ACT else node.key
     changed = node._replace(
         state=told.state,
         phase=told.phase,
@@ -63,7 +62,8 @@ def moved(world: World, hand: Hand, node: Node, told: Told) -> World:
         passed=told.passed,
         claim=bumped(node.claim),
         wake=told.wake or told.state in (State.RUNNING, State.READY),
-        key=key,
+        key=rekeyed(node, told),
+        attempts=told.attempts,
         outcomes=node.outcomes + told.outcome,
     )
     return world.with_node(hand.traversal, hand.node, changed)
@@ -72,6 +72,14 @@ def moved(world: World, hand: Hand, node: Node, told: Told) -> World:
 def bumped(claim: int) -> int:
     """`claim = n.claim + 1` in `moved`: what was said once cannot be said again."""
     return claim + 1
+
+
+def rekeyed(node: Node, told: Told) -> int | None:
+    """`operation_key` in `moved`: another operation has another key."""
+    another = told.operation is not node.operation
+    if told.phase is not Phase.ACT:
+        return None if another else node.key
+    return node.claim if another else keyed(node, node.claim)
 
 
 def keyed(node: Node, number: int) -> int:
@@ -102,6 +110,8 @@ def released(
         waits = waiting.waits - 1
         ready = State.READY if waits == 0 else State.WAITING
         changed = waiting._replace(waits=waits, state=ready, wake=waits == 0)
+        if traversal != hand.traversal:
+            changed = changed._replace(resource=moved_to(world, told, traversal, one))
         world = world.with_node(traversal, one, changed)
         if waits == 0:
             changes.append((traversal, 1))
@@ -115,6 +125,17 @@ def freed_by(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int
     if node.successor is not None and told.state in ENDED:
         freed.append((world.current, node.successor))
     return freed
+
+
+def moved_to(world: World, told: Told, number: int, at: int) -> int:
+    """`freed.moved_to`: who waited for an operation goes on with what that has put in its place."""
+    node, fixed = world.node(number, at), world.traversal(number).graph.nodes[at]
+    assert node is not None
+    inserts = told.write is not None and told.write.kind == "insert"
+    if inserts and fixed.direction is Direction.FORWARD:
+        assert told.write is not None
+        return told.write.row.id
+    return node.resource
 
 
 def counted(world: World, changes: list[tuple[int, int]]) -> World:
@@ -135,16 +156,23 @@ def retimed(world: World) -> World:
     for number, traversal in enumerate(world.traversals, 1):
         if traversal.wake and traversal.state != ENDING:
             due = any(node is not None and node.wake for node in traversal.nodes)
-            if not due:
+            if not due and not (world.timed and is_working(traversal)):
                 world = world.with_traversal(number, traversal._replace(wake=False))
     return world
 
 
-def touched_by_stale(world: World, told: Told) -> World:
-    """The last update of `advance`'s first half reads the steps as they came, stale ones too."""
-    if told.write is None or told.write.kind != "remove":
-        return world
-    return world.with_rows(passed_on(list(world.rows), told.write.row))
+def is_working(traversal: Traversal) -> bool:
+    """`working_since`: time counts while anything but hooks is left to do."""
+    held = sum(
+        node is not None and node.state is State.PARKED and node.phase is not Phase.ACT
+        for node in traversal.nodes
+    )
+    return traversal.state == RUNNING and traversal.active > held
+
+
+def is_over(traversal: Traversal) -> bool:
+    """The second half of `ending` in `advance`: nothing is left to do, or its time is over."""
+    return traversal.state == ENDING or (traversal.late and is_working(traversal))
 
 
 def write(world: World, hand: Hand, said: Write | None) -> World:
@@ -158,21 +186,31 @@ def write(world: World, hand: Hand, said: Write | None) -> World:
     if said.kind == "remove":
         rows = [row for row in rows if row.id != said.row.id]
         rows = passed_on(rows, said.row)
-    if said.kind == "insert":
-        pointed = [
-            row._replace(replaced_by=said.row.id) if row.id == said.replaces else row
-            for row in rows
-        ]
+        if fixed.retained and said.row.made:
+            world = world._replace(left=world.left | {said.row.id})
+    if said.kind in ("insert", "leave"):
+        rows = [_pointed(row, said) if row.id == said.replaces else row for row in rows]
         requires = _ids(world, fixed.requires or ())
-        rows = [*pointed, said.row._replace(requires=requires)]
+        policies = [row.policy for row in rows if row.id == said.replaces]
+        policy = policies[0] if policies else "Delete"
+        rows = [*rows, said.row._replace(requires=requires, policy=policy)]
     return world.with_rows(rows)
+
+
+def _pointed(row: Row, said: Write) -> Row:
+    """`replaced`. "leave": the replacement failed and left something behind; the old one stays."""
+    if said.kind == "insert":
+        return row._replace(replaced_by=said.row.id)
+    return row._replace(replaced_by=None, action="UPDATE", status="FAILED")
 
 
 def _updated(world: World, row: Row, said: Row, fixed: Fixed) -> Row:
     if row.id != said.id:
         return row
     requires = row.requires if fixed.requires is None else _ids(world, fixed.requires)
-    return said._replace(requires=requires, replaced_by=row.replaced_by, rules=row.rules)
+    return said._replace(
+        requires=requires, replaced_by=row.replaced_by, rules=row.rules, policy=row.policy
+    )
 
 
 def _ids(world: World, names: tuple[str, ...]) -> tuple[int, ...]:
@@ -208,17 +246,17 @@ def claim_bumped(node: Node) -> int:
 
 
 def is_due(world: World, number: int, at: int) -> bool:
-    """`v_due` and `candidate` in `advance`: the traversal leads to its nodes."""
-    node = world.node(number, at)
-    return world.traversal(number).wake and node is not None and node.wake
+    """`v_due` and `candidate` in `advance`: the traversal leads to its nodes, in its time."""
+    node, traversal = world.node(number, at), world.traversal(number)
+    return traversal.wake and node is not None and node.wake and not is_over(traversal)
 
 
 def seen(world: World, number: int, at: int) -> Seen:
     """The rows that `advance` returns for a node it gives a worker."""
     node = world.node(number, at)
     assert node is not None
-    row = world.row(world.traversal(number).graph.nodes[at].resource)
-    return Seen(node.operation, node.phase, node.passed, node.key, row)
+    row = world.row(node.resource)
+    return Seen(node.operation, node.phase, node.passed, node.key, row, node.attempts)
 
 
 def seen_at_hook(world: World, number: int, at: int) -> Seen:

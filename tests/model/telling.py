@@ -17,7 +17,7 @@ from engine.node.effects import (
     WriteFailed,
     WriteUnchanged,
 )
-from engine.node.inputs import Broke, Claimed, Input, Succeeded
+from engine.node.inputs import Broke, Claimed, Denied, Input, MustRetry, Succeeded
 from engine.node.machine import Node as Decided
 from engine.node.machine import Refused, Step, decide
 from engine.plan.change import Actual, cleanup_change, forward_change
@@ -35,6 +35,8 @@ from engine.work.steps import ACTION_OF
 from tests.model.world import Fixed, Row, Seen, Told, Write
 
 SCHEMA = TypeSchema("T", description="", any_property=True)
+#: A failure that names what it left behind; and a refusal before anything was done.
+LEFT, DENIED = Broke("left"), Denied("no")
 #: How a hook stands right after it was opened.
 SAID_AT: dict[Mode, str] = {Mode.WAIT: "waiting", Mode.NOTIFY: "continue", Mode.STOP: "stop"}
 
@@ -57,32 +59,37 @@ def tell(fixed: Fixed, seen: Seen, said: Input, state: State = State.RUNNING) ->
     if isinstance(step, Refused):
         return None
     node = step.node
+    acted = seen.phase is Phase.ACT and state is State.RUNNING
     return Told(
         state=node.state,
         phase=node.phase,
         operation=node.operation,
         passed=node.passed,
         wake=any(isinstance(effect, WakeAt) for effect in step.effects),
-        write=_write(fixed, seen, node, step.effects),
+        write=_write(fixed, seen, node, step.effects, left=said == LEFT),
         hooks=tuple(
             (effect.rule.point, SAID_AT[effect.rule.mode])
             for effect in step.effects
             if isinstance(effect, OpenHook)
         ),
         outcome=isinstance(said, Succeeded | Broke) and seen.phase is Phase.ACT,
+        attempts=seen.attempts + isinstance(said, MustRetry) if acted else 0,
     )
 
 
 def take_up(fixed: Fixed, seen: Seen) -> Told | None:
-    """What a worker says at once of a node it was given in phase pre (`Worker._carry_on`)."""
-    return tell(fixed, seen, Claimed(change(fixed, seen.row)))
+    """What a worker says at once of a node it was given in phase pre (`take_up`)."""
+    operation = change(fixed, seen.row)
+    if operation is not None and operation in fixed.restricted:
+        return tell(fixed, seen, DENIED)
+    return tell(fixed, seen, Claimed(operation))
 
 
 def change(fixed: Fixed, row: Row | None) -> Operation | None:
     """What is to be done (`prepare` in engine/work/act.py), by the real engine.plan.change."""
     if fixed.direction is Direction.CLEANUP:
-        only = fixed.only_if_replaced
-        return cleanup_change(_actual(row), only_if_replaced=only).operation
+        only, stays = fixed.only_if_replaced, fixed.retained
+        return cleanup_change(_actual(row), only_if_replaced=only, retained=stays).operation
     found = forward_change(_actual(row), "T", SCHEMA, {"value": fixed.value})
     if found.operation is Operation.UPDATE and fixed.value.endswith("!"):
         return Operation.REPLACE
@@ -103,7 +110,9 @@ def _actual(row: Row | None) -> Actual | None:
     )
 
 
-def _write(fixed: Fixed, seen: Seen, node: Decided, effects: tuple[Effect, ...]) -> Write | None:
+def _write(
+    fixed: Fixed, seen: Seen, node: Decided, effects: tuple[Effect, ...], *, left: bool
+) -> Write | None:
     write: Write | None = None
     for effect in effects:
         match effect:
@@ -112,7 +121,7 @@ def _write(fixed: Fixed, seen: Seen, node: Decided, effects: tuple[Effect, ...])
             case WriteUnchanged():
                 write = _unchanged(fixed, seen)
             case WriteFailed(broken=broken):
-                write = _failed(fixed, seen, node, broken)
+                write = _failed(fixed, seen, node, broken, left=left)
             case Remove():
                 write = None if seen.row is None else Write("remove", seen.row)
             case _:
@@ -133,27 +142,47 @@ def _written(fixed: Fixed, seen: Seen, operation: Operation) -> Write:
         row = row._replace(digest=fixed.value, value=fixed.value)
     if operation is Operation.REPLACE or seen.row is None:
         new = row._replace(id=_replacement(fixed), replaced_by=None, rules=fixed.rules)
-        return Write("insert", new, fixed.resource if operation is Operation.REPLACE else None)
+        return Write("insert", new, row.id if operation is Operation.REPLACE else None)
     return Write("update", row)
 
 
-def _failed(fixed: Fixed, seen: Seen, node: Decided, broken: bool) -> Write:
-    """`_Writer._failed`, of an operation that leaves nothing behind."""
+def _failed(fixed: Fixed, seen: Seen, node: Decided, broken: bool, *, left: bool) -> Write:
+    """`_Writer._failed`. left: the operation says that it left something behind."""
     replaces = node.operation is Operation.REPLACE and node.phase is Phase.ACT
     row = _row_of(fixed, seen)
+    if replaces and left:
+        return Write("leave", _left(fixed, row), row.id)
     action = "UPDATE" if node.operation is Operation.REPLACE else ACTION_OF[node.operation]
-    kept = row.broken if replaces else broken
-    return Write("update", row._replace(action=action, status="FAILED", broken=kept))
+    now_broken = row.broken if replaces else broken or row.broken
+    made = row.made or left
+    return Write(
+        "update", row._replace(action=action, status="FAILED", broken=now_broken, made=made)
+    )
+
+
+def _left(fixed: Fixed, row: Row) -> Row:
+    return row._replace(
+        id=_replacement(fixed),
+        action="CREATE",
+        status="FAILED",
+        value=fixed.value,
+        made=True,
+        broken=True,
+        replaced_by=row.id,
+        rules=fixed.rules,
+    )
 
 
 def _unchanged(fixed: Fixed, seen: Seen) -> Write | None:
-    """`_Writer._unchanged`."""
+    """`_Writer._unchanged`: what failed and is as wanted after all is well again."""
     row = seen.row
     if row is None:
         return None
     if fixed.direction is Direction.CLEANUP:
         gone = not fixed.only_if_replaced or row.replaced_by is not None
         return Write("remove", row) if gone else None
+    if row.status == "FAILED":
+        row = row._replace(action="UPDATE", status="COMPLETE")
     return Write("update", row._replace(digest=fixed.value))
 
 

@@ -32,6 +32,8 @@ def move_in_words(move: Move, world: World) -> str:
         case "hook":
             point = move.hook.point if move.hook else ""
             return f"{point} of {where}: {_said(move)}"
+        case "late":
+            return f"the time of {where} is over"
         case "end":
             return f"a worker ends {where}"
         case _:
@@ -66,12 +68,12 @@ def world_in_words(world: World) -> list[str]:
     for number, traversal in enumerate(world.traversals, 1):
         lines.append(
             f"traversal {number}: {traversal.action} {traversal.state}, "
-            f"active {traversal.active}, wake {traversal.wake}"
+            f"active {traversal.active}, wake {traversal.wake}, late {traversal.late}"
         )
         for fixed, node in zip(traversal.graph.nodes, traversal.nodes, strict=True):
             if node is not None:
                 lines.append(
-                    f"  {fixed.name} ({fixed.direction}, row {fixed.resource}): {node.operation} "
+                    f"  {fixed.name} ({fixed.direction}, row {node.resource}): {node.operation} "
                     f"{node.state} in {node.phase}, waits {node.waits}, claim {node.claim}, "
                     f"wake {node.wake}, successor {node.successor}"
                 )

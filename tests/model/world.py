@@ -25,36 +25,45 @@ class Want(NamedTuple):
     requires: tuple[str, ...] = ()
     value: str = "1"
     rules: tuple[Rule, ...] = ()
+    policy: str = "Delete"
+    restricted: tuple[str, ...] = ()
 
 
 class Request(NamedTuple):
-    """What somebody asks of the stack. action None: cancel what runs."""
+    """What somebody asks of the stack. action None: end what runs, as `ends` says: failed, stopped,
+    or rolled back."""
 
     action: Action | None
     template: tuple[Want, ...] = ()
+    ends: str = ""
 
 
 class Luck(NamedTuple):
     """How often yet each thing that nobody wants may happen; it bounds what is explored.
 
-    lease: leases lost, by death or by slowness. twice: settles sent a second time. wait, fail,
-    replace: outcomes other than success. no: rejections and deadlines.
+    lease: leases lost, by death or by slowness. twice: settles sent a second time. wait, retry,
+    fail, leave, replace: outcomes other than success; leave: a failure that names what it left
+    behind. no: rejections and deadlines of hooks. late: time-outs of a stack.
     """
 
     lease: int = 0
     twice: int = 0
     wait: int = 0
+    retry: int = 0
     fail: int = 0
+    leave: int = 0
     replace: int = 0
     no: int = 0
+    late: int = 0
 
 
 class Size(NamedTuple):
     """What is explored. requests: in this order, each at any instant after the one before.
 
     hands: how many things workers hold at once. patient: a request comes only when nothing is under
-    way. known: names of the rules that the engine is known to break here; nothing is explored
-    behind such a break, and one that is not found any more fails the test.
+    way. rolls_back: a change that fails is rolled back. known: names of the rules that the engine
+    is known to break here; nothing is explored behind such a break, and one that is not found any
+    more fails the test.
     """
 
     name: str
@@ -62,6 +71,7 @@ class Size(NamedTuple):
     luck: Luck = Luck()
     hands: int = 2
     patient: bool = False
+    rolls_back: bool = False
     known: frozenset[str] = frozenset()
 
 
@@ -78,17 +88,26 @@ class Fixed(NamedTuple):
     requirers: tuple[int, ...]
     requires: tuple[str, ...] | None
     value: str
+    retained: bool
+    restricted: tuple[str, ...]
+    policy: str
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Graph:
-    """The fixed parts of a traversal. Made once for equal parts, so that being it is enough."""
+    """The fixed parts of a traversal. Made once for equal parts, so that being it is enough.
+
+    kept: names of the resources that were to be retained when it began.
+    """
 
     nodes: tuple[Fixed, ...]
+    template: tuple[Want, ...]
+    kept: frozenset[str]
 
 
 class Node(NamedTuple):
-    """A row of table `node`. wake: it has a wake-up time. key: of its operation.
+    """A row of table `node`. wake: it has a wake-up time. key: of its operation. resource: its row,
+    that of the plan or what an older operation has put in its place.
 
     acted and outcomes are the model's own record: the keys under which it took effect, what
     that was and how it went; and how many outcomes of it were written.
@@ -101,6 +120,8 @@ class Node(NamedTuple):
     waits: int
     claim: int
     wake: bool
+    resource: int
+    attempts: int = 0
     successor: int | None = None
     key: int | None = None
     acted: frozenset[tuple[int, Operation, str]] = frozenset()
@@ -108,7 +129,7 @@ class Node(NamedTuple):
 
 
 class Traversal(NamedTuple):
-    """A row of table `traversal`. nodes: None where the row was deleted."""
+    """A row of table `traversal`. nodes: None where the row was deleted. late: its time is over."""
 
     action: Action
     state: str
@@ -116,6 +137,7 @@ class Traversal(NamedTuple):
     wake: bool
     graph: Graph
     nodes: tuple[Node | None, ...]
+    late: bool = False
 
 
 class Row(NamedTuple):
@@ -132,6 +154,7 @@ class Row(NamedTuple):
     requires: tuple[int, ...] = ()
     replaced_by: int | None = None
     rules: tuple[Rule, ...] = ()
+    policy: str = "Delete"
 
 
 class Hook(NamedTuple):
@@ -162,6 +185,7 @@ class Told(NamedTuple):
     write: Write | None
     hooks: tuple[tuple[Point, str], ...]
     outcome: bool
+    attempts: int = 0
 
 
 class Seen(NamedTuple):
@@ -172,6 +196,7 @@ class Seen(NamedTuple):
     passed: tuple[Point, ...]
     key: int | None
     row: Row | None
+    attempts: int = 0
 
 
 class Hand(NamedTuple):
@@ -189,12 +214,13 @@ class Hand(NamedTuple):
 class World(NamedTuple):
     """asked: how many requests were made. current: the stack's traversal, counted from 1.
 
-    things: what there really is, by row and value; a half-made thing has the value HALF.
+    things: what there really is, by row and value; a half-made thing has the value HALF. left:
+    rows that went while their things were to stay. rolls_back, timed: as the stack was made.
+    reached: what the last traversal that came to a good end was toward, deletes apart.
     """
 
     asked: int
     current: int
-    template: tuple[Want, ...]
     buried: bool
     traversals: tuple[Traversal, ...]
     rows: tuple[Row, ...]
@@ -202,6 +228,14 @@ class World(NamedTuple):
     hands: tuple[Hand, ...]
     luck: Luck
     things: tuple[tuple[int, str], ...] = ()
+    left: frozenset[int] = frozenset()
+    rolls_back: bool = False
+    timed: bool = False
+    reached: Graph | None = None
+
+    @property
+    def template(self) -> tuple[Want, ...]:
+        return self.traversals[-1].graph.template if self.traversals else ()
 
     def traversal(self, number: int) -> Traversal:
         return self.traversals[number - 1]
@@ -247,4 +281,4 @@ class World(NamedTuple):
         return self._replace(luck=self.luck._replace(**{what: left}))
 
 
-EMPTY = World(0, 0, (), False, (), (), (), (), Luck())
+EMPTY = World(0, 0, False, (), (), (), (), Luck())

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from engine.words import Phase, State
+from tests.model.store import is_working
 from tests.model.world import Fixed, Node, Traversal, World
 
 LIVE = frozenset({State.READY, State.RUNNING, State.PARKED})
@@ -88,6 +89,8 @@ def what_is_live_will_be_woken(world: World) -> str | None:
 
 def what_ends_is_led_to(world: World) -> str | None:
     for number, traversal in enumerate(world.traversals, 1):
+        if world.timed and is_working(traversal) and not traversal.wake:
+            return f"nobody will see that the time of traversal {number} is over"
         if traversal.state == "ending" and not traversal.wake:
             return f"traversal {number} is ending and nobody will end it"
     return None
@@ -124,9 +127,10 @@ def what_was_given_up_only_acts(world: World) -> str | None:
 
 def an_operation_is_carried_out_once(world: World) -> str | None:
     for _, _, fixed, node in nodes_of(world):
-        keys = {key for key, _, _ in node.acted}
-        if len(keys) > 1 or -1 in keys:
-            return f"{fixed.name} took effect under the keys {sorted(keys)}"
+        called = {(key, operation) for key, operation, _ in node.acted}
+        keys, operations = {key for key, _ in called}, {operation for _, operation in called}
+        if len(keys) != len(called) or len(operations) != len(called) or -1 in keys:
+            return f"{fixed.name} took effect as {sorted(called)}"
         if node.outcomes > 1:
             return f"{node.outcomes} outcomes of one operation on {fixed.name} were written"
     return None
@@ -139,8 +143,8 @@ def a_claim_is_held_once(world: World) -> str | None:
 
 def one_operation_at_a_time_on_a_resource(world: World) -> str | None:
     acting = Counter(
-        fixed.resource
-        for _, _, fixed, node in nodes_of(world)
+        node.resource
+        for _, _, _, node in nodes_of(world)
         if node.state in LIVE and node.phase is Phase.ACT
     )
     return "two operations on one row" if any(many > 1 for many in acting.values()) else None
@@ -165,13 +169,20 @@ def a_complete_stack_is_what_was_wanted(world: World) -> str | None:
 
 
 def a_complete_stack_is_really_so(world: World) -> str | None:
-    """Also what is there outside is what was wanted, and of what was deleted nothing is left."""
+    """Also what is there outside is what was wanted, and of what was deleted nothing is left but
+    what was to stay."""
     if not world.current or world.traversal(world.current).state != "complete":
         return None
     said = tuple((row.id, row.value) for row in world.rows)
-    if said != world.things:
+    there = tuple(thing for thing in world.things if thing[0] not in world.left)
+    if said != there:
         return f"a stack is complete with {said}, and what there really is is {world.things}"
     return None
+
+
+def what_was_to_stay_is_there(world: World) -> str | None:
+    gone = world.left - {row for row, _ in world.things}
+    return f"the rows {sorted(gone)} went, and what was to stay did so, too" if gone else None
 
 
 WORLD_RULES: tuple[Callable[[World], str | None], ...] = (
@@ -188,4 +199,5 @@ WORLD_RULES: tuple[Callable[[World], str | None], ...] = (
     a_name_has_one_row,
     a_complete_stack_is_what_was_wanted,
     a_complete_stack_is_really_so,
+    what_was_to_stay_is_there,
 )
