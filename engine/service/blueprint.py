@@ -203,6 +203,8 @@ def _rarer(
         stored["external_id"] = resource.external_id
     if restricted:
         stored["restricted"] = sorted(restricted)
+    if resource.deletion_policy != "Delete":
+        stored["deletion_policy"] = resource.deletion_policy
     if resource.name in kept:
         stored["kept"] = kept[resource.name]
     return stored

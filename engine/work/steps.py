@@ -189,7 +189,14 @@ class _Writer:
                 "write": "insert", "id": work.replacement_id, "replaces": work.resource_id,
             }  # fmt: skip
         elif work.action is None:
-            self.resource |= {"write": "insert", "id": work.replacement_id}
+            self._insert()
+
+    def _insert(self) -> None:
+        """The row it was planned for has gone: what it made has one of its own."""
+        policy = (self.work.definition or {}).get("deletion_policy", "Delete")
+        self.resource = (self.resource or {}) | {
+            "write": "insert", "id": self.work.replacement_id, "deletion_policy": policy,
+        }  # fmt: skip
 
     def _failed(self, reason: str, broken: bool) -> None:
         work, result, operation = self.work, self.result, self.node.operation
@@ -205,6 +212,8 @@ class _Writer:
             broken=work.broken if replaces else broken or bool(work.broken),
             type=work.row_type if replaces else work.type,
         )
+        if work.action is None and work.replacement_id is not None:
+            self._insert()
         if replaces and result.physical_id is not None:
             self.resource |= {
                 "write": "leave", "id": work.replacement_id, "replaces": work.resource_id,

@@ -153,13 +153,25 @@ begin
                    array(select q.id from resource q
                           where q.stack_id = s.stack_id and q.name = any (s.requires)
                             and q.replaced_by is null),
-                   nullif(s.resource -> 'rules', 'null'::jsonb),
+                   case when o.deletion_policy is null
+                        then nullif(s.resource -> 'rules', 'null'::jsonb) else o.rules end,
                    (s.resource ->> 'broken')::boolean,
                    (s.resource ->> 'replaced_by')::uuid,
-                   coalesce((select q.deletion_policy from resource q
-                              where q.stack_id = s.stack_id
-                                and q.id = (s.resource ->> 'replaces')::uuid), 'Delete')
-              from step s where s.resource ->> 'write' in ('insert', 'leave')
+                   coalesce(o.deletion_policy, s.resource ->> 'deletion_policy', 'Delete')
+              from step s
+              -- What stays with a resource was last said of the row that it replaces, or of the
+              -- newer node that waits for it.
+              left join lateral (
+                   select q.rules, q.deletion_policy from resource q
+                    where q.stack_id = s.stack_id and q.id = (s.resource ->> 'replaces')::uuid
+                    union all
+                   select w.rules, coalesce(w.definition ->> 'deletion_policy', 'Delete')
+                     from node w
+                    where w.stack_id = s.stack_id and w.traversal = s.current
+                      and w.id = s.successor and w.direction = 'forward'
+                      and s.resource ->> 'replaces' is null
+                    limit 1) o on true
+             where s.resource ->> 'write' in ('insert', 'leave')
         ), kept as (
             insert into resource_snapshot (stack_id, traversal, resource_id, name, type,
                                            physical_id, properties, metadata, data)
