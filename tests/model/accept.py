@@ -39,7 +39,7 @@ def close_hooks(world: World, number: int) -> World:
 def begin(world: World, action: Action, template: tuple[Want, ...]) -> World:
     """`insert_traversal` of engine/store/begin.py, of what the real planning plans."""
     number = world.current + 1
-    made = planned(template, known(world), number, retained(world))
+    made = planned(template, known(world), number, said_before(world))
     traversal = Traversal(
         action, RUNNING if made.active else ENDING, made.active, True, made.graph, made.nodes
     )
@@ -53,14 +53,13 @@ def begin(world: World, action: Action, template: tuple[Want, ...]) -> World:
     return kept(world, template)
 
 
-def retained(world: World) -> frozenset[str]:
-    """Names of what was last declared to be retained."""
+def said_before(world: World) -> tuple[Want, ...]:
+    """What was last said of each resource."""
     if not world.current:
-        return frozenset()
+        return ()
     graph = world.traversal(world.current).graph
-    said = {want.name: want.policy for want in graph.template}
-    stays = {name for name, policy in said.items() if policy == "Retain"}
-    return frozenset(stays | (graph.kept - said.keys()))
+    said = {want.name: want for want in (*graph.before, *graph.template)}
+    return tuple(said.values())
 
 
 def succeeded(world: World, older: int, at: int, successor: int) -> World:
@@ -88,8 +87,10 @@ def _busy(world: World) -> Iterator[tuple[int, Busy]]:
         for at, node in enumerate(traversal.nodes):
             if node is not None and node.state in LIVE and node.phase is Phase.ACT:
                 fixed = traversal.graph.nodes[at]
-                requires = fixed.requires or ()
-                busy = Busy((number, at), node.operation, fixed.replacement, requires)
+                busy = Busy(
+                    (number, at), node.operation, fixed.replacement, fixed.requires or (),
+                    fixed.rules, fixed.policy,
+                )  # fmt: skip
                 yield node.resource, busy
 
 
@@ -98,7 +99,7 @@ def _coming(world: World, busy: Busy) -> Row:
     number, at = busy.node
     assert busy.replacement is not None
     name = world.traversal(number).graph.nodes[at].name
-    return Row(busy.replacement, name, "INIT", "COMPLETE", "")
+    return Row(busy.replacement, name, "INIT", "COMPLETE", "", rules=busy.rules, policy=busy.policy)
 
 
 def forgotten(world: World) -> World:

@@ -71,16 +71,20 @@ class _Walk:
         return tuple(reversed(told))
 
 
-def explore(size: Size, *, behind: bool = False, at_most: int = 300_000) -> Explored:
+def explore(
+    size: Size, *, behind: bool = False, until: str = "", at_most: int = 300_000
+) -> Explored:
     """Look at every state; at those behind a wrong one only if told so.
 
-    TooMany beyond `at_most` states.
+    until: a rule; when it is broken, nothing more is looked at. TooMany beyond `at_most` states.
     """
     walk = _Walk(start(size))
     violations: dict[str, Violation] = {}
     wrong: set[int] = set()
     steps = 0
     for at, world in enumerate(walk.worlds):
+        if until in violations:
+            return Explored(len(walk.worlds), steps, 0, violations)
         if at > at_most:
             raise TooMany(f"{size.name} has more than {at_most} states")
         for move, after in () if at in wrong else moves(size, world):

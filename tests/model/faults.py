@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
 
+from engine.hooks.rules import Rule
 from engine.node import machine
 from engine.node.effects import WakeAt
 from engine.node.machine import ENDED, Refused, Step
-from engine.words import Phase, State
-from tests.model import accept, planning, sizes, store, telling
+from engine.plan.draft import Existing
+from engine.words import Action, Operation, Phase, State
+from tests.model import accept, planning, protocol, sizes, store, telling
 from tests.model.explore import Violation, explore
 from tests.model.protocol import Move
-from tests.model.world import Hand, Node, Size, Told, World
+from tests.model.world import Fixed, Hand, Node, Row, Seen, Size, Told, World, Write
 
 
 class Fault(NamedTuple):
@@ -36,7 +39,8 @@ def _fits_anybody(node: Node | None, hand: Hand) -> bool:
 
 
 _freed_by, _counted, _settle = store.freed_by, store.counted, store.settle
-_known = accept.known
+_known, _existing = accept.known, planning._existing
+_take_up, _change, _failed = telling.take_up, telling.change, telling._failed
 
 
 def _no_successor(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
@@ -83,6 +87,31 @@ def _not_moved(world: World, told: Told, number: int, at: int) -> int:
 
 def _same_key(node: Node, told: Told) -> int | None:
     return store.keyed(node, node.claim) if told.phase is Phase.ACT else node.key
+
+
+def _nobody_uses(row: Row, busy: planning.Busy | None) -> Existing:
+    return replace(_existing(row, busy), using=frozenset())
+
+
+def _as_usual(world: World, hand: Hand, said: Write) -> tuple[tuple[Rule, ...], str]:
+    return world.traversal(hand.traversal).graph.nodes[hand.node].rules, "Delete"
+
+
+def _allowed(fixed: Fixed, seen: Seen) -> Told | None:
+    return _take_up(fixed._replace(restricted=()), seen)
+
+
+def _not_retained(fixed: Fixed, row: Row | None) -> Operation | None:
+    return _change(fixed._replace(retained=False), row)
+
+
+def _back_to_the_same(world: World) -> World:
+    return accept.begin(world, Action.ROLLBACK, world.template)
+
+
+def _lost(fixed: Fixed, seen: Seen, node: machine.Node, broken: bool, *, left: bool) -> Write:
+    write = _failed(fixed, seen, node, broken, left=left)
+    return write if write.kind == "update" else Write("update", write.row)
 
 
 def _only_there(world: World) -> planning.Known:
@@ -236,6 +265,41 @@ FAULTS: tuple[Fault, ...] = (
         "a replacement goes on under the key of the update",
         store, "rekeyed", _same_key, sizes.UPDATED_TWICE, _ONCE,
     ),
+    Fault(
+        "what is under way is not seen to use anything",
+        planning, "_existing", _nobody_uses, sizes.USER_OF_A_REPLACEMENT,
+        "operations_keep_the_order",
+    ),
+    Fault(
+        "what was declared meanwhile does not stay with a resource: it is deleted",
+        store, "_stays_with", _as_usual, sizes.RETAINED_AGAIN, "what_is_to_stay_is_not_deleted",
+    ),
+    Fault(
+        "what was declared meanwhile does not stay with a resource: it is not asked for",
+        store, "_stays_with", _as_usual, sizes.HOOKED_LATER,
+        "what_goes_asks_as_it_was_told_to",
+    ),
+    Fault(
+        "what is retained is deleted",
+        telling, "change", _not_retained, sizes.RETAINED, "what_is_to_stay_is_not_deleted",
+    ),
+    Fault(
+        "what is restricted is done",
+        protocol, "take_up", _allowed, sizes.FORBIDDEN, "what_is_restricted_is_not_done",
+    ),
+    Fault(
+        "the way back leads nowhere",
+        accept, "roll_back", _back_to_the_same, sizes.ROLLED_BACK,
+        "a_way_back_leads_to_what_was_reached",
+    ),
+    Fault(
+        "the time of what only waits is not looked after",
+        store, "is_working", lambda traversal: False, sizes.TIMED_OUT, "what_ends_is_led_to",
+    ),
+    Fault(
+        "what a failure left behind is forgotten",
+        telling, "_failed", _lost, sizes.LEFT_UNSEEN, "a_complete_stack_is_really_so",
+    ),
     Fault("a timer is lost", telling, "decide", _timer_lost, sizes.CHAIN, _WOKEN),
 )  # fmt: skip
 
@@ -258,7 +322,8 @@ def _forget() -> None:
 def found(fault: Fault) -> Violation | None:
     """How the mistake is seen, by the rule that must see it."""
     with made(fault):
-        return explore(fault.size, behind=fault.behind).violations.get(fault.breaks)
+        seen = explore(fault.size, behind=fault.behind, until=fault.breaks)
+    return seen.violations.get(fault.breaks)
 
 
 def shortest(fault: Fault) -> Sequence[Move]:

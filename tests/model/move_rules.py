@@ -5,7 +5,7 @@ from collections.abc import Callable
 from engine.node.machine import ENDED, POINTS
 from engine.words import Direction, Operation, Phase, Point, State
 from tests.model.protocol import Move
-from tests.model.world import Fixed, Node, Row, World
+from tests.model.world import Fixed, Node, World
 from tests.model.world_rules import UNDER_WAY, is_done, nodes_of
 
 
@@ -78,19 +78,20 @@ def _still_used(world: World, move: Move, fixed: Fixed) -> str | None:
     node, gone = world.node(move.traversal, move.node), world.row(fixed.resource)
     if node is None or node.operation is not Operation.DELETE or gone is None or gone.replaced_by:
         return None
-    if any(fixed.resource in row.requires and _uses(world, row, fixed) for row in world.rows):
-        return f"{fixed.name} is deleted, and something there still uses it"
+    for row, _, uses in world.things:
+        if fixed.resource in uses and row not in world.left and not _is_freed(world, row, fixed):
+            return f"{fixed.name} is deleted, and something there still uses it"
     return None
 
 
-def _uses(world: World, row: Row, fixed: Fixed) -> bool:
+def _is_freed(world: World, user: int, fixed: Fixed) -> bool:
     """What came after it once, and is as wanted by a template in which it no longer does, does not
     use it: its row is only told so when it changes next."""
-    freed = any(
+    row = world.row(user)
+    return row is not None and any(
         want.name == row.name and want.value == row.digest and fixed.name not in want.requires
         for want in world.template
     )
-    return row.made and not freed
 
 
 def what_is_to_stay_is_not_deleted(before: World, move: Move, after: World) -> str | None:
@@ -99,7 +100,25 @@ def what_is_to_stay_is_not_deleted(before: World, move: Move, after: World) -> s
         return None
     graph = before.traversal(move.traversal).graph
     name = graph.nodes[move.node].name
-    return f"{name} was to be retained, and is deleted" if name in graph.kept else None
+    stays = any(want.name == name and want.policy == "Retain" for want in graph.before)
+    return f"{name} was to be retained, and is deleted" if stays else None
+
+
+def what_goes_asks_as_it_was_told_to(before: World, move: Move, after: World) -> str | None:
+    """Breakpoints stay with a resource that leaves the template."""
+    node = _called(before, move)
+    if node is None or node.operation is not Operation.DELETE:
+        return None
+    graph = before.traversal(move.traversal).graph
+    fixed = graph.nodes[move.node]
+    row = before.row(fixed.resource)
+    if row is None or row.replaced_by or any(want.name == fixed.name for want in graph.template):
+        return None
+    rules = next((want.rules for want in graph.before if want.name == fixed.name), ())
+    asks = any(rule.point is Point.PRE_DELETE for rule in rules)
+    if asks and _said(before, move, Point.PRE_DELETE) != "continue":
+        return f"{fixed.name} is deleted, and was not asked for"
+    return None
 
 
 def what_is_restricted_is_not_done(before: World, move: Move, after: World) -> str | None:
@@ -137,6 +156,7 @@ MOVE_RULES: tuple[Callable[[World, Move, World], str | None], ...] = (
     no_operation_without_its_answer,
     operations_keep_the_order,
     what_is_to_stay_is_not_deleted,
+    what_goes_asks_as_it_was_told_to,
     what_is_restricted_is_not_done,
     what_was_given_up_begins_nothing,
     what_was_ended_stays_so,

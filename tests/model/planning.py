@@ -32,6 +32,8 @@ class Busy(NamedTuple):
     operation: Operation
     replacement: int | None
     requires: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    policy: str
 
 
 Known = tuple[tuple[Row, Busy | None], ...]
@@ -49,17 +51,20 @@ class Planned(NamedTuple):
 
 
 @cache
-def planned(template: tuple[Want, ...], rows: Known, number: int, kept: frozenset[str]) -> Planned:
+def planned(
+    template: tuple[Want, ...], rows: Known, number: int, before: tuple[Want, ...]
+) -> Planned:
     """The traversal `number` toward `template`. rows: each with what still acts on it."""
     made = _plan(template, rows, number)
     wants = {want.name: want for want in template}
     fresh = {row.id for row in made.rows}
+    moving = {node.name for node in made.nodes if node.replacement_id is not None}
     fixed = [
-        _fixed(made, index, wants.get(node.name), node.resource_id in fresh)
+        _fixed(made, index, wants.get(node.name), moving if node.resource_id in fresh else None)
         for index, node in enumerate(made.nodes)
     ]
     return Planned(
-        graph=_graph(tuple(fixed), template, kept),
+        graph=_graph(tuple(fixed), template, before),
         nodes=tuple(_start(node) for node in made.nodes),
         active=sum(1 for node in made.nodes if not node.after or node.waits_for_running),
         rows=tuple(
@@ -81,8 +86,8 @@ def planned(template: tuple[Want, ...], rows: Known, number: int, kept: frozense
 
 
 @cache
-def _graph(fixed: tuple[Fixed, ...], template: tuple[Want, ...], kept: frozenset[str]) -> Graph:
-    return Graph(fixed, template, kept)
+def _graph(fixed: tuple[Fixed, ...], template: tuple[Want, ...], before: tuple[Want, ...]) -> Graph:
+    return Graph(fixed, template, before)
 
 
 def _plan(template: tuple[Want, ...], rows: Known, number: int) -> Plan:
@@ -129,6 +134,7 @@ def _existing(row: Row, busy: Busy | None) -> Existing:
         rules=row.rules,
         replaced_by=None if row.replaced_by is None else _uuid(row.replaced_by),
         running=None if busy is None else busy.node,
+        using=frozenset() if busy is None else frozenset(busy.requires),
         replacement=None if busy is None else _replacement(busy),
         physical_id="there" if row.made else None,
         deletion_policy=DeletionPolicy(row.policy),
@@ -146,9 +152,11 @@ def _uuid(number: int) -> ResourceId:
     return ResourceId(UUID(int=number))
 
 
-def _fixed(made: Plan, index: int, want: Want | None, fresh: bool) -> Fixed:
+def _fixed(made: Plan, index: int, want: Want | None, moving: set[str] | None) -> Fixed:
+    """moving: of a new row, names of what may be replaced before it is its turn."""
     node = made.nodes[index]
     forward = node.direction is Direction.FORWARD and want is not None
+    moves = moving is None or (want is not None and any(one in moving for one in want.requires))
     return Fixed(
         name=node.name,
         resource=node.resource_id.int,
@@ -158,7 +166,8 @@ def _fixed(made: Plan, index: int, want: Want | None, fresh: bool) -> Fixed:
         rules=node.rules,
         after=frozenset(node.after),
         requirers=tuple(at for at, other in enumerate(made.nodes) if index in other.after),
-        requires=want.requires if want and forward and not fresh else None,
+        requires=want.requires if want and forward and moves else None,
+        uses=want.requires if want and forward else (),
         value=want.value if want and forward else "",
         retained=node.retained,
         restricted=want.restricted if want and forward else (),

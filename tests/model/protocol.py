@@ -231,8 +231,8 @@ def acted(world: World, hand: Hand, said: Input) -> World:
 
 
 def made(world: World, hand: Hand, node: Node, said: Input) -> World:
-    """What there really is after an operation. A replacement, or what has no row yet, leaves
-    something behind when it fails only if it says so; whatever else failed is half of something."""
+    """What there really is after an operation. A replacement leaves something behind when it fails
+    only if it says so; whatever else failed is half of something."""
     if isinstance(said, MustReplace) or said == DENIED:
         return world
     assert hand.seen is not None
@@ -240,16 +240,14 @@ def made(world: World, hand: Hand, node: Node, said: Input) -> World:
     good, operation, row = isinstance(said, Succeeded), hand.seen.operation, node.resource
     if operation is Operation.DELETE and good:
         return world.with_thing(row, None)
-    if operation is Operation.UPDATE and all(one != row for one, _ in world.things):
+    if operation is Operation.UPDATE and all(one[0] != row for one in world.things):
         return world  # a worker that lost its claim long ago, and what it was to change is gone
-    new = operation is Operation.REPLACE or (
-        operation is Operation.CREATE and world.row(row) is None
-    )
-    if new:
-        row = fixed.replacement or 0
-    if new and not good and said != LEFT:
+    if operation is Operation.REPLACE and not good and said != LEFT:
         return world
-    return world.with_thing(row, fixed.value if good else HALF)
+    new = operation is Operation.CREATE and world.row(row) is None
+    if new or operation is Operation.REPLACE:
+        row = fixed.replacement or 0
+    return world.with_thing(row, fixed.value if good else HALF, hand.seen.uses)
 
 
 def settled(world: World, hand: Hand) -> World:

@@ -32,6 +32,7 @@ DIAMOND = (A, ASKED, Want("c", ("a",)), Want("d", ("b", "c")))
 A2, B2 = A._replace(value="2"), B._replace(value="2")
 #: A change of its value makes a new one.
 NEW_A = A._replace(value="2!")
+STAYS = A._replace(policy="Retain")
 KEPT = Want("a", rules=(rule(Point.PRE_DELETE), rule(Point.POST_DELETE)))
 TOLD = Want("a", value="2", rules=(rule(Point.PRE_UPDATE), rule(Point.POST_UPDATE, Mode.NOTIFY)))
 
@@ -45,19 +46,17 @@ HOOK_GIVEN_UP = Size(
 UPDATED_TWICE = Size(
     "one resource, updated twice",
     (create(A), update(A2), update(A)),
-    Luck(lease=1, fail=1, replace=1),
+    Luck(fail=1, replace=1),
 )
-DELETED = Size(
-    "chain of 2, deleted", (create(A, B), DELETE), Luck(lease=1, twice=1, wait=1, fail=1)
-)
+DELETED = Size("chain of 2, deleted", (create(A, B), DELETE), Luck(lease=1, twice=1, fail=1))
 KEPT_BACK = Size("a delete that asks", (create(KEPT), DELETE, DELETE), Luck(lease=1, fail=1, no=2))
 REPLACED = Size(
-    "a replacement and its user", (create(A, B), update(NEW_A, B2)), Luck(lease=1, fail=1, twice=1)
+    "a replacement and its user", (create(A, B), update(NEW_A, B2)), Luck(lease=1, fail=1)
 )
 REPLACED_GIVEN_UP = Size(
     "a replacement that is superseded",
     (create(A), update(NEW_A), update(A2)),
-    Luck(lease=1, fail=1),
+    Luck(lease=1),
 )
 REJECTED = Size(
     "an update that asks and is taken back",
@@ -67,7 +66,7 @@ REJECTED = Size(
 REMOVED = Size(
     "a user that leaves",
     (create(A, B), update(A), DELETE),
-    Luck(lease=1, fail=1),
+    Luck(fail=1),
 )
 CANCELLED = Size(
     "a chain, cancelled and resumed",
@@ -140,6 +139,69 @@ MADE_AND_DELETED = Size(
 )
 THREE_WORKERS = Size(
     "three workers", (create(A, Want("b"), Want("c", ("a", "b"))),), Luck(lease=2, twice=1), hands=3
+)
+
+USER_OF_A_REPLACEMENT = Size(
+    "a new user of a replacement, cancelled and deleted",
+    (create(A), update(NEW_A, B), CANCEL, DELETE),
+    Luck(fail=1),
+)
+TAKEN_BACK_REPLACED = Size(
+    "a replacement and its user, taken back",
+    (create(A, B), update(NEW_A, B2), TAKE_BACK),
+    Luck(leave=1),
+)
+ROLLED_BACK = Size(
+    "a chain of 2, rolled back", (create(A, B), update(A2, B2)), Luck(fail=2), rolls_back=True
+)
+TIMED_OUT = Size(
+    "a time-out, rolled back",
+    (create(A, ASKED), update(A2, B2)),
+    Luck(late=1, no=1),
+    rolls_back=True,
+)
+STOPPED_BY_REQUEST = Size(
+    "a replacement, stopped and resumed", (create(A, B), update(NEW_A), STOP, update(A2, B2))
+)
+RETRIED = Size("an update that is tried again", (create(A), update(A2)), Luck(retry=2, replace=1))
+LEAVING = Size(
+    "a replacement that leaves something behind",
+    (create(A, B), update(NEW_A, B2), update(A, B)),
+    Luck(leave=1),
+)
+LEFT_UNSEEN = Size(
+    "a resource made again under way, that leaves something behind",
+    (create(A), update(), update(A2), update(A)),
+    Luck(leave=1),
+)
+RESTRICTED = Size(
+    "a replacement that an update asks for and may not have",
+    (create(A), update(A2._replace(restricted=("replace",))), update(A)),
+    Luck(replace=1),
+)
+FORBIDDEN = Size(
+    "changes that are restricted, and then are not",
+    (
+        create(A),
+        update(NEW_A._replace(restricted=("replace",))),
+        update(A2._replace(restricted=("update",))),
+        update(A2),
+    ),
+    Luck(fail=1),
+    patient=True,
+)
+RETAINED = Size(
+    "a replacement of what is retained",
+    (create(STAYS), update(NEW_A._replace(policy="Retain")), DELETE),
+    Luck(leave=1),
+)
+RETAINED_AGAIN = Size(
+    "a resource made again while it is deleted, to be retained",
+    (create(A), update(), update(STAYS), DELETE),
+)
+HOOKED_LATER = Size(
+    "a replacement under way, which is to ask before it goes",
+    (create(A), update(NEW_A), update(NEW_A._replace(rules=KEPT.rules)), DELETE),
 )
 
 ALL = tuple(one for one in list(vars().values()) if isinstance(one, Size))

@@ -3,6 +3,7 @@
 Small on purpose: tests/model/faults.py breaks them one at a time.
 """
 
+from engine.hooks.rules import Rule
 from engine.node.machine import ENDED
 from engine.words import Direction, Operation, Phase, State
 from tests.model.world import (
@@ -186,15 +187,26 @@ def write(world: World, hand: Hand, said: Write | None) -> World:
     if said.kind == "remove":
         rows = [row for row in rows if row.id != said.row.id]
         rows = passed_on(rows, said.row)
-        if fixed.retained and said.row.made:
+        if fixed.retained and any(thing[0] == said.row.id for thing in world.things):
             world = world._replace(left=world.left | {said.row.id})
     if said.kind in ("insert", "leave"):
         rows = [_pointed(row, said) if row.id == said.replaces else row for row in rows]
         requires = _ids(world, fixed.requires or ())
-        policies = [row.policy for row in rows if row.id == said.replaces]
-        policy = policies[0] if policies else "Delete"
-        rows = [*rows, said.row._replace(requires=requires, policy=policy)]
+        rules, policy = _stays_with(world, hand, said)
+        rows = [*rows, said.row._replace(requires=requires, rules=rules, policy=policy)]
     return world.with_rows(rows)
+
+
+def _stays_with(world: World, hand: Hand, said: Write) -> tuple[tuple[Rule, ...], str]:
+    """What was last said of the row it replaces, or of the newer node that waits for it."""
+    replaced = None if said.replaces is None else world.row(said.replaces)
+    if replaced is not None:
+        return replaced.rules, replaced.policy
+    node, fixed = world.node(*hand[:2]), world.traversal(hand.traversal).graph.nodes[hand.node]
+    if node is not None and node.successor is not None:
+        newer = world.traversal(world.current).graph.nodes[node.successor]
+        fixed = newer if newer.direction is Direction.FORWARD else fixed
+    return fixed.rules, fixed.policy
 
 
 def _pointed(row: Row, said: Write) -> Row:
@@ -256,7 +268,8 @@ def seen(world: World, number: int, at: int) -> Seen:
     node = world.node(number, at)
     assert node is not None
     row = world.row(node.resource)
-    return Seen(node.operation, node.phase, node.passed, node.key, row, node.attempts)
+    uses = frozenset(_ids(world, world.traversal(number).graph.nodes[at].uses))
+    return Seen(node.operation, node.phase, node.passed, node.key, row, node.attempts, uses)
 
 
 def seen_at_hook(world: World, number: int, at: int) -> Seen:

@@ -155,6 +155,11 @@ def _failed(fixed: Fixed, seen: Seen, node: Decided, broken: bool, *, left: bool
     action = "UPDATE" if node.operation is Operation.REPLACE else ACTION_OF[node.operation]
     now_broken = row.broken if replaces else broken or row.broken
     made = row.made or left
+    if seen.row is None and fixed.direction is Direction.FORWARD:
+        row = row._replace(id=_replacement(fixed))
+        return Write(
+            "insert", row._replace(action=action, status="FAILED", broken=broken, made=made)
+        )
     return Write(
         "update", row._replace(action=action, status="FAILED", broken=now_broken, made=made)
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from engine.store import begin, existing, supersede
+from engine.store import begin, existing, finish, supersede
 from engine.store.database import Database
 from tests.model import faults, sizes
 from tests.model.explore import explored
@@ -18,7 +18,7 @@ from tests.model.walking import repeat, walk
 from tests.model.world import Size
 
 #: How many walks through each size; and at most until a mistake is seen.
-WALKS, PATIENCE = 6, 200
+WALKS, PATIENCE = 4, 200
 
 
 @pytest.mark.parametrize("size", sizes.ALL, ids=lambda size: size.name)
@@ -93,6 +93,24 @@ WRONG = (
           "array_replace(r.requires, g.id, g.replaced_by)", "r.requires", sizes.REPLACED_BEHIND),
     Wrong("a stale settle tells users of what was replaced", "advance",
           "from step s;", STALE_TOO, sizes.REPLACED_BEHIND, faults.STALE_TELLS),
+    Wrong("what stays with a resource does not stay with its replacement", "advance",
+          "coalesce(o.deletion_policy, s.resource ->> 'deletion_policy', 'Delete')", "'Delete'",
+          sizes.RETAINED),
+    Wrong("a replacement that left something behind is not told of", "advance",
+          "case s.resource ->> 'write' when 'leave' then 'FAILED' else r.status end", "r.status",
+          sizes.LEAVING),
+    Wrong("nobody counts how often it was tried", "advance",
+          "attempts = s.attempts", "attempts = 0", sizes.RETRIED),
+    Wrong("what only waits is not looked after", "advance",
+          "then t.working_since + (t.time_limit - t.worked) end", "then null end",
+          sizes.TIMED_OUT),
+    Wrong("a time-out ends nothing", (finish, "ENDING"),
+          ">= t.time_limit", "< t.time_limit", sizes.TIMED_OUT),
+    Wrong("the way back leads to what failed", (finish, "LAST_COMPLETE"),
+          "and state = 'complete'", "", sizes.ROLLED_BACK),
+    Wrong("what is to be retained is not, while it is made", (existing, "READ_EXISTING"),
+          "coalesce(definition ->> 'deletion_policy', 'Delete')", "'Delete'",
+          sizes.RETAINED_AGAIN),
     Wrong("what is ready is not dropped", (supersede, "DROP_NODES"),
           "n.phase = d.phase", "n.phase = d.phase and n.state <> 'ready'", sizes.UPDATED),
     Wrong("hooks of a superseded traversal wait on", (supersede, "SUPERSEDE_HOOKS"),

@@ -76,7 +76,8 @@ class Size(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """What never changes of a node. after: what it waits for, from the plan itself."""
+    """What never changes of a node. after: what it waits for, from the plan itself. requires: names
+    to be found in the rows when it has ended; None: its row knows them. uses: what it does use."""
 
     name: str
     resource: int
@@ -87,6 +88,7 @@ class Fixed(NamedTuple):
     after: frozenset[int]
     requirers: tuple[int, ...]
     requires: tuple[str, ...] | None
+    uses: tuple[str, ...]
     value: str
     retained: bool
     restricted: tuple[str, ...]
@@ -97,12 +99,12 @@ class Fixed(NamedTuple):
 class Graph:
     """The fixed parts of a traversal. Made once for equal parts, so that being it is enough.
 
-    kept: names of the resources that were to be retained when it began.
+    before: what was last said of each resource before it began.
     """
 
     nodes: tuple[Fixed, ...]
     template: tuple[Want, ...]
-    kept: frozenset[str]
+    before: tuple[Want, ...]
 
 
 class Node(NamedTuple):
@@ -189,7 +191,7 @@ class Told(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a worker was shown of a node when it got it."""
+    """What a worker was shown of a node when it got it. uses: the rows whose values it reads."""
 
     operation: Operation
     phase: Phase
@@ -197,6 +199,7 @@ class Seen(NamedTuple):
     key: int | None
     row: Row | None
     attempts: int = 0
+    uses: frozenset[int] = frozenset()
 
 
 class Hand(NamedTuple):
@@ -214,9 +217,10 @@ class Hand(NamedTuple):
 class World(NamedTuple):
     """asked: how many requests were made. current: the stack's traversal, counted from 1.
 
-    things: what there really is, by row and value; a half-made thing has the value HALF. left:
-    rows that went while their things were to stay. rolls_back, timed: as the stack was made.
-    reached: what the last traversal that came to a good end was toward, deletes apart.
+    things: what there really is, by row and value, with the rows whose things it uses; a half-made
+    thing has the value HALF. left: rows that went while their things were to stay. rolls_back,
+    timed: as the stack was made. reached: what the last traversal that came to a good end was
+    toward, deletes apart.
     """
 
     asked: int
@@ -227,7 +231,7 @@ class World(NamedTuple):
     hooks: tuple[Hook, ...]
     hands: tuple[Hand, ...]
     luck: Luck
-    things: tuple[tuple[int, str], ...] = ()
+    things: tuple[tuple[int, str, frozenset[int]], ...] = ()
     left: frozenset[int] = frozenset()
     rolls_back: bool = False
     timed: bool = False
@@ -261,11 +265,13 @@ class World(NamedTuple):
     def with_hooks(self, hooks: Iterable[Hook]) -> "World":
         return self._replace(hooks=tuple(sorted(hooks)))
 
-    def with_thing(self, row: int, value: str | None) -> "World":
+    def with_thing(
+        self, row: int, value: str | None, uses: frozenset[int] = frozenset()
+    ) -> "World":
         """value None: it is gone."""
         others = [thing for thing in self.things if thing[0] != row]
-        fresh = [] if value is None else [(row, value)]
-        return self._replace(things=tuple(sorted((*others, *fresh))))
+        fresh = [] if value is None else [(row, value, uses)]
+        return self._replace(things=tuple(sorted((*others, *fresh), key=lambda one: one[0])))
 
     def without(self, hand: Hand) -> "World":
         at = self.hands.index(hand)

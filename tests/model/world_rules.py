@@ -6,7 +6,7 @@ None of them asks the model's own bookkeeping: `waits` and `active` are counted 
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from engine.words import Phase, State
+from engine.words import Action, Phase, State
 from tests.model.store import is_working
 from tests.model.world import Fixed, Node, Traversal, World
 
@@ -174,14 +174,21 @@ def a_complete_stack_is_really_so(world: World) -> str | None:
     if not world.current or world.traversal(world.current).state != "complete":
         return None
     said = tuple((row.id, row.value) for row in world.rows)
-    there = tuple(thing for thing in world.things if thing[0] not in world.left)
+    there = tuple(thing[:2] for thing in world.things if thing[0] not in world.left)
     if said != there:
         return f"a stack is complete with {said}, and what there really is is {world.things}"
     return None
 
 
+def a_way_back_leads_to_what_was_reached(world: World) -> str | None:
+    if not world.current or world.traversal(world.current).action is not Action.ROLLBACK:
+        return None
+    reached = () if world.reached is None else world.reached.template
+    return None if world.template == reached else f"the way back does not lead to {reached}"
+
+
 def what_was_to_stay_is_there(world: World) -> str | None:
-    gone = world.left - {row for row, _ in world.things}
+    gone = world.left - {thing[0] for thing in world.things}
     return f"the rows {sorted(gone)} went, and what was to stay did so, too" if gone else None
 
 
@@ -199,5 +206,6 @@ WORLD_RULES: tuple[Callable[[World], str | None], ...] = (
     a_name_has_one_row,
     a_complete_stack_is_what_was_wanted,
     a_complete_stack_is_really_so,
+    a_way_back_leads_to_what_was_reached,
     what_was_to_stay_is_there,
 )
