@@ -251,7 +251,7 @@ FAULTS: tuple[Fault, ...] = (
     STALE_TELLS,
     Fault(
         "who waited does not go on with the replacement",
-        store, "moved_to", _not_moved, sizes.REPLACED_GIVEN_UP, "a_name_has_one_row", True,
+        store, "moved_to", _not_moved, sizes.UPDATED_TWICE, "a_name_has_one_row", True,
     ),
     Fault(
         "what an operation may yet put in a row's place is not planned for",

@@ -102,7 +102,7 @@ WRONG = (
     Wrong("nobody counts how often it was tried", "advance",
           "attempts = s.attempts", "attempts = 0", sizes.RETRIED),
     Wrong("what only waits is not looked after", "advance",
-          "then t.working_since + (t.time_limit - t.worked) end", "then null end",
+          "then t.working_since + (t.time_limit - t.worked) end", "then null::timestamptz end",
           sizes.TIMED_OUT),
     Wrong("a time-out ends nothing", (finish, "ENDING"),
           ">= t.time_limit", "< t.time_limit", sizes.TIMED_OUT),
