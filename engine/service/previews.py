@@ -1,6 +1,6 @@
 """What a request would do, without doing any of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -30,8 +30,18 @@ from engine.store.existing import read_existing
 from engine.store.read import read_planned, read_template
 from engine.store.records import PlannedRecord, StackRecord
 from engine.types.contract import ResourceType
-from engine.words import VISITS, Action, Direction, Json, Operation, ResourceAction, Status
+from engine.words import (
+    VISITS,
+    Action,
+    Direction,
+    Json,
+    Operation,
+    ResourceAction,
+    Restriction,
+    Status,
+)
 from engine.work.notices import masked
+from engine.work.prepare import refusal
 
 #: What a resource meets, in the words of the Orchestration API.
 KINDS: Mapping[Operation | None, str] = {
@@ -51,6 +61,7 @@ class Previewed:
 
     changes: by property {"from", "to"}, masked; "to" is left out where it is unknown. certain:
     False when an unknown value may still turn an update into a replacement, or into nothing.
+    denied: why it will be refused when it comes to it: restricted, protected, external.
     """
 
     name: str
@@ -61,6 +72,7 @@ class Previewed:
     changes: Mapping[str, Json]
     unknown: Sequence[str]
     requires: Sequence[str]
+    denied: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +100,8 @@ class Previews:
         goal = Goal(stack_id, Action.CREATE, 1, 1, blueprint, Found(), request.requested_by,
                     cleared=request.hooks_clear)  # fmt: skip
         planned, _ = self._traversals.plan_toward(goal)
-        found = _Prediction(self._traversals, planned, blueprint.definition, [], [])
+        restricted = blueprint.environment.registry.restricted
+        found = _Prediction(self._traversals, planned, blueprint.definition, restricted, [], [])
         return found.preview(), blueprint.definition
 
     async def update(self, project: str, stack: StackRecord, request: StackRequest) -> Preview:
@@ -125,8 +138,9 @@ class Previews:
             )
             planned, _ = self._traversals.plan_toward(goal)
             rows = await _rows_of(conn, stack.id, planned, blueprint.definition)
+        restricted = blueprint.environment.registry.restricted
         return _Prediction(
-            self._traversals, planned, blueprint.definition, existing, rows
+            self._traversals, planned, blueprint.definition, restricted, existing, rows
         ).preview()
 
 
@@ -148,12 +162,14 @@ class _Prediction:
         traversals: Traversals,
         planned: Plan,
         definition: Definition,
+        restricted: Callable[[str], frozenset[Restriction]],
         existing: Sequence[Existing],
         rows: Sequence[PlannedRecord],
     ) -> None:
         self._registry = traversals.registry
         self._plan = planned
         self._definition = definition
+        self._restricted = restricted
         self._existing = existing
         self._rows = {row.id: row for row in rows}
         self._known = {
@@ -263,6 +279,20 @@ class _Prediction:
             changes=changes if said.change.operation in _CHANGING else {},
             unknown=[name for name in said.unknown if name],
             requires=self._requires(node.name),
+            denied=self._denied(node, row, said.change.operation),
+        )
+
+    def _denied(
+        self, node: PlannedNode, row: PlannedRecord | None, operation: Operation | None
+    ) -> str | None:
+        wanted = self._definition.resources.get(node.name)
+        return refusal(
+            node.name,
+            operation,
+            restricted=self._restricted(node.name),
+            protected=row is not None and row.protected,
+            external_id=wanted.external_id if wanted else None,
+            physical_id=row.physical_id if row else None,
         )
 
 

@@ -1,6 +1,6 @@
 """From a claimed node to what is to be done: resolve, and find out what differs."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -113,14 +113,33 @@ def _prepared_cleanup(work: Work, type_: ResourceType) -> Prepared:
 
 
 def denied(work: Work, operation: Operation | None) -> str | None:
-    """Why the operation may not be done to this resource."""
+    """Why the operation may not be done to this node's resource."""
     definition = work.definition or {}
-    external = definition.get("external_id")
-    if external is not None and work.physical_id not in (None, external):
-        return f"external_id cannot be changed from {work.physical_id} to {external}"
-    if operation in (Operation.REPLACE, Operation.DELETE) and work.protected:
-        return f"{work.name} is protected: {operation} refused until its protection is lifted"
-    if operation is not None and operation in definition.get("restricted", ()):
+    return refusal(
+        work.name,
+        operation,
+        restricted=definition.get("restricted", ()),
+        protected=bool(work.protected),
+        external_id=definition.get("external_id"),
+        physical_id=work.physical_id,
+    )
+
+
+def refusal(
+    name: str,
+    operation: Operation | None,
+    *,
+    restricted: Collection[str],
+    protected: bool,
+    external_id: str | None,
+    physical_id: str | None,
+) -> str | None:
+    """Why an operation may not be done to a resource; None: it may."""
+    if external_id is not None and physical_id not in (None, external_id):
+        return f"external_id cannot be changed from {physical_id} to {external_id}"
+    if operation in (Operation.REPLACE, Operation.DELETE) and protected:
+        return f"{name} is protected: {operation} refused until its protection is lifted"
+    if operation is not None and operation in restricted:
         return f"{Restriction(operation)} is restricted for resource."
     return None
 

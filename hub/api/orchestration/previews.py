@@ -37,6 +37,7 @@ def _resource(one: Previewed, project: str, stack_name: str, stack_id: str) -> d
         "changes": dict(one.changes),
         "unknown": list(one.unknown),
         "certain": one.certain,
+        "denied": one.denied,
     }
 
 

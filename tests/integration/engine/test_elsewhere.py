@@ -133,3 +133,15 @@ class TestPreviews:
         assert [one["resource_name"] for one in said["stack"]["resources"]] == ["a"]
         assert "stack_status" not in said["stack"]
         assert (await run.call("GET", "/stacks/new"))[0] == 404
+
+    async def test_what_will_be_refused_is_said_before(self, run: Program) -> None:
+        await run.create("s", {"a": thing(), "b": thing()})
+        await run.until_ended("s")
+        await run.at("PATCH", "s", "/resources/a", {"protect": True})
+        said = {"resource_registry": {"resources": {"b": {"restricted_actions": "update"}}}}
+        wanted = {"a": thing(place="there"), "b": thing(2)}
+        body = {"template": template(wanted), "environment": said}
+        found = (await run.at("PUT", "s", "/preview", body))["resource_changes"]
+        (a,), (b,) = found["replaced"], found["updated"]
+        assert "a is protected" in a["denied"]
+        assert b["denied"] == "update is restricted for resource."
