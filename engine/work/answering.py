@@ -18,7 +18,8 @@ from engine.store.database import Connection
 from engine.store.hooks import Decision as WrittenDecision
 from engine.store.hooks import Held, decide_hooks
 from engine.words import Decision, HookState, Json, OnTimeout, Operation, Phase, Point, State
-from engine.work.steps import Notice, Result, write_step
+from engine.work.steps import write_step
+from engine.work.writing import Notice, Result
 
 log: FilteringBoundLogger = structlog.get_logger()
 

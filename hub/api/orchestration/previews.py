@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from engine.plan.predict import Stop
-from engine.service.previews import KINDS, Preview, Previewed
+from engine.service.prediction import KINDS, Preview, Previewed
 from engine.words import Json
 from hub.api.orchestration import show
 from hub.api.orchestration.requests import stack_request
