@@ -25,6 +25,7 @@ from engine.store.records import PlannedRecord
 from engine.types.contract import ResourceType
 from engine.words import (
     VISITS,
+    DeletionPolicy,
     Direction,
     Json,
     Operation,
@@ -140,11 +141,21 @@ class Prediction:
         if node.only_if_replaced:
             gone = node.name in self._replaced
             certain = not gone or self._shown[node.name].certain
-            return (node.operation if gone and not node.retained else None), certain
+            return (self._goes_by(node) if gone else None), certain
         row = self._rows.get(node.resource_id)
         if row is not None and row.replaced_by is None and node.operation is Operation.DELETE:
             self._show(node, row, Predicted(Change(Operation.DELETE), True), {})
-        return (None if node.retained else node.operation), True
+        return self._goes_by(node), True
+
+    def _goes_by(self, node: PlannedNode) -> Operation | None:
+        """What is done to a row that goes: by its policy, perhaps nothing."""
+        row = self._rows.get(node.resource_id)
+        policy = row.deletion_policy if row else DeletionPolicy.DELETE
+        if node.retained or policy == DeletionPolicy.RETAIN:
+            return None
+        if node.operation is Operation.SNAPSHOT and policy != DeletionPolicy.SNAPSHOT:
+            return None
+        return node.operation
 
     def _forward(self, node: PlannedNode) -> tuple[Operation | None, bool]:
         row = self._rows.get(node.resource_id)

@@ -59,7 +59,7 @@ with busy as materialized (
      where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
 )
 select coalesce(array_agg(r.name), '{}') as names, coalesce(array_agg(r.digest), '{}') as digests,
-       coalesce(bool_or(r.rules is not null or r.deletion_policy <> 'Delete'), false) as kept
+       coalesce(bool_or(r.rules is not null), false) as kept
   from resource r
  where r.stack_id = $1 and r.replaced_by is null and r.status = 'COMPLETE'
    and r.action not in ('INIT', 'SUSPEND', 'DELETE') and r.id not in (select resource_id from busy)
@@ -70,7 +70,7 @@ select coalesce(array_agg(r.name), '{}') as names, coalesce(array_agg(r.digest),
 class Plain:
     """Rows of which only the digest matters, by name: made, whole, and nothing runs on them.
 
-    kept: breakpoints or deletion policies stay with some of them.
+    kept: breakpoints stay with some of them.
     """
 
     digests: Mapping[str, str]

@@ -183,6 +183,7 @@ def _work(held: Held) -> Work:
         digest=row.get("digest"),
         broken=bool(row.get("broken")),
         protected=bool(row.get("protected")),
+        deletion_policy=row.get("deletion_policy"),
         replaced_by=UUID(row["replaced_by"]) if row.get("replaced_by") else None,
         inputs={},
         now=held.now,

@@ -16,6 +16,7 @@ from engine.types.contract import Call, ResourceType
 from engine.types.registry import Registry
 from engine.words import (
     VISITS,
+    DeletionPolicy,
     Direction,
     Json,
     Operation,
@@ -102,10 +103,11 @@ def _prepared_cleanup(work: Work, type_: ResourceType) -> Prepared:
     change = cleanup_change(
         _actual(work),
         only_if_replaced=bool(definition.get("only_if_replaced")),
-        retained=bool(definition.get("retained")),
+        retained=bool(definition.get("retained")) or work.deletion_policy == DeletionPolicy.RETAIN,
     )
     if change.operation is not None and work.operation == Operation.SNAPSHOT:
-        change = Change(Operation.SNAPSHOT)
+        keeps = work.deletion_policy == DeletionPolicy.SNAPSHOT
+        change = Change(Operation.SNAPSHOT if keeps else None)
     # Once begun, a delete goes on to its end: protection came too late.
     begun = work.phase != Phase.PRE
     refusal = None if begun else denied(work, change.operation)

@@ -24,7 +24,7 @@ from engine.node.effects import (
 )
 from engine.node.machine import Node
 from engine.store.advance import Work
-from engine.words import VISITS, Json, Mode, Operation, Point, Status
+from engine.words import VISITS, DeletionPolicy, Json, Mode, Operation, Point, Status
 
 #: The first half of a resource's status while an operation runs on it, as Heat's clients know it.
 ACTION_OF: Mapping[str, str] = {
@@ -145,6 +145,7 @@ class Writer:
             metadata=work.metadata_now or {},
             digest=definition.get("digest", work.digest or ""),
             broken=False,
+            deletion_policy=self._policy(),
         )
         if operation is Operation.REPLACE:
             self.resource |= {
@@ -152,6 +153,13 @@ class Writer:
             }  # fmt: skip
         elif work.action is None:
             self.resource |= {"write": "insert", "id": work.replacement_id}
+
+    def _policy(self) -> str:
+        """What becomes of the real thing is decided by the definition applied last, as in Heat."""
+        definition = self.work.definition or {}
+        if "digest" not in definition:
+            return self.work.deletion_policy or DeletionPolicy.DELETE
+        return str(definition.get("deletion_policy", DeletionPolicy.DELETE))
 
     def _failed(self, reason: str, broken: bool) -> None:
         work, result, operation = self.work, self.result, self.node.operation
@@ -173,6 +181,7 @@ class Writer:
                 "replaced_by": work.resource_id, "action": "CREATE", "broken": True,
                 "physical_id": result.physical_id, "data": result.data,
                 "properties": result.properties, "attributes": {}, "type": work.type,
+                "deletion_policy": DeletionPolicy.DELETE,
             }  # fmt: skip
 
     def _unchanged(self) -> None:
@@ -180,14 +189,18 @@ class Writer:
         if work.direction == "cleanup":
             gone = not definition.get("only_if_replaced") or work.replaced_by is not None
             if gone and work.operation == Operation.DELETE:
-                self._let_go(retained=bool(definition.get("retained")))
+                retained = self.work.deletion_policy == DeletionPolicy.RETAIN
+                self._let_go(retained=retained or bool(definition.get("retained")))
         elif work.action is not None:
             healed = work.status == Status.FAILED
             if healed:
                 self.action, self.status = "UPDATE", Status.COMPLETE
             reason = "it is as it should be" if healed else ""
             self.resource = self._row(
-                reason, metadata=work.metadata_now or {}, digest=definition.get("digest", "")
+                reason,
+                metadata=work.metadata_now or {},
+                digest=definition.get("digest", ""),
+                deletion_policy=self._policy(),
             )
             if healed:
                 kind, told = "headgate.resource.update.completed", {"operation": "update"}
@@ -227,6 +240,7 @@ class Writer:
             "digest": work.digest or "",
             "broken": bool(work.broken),
             "rules": work.rules,
+            "deletion_policy": work.deletion_policy or DeletionPolicy.DELETE,
         } | changed
 
     def _record(self, moment: Moment, reason: str) -> None:

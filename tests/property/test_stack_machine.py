@@ -38,7 +38,7 @@ from tests.support.things import Thing, World
 
 #: A longer hunt: HEADGATE_STATEFUL=20 makes twenty times as many examples.
 TIMES = int(os.environ.get("HEADGATE_STATEFUL", "1"))
-EXAMPLES, STEPS = 40 * TIMES, 40
+EXAMPLES, STEPS = 120 * TIMES, 40
 #: More rounds than any stack here can need to come to its end.
 ROUNDS = 200
 
@@ -138,7 +138,7 @@ class StackMachine(RuleBasedStateMachine):
         )),
         wish=wishes(),
         name=st.sampled_from(NAMES),
-        patience=st.integers(0, 2),
+        patience=st.integers(0, 1),
     )  # fmt: skip
     def ask(self, what: str, wish: Wish, name: str, patience: int) -> None:
         """People ask less often than workers work, or nothing would ever come far."""
@@ -228,7 +228,7 @@ class StackMachine(RuleBasedStateMachine):
     @rule(
         hand=st.integers(0, 1),
         what=st.sampled_from(("crash", "come back late", "time passes")),
-        luck=st.integers(0, 3),
+        luck=st.integers(0, 2),
     )
     def mishap(self, hand: int, what: str, luck: int) -> None:
         if luck:
@@ -372,4 +372,4 @@ def test_a_stack_survives_whatever_happens(database_url: str) -> None:
             runner.run(StackMachine.database.close())
     said = ", ".join(f"{count} {what}" for what, count in sorted(StackMachine.counts.items()))
     print(said)
-    assert StackMachine.counts["operations"] > EXAMPLES and StackMachine.counts["crash"]
+    assert StackMachine.counts["operations"] > EXAMPLES // 2 and StackMachine.counts["crash"]

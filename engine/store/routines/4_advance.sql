@@ -24,7 +24,7 @@ returns table (
     row_type text, action text, status text, physical_id text, reference text, properties jsonb,
     shown jsonb,
     attributes jsonb, data jsonb, metadata jsonb, digest text, broken boolean, protected boolean,
-    replaced_by uuid, inputs jsonb, now timestamptz
+    deletion_policy text, replaced_by uuid, inputs jsonb, now timestamptz
 )
 language plpgsql
 -- Every look-up here goes by key. Planning anew for each call costs more than carrying it out; and
@@ -114,6 +114,7 @@ begin
                    data = s.resource -> 'data', metadata = s.resource -> 'metadata',
                    digest = s.resource ->> 'digest',
                    broken = (s.resource ->> 'broken')::boolean,
+                   deletion_policy = s.resource ->> 'deletion_policy',
                    requires = case when s.requires is null then r.requires else
                        array(select q.id from resource q
                               where q.stack_id = s.stack_id and q.name = any (s.requires)
@@ -156,9 +157,7 @@ begin
                    nullif(s.resource -> 'rules', 'null'::jsonb),
                    (s.resource ->> 'broken')::boolean,
                    (s.resource ->> 'replaced_by')::uuid,
-                   coalesce((select q.deletion_policy from resource q
-                              where q.stack_id = s.stack_id
-                                and q.id = (s.resource ->> 'replaces')::uuid), 'Delete')
+                   s.resource ->> 'deletion_policy'
               from step s where s.resource ->> 'write' in ('insert', 'leave')
         ), kept as (
             insert into resource_snapshot (stack_id, traversal, resource_id, name, type,
@@ -387,7 +386,7 @@ begin
            r.type, r.action, r.status, r.physical_id, r.reference, r.properties,
            r.shown, r.attributes, r.data,
            r.metadata, r.digest,
-           r.broken, r.protected, r.replaced_by, i.inputs, v_now
+           r.broken, r.protected, r.deletion_policy, r.replaced_by, i.inputs, v_now
       from unnest(v_mine) k
       join node n on n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id
       join stack st on st.id = n.stack_id
