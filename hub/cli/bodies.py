@@ -21,15 +21,16 @@ def hooks(clear: Sequence[str], add: Sequence[str]) -> dict[str, Json]:
     return {"hooks": {"clear": list(clear), "add": list(add)}} if clear or add else {}
 
 
-def partial(
-    only: Sequence[str], except_: Sequence[str], moved: Sequence[str], plan: str
-) -> dict[str, Json]:
+def plan(digest: str) -> dict[str, Json]:
+    return {"plan_digest": digest} if digest else {}
+
+
+def partial(only: Sequence[str], except_: Sequence[str], moved: Sequence[str]) -> dict[str, Json]:
     """Raises typer's usage error."""
     said = {
         "only": list(only),
         "except": list(except_),
         "moved": [move(text) for text in moved],
-        "plan_digest": plan,
     }
     return {name: value for name, value in said.items() if value}
 

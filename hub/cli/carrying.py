@@ -97,7 +97,7 @@ def abandon(
     stack = ask(where, lambda client: outcomes.find(client, name))
     if not yes and not _confirmed(stack["stack_name"]):
         stop("nothing was done; --yes does not ask", Exit.ERROR)
-    ask(where, lambda client: _abandon(client, stack, output, as_json))
+    ask(where, lambda client: let_go(client, stack, output, as_json))
 
 
 def _confirmed(name: str) -> bool:
@@ -105,10 +105,11 @@ def _confirmed(name: str) -> bool:
     try:
         return typer.confirm(question, err=True)
     except typer.Abort:  # nobody is there to answer
+        typer.echo(err=True)
         return False
 
 
-async def _abandon(client: Client, stack: Json, output: Path | None, as_json: bool) -> None:
+async def let_go(client: Client, stack: Json, output: Path | None, as_json: bool) -> None:
     """The export is kept first: what is abandoned cannot be asked for again."""
     with Parcel(output) as parcel:
         document = await client.call("GET", outcomes.path_of(stack, "export"))

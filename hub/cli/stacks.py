@@ -26,6 +26,7 @@ def create(
     stack_timeout: options.Minutes = None,
     rollback: options.Rollback = None,
     dry_run: options.DryRun = False,
+    plan: options.PlanDigest = "",
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
@@ -40,7 +41,7 @@ def create(
     def body() -> dict[str, Json]:
         made = joined(template_body(template), environment_body(environment))
         made |= {"stack_name": name, "parameters": parameters(parameter, parameter_file)}
-        return made | bodies.options(tag, stack_timeout, rollback)
+        return made | bodies.options(tag, stack_timeout, rollback) | bodies.plan(plan)
 
     async def preview(client: Client) -> Json:
         return await client.call("POST", place("stacks", "preview"), body=body())
@@ -87,7 +88,7 @@ def update(
     where, method = Where(url, project), "PATCH" if existing else "PUT"
     if template is None and not existing:
         stop("name a template with -t, or say --existing to keep the stored one", Exit.USAGE)
-    parts = bodies.partial(only, except_, moved, plan)
+    parts = bodies.partial(only, except_, moved) | bodies.plan(plan)
 
     def body() -> dict[str, Json]:
         made = joined(template_body(template) if template else {}, environment_body(environment))
