@@ -285,10 +285,14 @@ def check_settled(locked: accept.Locked, what: str) -> None:
 
 def _not_now(what: str, locked: accept.Locked) -> Invalid:
     status = f"{locked.action}_{locked.state.upper()}"
+    remedy = "Only what is in progress can be ended."
     if locked.state in UNDER_WAY:
         status = f"{locked.action}_IN_PROGRESS"
+        remedy = "Stop it, or cancel it without rollback."
+        if locked.action == Action.DELETE:
+            remedy = "Stop it: a delete has no way back."
     reason = f"{what} when stack is {status} is not supported."
-    return Invalid([Finding("", reason, "Only what is in progress can be ended.", "NotSupported")])
+    return Invalid([Finding("", reason, remedy, "NotSupported")])
 
 
 def _check_adopted(blueprint: Blueprint, request: StackRequest) -> None:

@@ -31,7 +31,7 @@ class Previews:
             request, None, project=project, stack_id=stack_id, name=request.name
         )
         goal = Goal(stack_id, Action.CREATE, 1, 1, blueprint, Found(), request.requested_by,
-                    cleared=request.hooks_clear)  # fmt: skip
+                    cleared=request.hooks_clear, wanted_plan=request.plan_digest)  # fmt: skip
         planned, _ = self._traversals.plan_toward(goal)
         restricted = blueprint.environment.registry.restricted
         found = Prediction(self._traversals, planned, blueprint.definition, restricted, [], [])
