@@ -20,8 +20,9 @@ def preview(*stops: Json, stale: Any = (), **kinds: Json) -> Json:
 
 
 def stop(**more: Json) -> Json:
-    return {"resource_name": "a", "point": "pre-update", "mode": "wait", "certain": True,
-            "timeout_seconds": 7200.0, "on_timeout": "stop", "answer_by": ["ann"]} | more  # fmt: skip
+    usual = {"resource_name": "a", "point": "pre-update", "mode": "wait", "certain": True}
+    answering = {"timeout_seconds": 7200.0, "on_timeout": "stop", "answer_by": ["ann"]}
+    return usual | answering | more
 
 
 def lines(said: Json) -> list[str]:
