@@ -90,7 +90,7 @@ def test_nothing_to_do_is_said() -> None:
 def test_what_would_steer_the_terminal_is_not_printed() -> None:
     bad = "a\x1b[2J"
     said = preview(stop(resource_name=bad, answer_by=[bad]), stale=[bad],
-                   added=[change(bad, **{bad: {"to": bad}})])  # fmt: skip
+                   added=[change(bad, True, **{bad: {"to": bad}})])  # fmt: skip
     assert "\x1b" not in plans.picture(bad, said).plain
 
 
