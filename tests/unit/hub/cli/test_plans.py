@@ -20,8 +20,9 @@ def preview(*stops: Json, stale: Any = (), **kinds: Json) -> Json:
 
 
 def stop(**more: Json) -> Json:
-    return {"resource_name": "a", "point": "pre-update", "mode": "wait", "certain": True,
-            "timeout_seconds": 7200.0, "on_timeout": "stop", "answer_by": ["ann"]} | more  # fmt: skip
+    usual = {"resource_name": "a", "point": "pre-update", "mode": "wait", "certain": True}
+    answering = {"timeout_seconds": 7200.0, "on_timeout": "stop", "answer_by": ["ann"]}
+    return usual | answering | more
 
 
 def lines(said: Json) -> list[str]:
@@ -89,7 +90,7 @@ def test_nothing_to_do_is_said() -> None:
 def test_what_would_steer_the_terminal_is_not_printed() -> None:
     bad = "a\x1b[2J"
     said = preview(stop(resource_name=bad, answer_by=[bad]), stale=[bad],
-                   added=[change(bad, **{bad: {"to": bad}})])  # fmt: skip
+                   added=[change(bad, True, **{bad: {"to": bad}})])  # fmt: skip
     assert "\x1b" not in plans.picture(bad, said).plain
 
 
