@@ -75,17 +75,22 @@ def _kept(draft: Draft) -> set[ResourceId]:
     known = {row.id for row in draft.existing}
     uses: dict[ResourceId, list[ResourceId]] = {row.id: [] for row in draft.existing}
     for row in draft.existing:
-        for one in row.requires:
-            if one in known:
-                uses[one].append(row.id)
+        for one in _used_by(draft, row) & known:
+            uses[one].append(row.id)
     return downstream(uses, [row.id for row in left])
+
+
+def _used_by(draft: Draft, row: Existing) -> set[ResourceId]:
+    """What the row used when it was last changed, and what is used by whoever changes it now."""
+    current = (draft.current.get(name) for name in row.using)
+    return {*row.requires, *(used.id for used in current if used is not None)}
 
 
 def order_cleanup(draft: Draft) -> None:
     """A row goes after its own forward node, and after whatever used it has moved or gone."""
     users: dict[ResourceId, list[Existing]] = {}
     for row in draft.existing:
-        for one in row.requires:
+        for one in sorted(_used_by(draft, row)):
             users.setdefault(one, []).append(row)
     last = draft.resume | draft.forward
     for row_id, index in draft.cleanup.items():

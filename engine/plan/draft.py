@@ -31,9 +31,9 @@ class Existing:
     """A resource's row as planning sees it.
 
     replaced_by: another row stands for its name now. requires: rows it used when last changed.
-    running: (traversal, node) of an older traversal that still acts on it; suspending: what runs
-    there is a suspend; replacement: what it may put in this row's place. physical_id of a row in
-    INIT: it is to be adopted, not created.
+    running: (traversal, node) of an older traversal that still acts on it; using: names of what
+    that uses; suspending: it is a suspend; replacement: what it may put in this row's place.
+    physical_id of a row in INIT: it is to be adopted, not created.
     """
 
     id: ResourceId
@@ -46,6 +46,7 @@ class Existing:
     rules: tuple[Rule, ...] = ()
     replaced_by: ResourceId | None = None
     running: tuple[int, int] | None = None
+    using: frozenset[str] = frozenset()
     suspending: bool = False
     replacement: Replacement | None = None
     physical_id: str | None = None

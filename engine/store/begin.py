@@ -1,6 +1,6 @@
 """Storing the plan of a traversal: its new rows, its nodes, and what stays with the resources."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -150,6 +150,7 @@ def _node_records(
         for before in node.after:
             requirers[before].append(index)
     fresh = {row.id for row in plan.rows}
+    moving = {node.name for node in plan.nodes if node.replacement_id is not None}
     records: list[tuple[object, ...]] = []
     for index, node in enumerate(plan.nodes):
         waits = len(node.after) + (node.waits_for_running is not None)
@@ -159,11 +160,19 @@ def _node_records(
             node.operation.value, node.direction.value,
             (State.WAITING if waits else State.READY).value, node.phase.value, waits,
             requirers[index],
-            None if needs is None or node.resource_id in fresh else needs.requires,
+            None if needs is None or _known(node, needs, fresh, moving) else needs.requires,
             needs.reads if needs else [], needs.definition if needs else _without(node),
             encode_rules(node.rules), [], 0, None if waits else now,
         ))  # fmt: skip
     return records
+
+
+def _known(
+    node: PlannedNode, needs: NodeInputs, fresh: Collection[UUID], moving: Collection[str]
+) -> bool:
+    """Whether its row tells already which rows it uses: a new row does, unless one of them may be
+    replaced before it is its turn."""
+    return node.resource_id in fresh and not any(name in moving for name in needs.requires)
 
 
 def _without(node: PlannedNode) -> Json:

@@ -15,7 +15,8 @@ from engine.words import DeletionPolicy, Operation, ResourceAction, ResourceId, 
 # for has gone meanwhile: what it makes will have its replacement_id.
 READ_EXISTING = """
 with busy as materialized (
-    select resource_id, replacement_id, name, type, requires, traversal, id, operation from node
+    select resource_id, replacement_id, name, type, requires, traversal, id, operation, rules
+      from node
      where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
 )
 select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
@@ -24,7 +25,7 @@ select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, 
   from resource r left join busy n on n.resource_id = r.id
  where r.stack_id = $1
 union all
-select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', null, null,
+select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', n.rules, null,
        n.traversal, n.id, n.operation, null, n.type, n.requires, null, 'Delete', false, now()
   from busy n
  where n.replacement_id is not null
@@ -34,7 +35,8 @@ select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', null, nul
 #: The same, of rows that are named or that are not plain.
 READ_CONCERNED = """
 with busy as materialized (
-    select resource_id, replacement_id, name, type, requires, traversal, id, operation from node
+    select resource_id, replacement_id, name, type, requires, traversal, id, operation, rules
+      from node
      where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
 )
 select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
@@ -46,7 +48,7 @@ select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, 
         or r.replaced_by is not null or r.status <> 'COMPLETE'
         or r.action in ('INIT', 'SUSPEND', 'DELETE'))
 union all
-select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', null, null,
+select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', n.rules, null,
        n.traversal, n.id, n.operation, null, n.type, n.requires, null, 'Delete', false, now()
   from busy n
  where n.replacement_id is not null
@@ -108,6 +110,7 @@ def _existing(row: Any) -> Existing:
         rules=decode_rules(row["rules"]),
         replaced_by=row["replaced_by"],
         running=None if row["node"] is None else (row["traversal"], row["node"]),
+        using=frozenset(row["running_requires"] or ()),
         suspending=row["operation"] == Operation.SUSPEND,
         replacement=_replacement(row),
         physical_id=row["physical_id"],

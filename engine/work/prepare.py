@@ -74,7 +74,13 @@ def prepare(work: Work, registry: Registry) -> Prepared:
         return Prepared(work, type_, work.properties or {}, Change(Operation(work.operation)))
     properties = _resolved(work, type_.schema)
     change = _forward_change(work, type_, properties)
-    return Prepared(work, type_, properties, change, denied(work, change.operation))
+    return Prepared(work, type_, properties, change, _refusal(work, change))
+
+
+def _refusal(work: Work, change: Change) -> str | None:
+    """Once begun, an operation goes on to its end: what was forbidden since came too late."""
+    begun = work.phase != Phase.PRE
+    return None if begun and work.operation != Operation.ADOPT else denied(work, change.operation)
 
 
 def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Json]) -> Change:

@@ -152,7 +152,12 @@ class Writer:
                 "write": "insert", "id": work.replacement_id, "replaces": work.resource_id,
             }  # fmt: skip
         elif work.action is None:
-            self.resource |= {"write": "insert", "id": work.replacement_id}
+            self._insert()
+
+    def _insert(self) -> None:
+        """The row it was planned for has gone: what it made has one of its own."""
+        inserted = {"write": "insert", "id": self.work.replacement_id}
+        self.resource = (self.resource or {}) | inserted
 
     def _policy(self) -> str:
         """What becomes of the real thing is decided by the definition applied last, as in Heat."""
@@ -175,6 +180,8 @@ class Writer:
             broken=work.broken if replaces else broken or bool(work.broken),
             type=work.row_type if replaces else work.type,
         )
+        if work.action is None and work.replacement_id is not None:
+            self._insert()
         if replaces and result.physical_id is not None:
             self.resource |= {
                 "write": "leave", "id": work.replacement_id, "replaces": work.resource_id,

@@ -154,7 +154,12 @@ begin
                    array(select q.id from resource q
                           where q.stack_id = s.stack_id and q.name = any (s.requires)
                             and q.replaced_by is null),
-                   nullif(s.resource -> 'rules', 'null'::jsonb),
+                   -- What stays with a resource was last said of the row that it replaces.
+                   case when s.resource ->> 'replaces' is null
+                        then nullif(s.resource -> 'rules', 'null'::jsonb)
+                        else (select q.rules from resource q
+                               where q.stack_id = s.stack_id
+                                 and q.id = (s.resource ->> 'replaces')::uuid) end,
                    (s.resource ->> 'broken')::boolean,
                    (s.resource ->> 'replaced_by')::uuid,
                    s.resource ->> 'deletion_policy'
