@@ -127,15 +127,8 @@ def _before(
 
 
 def keep_first(draft: Draft) -> None:
-    """Deletion policy Snapshot: a snapshot is made before the row goes.
-
-    What runs on a row may yet bring it that policy: it is looked at again when it comes to it.
-    """
-    policies = {
-        row.id: DeletionPolicy.SNAPSHOT if row.running else row.deletion_policy
-        for row in draft.existing
-        if row.made or row.running
-    }
+    """Deletion policy Snapshot: a snapshot is made before the row goes."""
+    policies = {row.id: row.deletion_policy for row in draft.existing if row.made or row.running}
     going = [*draft.cleanup.items(), *draft.shadows.items()]
     for row_id, index in going:
         node = draft.nodes[index]

@@ -15,18 +15,21 @@ from engine.words import DeletionPolicy, Operation, ResourceAction, ResourceId, 
 # for has gone meanwhile: what it makes will have its replacement_id.
 READ_EXISTING = """
 with busy as materialized (
-    select resource_id, replacement_id, name, type, requires, traversal, id, operation, rules
+    select resource_id, replacement_id, name, type, requires, traversal, id, operation, rules,
+           definition ->> 'deletion_policy' as policy
       from node
      where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
 )
 select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
        n.traversal, n.id as node, n.operation, n.replacement_id, n.type as running_type,
-       n.requires as running_requires, r.physical_id, r.deletion_policy, r.protected, r.created_at
+       n.requires as running_requires, n.policy as running_policy, r.physical_id,
+       r.deletion_policy, r.protected, r.created_at
   from resource r left join busy n on n.resource_id = r.id
  where r.stack_id = $1
 union all
 select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', n.rules, null,
-       n.traversal, n.id, n.operation, null, n.type, n.requires, null, 'Delete', false, now()
+       n.traversal, n.id, n.operation, null, n.type, n.requires, n.policy, null, 'Delete',
+       false, now()
   from busy n
  where n.replacement_id is not null
    and n.resource_id not in (select id from resource where stack_id = $1)
@@ -35,13 +38,15 @@ select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', n.rules, 
 #: The same, of rows that are named or that are not plain.
 READ_CONCERNED = """
 with busy as materialized (
-    select resource_id, replacement_id, name, type, requires, traversal, id, operation, rules
+    select resource_id, replacement_id, name, type, requires, traversal, id, operation, rules,
+           definition ->> 'deletion_policy' as policy
       from node
      where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
 )
 select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
        n.traversal, n.id as node, n.operation, n.replacement_id, n.type as running_type,
-       n.requires as running_requires, r.physical_id, r.deletion_policy, r.protected, r.created_at
+       n.requires as running_requires, n.policy as running_policy, r.physical_id,
+       r.deletion_policy, r.protected, r.created_at
   from resource r left join busy n on n.resource_id = r.id
  where r.stack_id = $1
    and (r.name in (select unnest($2::text[])) or r.id in (select resource_id from busy)
@@ -49,7 +54,8 @@ select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, 
         or r.action in ('INIT', 'SUSPEND', 'DELETE'))
 union all
 select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', n.rules, null,
-       n.traversal, n.id, n.operation, null, n.type, n.requires, null, 'Delete', false, now()
+       n.traversal, n.id, n.operation, null, n.type, n.requires, n.policy, null, 'Delete',
+       false, now()
   from busy n
  where n.replacement_id is not null
    and n.resource_id not in (select id from resource where stack_id = $1)
@@ -114,9 +120,15 @@ def _existing(row: Any) -> Existing:
         suspending=row["operation"] == Operation.SUSPEND,
         replacement=_replacement(row),
         physical_id=row["physical_id"],
-        deletion_policy=DeletionPolicy(row["deletion_policy"]),
+        deletion_policy=_policy(row),
         protected=row["protected"],
     )
+
+
+def _policy(row: Any) -> DeletionPolicy:
+    """The row's; or Snapshot, if what runs on it brings that: the snapshot is planned for."""
+    brought = row["running_policy"] == DeletionPolicy.SNAPSHOT
+    return DeletionPolicy.SNAPSHOT if brought else DeletionPolicy(row["deletion_policy"])
 
 
 def _replacement(row: Any) -> Replacement | None:

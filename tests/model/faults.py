@@ -1,0 +1,267 @@
+"""Mistakes that one could make in the machine or in the store's statements, and what sees them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pytest
+
+from engine.node import machine
+from engine.node.effects import WakeAt
+from engine.node.machine import ENDED, Refused, Step
+from engine.words import Phase, State
+from tests.model import accept, planning, sizes, store, telling
+from tests.model.explore import Violation, explore
+from tests.model.protocol import Move
+from tests.model.world import Hand, Node, Size, Told, World
+
+
+class Fault(NamedTuple):
+    """`wrong` in place of `name` of `module`. breaks: a rule that must see it, in `size`.
+
+    behind: another rule sees it earlier, so look on behind what that one finds.
+    """
+
+    what: str
+    module: object
+    name: str
+    wrong: Any
+    size: Size
+    breaks: str
+    behind: bool = False
+
+
+def _fits_anybody(node: Node | None, hand: Hand) -> bool:
+    return node is not None and node.state in store.LIVE
+
+
+_freed_by, _counted, _settle = store.freed_by, store.counted, store.settle
+_known = accept.known
+
+
+def _no_successor(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
+    return _freed_by(world, hand, node._replace(successor=None), told)
+
+
+def _twice(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
+    return [one for one in _freed_by(world, hand, node, told) for _ in range(2)]
+
+
+def _also_by_failure(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
+    done = State.DONE if told.state in ENDED else told.state
+    return _freed_by(world, hand, node, told._replace(state=done))
+
+
+def _only_less(world: World, changes: list[tuple[int, int]]) -> World:
+    return _counted(world, [(number, min(change, 0)) for number, change in changes])
+
+
+def _not_for_newer(world: World, changes: list[tuple[int, int]]) -> World:
+    first = changes[0][0]
+    return _counted(world, [one for one in changes if one[0] == first or one[1] > 0])
+
+
+def _not_woken(world: World, changes: list[tuple[int, int]]) -> World:
+    after = _counted(world, changes)
+    for number in {number for number, _ in changes}:
+        wake = world.traversal(number).wake
+        after = after.with_traversal(number, after.traversal(number)._replace(wake=wake))
+    return after
+
+
+def _stale_tells(world: World, hand: Hand, told: Told) -> World:
+    after = _settle(world, hand, told)
+    gone = told.write.row if told.write and told.write.kind == "remove" else None
+    if gone is None or store.fits(world.node(hand.traversal, hand.node), hand):
+        return after
+    return after.with_rows(store.passed_on(list(after.rows), gone))
+
+
+def _not_moved(world: World, told: Told, number: int, at: int) -> int:
+    return world.traversal(number).graph.nodes[at].resource
+
+
+def _same_key(node: Node, told: Told) -> int | None:
+    return store.keyed(node, node.claim) if told.phase is Phase.ACT else node.key
+
+
+def _only_there(world: World) -> planning.Known:
+    return tuple(one for one in _known(world) if world.row(one[0].id) is not None)
+
+
+def _no_shadows(busy: planning.Busy) -> None:
+    return None
+
+
+def _forgotten(world: World) -> World:
+    for number, traversal in enumerate(world.traversals[:-1], 1):
+        gone = traversal._replace(nodes=(None,) * len(traversal.nodes))
+        world = world.with_traversal(number, gone)
+    return world
+
+
+def _rejected_goes_on(node: machine.Node, *_: object) -> Step:
+    return machine._go_on(node)
+
+
+def _timer_lost(node: machine.Node, said: Any) -> Step | Refused:
+    step = machine.decide(node, said)
+    if isinstance(step, Refused):
+        return step
+    kept = tuple(effect for effect in step.effects if not isinstance(effect, WakeAt))
+    return Step(step.node, kept)
+
+
+_DROPPED = machine.DROPPED_WHEN_SUPERSEDED
+_NOT_READY = frozenset(one for one in _DROPPED if one[0] is not State.READY)
+_NOT_PARKED = frozenset(one for one in _DROPPED if one[0] is not State.PARKED)
+_ALSO_ACTING = _DROPPED | {(State.RUNNING, Phase.ACT), (State.PARKED, Phase.ACT)}
+_STALE, _ONCE = "a_stale_settle_changes_nothing", "an_operation_is_carried_out_once"
+_WAITS, _ACTIVE = "waits_are_what_is_waited_for", "active_is_what_is_active"
+_GIVEN_UP, _ANSWER = "what_was_given_up_only_acts", "no_operation_without_its_answer"
+_HELD, _WOKEN = "a_claim_is_held_once", "what_is_live_will_be_woken"
+_HOOKS, _BEGINS = "a_waiting_hook_holds_a_node", "what_was_given_up_begins_nothing"
+_PROGRESS = "an_end_can_be_reached"
+
+STALE_TELLS = Fault(
+    "a stale settle tells users of what was replaced",
+    store, "settle", _stale_tells, sizes.REPLACED_BEHIND, _STALE,
+)  # fmt: skip
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "the claim is not counted up at a settle",
+        store, "bumped", lambda claim: claim, sizes.HOOKED, _ONCE,
+    ),
+    Fault(
+        "the claim is not looked at in a settle",
+        store, "fits", _fits_anybody, sizes.CHAIN, _STALE,
+    ),
+    Fault(
+        "the claim is not looked at in a settle: two outcomes",
+        store, "fits", _fits_anybody, sizes.HOOKED, _ONCE,
+    ),
+    Fault(
+        "a lease that ran out is claimed without counting up",
+        store, "claim_bumped", lambda node: node.claim + (node.state is not State.RUNNING),
+        sizes.CHAIN, _HELD,
+    ),
+    Fault(
+        "each claim gives the operation a new key",
+        store, "keyed", lambda node, number: number, sizes.CHAIN, _ONCE,
+    ),
+    Fault(
+        "what is ready is not dropped by a newer traversal",
+        machine, "DROPPED_WHEN_SUPERSEDED", _NOT_READY, sizes.UPDATED, _GIVEN_UP,
+    ),
+    Fault(
+        "what is parked at a hook is not dropped by a newer traversal",
+        machine, "DROPPED_WHEN_SUPERSEDED", _NOT_PARKED, sizes.HOOK_GIVEN_UP, _GIVEN_UP,
+    ),
+    Fault(
+        "what acts is dropped by a newer traversal",
+        machine, "DROPPED_WHEN_SUPERSEDED", _ALSO_ACTING, sizes.DELETED,
+        "a_complete_stack_is_really_so",
+    ),
+    Fault(
+        "a hook of a superseded traversal is left waiting",
+        accept, "close_hooks", lambda world, number: world, sizes.HOOK_GIVEN_UP, _HOOKS,
+    ),
+    Fault(
+        "a superseded traversal opens hooks behind what it did",
+        store, "silenced", lambda told: told, sizes.HOOK_GIVEN_UP, _BEGINS,
+    ),
+    Fault(
+        "the newer node is not let go",
+        store, "freed_by", _no_successor, sizes.UPDATED, _WAITS,
+    ),
+    Fault(
+        "the newer node is not let go, and its traversal ends without it",
+        store, "freed_by", _no_successor, sizes.TAKEN_OVER,
+        "a_complete_stack_is_what_was_wanted", True,
+    ),
+    Fault(
+        "a newer traversal deletes nodes that still act: no end",
+        accept, "forgotten", _forgotten, sizes.TAKEN_OVER, _PROGRESS, True,
+    ),
+    Fault(
+        "the newer traversal does not know whom it waits for",
+        accept, "succeeded", lambda world, older, at, successor: world, sizes.UPDATED, _WAITS,
+    ),
+    Fault("waits are counted down twice", store, "freed_by", _twice, sizes.DIAMOND_OF_4, _WAITS),
+    Fault(
+        "a failure lets go what waits",
+        store, "freed_by", _also_by_failure, sizes.CHAIN, "operations_keep_the_order", True,
+    ),
+    Fault(
+        "what becomes ready is not counted as active",
+        store, "counted", _only_less, sizes.CHAIN, _ACTIVE,
+    ),
+    Fault(
+        "what waited for an older operation stays counted as active",
+        store, "counted", _not_for_newer, sizes.UPDATED, _ACTIVE,
+    ),
+    Fault(
+        "a settle does not wake its traversal",
+        store, "counted", _not_woken, sizes.HOOKED, _WOKEN,
+    ),
+    Fault(
+        "a newer traversal deletes nodes that still act",
+        accept, "forgotten", _forgotten, sizes.UPDATED, _WAITS,
+    ),
+    Fault(
+        "breakpoints are passed by", machine, "_ahead", lambda *_: [], sizes.HOOKED, _ANSWER,
+    ),
+    Fault(
+        "a rejection goes on", machine, "_fail", _rejected_goes_on, sizes.HOOKED, _ANSWER,
+    ),
+    Fault(
+        "a deadline that stops goes on",
+        machine, "_expired", _rejected_goes_on, sizes.HOOKED, _ANSWER,
+    ),
+    STALE_TELLS,
+    Fault(
+        "who waited does not go on with the replacement",
+        store, "moved_to", _not_moved, sizes.REPLACED_GIVEN_UP, "a_name_has_one_row", True,
+    ),
+    Fault(
+        "what an operation may yet put in a row's place is not planned for",
+        planning, "_replacement", _no_shadows, sizes.LEFT_BEHIND, "a_complete_stack_is_really_so",
+    ),
+    Fault(
+        "what is made for a row that has gone is not seen",
+        accept, "known", _only_there, sizes.MADE_AND_DELETED, "a_complete_stack_is_really_so",
+    ),
+    Fault(
+        "a replacement goes on under the key of the update",
+        store, "rekeyed", _same_key, sizes.UPDATED_TWICE, _ONCE,
+    ),
+    Fault("a timer is lost", telling, "decide", _timer_lost, sizes.CHAIN, _WOKEN),
+)  # fmt: skip
+
+
+@contextmanager
+def made(fault: Fault) -> Iterator[None]:
+    """The mistake, made, and all that was worked out without it forgotten."""
+    with pytest.MonkeyPatch.context() as broken:
+        _forget()
+        broken.setattr(fault.module, fault.name, fault.wrong)
+        yield
+    _forget()
+
+
+def _forget() -> None:
+    telling.decided.cache_clear()
+    planning.planned.cache_clear()
+
+
+def found(fault: Fault) -> Violation | None:
+    """How the mistake is seen, by the rule that must see it."""
+    with made(fault):
+        return explore(fault.size, behind=fault.behind).violations.get(fault.breaks)
+
+
+def shortest(fault: Fault) -> Sequence[Move]:
+    violation = found(fault)
+    assert violation is not None
+    return violation.sequence

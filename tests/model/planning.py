@@ -1,0 +1,181 @@
+"""Plans of the model: those of the real engine.plan.passes, with small numbers for ids."""
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import count
+from typing import NamedTuple
+from uuid import UUID
+
+from engine.hooks.rules import Rule
+from engine.hot.definition import DefinedResource
+from engine.plan.draft import Existing, Plan, PlannedNode, Replacement
+from engine.plan.passes import plan
+from engine.words import (
+    DeletionPolicy,
+    Direction,
+    Operation,
+    ResourceAction,
+    ResourceId,
+    State,
+    Status,
+)
+from tests.model.world import Fixed, Graph, Node, Row, Want
+
+#: Ids of one traversal's plan lie apart from those of the next.
+IDS_OF_ONE_PLAN = 100
+
+
+class Busy(NamedTuple):
+    """What is under way on a row: which node, and what it may put in the row's place."""
+
+    node: tuple[int, int]
+    operation: Operation
+    replacement: int | None
+    requires: tuple[str, ...]
+
+
+Known = tuple[tuple[Row, Busy | None], ...]
+
+
+class Planned(NamedTuple):
+    """successors: (traversal, node) of older operations and the new node that waits for each."""
+
+    graph: Graph
+    nodes: tuple[Node, ...]
+    active: int
+    rows: tuple[Row, ...]
+    stale: frozenset[int]
+    successors: tuple[tuple[tuple[int, int], int], ...]
+
+
+@cache
+def planned(template: tuple[Want, ...], rows: Known, number: int, kept: frozenset[str]) -> Planned:
+    """The traversal `number` toward `template`. rows: each with what still acts on it."""
+    made = _plan(template, rows, number)
+    wants = {want.name: want for want in template}
+    fresh = {row.id for row in made.rows}
+    fixed = [
+        _fixed(made, index, wants.get(node.name), node.resource_id in fresh)
+        for index, node in enumerate(made.nodes)
+    ]
+    return Planned(
+        graph=_graph(tuple(fixed), template, kept),
+        nodes=tuple(_start(node) for node in made.nodes),
+        active=sum(1 for node in made.nodes if not node.after or node.waits_for_running),
+        rows=tuple(
+            Row(
+                row.id.int, row.name, "INIT", "COMPLETE", "",
+                requires=tuple(sorted(one.int for one in row.requires)), rules=row.rules,
+            )
+            for row in made.rows
+        ),
+        stale=frozenset(
+            node.resource_id.int for node in made.nodes if node.direction is Direction.FORWARD
+        ),
+        successors=tuple(
+            (node.waits_for_running, index)
+            for index, node in enumerate(made.nodes)
+            if node.waits_for_running
+        ),
+    )  # fmt: skip
+
+
+@cache
+def _graph(fixed: tuple[Fixed, ...], template: tuple[Want, ...], kept: frozenset[str]) -> Graph:
+    return Graph(fixed, template, kept)
+
+
+def _plan(template: tuple[Want, ...], rows: Known, number: int) -> Plan:
+    rules = {want.name: want.rules for want in template}
+    ids = count(number * IDS_OF_ONE_PLAN)
+
+    def rules_of(name: str, stored: Sequence[Rule]) -> tuple[Rule, ...]:
+        return rules[name] if name in rules else tuple(stored)
+
+    return plan(
+        {want.name: _defined(want) for want in template},
+        [_existing(row, busy) for row, busy in rows],
+        rules_of,
+        lambda: ResourceId(UUID(int=next(ids))),
+    )
+
+
+def _defined(want: Want) -> DefinedResource:
+    return DefinedResource(
+        name=want.name,
+        type="T",
+        properties={},
+        masked_properties=None,
+        metadata={},
+        requires=frozenset(want.requires),
+        reads=frozenset(),
+        deletion_policy=want.policy,
+        description="",
+        digest=want.value,
+        place=f"resources.{want.name}",
+    )
+
+
+def _existing(row: Row, busy: Busy | None) -> Existing:
+    """As engine/store/existing.py reads it."""
+    return Existing(
+        id=_uuid(row.id),
+        name=row.name,
+        type="T",
+        action=ResourceAction(row.action),
+        status=Status(row.status),
+        digest=row.digest,
+        requires=tuple(_uuid(one) for one in row.requires),
+        rules=row.rules,
+        replaced_by=None if row.replaced_by is None else _uuid(row.replaced_by),
+        running=None if busy is None else busy.node,
+        replacement=None if busy is None else _replacement(busy),
+        physical_id="there" if row.made else None,
+        deletion_policy=DeletionPolicy(row.policy),
+    )
+
+
+def _replacement(busy: Busy) -> Replacement | None:
+    replaces = busy.operation in (Operation.UPDATE, Operation.REPLACE)
+    if not replaces or busy.replacement is None:
+        return None
+    return Replacement(_uuid(busy.replacement), "T", frozenset(busy.requires))
+
+
+def _uuid(number: int) -> ResourceId:
+    return ResourceId(UUID(int=number))
+
+
+def _fixed(made: Plan, index: int, want: Want | None, fresh: bool) -> Fixed:
+    node = made.nodes[index]
+    forward = node.direction is Direction.FORWARD and want is not None
+    return Fixed(
+        name=node.name,
+        resource=node.resource_id.int,
+        replacement=None if node.replacement_id is None else node.replacement_id.int,
+        direction=node.direction,
+        only_if_replaced=node.only_if_replaced,
+        rules=node.rules,
+        after=frozenset(node.after),
+        requirers=tuple(at for at, other in enumerate(made.nodes) if index in other.after),
+        requires=want.requires if want and forward and not fresh else None,
+        value=want.value if want and forward else "",
+        retained=node.retained,
+        restricted=want.restricted if want and forward else (),
+        policy=want.policy if want and forward else "Delete",
+    )
+
+
+def _start(node: PlannedNode) -> Node:
+    """As `_node_records` of engine/store/begin.py writes it."""
+    waits = len(node.after) + (node.waits_for_running is not None)
+    return Node(
+        state=State.WAITING if waits else State.READY,
+        phase=node.phase,
+        operation=node.operation,
+        passed=(),
+        waits=waits,
+        claim=0,
+        wake=not waits,
+        resource=node.resource_id.int,
+    )

@@ -1,0 +1,139 @@
+"""Walks through the model, repeated on the real engine: after each move both must be the same.
+
+So that neither can change without the other, mistakes are put into the store's statements, too.
+"""
+
+import random
+from typing import NamedTuple
+
+import pytest
+
+from engine.store import begin, existing, supersede
+from engine.store.database import Database
+from tests.model import faults, sizes
+from tests.model.explore import explored
+from tests.model.faults import Fault, shortest
+from tests.model.replay import Diverged
+from tests.model.walking import repeat, walk
+from tests.model.world import Size
+
+#: How many walks through each size; and at most until a mistake is seen.
+WALKS, PATIENCE = 6, 200
+
+
+@pytest.mark.parametrize("size", sizes.ALL, ids=lambda size: size.name)
+async def test_the_engine_does_what_the_model_does(database: Database, size: Size) -> None:
+    chance = random.Random(size.name)
+    steps = [await walk(database, size, chance) for _ in range(WALKS)]
+    print(f"{size.name}: {sum(steps)} moves in {WALKS} walks")
+    assert sum(steps) > 5 * WALKS
+
+
+async def test_what_is_known_to_break_a_rule_does_so_in_the_engine(database: Database) -> None:
+    for size in sizes.ALL:
+        for rule in size.known:
+            await repeat(database, size, explored(size).violations[rule].sequence)
+
+
+#: As it once was: what is passed on is read from the steps as they came.
+STALE_TOO = """from step s;
+        select jsonb_agg(s -> 'resource' || jsonb_build_object('stack_id', s -> 'stack_id'))
+                   filter (where s -> 'resource' ->> 'write' = 'remove'
+                             and s -> 'resource' ->> 'replaced_by' is not null)
+          into v_gone from jsonb_array_elements(p_steps) s;"""
+
+
+class Wrong(NamedTuple):
+    """A mistake: `text` for `right` in a constant of a module, or in `advance`.
+
+    like: the same mistake in the model, whose shortest way to be seen is gone here as well: chance
+    would not find it.
+    """
+
+    what: str
+    where: tuple[object, str] | str
+    right: str
+    text: str
+    size: Size
+    like: Fault | None = None
+
+
+WRONG = (
+    Wrong("settle does not count the claim up", "advance",
+          "claim = n.claim + 1, -- what", "claim = n.claim, -- what", sizes.CHAIN),
+    Wrong("settle does not look at the claim", "advance",
+          "and n.id = s.node and n.claim = s.claim", "and n.id = s.node", sizes.CHAIN),
+    Wrong("a claim is not counted up", "advance",
+          "'running', claim = n.claim + 1", "'running', claim = n.claim", sizes.CHAIN),
+    Wrong("waits are counted down twice", "advance",
+          "waits = n.waits - f.times", "waits = n.waits - 2 * f.times", sizes.CHAIN),
+    Wrong("the newer node is not let go", "advance",
+          "select s.stack_id, s.current, s.successor, 1",
+          "select s.stack_id, s.current, -1, 1", sizes.UPDATED),
+    Wrong("who waited does not go on with the replacement", "advance",
+          "coalesce(f.moved_to, n.resource_id)", "n.resource_id", sizes.REPLACED_GIVEN_UP),
+    Wrong("what becomes ready is not counted", "advance",
+          "stack_id, traversal, 1, 0 from released", "stack_id, traversal, 0, 0 from released",
+          sizes.CHAIN),
+    Wrong("what waited for an older operation stays counted", "advance",
+          "select stack_id, current, -1, 0 from step", "select stack_id, current, 0, 0 from step",
+          sizes.UPDATED),
+    Wrong("what is held is not counted", "advance",
+          "(state = 'parked' and phase <> 'act')::integer", "0", sizes.HOOKED),
+    Wrong("a traversal that is over opens hooks", "advance",
+          "case when t.state = 'running' then s.hook end", "s.hook", sizes.HOOK_BEHIND),
+    Wrong("each claim gives the operation a new key", "advance",
+          "coalesce(n.operation_key, gen_random_uuid())", "gen_random_uuid()", sizes.CHAIN),
+    Wrong("a replacement goes on under the key of the update", "advance",
+          "when s.operation <> n.operation then gen_random_uuid()", "", sizes.UPDATED_TWICE),
+    Wrong("a failure lets go what waits", "advance",
+          "where s.state = 'done' group by", "where s.state in ('done', 'failed') group by",
+          sizes.CHAIN),
+    Wrong("users of what was replaced are not told", "advance",
+          "array_replace(r.requires, g.id, g.replaced_by)", "r.requires", sizes.REPLACED_BEHIND),
+    Wrong("a stale settle tells users of what was replaced", "advance",
+          "from step s;", STALE_TOO, sizes.REPLACED_BEHIND, faults.STALE_TELLS),
+    Wrong("what is ready is not dropped", (supersede, "DROP_NODES"),
+          "n.phase = d.phase", "n.phase = d.phase and n.state <> 'ready'", sizes.UPDATED),
+    Wrong("hooks of a superseded traversal wait on", (supersede, "SUPERSEDE_HOOKS"),
+          "and state = 'waiting'", "and state = 'nothing'", sizes.HOOK_GIVEN_UP),
+    Wrong("a superseded traversal is not woken for what acts", (supersede, "END_EARLY"),
+          "(select min(wake_at) from node where stack_id = $1 and traversal = $2)", "null",
+          sizes.UPDATED),
+    Wrong("nobody is told whom the newer node waits for", (begin, "SET_SUCCESSORS"),
+          "set successor = s.successor", "set successor = null", sizes.UPDATED),
+    Wrong("nodes that still act are forgotten", (begin, "FORGET_NODES"),
+          "and n.state not in ('running', 'parked', 'ready')", "", sizes.UPDATED),
+    Wrong("what is made for a row that has gone is not seen", (existing, "READ_EXISTING"),
+          "where n.replacement_id is not null", "where false", sizes.MADE_AND_DELETED),
+)  # fmt: skip
+
+
+@pytest.fixture
+async def wrong(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, database: Database
+) -> Wrong:
+    """The mistake, made: in the code for this test alone, and in this test's own database."""
+    chosen: Wrong = request.param
+    if not isinstance(chosen.where, str):
+        module, name = chosen.where
+        right: str = getattr(module, name)
+        assert chosen.right in right
+        monkeypatch.setattr(module, name, right.replace(chosen.right, chosen.text))
+        return chosen
+    async with database.connection() as conn:
+        right = await conn.fetchval("select pg_get_functiondef('advance'::regproc)")
+        assert chosen.right in right
+        await conn.execute(right.replace(chosen.right, chosen.text))
+    return chosen
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda one: one.what, indirect=True)
+async def test_a_mistake_in_a_statement_is_seen(database: Database, wrong: Wrong) -> None:
+    chance = random.Random(wrong.what)
+    sequence = () if wrong.like is None else shortest(wrong.like)
+    with pytest.raises(Diverged) as seen:
+        await repeat(database, wrong.size, sequence)
+        for _ in range(PATIENCE):
+            await walk(database, wrong.size, chance)
+    print(f"{wrong.what}: {seen.value}")
