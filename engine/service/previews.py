@@ -5,13 +5,14 @@ from uuid import UUID
 from engine.hot.definition import Definition
 from engine.plan.draft import Options, Plan
 from engine.service.moves import Moves
+from engine.service.names import check_name, taken
 from engine.service.partial import chooser
 from engine.service.prediction import Prediction, Preview
 from engine.service.requests import StackRequest
 from engine.service.traversals import Found, Goal, Traversals
 from engine.store.database import Connection, Database
 from engine.store.existing import read_existing
-from engine.store.read import read_planned, read_template
+from engine.store.read import find_stack, read_planned, read_template
 from engine.store.records import PlannedRecord, StackRecord
 from engine.words import (
     Action,
@@ -25,7 +26,11 @@ class Previews:
         self._moves = moves
 
     async def create(self, project: str, request: StackRequest) -> tuple[Preview, Definition]:
-        """What making a stack of the request would do."""
+        """What making a stack of the request would do. Raises what that would."""
+        check_name(request.name)
+        async with self._database.connection() as conn:
+            if await find_stack(conn, project, None, request.name) is not None:
+                raise taken(request.name)
         stack_id = self._traversals.new_id()
         blueprint = self._traversals.build(
             request, None, project=project, stack_id=stack_id, name=request.name

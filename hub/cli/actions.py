@@ -105,7 +105,13 @@ def resume(
 
     async def work(client: Client) -> Outcome:
         stack = await outcomes.find(client, name)
-        if stack["stack_status"].partition("_")[0] not in AT_REST:
+        action, _, status = stack["stack_status"].partition("_")
+        if action == "DELETE" and status != "COMPLETE":
+            raise Unreadable(
+                f"{name}: is {stack['stack_status']}. `headgate stack delete` goes on with that; "
+                "`headgate stack update --existing` makes anew what is gone"
+            )
+        if action not in AT_REST:
             await client.call("PATCH", outcomes.path_of(stack), body=hooks)
             return await settle(client, stack["id"], "UPDATE", patience)
         if hooks:

@@ -13,6 +13,8 @@ Json = Any
 PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
 #: Actions that fail what is waited for, however well they end themselves.
 TOOK_OVER = ("DELETE", "ROLLBACK")
+#: Actions whose purpose a newer one carries on: who waits for them waits for that, too.
+CARRIED_ON = ("CREATE", "UPDATE", "ADOPT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ def judge(stack: Mapping[str, Json], action: str) -> Outcome | None:
     now = status.partition("_")[0]
     if now == "ROLLBACK" and code is None:
         return None  # it is part of what was begun: its end is the end
-    if now in TOOK_OVER and now != action:
-        return Outcome(stack, Exit.FAILED, f"a {now} took over: {status}")
+    if now != action and (now in TOOK_OVER or action not in CARRIED_ON):
+        other = "a rollback" if now == "ROLLBACK" else "another action"
+        return Outcome(stack, Exit.FAILED, f"{other} took over: {status}")
     return None if code is None else Outcome(stack, code)
 
 

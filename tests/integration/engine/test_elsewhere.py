@@ -145,3 +145,14 @@ class TestPreviews:
         (a,), (b,) = found["replaced"], found["updated"]
         assert "a is protected" in a["denied"]
         assert b["denied"] == "update is restricted for resource."
+
+    async def test_a_preview_refuses_what_the_create_would(self, run: Program) -> None:
+        body = {"stack_name": "s", "template": template({"a": thing(1)})}
+        await run.create("s", {"a": thing(1)})
+        status, said = await run.call("POST", "/stacks/preview", body)
+        assert (status, said["error"]["type"]) == (409, "StackExists")
+        status, said = await run.call("POST", "/stacks/preview", body | {"stack_name": "1"})
+        assert status == 400 and "Invalid stack name 1" in said["error"]["message"]
+        body = body | {"stack_name": "new", "plan_digest": "f" * 64}
+        status, said = await run.call("POST", "/stacks/preview", body)
+        assert (status, said["error"]["type"]) == (409, "PlanChanged")

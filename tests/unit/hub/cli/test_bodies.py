@@ -15,6 +15,7 @@ from hub.cli import bodies
         ("a=b=c", {"from": "a", "to": "b=c"}),
         ("web:a=b", {"from": {"stack": "web", "resource": "a"}, "to": "b"}),
         ("a=b:c", {"from": "a", "to": "b:c"}),
+        ("web:a:x=b", {"from": {"stack": "web", "resource": "a:x"}, "to": "b"}),
     ],
 )
 def test_a_move(text: str, move: Any) -> None:
