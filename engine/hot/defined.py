@@ -19,7 +19,7 @@ class DefinedResource:
     requires: what must be there before (depends_on and reads). reads: names whose reference or
     attributes are read; when empty, properties and metadata are plain values.
     external_id: the real thing that it stands for, which it neither made nor may change.
-    digest: sha256, hex, equal when type, properties and metadata are.
+    digest: sha256, hex, equal when type, properties, metadata and deletion policy are.
     """
 
     name: str

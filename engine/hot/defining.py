@@ -127,6 +127,9 @@ class Defining:
                 body.description, self._digest(kind, [encode([properties, metadata]), external]),
                 place, external,
             )  # fmt: skip
+        policy = "Delete"
+        if body.deletion_policy:
+            policy = self._policy(body, schema, place, evaluator)
         return DefinedResource(
             name,
             kind,
@@ -135,9 +138,11 @@ class Defining:
             metadata,
             reads | self._depends_on(body, place) if body.depends_on else reads,
             reads,
-            self._policy(body, schema, place, evaluator) if body.deletion_policy else "Delete",
+            policy,
             body.description,
-            self._digest(kind, encode([properties, metadata])),
+            self._digest(
+                kind, encode([properties, metadata, *([] if policy == "Delete" else [policy])])
+            ),
             place,
         )
 

@@ -29,9 +29,9 @@ def clear_away(draft: Draft) -> None:
 
 def _cleanup_node(draft: Draft, row: Existing, unwanted: bool) -> PlannedNode:
     rules = draft.rules_of(row.name, row.rules) if unwanted else draft.rules[row.name]
-    retained = draft.options.retains or row.deletion_policy is DeletionPolicy.RETAIN
-    held = holds(rules, Operation.DELETE) or retained or row.protected
-    certain = unwanted and row.made and not held and row.running is None
+    usual = row.deletion_policy is DeletionPolicy.DELETE and not draft.options.retains
+    held = holds(rules, Operation.DELETE) or row.protected or row.running is not None
+    certain = unwanted and row.made and usual and not held
     passed_on = row.name in draft.forward and row.replaced_by is None
     return PlannedNode(
         resource_id=row.id,
@@ -42,7 +42,7 @@ def _cleanup_node(draft: Draft, row: Existing, unwanted: bool) -> PlannedNode:
         phase=Phase.ACT if certain else Phase.PRE,
         rules=rules,
         only_if_replaced=not unwanted,
-        retained=retained,
+        retained=draft.options.retains,
         waits_for_running=None if passed_on else row.running,
     )
 
@@ -128,7 +128,7 @@ def _before(
 
 def keep_first(draft: Draft) -> None:
     """Deletion policy Snapshot: a snapshot is made before the row goes."""
-    policies = {row.id: row.deletion_policy for row in draft.existing if row.made}
+    policies = {row.id: row.deletion_policy for row in draft.existing if row.made or row.running}
     going = [*draft.cleanup.items(), *draft.shadows.items()]
     for row_id, index in going:
         node = draft.nodes[index]

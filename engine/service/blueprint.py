@@ -17,7 +17,7 @@ from engine.service.requests import StackRequest
 from engine.store.begin import NodeInputs
 from engine.store.records import TemplateRecord
 from engine.types.registry import Registry
-from engine.words import Json, Restriction
+from engine.words import DeletionPolicy, Json, Restriction
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +201,10 @@ def _rarer(
     stored: dict[str, Json] = {}
     if resource.external_id is not None:
         stored["external_id"] = resource.external_id
+    if resource.deletion_policy != DeletionPolicy.DELETE:
+        stored["deletion_policy"] = resource.deletion_policy
     if restricted:
         stored["restricted"] = sorted(restricted)
-    if resource.deletion_policy != "Delete":
-        stored["deletion_policy"] = resource.deletion_policy
     if resource.name in kept:
         stored["kept"] = kept[resource.name]
     return stored

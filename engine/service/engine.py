@@ -1,7 +1,6 @@
 """The front door: accept a change, answer a hook, read what there is."""
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from engine.service.blueprint import Blueprint, Limits
 from engine.service.exports import Exports
 from engine.service.marks import Marks
 from engine.service.moves import Moves
+from engine.service.names import check_name, taken
 from engine.service.partial import chooser
 from engine.service.previews import Previews
 from engine.service.requests import StackRequest
@@ -31,7 +31,6 @@ from engine.store.records import StackRecord
 from engine.types.registry import Registry
 from engine.words import Action, Json, Operation, TraversalState
 
-_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
 #: Actions on a whole stack that leave its definition alone.
 VISITING = {
     Action.CHECK: Operation.CHECK,
@@ -69,7 +68,7 @@ class Engine(Answering):
 
     async def create_stack(self, project: str, request: StackRequest) -> StackRecord:
         """Validate whole, plan, store; return once durable. Conflict StackExists."""
-        _check_name(request.name)
+        check_name(request.name)
         stack_id = self._new_id()
         blueprint = self._traversals.build(
             request, None, project=project, stack_id=stack_id, name=request.name
@@ -141,11 +140,7 @@ class Engine(Answering):
             disable_rollback=request.disable_rollback is not False,
         )
         if not made:
-            raise Conflict(
-                f"The Stack ({request.name}) already exists.",
-                remedy="Choose another name, or update that stack.",
-                code="StackExists",
-            )
+            raise taken(request.name)
 
     async def update_stack(self, project: str, stack_id: UUID, request: StackRequest) -> None:
         """Supersede whatever runs by a traversal toward what is asked."""
@@ -285,10 +280,14 @@ def check_settled(locked: accept.Locked, what: str) -> None:
 
 def _not_now(what: str, locked: accept.Locked) -> Invalid:
     status = f"{locked.action}_{locked.state.upper()}"
+    remedy = "Only what is in progress can be ended."
     if locked.state in UNDER_WAY:
         status = f"{locked.action}_IN_PROGRESS"
+        remedy = "Stop it, or cancel it without rollback."
+        if locked.action == Action.DELETE:
+            remedy = "Stop it: a delete has no way back."
     reason = f"{what} when stack is {status} is not supported."
-    return Invalid([Finding("", reason, "Only what is in progress can be ended.", "NotSupported")])
+    return Invalid([Finding("", reason, remedy, "NotSupported")])
 
 
 def _check_adopted(blueprint: Blueprint, request: StackRequest) -> None:
@@ -305,15 +304,6 @@ def _check_adopted(blueprint: Blueprint, request: StackRequest) -> None:
     ]
     if missing:
         raise Invalid(missing)
-
-
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        reason = (
-            f'Invalid stack name {name} must contain only alphanumeric or "_-." characters, '
-            "must start with alpha and must be 255 characters or less."
-        )
-        raise Invalid([Finding("stack_name", reason)])
 
 
 def _check_immutable(blueprint: Blueprint, was: Mapping[str, Json]) -> None:

@@ -1,76 +1,22 @@
 """What a request would do, without doing any of it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
-from engine.hot.definition import DefinedResource, Definition, fill_defaults
-from engine.hot.function import Wrong
-from engine.hot.resolve import MASK
-from engine.plan.change import Actual, Change
-from engine.plan.draft import Existing, Options, Plan, PlannedNode
-from engine.plan.graph import ordered
-from engine.plan.predict import (
-    UNKNOWN,
-    Foresight,
-    Known,
-    Predicted,
-    Stop,
-    foreseen,
-    known_after,
-    predicted,
-    stops,
-)
+from engine.hot.definition import Definition
+from engine.plan.draft import Options, Plan
 from engine.service.moves import Moves
+from engine.service.names import check_name, taken
 from engine.service.partial import chooser
+from engine.service.prediction import Prediction, Preview
 from engine.service.requests import StackRequest
 from engine.service.traversals import Found, Goal, Traversals
 from engine.store.database import Connection, Database
 from engine.store.existing import read_existing
-from engine.store.read import read_planned, read_template
+from engine.store.read import find_stack, read_planned, read_template
 from engine.store.records import PlannedRecord, StackRecord
-from engine.types.contract import ResourceType
-from engine.words import VISITS, Action, Direction, Json, Operation, ResourceAction, Status
-from engine.work.notices import masked
-
-#: What a resource meets, in the words of the Orchestration API.
-KINDS: Mapping[Operation | None, str] = {
-    None: "unchanged",
-    Operation.CREATE: "added",
-    Operation.ADOPT: "added",
-    Operation.UPDATE: "updated",
-    Operation.RESUME: "updated",
-    Operation.REPLACE: "replaced",
-    Operation.DELETE: "deleted",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Previewed:
-    """One resource. kind: unchanged, added, updated, replaced, deleted.
-
-    changes: by property {"from", "to"}, masked; "to" is left out where it is unknown. certain:
-    False when an unknown value may still turn an update into a replacement, or into nothing.
-    """
-
-    name: str
-    type: str
-    kind: str
-    certain: bool
-    physical_id: str | None
-    changes: Mapping[str, Json]
-    unknown: Sequence[str]
-    requires: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """stops: in the order in which they come. digest: send it along to have just this plan."""
-
-    resources: Sequence[Previewed]
-    stops: Sequence[Stop]
-    stale: Sequence[str]
-    digest: str
+from engine.words import (
+    Action,
+)
 
 
 class Previews:
@@ -80,15 +26,20 @@ class Previews:
         self._moves = moves
 
     async def create(self, project: str, request: StackRequest) -> tuple[Preview, Definition]:
-        """What making a stack of the request would do."""
+        """What making a stack of the request would do. Raises what that would."""
+        check_name(request.name)
+        async with self._database.connection() as conn:
+            if await find_stack(conn, project, None, request.name) is not None:
+                raise taken(request.name)
         stack_id = self._traversals.new_id()
         blueprint = self._traversals.build(
             request, None, project=project, stack_id=stack_id, name=request.name
         )
         goal = Goal(stack_id, Action.CREATE, 1, 1, blueprint, Found(), request.requested_by,
-                    cleared=request.hooks_clear)  # fmt: skip
+                    cleared=request.hooks_clear, wanted_plan=request.plan_digest)  # fmt: skip
         planned, _ = self._traversals.plan_toward(goal)
-        found = _Prediction(self._traversals, planned, blueprint.definition, [], [])
+        restricted = blueprint.environment.registry.restricted
+        found = Prediction(self._traversals, planned, blueprint.definition, restricted, [], [])
         return found.preview(), blueprint.definition
 
     async def update(self, project: str, stack: StackRecord, request: StackRequest) -> Preview:
@@ -125,8 +76,9 @@ class Previews:
             )
             planned, _ = self._traversals.plan_toward(goal)
             rows = await _rows_of(conn, stack.id, planned, blueprint.definition)
-        return _Prediction(
-            self._traversals, planned, blueprint.definition, existing, rows
+        restricted = blueprint.environment.registry.restricted
+        return Prediction(
+            self._traversals, planned, blueprint.definition, restricted, existing, rows
         ).preview()
 
 
@@ -138,146 +90,3 @@ async def _rows_of(
             for one in definition.resources[name].reads}  # fmt: skip
     ids = [node.resource_id for node in planned.nodes]
     return await read_planned(conn, stack_id, ids, sorted(names | read))
-
-
-class _Prediction:
-    """Walks a plan in its order, and says of each node what it will do."""
-
-    def __init__(
-        self,
-        traversals: Traversals,
-        planned: Plan,
-        definition: Definition,
-        existing: Sequence[Existing],
-        rows: Sequence[PlannedRecord],
-    ) -> None:
-        self._registry = traversals.registry
-        self._plan = planned
-        self._definition = definition
-        self._existing = existing
-        self._rows = {row.id: row for row in rows}
-        self._known = {
-            row.name: Known(row.reference or row.name, row.attributes)
-            for row in rows
-            if row.replaced_by is None
-        }
-        self._replaced: set[str] = set()
-        self._said: dict[int, tuple[Operation | None, bool]] = {}
-        self._shown: dict[str, Previewed] = {}
-
-    def preview(self) -> Preview:
-        nodes = self._plan.nodes
-        for index in ordered({index: node.after for index, node in enumerate(nodes)}):
-            self._said[index] = self._walk(nodes[index])
-        for row in self._existing:
-            if row.replaced_by is None and row.name not in self._shown:
-                self._shown[row.name] = self._untouched(row)
-        return Preview(
-            [self._shown[name] for name in sorted(self._shown)],
-            stops(self._plan, self._said),
-            self._plan.stale,
-            self._plan.digest,
-        )
-
-    def _untouched(self, row: Existing) -> Previewed:
-        return Previewed(
-            row.name, row.type, KINDS[None], True, row.physical_id, {}, (), self._requires(row.name)
-        )
-
-    def _requires(self, name: str) -> Sequence[str]:
-        wanted = self._definition.resources.get(name)
-        return sorted(wanted.requires) if wanted else ()
-
-    def _walk(self, node: PlannedNode) -> tuple[Operation | None, bool]:
-        if node.direction is Direction.CLEANUP:
-            return self._cleaned(node)
-        if node.operation in VISITS:
-            row = self._rows.get(node.resource_id)
-            self._show(node, row, Predicted(Change(node.operation), True), {})
-            return node.operation, True
-        return self._forward(node)
-
-    def _cleaned(self, node: PlannedNode) -> tuple[Operation | None, bool]:
-        if node.only_if_replaced:
-            gone = node.name in self._replaced
-            certain = not gone or self._shown[node.name].certain
-            return (node.operation if gone and not node.retained else None), certain
-        row = self._rows.get(node.resource_id)
-        if row is not None and row.replaced_by is None and node.operation is Operation.DELETE:
-            self._show(node, row, Predicted(Change(Operation.DELETE), True), {})
-        return (None if node.retained else node.operation), True
-
-    def _forward(self, node: PlannedNode) -> tuple[Operation | None, bool]:
-        row = self._rows.get(node.resource_id)
-        wanted = self._definition.resources[node.name]
-        type_ = self._registry.get(wanted.type)
-        properties = self._properties(wanted, type_)
-        if node.operation is Operation.ADOPT:
-            said = Predicted(Change(Operation.ADOPT, frozenset(properties)), True)
-        else:
-            said = predicted(
-                _actual(row),
-                wanted.type,
-                type_.schema,
-                properties,
-                replaces_broken=type_.replaces_broken,
-                restores=False,
-            )
-        before = self._known.get(node.name, Known())
-        self._known[node.name] = known_after(before, said.change.operation)
-        if said.change.operation is Operation.REPLACE:
-            self._replaced.add(node.name)
-        self._show(node, row, said, properties)
-        return said.change.operation, said.certain
-
-    def _properties(self, wanted: DefinedResource, type_: ResourceType) -> dict[str, Json]:
-        try:
-            found = foreseen(wanted.properties, Foresight(self._known))
-        except Wrong:
-            return {"": UNKNOWN}  # it will fail, when its values are there
-        return fill_defaults(type_.schema, found)
-
-    def _show(
-        self,
-        node: PlannedNode,
-        row: PlannedRecord | None,
-        said: Predicted,
-        properties: Mapping[str, Json],
-    ) -> None:
-        schema = self._registry.get(node.type).schema
-        wanted = self._definition.resources.get(node.name)
-        secret = wanted is not None and wanted.masked_properties is not None
-        before = masked((row.shown or row.properties or {}) if row else {}, schema)
-        after = masked({name: MASK if secret else value for name, value in properties.items()
-                        if value is not UNKNOWN}, schema)  # fmt: skip
-        changes: dict[str, Json] = {}
-        for name in sorted(said.change.changed):
-            one = {"from": MASK if secret and name in before else before.get(name)} if row else {}
-            changes[name] = one | ({"to": after.get(name)} if name not in said.unknown else {})
-        self._shown[node.name] = Previewed(
-            name=node.name,
-            type=node.type,
-            kind=KINDS[said.change.operation],
-            certain=said.certain,
-            physical_id=row.physical_id if row else None,
-            changes=changes if said.change.operation in _CHANGING else {},
-            unknown=[name for name in said.unknown if name],
-            requires=self._requires(node.name),
-        )
-
-
-_CHANGING = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE)
-
-
-def _actual(row: PlannedRecord | None) -> Actual | None:
-    if row is None:
-        return None
-    return Actual(
-        type=row.type,
-        action=ResourceAction(row.action),
-        status=Status(row.status),
-        physical_id=row.physical_id,
-        properties=row.properties,
-        broken=row.broken,
-        replaced=row.replaced_by is not None,
-    )

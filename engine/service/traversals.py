@@ -23,7 +23,6 @@ from engine.store.supersede import supersede
 from engine.types.registry import Registry
 from engine.words import (
     Action,
-    DeletionPolicy,
     Json,
     Operation,
     Point,
@@ -39,7 +38,7 @@ UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
 class Found:
     """What there is of a stack. settled: names whose rows are as wanted, left out of `rows`.
 
-    kept: breakpoints or deletion policies stay with some of the settled.
+    kept: breakpoints stay with some of the settled.
     """
 
     rows: Sequence[Existing] = ()
@@ -150,7 +149,7 @@ class Traversals:
             ),
             goal.requested_by, warnings,
         )  # fmt: skip
-        await self._store_kept(conn, goal)
+        await self._store_rules(conn, goal)
         return planned
 
     async def away(
@@ -237,22 +236,15 @@ class Traversals:
         )
         await accept.forget_versions(conn, goal.stack_id, self.limits.versions)
 
-    async def _store_kept(self, conn: Connection, goal: Goal) -> None:
-        """What stays with the resources: breakpoints of lasting sources, deletion policies."""
+    async def _store_rules(self, conn: Connection, goal: Goal) -> None:
+        """Breakpoints of lasting sources stay with the resources, and go with them."""
         blueprint, resources = goal.blueprint, goal.blueprint.definition.resources
         declared = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
-        lasting = Breakpoints(blueprint.by_environment, blueprint.by_template)
-        usual = not declared and all(one.deletion_policy == "Delete" for one in resources.values())
-        before = goal.found.kept or any(
-            row.rules or row.deletion_policy is not DeletionPolicy.DELETE for row in goal.found.rows
-        )
-        if usual and not before:
-            return
-        kept = {
-            name: begin.Kept(encode_rules(lasting.of(name)), one.deletion_policy)
-            for name, one in resources.items()
-        }
-        await begin.store_kept(conn, goal.stack_id, kept)
+        before = goal.found.kept or any(row.rules for row in goal.found.rows)
+        if declared or before:
+            lasting = Breakpoints(blueprint.by_environment, blueprint.by_template)
+            rules = {name: encode_rules(lasting.of(name)) for name in resources}
+            await begin.store_rules(conn, goal.stack_id, rules)
 
     async def find(
         self, conn: Connection, stack_id: UUID, blueprint: Blueprint, also: Collection[str] = ()

@@ -76,6 +76,7 @@ class Work:
     digest: str | None
     broken: bool | None
     protected: bool | None
+    deletion_policy: str | None
     replaced_by: UUID | None
     inputs: Mapping[str, list[Json]] | None
     now: datetime

@@ -18,11 +18,11 @@ select $1, $2, s.project, $3, $4, $5, $6, $7, $8, make_interval(mins => s.timeou
   from stack s where s.id = $1
 returning wake_at
 """
-STORE_KEPT = """
-update resource r set rules = n.rules, deletion_policy = n.deletion_policy
-  from jsonb_to_recordset($2) as n (name text, rules jsonb, deletion_policy text)
+STORE_RULES = """
+update resource r set rules = n.rules
+  from jsonb_to_recordset($2) as n (name text, rules jsonb)
  where r.stack_id = $1 and r.name = n.name and r.replaced_by is null
-   and (r.rules is distinct from n.rules or r.deletion_policy <> n.deletion_policy)
+   and r.rules is distinct from n.rules
 """
 MARK_STALE = """
 update resource set digest = ''
@@ -63,14 +63,6 @@ class NodeInputs:
     definition: Json
     reads: list[str]
     requires: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What stays with a resource when it leaves the template."""
-
-    rules: Json
-    deletion_policy: str
 
 
 async def insert_traversal(
@@ -134,14 +126,11 @@ def _changes(node: PlannedNode) -> bool:
     return node.direction is Direction.FORWARD and node.operation not in VISITS
 
 
-async def store_kept(conn: Connection, stack_id: UUID, kept: Mapping[str, Kept]) -> None:
-    """Keep breakpoints and deletion policies with the resources, also where no node is planned."""
-    if kept:
-        said = [
-            {"name": name, "rules": one.rules, "deletion_policy": one.deletion_policy}
-            for name, one in kept.items()
-        ]
-        await conn.execute(STORE_KEPT, stack_id, said)
+async def store_rules(conn: Connection, stack_id: UUID, rules: Mapping[str, Json]) -> None:
+    """Keep the breakpoints with their resources, also with those no node is planned for."""
+    if rules:
+        said = [{"name": name, "rules": kept} for name, kept in rules.items()]
+        await conn.execute(STORE_RULES, stack_id, said)
 
 
 def _row_record(stack_id: UUID, row: NewRow) -> tuple[object, ...]:

@@ -12,15 +12,20 @@ connections of its own.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeAlias, cast
 
 import asyncpg
 import orjson
+import structlog
+from asyncpg.pool import PoolConnectionProxy
+from structlog.typing import FilteringBoundLogger
 
 from engine import errors
 from engine.store.faults import reach
 from engine.words import Json
+
+log: FilteringBoundLogger = structlog.get_logger()
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -50,10 +55,17 @@ TRANSIENT = (
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.LockNotAvailableError,
-    asyncpg.SerializationError,
-    asyncpg.DeadlockDetectedError,
+    asyncpg.TransactionRollbackError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.PostgresSystemError,
     asyncpg.ReadOnlySQLTransactionError,
+)
+#: All that may come of a connection that is made, given back or asked whether it lives.
+FAILURES = (
+    OSError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
 )
 #: The server is there, but these settings do not get in: waiting does not help.
 REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
@@ -63,19 +75,22 @@ def unavailable(error: BaseException) -> errors.Unavailable:
     """Say that the database does not answer, and why; holds no password and no statement."""
     said = str(error) or type(error).__name__
     reason = f"the database cannot be used now: {said}"
-    remedy = (
-        "Check the account and database named by [database] url"
-        if isinstance(error, REFUSED)
-        else "Try again; see whether PostgreSQL runs and can be reached"
-    )
-    return errors.Unavailable(reason, place="[database]", remedy=remedy)
+    return errors.Unavailable(reason, place="[database]", remedy=_remedy(error))
+
+
+def _remedy(error: BaseException) -> str:
+    if isinstance(error, REFUSED):
+        return "Check the account and database named by [database] url"
+    if isinstance(error, asyncpg.DiskFullError):
+        return "Make room on the volume of the database, and try again"
+    return "Try again; see whether PostgreSQL runs and can be reached"
 
 
 @contextmanager
 def _connecting() -> Iterator[None]:
     try:
         yield
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except FAILURES as error:
         raise unavailable(error) from error
 
 
@@ -83,13 +98,25 @@ def _connecting() -> Iterator[None]:
 def _using(connection: Connection) -> Iterator[None]:
     try:
         yield
-    except (ConnectionError, TimeoutError, *TRANSIENT) as error:
+    except (OSError, *TRANSIENT) as error:
         raise unavailable(error) from error
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         # asyncpg says so of a lost connection and of wrong use; only the first is nobody's fault.
-        if _lost(connection) or isinstance(error, asyncpg.InternalClientError):
-            raise unavailable(error) from error
-        raise
+        if not (_lost(connection) or _out_of_step(error)):
+            raise
+        with suppress(asyncpg.InterfaceError):  # the pool has taken it back already
+            connection.terminate()
+        raise unavailable(error) from error
+
+
+def _out_of_step(error: BaseException) -> bool:
+    """Whether asyncpg has lost track of what the server does, be it before it tried to roll back.
+
+    So it is when a connection is cut in the midst of a COPY.
+    """
+    return isinstance(error, asyncpg.InternalClientError) or (
+        isinstance(error.__context__, (OSError, asyncpg.InternalClientError, *TRANSIENT))
+    )
 
 
 def _lost(connection: Connection) -> bool:
@@ -164,7 +191,17 @@ class Database:
             with _using(connection):
                 yield connection
         finally:
+            await self._give_back(borrowed)
+
+    async def _give_back(self, borrowed: "PoolConnectionProxy[asyncpg.Record]") -> None:
+        """One that fails on its way back is closed by the pool, which makes another.
+
+        What was done with it is done, or has failed and is told: nothing is to be added to that.
+        """
+        try:
             await self.pool.release(borrowed)
+        except FAILURES as error:
+            log.info("connection.lost", reason=str(error) or type(error).__name__)
 
     @asynccontextmanager
     async def transaction(self, what: str = "") -> AsyncIterator[Connection]:
@@ -211,7 +248,7 @@ class Database:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 await self.pool.close()
-        except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        except FAILURES:
             self.pool.terminate()
 
 
@@ -257,7 +294,7 @@ class _Listener:
             except TimeoutError:
                 try:
                     await connection.execute("select 1", timeout=CONNECT_TIMEOUT)
-                except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                except FAILURES:
                     return
 
     async def _reconnect(self) -> Connection:

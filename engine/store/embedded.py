@@ -21,6 +21,8 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import asyncpg
+import structlog
+from structlog.typing import FilteringBoundLogger
 
 from engine import errors
 from engine.store.binaries import (
@@ -33,6 +35,8 @@ from engine.store.binaries import (
 from engine.store.directory import DirectoryLock, socket_directory
 from engine.store.postmaster import POLL, Postmaster, end, end_leftover, exited, spawn
 
+log: FilteringBoundLogger = structlog.get_logger()
+
 USER = "headgate"
 DATABASE = "headgate"
 PORT = 5432  # part of the socket's name; nothing listens on a network
@@ -41,6 +45,9 @@ PORT = 5432  # part of the socket's name; nothing listens on a network
 INITDB_TIMEOUT = 60.0
 START_TIMEOUT = 60.0  # after a crash the server first replays its log
 SUPERVISE_INTERVAL = 0.5
+LONGEST_PAUSE = 10.0
+
+MENDING = "Mend that; it is tried again in {:g} s"
 
 LOG_LINES = 8
 LOG_TAIL = 16 * 1024
@@ -144,14 +151,26 @@ class EmbeddedServer:
                 self._lock = None
 
     async def supervise(self) -> None:
-        """Start the server again whenever it ends by itself. Runs until cancelled or stopped.
-
-        Raises Unavailable when it does not come back.
-        """
+        """Start the server again whenever it ends by itself. Runs until cancelled or stopped."""
         while self._lock is not None:
             if self._child is not None and self.pid is None:
-                await self._start()
+                await self._start_again(self._child.returncode)
             await asyncio.sleep(SUPERVISE_INTERVAL)
+
+    async def _start_again(self, code: int) -> None:
+        """What keeps it from starting is said, and may be mended while we try, as a full disk."""
+        log.error("postgres.ended", code=code, log=str(self._log))
+        pause = SUPERVISE_INTERVAL
+        while True:
+            try:
+                await self._start()
+            except (OSError, errors.Unavailable) as error:
+                log.error("postgres.down", reason=str(error), remedy=MENDING.format(pause))
+            else:
+                log.warning("postgres.restarted", pid=self.pid)
+                return
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _start(self) -> None:
         account = find_account(self._cluster)
@@ -247,7 +266,7 @@ class EmbeddedServer:
                     await connection.execute(CREATE_DATABASE, timeout=30)
             finally:
                 await connection.close(timeout=5)
-        except (TimeoutError, asyncpg.PostgresError) as error:
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
             raise self._failed(f"PostgreSQL started, but does not answer ({error})") from error
 
     def _spawn(self, command: list[str], account: Account | None) -> subprocess.Popen[bytes]:

@@ -16,18 +16,20 @@ from engine.words import DeletionPolicy, Operation, ResourceAction, ResourceId, 
 READ_EXISTING = """
 with busy as materialized (
     select resource_id, replacement_id, name, type, requires, traversal, id, operation, rules,
-           coalesce(definition ->> 'deletion_policy', 'Delete') as policy
+           definition ->> 'deletion_policy' as policy
       from node
      where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
 )
 select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
        n.traversal, n.id as node, n.operation, n.replacement_id, n.type as running_type,
-       n.requires as running_requires, r.physical_id, r.deletion_policy, r.protected, r.created_at
+       n.requires as running_requires, n.policy as running_policy, r.physical_id,
+       r.deletion_policy, r.protected, r.created_at
   from resource r left join busy n on n.resource_id = r.id
  where r.stack_id = $1
 union all
 select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', n.rules, null,
-       n.traversal, n.id, n.operation, null, n.type, n.requires, null, n.policy, false, now()
+       n.traversal, n.id, n.operation, null, n.type, n.requires, n.policy, null, 'Delete',
+       false, now()
   from busy n
  where n.replacement_id is not null
    and n.resource_id not in (select id from resource where stack_id = $1)
@@ -37,13 +39,14 @@ select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', n.rules, 
 READ_CONCERNED = """
 with busy as materialized (
     select resource_id, replacement_id, name, type, requires, traversal, id, operation, rules,
-           coalesce(definition ->> 'deletion_policy', 'Delete') as policy
+           definition ->> 'deletion_policy' as policy
       from node
      where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
 )
 select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, r.replaced_by,
        n.traversal, n.id as node, n.operation, n.replacement_id, n.type as running_type,
-       n.requires as running_requires, r.physical_id, r.deletion_policy, r.protected, r.created_at
+       n.requires as running_requires, n.policy as running_policy, r.physical_id,
+       r.deletion_policy, r.protected, r.created_at
   from resource r left join busy n on n.resource_id = r.id
  where r.stack_id = $1
    and (r.name in (select unnest($2::text[])) or r.id in (select resource_id from busy)
@@ -51,7 +54,8 @@ select r.id, r.name, r.type, r.action, r.status, r.digest, r.requires, r.rules, 
         or r.action in ('INIT', 'SUSPEND', 'DELETE'))
 union all
 select n.replacement_id, n.name, n.type, 'INIT', 'COMPLETE', '', '{}', n.rules, null,
-       n.traversal, n.id, n.operation, null, n.type, n.requires, null, n.policy, false, now()
+       n.traversal, n.id, n.operation, null, n.type, n.requires, n.policy, null, 'Delete',
+       false, now()
   from busy n
  where n.replacement_id is not null
    and n.resource_id not in (select id from resource where stack_id = $1)
@@ -63,7 +67,7 @@ with busy as materialized (
      where stack_id = $1 and state in ('running', 'parked', 'ready') and phase in ('act', 'confirm')
 )
 select coalesce(array_agg(r.name), '{}') as names, coalesce(array_agg(r.digest), '{}') as digests,
-       coalesce(bool_or(r.rules is not null or r.deletion_policy <> 'Delete'), false) as kept
+       coalesce(bool_or(r.rules is not null), false) as kept
   from resource r
  where r.stack_id = $1 and r.replaced_by is null and r.status = 'COMPLETE'
    and r.action not in ('INIT', 'SUSPEND', 'DELETE') and r.id not in (select resource_id from busy)
@@ -74,7 +78,7 @@ select coalesce(array_agg(r.name), '{}') as names, coalesce(array_agg(r.digest),
 class Plain:
     """Rows of which only the digest matters, by name: made, whole, and nothing runs on them.
 
-    kept: breakpoints or deletion policies stay with some of them.
+    kept: breakpoints stay with some of them.
     """
 
     digests: Mapping[str, str]
@@ -116,9 +120,15 @@ def _existing(row: Any) -> Existing:
         suspending=row["operation"] == Operation.SUSPEND,
         replacement=_replacement(row),
         physical_id=row["physical_id"],
-        deletion_policy=DeletionPolicy(row["deletion_policy"]),
+        deletion_policy=_policy(row),
         protected=row["protected"],
     )
+
+
+def _policy(row: Any) -> DeletionPolicy:
+    """The row's; or Snapshot, if what runs on it brings that: the snapshot is planned for."""
+    brought = row["running_policy"] == DeletionPolicy.SNAPSHOT
+    return DeletionPolicy.SNAPSHOT if brought else DeletionPolicy(row["deletion_policy"])
 
 
 def _replacement(row: Any) -> Replacement | None:

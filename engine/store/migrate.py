@@ -122,7 +122,7 @@ async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
                 await connection.execute(RECORD, [migration.name for migration in left])
             if directory is None:
                 await _make_routines(connection, routines())
-    except (ConnectionError, TimeoutError, *TRANSIENT) as error:
+    except (OSError, *TRANSIENT) as error:
         raise unavailable(error) from error
     finally:
         await connection.close(timeout=5)

@@ -89,7 +89,7 @@ select number, action, state, reason, digest, version, stale, requested_by, star
 READ_SHOWN = "select shown, outputs from template where stack_id = $1 and version = $2"
 READ_PLANNED = """
 select r.id, r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.properties, r.shown,
-       r.attributes, r.data, r.metadata, r.broken, r.protected, r.replaced_by
+       r.attributes, r.data, r.metadata, r.broken, r.protected, r.deletion_policy, r.replaced_by
   from resource r
  where r.stack_id = $1 and (r.id = any ($2::uuid[]) or r.name = any ($3) and r.replaced_by is null)
 """

@@ -85,6 +85,7 @@ class PlannedRecord:
     metadata: Json
     broken: bool
     protected: bool
+    deletion_policy: str
     replaced_by: UUID | None
 
 

@@ -28,7 +28,7 @@ from engine.work.job import Said
 from engine.work.notices import kept_view
 from engine.work.prepare import Prepared, call_of, denied
 from engine.work.retrying import Retrying
-from engine.work.steps import Result
+from engine.work.writing import Result
 
 #: How JSON writes the one letter that PostgreSQL does not keep.
 NUL = b"\\u0000"

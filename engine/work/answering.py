@@ -18,7 +18,8 @@ from engine.store.database import Connection
 from engine.store.hooks import Decision as WrittenDecision
 from engine.store.hooks import Held, decide_hooks
 from engine.words import Decision, HookState, Json, OnTimeout, Operation, Phase, Point, State
-from engine.work.steps import Notice, Result, write_step
+from engine.work.steps import write_step
+from engine.work.writing import Notice, Result
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -182,6 +183,7 @@ def _work(held: Held) -> Work:
         digest=row.get("digest"),
         broken=bool(row.get("broken")),
         protected=bool(row.get("protected")),
+        deletion_policy=row.get("deletion_policy"),
         replaced_by=UUID(row["replaced_by"]) if row.get("replaced_by") else None,
         inputs={},
         now=held.now,

@@ -19,7 +19,8 @@ from engine.types.registry import Registry
 from engine.words import Json, Operation, Phase, Point, State
 from engine.work.notices import notice
 from engine.work.prepare import Prepared, Unresolved, prepare
-from engine.work.steps import Notice, Result, write_step
+from engine.work.steps import write_step
+from engine.work.writing import Notice, Result
 
 log: FilteringBoundLogger = structlog.get_logger()
 

@@ -8,7 +8,7 @@ from engine.hot.schema import TypeSchema
 from engine.store.advance import Work
 from engine.words import VISITS, Direction, Json, Operation
 from engine.work.prepare import Inputs, Prepared
-from engine.work.steps import Notice
+from engine.work.writing import Notice
 
 
 def notice(prepared: Prepared) -> Notice:

@@ -1,6 +1,6 @@
 """From a claimed node to what is to be done: resolve, and find out what differs."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from engine.types.contract import Call, ResourceType
 from engine.types.registry import Registry
 from engine.words import (
     VISITS,
+    DeletionPolicy,
     Direction,
     Json,
     Operation,
@@ -79,7 +80,7 @@ def prepare(work: Work, registry: Registry) -> Prepared:
 def _refusal(work: Work, change: Change) -> str | None:
     """Once begun, an operation goes on to its end: what was forbidden since came too late."""
     begun = work.phase != Phase.PRE
-    return denied(work, None if begun else change.operation)
+    return None if begun and work.operation != Operation.ADOPT else denied(work, change.operation)
 
 
 def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Json]) -> Change:
@@ -108,10 +109,11 @@ def _prepared_cleanup(work: Work, type_: ResourceType) -> Prepared:
     change = cleanup_change(
         _actual(work),
         only_if_replaced=bool(definition.get("only_if_replaced")),
-        retained=bool(definition.get("retained")),
+        retained=bool(definition.get("retained")) or work.deletion_policy == DeletionPolicy.RETAIN,
     )
     if change.operation is not None and work.operation == Operation.SNAPSHOT:
-        change = Change(Operation.SNAPSHOT)
+        keeps = work.deletion_policy == DeletionPolicy.SNAPSHOT
+        change = Change(Operation.SNAPSHOT if keeps else None)
     # Once begun, a delete goes on to its end: protection came too late.
     begun = work.phase != Phase.PRE
     refusal = None if begun else denied(work, change.operation)
@@ -119,14 +121,33 @@ def _prepared_cleanup(work: Work, type_: ResourceType) -> Prepared:
 
 
 def denied(work: Work, operation: Operation | None) -> str | None:
-    """Why the operation may not be done to this resource."""
+    """Why the operation may not be done to this node's resource."""
     definition = work.definition or {}
-    external = definition.get("external_id")
-    if external is not None and work.physical_id not in (None, external):
-        return f"external_id cannot be changed from {work.physical_id} to {external}"
-    if operation in (Operation.REPLACE, Operation.DELETE) and work.protected:
-        return f"{work.name} is protected: {operation} refused until its protection is lifted"
-    if operation is not None and operation in definition.get("restricted", ()):
+    return refusal(
+        work.name,
+        operation,
+        restricted=definition.get("restricted", ()),
+        protected=bool(work.protected),
+        external_id=definition.get("external_id"),
+        physical_id=work.physical_id,
+    )
+
+
+def refusal(
+    name: str,
+    operation: Operation | None,
+    *,
+    restricted: Collection[str],
+    protected: bool,
+    external_id: str | None,
+    physical_id: str | None,
+) -> str | None:
+    """Why an operation may not be done to a resource; None: it may."""
+    if external_id is not None and physical_id not in (None, external_id):
+        return f"external_id cannot be changed from {physical_id} to {external_id}"
+    if operation in (Operation.REPLACE, Operation.DELETE) and protected:
+        return f"{name} is protected: {operation} refused until its protection is lifted"
+    if operation is not None and operation in restricted:
         return f"{Restriction(operation)} is restricted for resource."
     return None
 

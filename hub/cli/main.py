@@ -6,8 +6,23 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from hub.cli import graphs, hooks, resource_types, show, stacks, subscriptions, watch
-from hub.cli.client import Client, place
+from hub.cli import (
+    actions,
+    carrying,
+    graphs,
+    hooks,
+    options,
+    outcomes,
+    resource_types,
+    resources,
+    show,
+    snapshots,
+    stacks,
+    subscriptions,
+    versions,
+    watch,
+)
+from hub.cli.client import Client
 from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, stop, tell
 from hub.cli.exit_codes import Exit, epilog
 
@@ -19,7 +34,12 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+actions.add_to(stacks.app)
+versions.add_to(stacks.app)
+carrying.add_to(stacks.app)
+stacks.app.add_typer(snapshots.app, name="snapshot")
 app.add_typer(stacks.app, name="stack")
+app.add_typer(resources.app, name="resource")
 app.add_typer(hooks.app, name="hook")
 app.add_typer(subscriptions.app, name="subscription")
 app.add_typer(resource_types.app, name="type")
@@ -61,7 +81,7 @@ def demo() -> None:
 
 @app.command(name="watch")
 def watch_(
-    stack: stacks.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    stack: options.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
 ) -> None:
     """Follow a stack, live, until its action ends; the exit code tells how."""
     code = ask(Where(url, project), lambda client: watch.watch(client, stack, as_json))
@@ -70,7 +90,7 @@ def watch_(
 
 @app.command()
 def why(
-    stack: stacks.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    stack: options.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
 ) -> None:
     """Why a stack does not go on: a sentence for each unfinished node."""
     said = ask(Where(url, project), lambda client: _of_stack(client, stack, "why"))
@@ -79,7 +99,7 @@ def why(
 
 @app.command()
 def graph(
-    stack: stacks.Name,
+    stack: options.Name,
     dot: Annotated[bool, typer.Option("--dot", help="For Graphviz: ... | dot -Tsvg.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
@@ -95,7 +115,7 @@ def graph(
 
 @app.command()
 def events(
-    stack: stacks.Name,
+    stack: options.Name,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="What happens from now on, until interrupted.")
     ] = False,
@@ -115,8 +135,8 @@ def events(
 
 
 async def _of_stack(client: Client, name: str, what: str) -> Json:
-    found = await stacks.find(client, name)
-    return await client.call("GET", place("stacks", found["stack_name"], found["id"], what))
+    found = await outcomes.find(client, name)
+    return await client.call("GET", outcomes.path_of(found, what))
 
 
 def run() -> None:

@@ -11,8 +11,10 @@ from hub.cli.exit_codes import Exit, of_status
 Json = Any
 #: Seconds between two looks: the first ones soon, for small stacks end soon.
 PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
-#: Actions that put an end to a create or an update, however well they end themselves.
+#: Actions that fail what is waited for, however well they end themselves.
 TOOK_OVER = ("DELETE", "ROLLBACK")
+#: Actions whose purpose a newer one carries on: who waits for them waits for that, too.
+CARRIED_ON = ("CREATE", "UPDATE", "ADOPT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,11 @@ def judge(stack: Mapping[str, Json], action: str) -> Outcome | None:
     status = str(stack["stack_status"])
     code = of_status(status)
     now = status.partition("_")[0]
-    if now in TOOK_OVER and now != action:
-        return Outcome(stack, Exit.FAILED, f"a {now} took over: {status}")
+    if now == "ROLLBACK" and code is None:
+        return None  # it is part of what was begun: its end is the end
+    if now != action and (now in TOOK_OVER or action not in CARRIED_ON):
+        other = "a rollback" if now == "ROLLBACK" else "another action"
+        return Outcome(stack, Exit.FAILED, f"{other} took over: {status}")
     return None if code is None else Outcome(stack, code)
 
 

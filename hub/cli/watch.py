@@ -17,7 +17,7 @@ from hub.cli.board import Board
 from hub.cli.client import Client, Refused, StreamedEvent, place
 from hub.cli.context import complain, out
 from hub.cli.exit_codes import Exit
-from hub.cli.stacks import find
+from hub.cli.outcomes import find
 from hub.cli.waiting import waiting_hooks
 
 Json = Any

@@ -133,7 +133,7 @@ def test_somebody_else_s_delete_fails_who_waits_for_a_create(server: ServerProce
             assert time.monotonic() < deadline
         headgate(server, "stack", "delete", "taken")
         _, complaint = waiting.communicate(timeout=60)
-    assert waiting.returncode == 3 and "a DELETE took over" in complaint
+    assert waiting.returncode == 3 and "another action took over: DELETE" in complaint
 
 
 def test_nothing_but_text_goes_into_a_pipe(server: ServerProcess) -> None:

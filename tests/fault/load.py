@@ -24,7 +24,7 @@ from tests.support.program import PATIENCE, Http, Json, template
 EFFECT = """#!/bin/sh
 # An operation that is called again with the same key finds what it did before.
 done="$HEADGATE_STACK_NAME $HEADGATE_RESOURCE $HEADGATE_OPERATION $PPID"
-while [ -n "$2" ] && [ ! -e "$2" ]; do sleep 0.1; done
+while [ -n "$2" ] && [ ! -e "$2" ] && [ -e "$1" ]; do sleep 0.1; done
 grep -q "$HEADGATE_OPERATION_KEY" "$1" || echo "$HEADGATE_OPERATION_KEY $done" >> "$1"
 """
 QUICK = """

@@ -89,7 +89,7 @@ def _busy(world: World) -> Iterator[tuple[int, Busy]]:
                 fixed = traversal.graph.nodes[at]
                 busy = Busy(
                     (number, at), node.operation, fixed.replacement, fixed.requires or (),
-                    fixed.rules, fixed.policy,
+                    fixed.rules,
                 )  # fmt: skip
                 yield node.resource, busy
 
@@ -99,7 +99,7 @@ def _coming(world: World, busy: Busy) -> Row:
     number, at = busy.node
     assert busy.replacement is not None
     name = world.traversal(number).graph.nodes[at].name
-    return Row(busy.replacement, name, "INIT", "COMPLETE", "", rules=busy.rules, policy=busy.policy)
+    return Row(busy.replacement, name, "INIT", "COMPLETE", "", rules=busy.rules)
 
 
 def forgotten(world: World) -> World:
@@ -121,14 +121,13 @@ def forgotten(world: World) -> World:
 
 
 def kept(world: World, template: tuple[Want, ...]) -> World:
-    """`_store_kept` of engine/service/traversals.py: breakpoints and deletion policies stay with
-    their resources. A delete brings none."""
+    """`_store_kept` of engine/service/traversals.py: breakpoints stay with their resources."""
     wants = {want.name: want for want in template}
-    said = any(want.rules or want.policy != "Delete" for want in template)
-    if not said and not any(row.rules or row.policy != "Delete" for row in world.rows):
+    said = any(want.rules for want in template)
+    if not said and not any(row.rules for row in world.rows):
         return world
     return world.with_rows(
-        row._replace(rules=wants[row.name].rules, policy=wants[row.name].policy)
+        row._replace(rules=wants[row.name].rules)
         if row.name in wants and row.replaced_by is None
         else row
         for row in world.rows

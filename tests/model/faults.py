@@ -93,8 +93,8 @@ def _nobody_uses(row: Row, busy: planning.Busy | None) -> Existing:
     return replace(_existing(row, busy), using=frozenset())
 
 
-def _as_usual(world: World, hand: Hand, said: Write) -> tuple[tuple[Rule, ...], str]:
-    return world.traversal(hand.traversal).graph.nodes[hand.node].rules, "Delete"
+def _as_planned(world: World, fixed: Fixed, said: Write) -> tuple[Rule, ...]:
+    return fixed.rules
 
 
 def _allowed(fixed: Fixed, seen: Seen) -> Told | None:
@@ -102,7 +102,7 @@ def _allowed(fixed: Fixed, seen: Seen) -> Told | None:
 
 
 def _not_retained(fixed: Fixed, row: Row | None) -> Operation | None:
-    return _change(fixed._replace(retained=False), row)
+    return _change(fixed, row and row._replace(policy="Delete"))
 
 
 def _back_to_the_same(world: World) -> World:
@@ -271,12 +271,8 @@ FAULTS: tuple[Fault, ...] = (
         "operations_keep_the_order",
     ),
     Fault(
-        "what was declared meanwhile does not stay with a resource: it is deleted",
-        store, "_stays_with", _as_usual, sizes.RETAINED_AGAIN, "what_is_to_stay_is_not_deleted",
-    ),
-    Fault(
         "what was declared meanwhile does not stay with a resource: it is not asked for",
-        store, "_stays_with", _as_usual, sizes.HOOKED_LATER,
+        store, "_stays_with", _as_planned, sizes.HOOKED_LATER,
         "what_goes_asks_as_it_was_told_to",
     ),
     Fault(

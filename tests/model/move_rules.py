@@ -98,10 +98,9 @@ def what_is_to_stay_is_not_deleted(before: World, move: Move, after: World) -> s
     node = _called(before, move)
     if node is None or node.operation is not Operation.DELETE:
         return None
-    graph = before.traversal(move.traversal).graph
-    name = graph.nodes[move.node].name
-    stays = any(want.name == name and want.policy == "Retain" for want in graph.before)
-    return f"{name} was to be retained, and is deleted" if stays else None
+    row = before.row(node.resource)
+    stays = row is not None and row.policy == "Retain"
+    return f"{row.name} is to be retained, and is deleted" if row and stays else None
 
 
 def what_goes_asks_as_it_was_told_to(before: World, move: Move, after: World) -> str | None:

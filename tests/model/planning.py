@@ -33,7 +33,6 @@ class Busy(NamedTuple):
     replacement: int | None
     requires: tuple[str, ...]
     rules: tuple[Rule, ...]
-    policy: str
 
 
 Known = tuple[tuple[Row, Busy | None], ...]
@@ -169,7 +168,6 @@ def _fixed(made: Plan, index: int, want: Want | None, moving: set[str] | None) -
         requires=want.requires if want and forward and moves else None,
         uses=want.requires if want and forward else (),
         value=want.value if want and forward else "",
-        retained=node.retained,
         restricted=want.restricted if want and forward else (),
         policy=want.policy if want and forward else "Delete",
     )

@@ -187,26 +187,20 @@ def write(world: World, hand: Hand, said: Write | None) -> World:
     if said.kind == "remove":
         rows = [row for row in rows if row.id != said.row.id]
         rows = passed_on(rows, said.row)
-        if fixed.retained and any(thing[0] == said.row.id for thing in world.things):
+        if said.row.policy == "Retain" and any(thing[0] == said.row.id for thing in world.things):
             world = world._replace(left=world.left | {said.row.id})
     if said.kind in ("insert", "leave"):
         rows = [_pointed(row, said) if row.id == said.replaces else row for row in rows]
         requires = _ids(world, fixed.requires or ())
-        rules, policy = _stays_with(world, hand, said)
-        rows = [*rows, said.row._replace(requires=requires, rules=rules, policy=policy)]
+        rules = _stays_with(world, fixed, said)
+        rows = [*rows, said.row._replace(requires=requires, rules=rules)]
     return world.with_rows(rows)
 
 
-def _stays_with(world: World, hand: Hand, said: Write) -> tuple[tuple[Rule, ...], str]:
-    """What was last said of the row it replaces, or of the newer node that waits for it."""
+def _stays_with(world: World, fixed: Fixed, said: Write) -> tuple[Rule, ...]:
+    """What was last said of the row it replaces."""
     replaced = None if said.replaces is None else world.row(said.replaces)
-    if replaced is not None:
-        return replaced.rules, replaced.policy
-    node, fixed = world.node(*hand[:2]), world.traversal(hand.traversal).graph.nodes[hand.node]
-    if node is not None and node.successor is not None:
-        newer = world.traversal(world.current).graph.nodes[node.successor]
-        fixed = newer if newer.direction is Direction.FORWARD else fixed
-    return fixed.rules, fixed.policy
+    return fixed.rules if replaced is None else replaced.rules
 
 
 def _pointed(row: Row, said: Write) -> Row:
@@ -220,9 +214,7 @@ def _updated(world: World, row: Row, said: Row, fixed: Fixed) -> Row:
     if row.id != said.id:
         return row
     requires = row.requires if fixed.requires is None else _ids(world, fixed.requires)
-    return said._replace(
-        requires=requires, replaced_by=row.replaced_by, rules=row.rules, policy=row.policy
-    )
+    return said._replace(requires=requires, replaced_by=row.replaced_by, rules=row.rules)
 
 
 def _ids(world: World, names: tuple[str, ...]) -> tuple[int, ...]:

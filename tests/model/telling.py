@@ -31,7 +31,7 @@ from engine.words import (
     State,
     Status,
 )
-from engine.work.steps import ACTION_OF
+from engine.work.writing import ACTION_OF
 from tests.model.world import Fixed, Row, Seen, Told, Write
 
 SCHEMA = TypeSchema("T", description="", any_property=True)
@@ -88,7 +88,7 @@ def take_up(fixed: Fixed, seen: Seen) -> Told | None:
 def change(fixed: Fixed, row: Row | None) -> Operation | None:
     """What is to be done (`prepare` in engine/work/act.py), by the real engine.plan.change."""
     if fixed.direction is Direction.CLEANUP:
-        only, stays = fixed.only_if_replaced, fixed.retained
+        only, stays = fixed.only_if_replaced, row is not None and row.policy == "Retain"
         return cleanup_change(_actual(row), only_if_replaced=only, retained=stays).operation
     found = forward_change(_actual(row), "T", SCHEMA, {"value": fixed.value})
     if found.operation is Operation.UPDATE and fixed.value.endswith("!"):
@@ -139,7 +139,7 @@ def _written(fixed: Fixed, seen: Seen, operation: Operation) -> Write:
         broken=False,
     )
     if forward:
-        row = row._replace(digest=fixed.value, value=fixed.value)
+        row = row._replace(digest=fixed.value, value=fixed.value, policy=fixed.policy)
     if operation is Operation.REPLACE or seen.row is None:
         new = row._replace(id=_replacement(fixed), replaced_by=None, rules=fixed.rules)
         return Write("insert", new, row.id if operation is Operation.REPLACE else None)
@@ -175,6 +175,7 @@ def _left(fixed: Fixed, row: Row) -> Row:
         broken=True,
         replaced_by=row.id,
         rules=fixed.rules,
+        policy="Delete",
     )
 
 
@@ -188,7 +189,7 @@ def _unchanged(fixed: Fixed, seen: Seen) -> Write | None:
         return Write("remove", row) if gone else None
     if row.status == "FAILED":
         row = row._replace(action="UPDATE", status="COMPLETE")
-    return Write("update", row._replace(digest=fixed.value))
+    return Write("update", row._replace(digest=fixed.value, policy=fixed.policy))
 
 
 def _row_of(fixed: Fixed, seen: Seen) -> Row:

@@ -90,7 +90,6 @@ class Fixed(NamedTuple):
     requires: tuple[str, ...] | None
     uses: tuple[str, ...]
     value: str
-    retained: bool
     restricted: tuple[str, ...]
     policy: str
 

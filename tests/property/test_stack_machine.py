@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, ClassVar
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -20,7 +20,6 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -39,7 +38,7 @@ from tests.support.things import Thing, World
 
 #: A longer hunt: HEADGATE_STATEFUL=20 makes twenty times as many examples.
 TIMES = int(os.environ.get("HEADGATE_STATEFUL", "1"))
-EXAMPLES, STEPS = 40 * TIMES, 40
+EXAMPLES, STEPS = 120 * TIMES, 40
 #: More rounds than any stack here can need to come to its end.
 ROUNDS = 200
 
@@ -72,20 +71,27 @@ class StackMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
-        self.engine: Engine = a_front(self.database, Thing(self.world))
+        self.engine: Engine = a_front(self.database, Thing(self.world), new_id=self.new_id)
         registry = a_registry(Thing(self.world))
-        self.hands = [Hands(self.database, registry, self.engine.end_traversal) for _ in range(2)]
+        self.hands = [
+            Hands(self.database, registry, self.engine.end_traversal, self.new_id) for _ in range(2)
+        ]
         self.timers = Timers(
             self.database,
             poll=timedelta(seconds=1),
             default_timeout=timedelta(days=1),
-            new_id=uuid4,
+            new_id=self.new_id,
         )
         self.stack_id: UUID | None = None
         self.wish: Wish | None = None
-        self.project = f"p-{uuid4().hex}"
+        self.project = f"p-{self.new_id()}"
         self.retained: set[str] = set()
         self.counts["examples"] += 1
+
+    def new_id(self) -> UUID:
+        """One after the other, so that the same example goes the same way again."""
+        self.counts["ids"] += 1
+        return UUID(int=self.counts["ids"])
 
     def wait(self, coming: Any) -> Any:
         return self.runner.run(coming)
@@ -132,7 +138,7 @@ class StackMachine(RuleBasedStateMachine):
         )),
         wish=wishes(),
         name=st.sampled_from(NAMES),
-        patience=st.integers(0, 2),
+        patience=st.integers(0, 1),
     )  # fmt: skip
     def ask(self, what: str, wish: Wish, name: str, patience: int) -> None:
         """People ask less often than workers work, or nothing would ever come far."""
@@ -157,11 +163,12 @@ class StackMachine(RuleBasedStateMachine):
         }
         return requests[what]()
 
-    @precondition(lambda self: self.waiting())
     @rule(which=st.integers(0, 9), said=st.sampled_from((*Decision, Decision.CONTINUE, None)))
     def hook(self, which: int, said: Decision | None) -> None:
         """Somebody answers a hook, or (None) nobody does in time."""
         waiting = self.waiting()
+        if not waiting:
+            return
         one = waiting[which % len(waiting)]["id"]
         if said is None:
             self.wait(self._all(PAST, one))
@@ -221,7 +228,7 @@ class StackMachine(RuleBasedStateMachine):
     @rule(
         hand=st.integers(0, 1),
         what=st.sampled_from(("crash", "come back late", "time passes")),
-        luck=st.integers(0, 3),
+        luck=st.integers(0, 2),
     )
     def mishap(self, hand: int, what: str, luck: int) -> None:
         if luck:
@@ -365,4 +372,4 @@ def test_a_stack_survives_whatever_happens(database_url: str) -> None:
             runner.run(StackMachine.database.close())
     said = ", ".join(f"{count} {what}" for what, count in sorted(StackMachine.counts.items()))
     print(said)
-    assert StackMachine.counts["operations"] > EXAMPLES and StackMachine.counts["crash"]
+    assert StackMachine.counts["operations"] > EXAMPLES // 2 and StackMachine.counts["crash"]

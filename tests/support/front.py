@@ -1,8 +1,9 @@
 """An engine without workers: what it accepts stays where it is until a test takes it up."""
 
 import random
+from collections.abc import Callable
 from datetime import timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from engine.service import Engine
 from engine.store.database import Database
@@ -23,5 +24,5 @@ def a_registry(*types: ResourceType) -> Registry:
     return built_in(random.Random(0), *types)
 
 
-def a_front(database: Database, *types: ResourceType) -> Engine:
-    return Engine(database, a_registry(*types), make_limits(LARGE), new_id=uuid4)
+def a_front(database: Database, *types: ResourceType, new_id: Callable[[], UUID] = uuid4) -> Engine:
+    return Engine(database, a_registry(*types), make_limits(LARGE), new_id=new_id)

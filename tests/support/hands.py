@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from uuid import uuid4
+from uuid import UUID
 
 from engine.store.advance import Advanced, advance
 from engine.store.database import Database
@@ -37,6 +37,7 @@ class Hands:
     database: Database
     registry: Registry
     end: Callable[..., object]
+    new_id: Callable[[], UUID]
     jobs: list[Job] = field(default_factory=list)
     steps: list[Json] = field(default_factory=list)
     settled: list[Json] = field(default_factory=list)
@@ -72,7 +73,7 @@ class Hands:
         return job
 
     def _decide(self, job: Job, said: object) -> None:
-        step = settle(job, said, new_id=uuid4, default_timeout=A_DAY)  # type: ignore[arg-type]
+        step = settle(job, said, new_id=self.new_id, default_timeout=A_DAY)  # type: ignore[arg-type]
         if step is not None:
             self.steps.append(step)
 

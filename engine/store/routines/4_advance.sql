@@ -24,7 +24,7 @@ returns table (
     row_type text, action text, status text, physical_id text, reference text, properties jsonb,
     shown jsonb,
     attributes jsonb, data jsonb, metadata jsonb, digest text, broken boolean, protected boolean,
-    replaced_by uuid, inputs jsonb, now timestamptz
+    deletion_policy text, replaced_by uuid, inputs jsonb, now timestamptz
 )
 language plpgsql
 -- Every look-up here goes by key. Planning anew for each call costs more than carrying it out; and
@@ -114,6 +114,7 @@ begin
                    data = s.resource -> 'data', metadata = s.resource -> 'metadata',
                    digest = s.resource ->> 'digest',
                    broken = (s.resource ->> 'broken')::boolean,
+                   deletion_policy = s.resource ->> 'deletion_policy',
                    requires = case when s.requires is null then r.requires else
                        array(select q.id from resource q
                               where q.stack_id = s.stack_id and q.name = any (s.requires)
@@ -153,25 +154,16 @@ begin
                    array(select q.id from resource q
                           where q.stack_id = s.stack_id and q.name = any (s.requires)
                             and q.replaced_by is null),
-                   case when o.deletion_policy is null
-                        then nullif(s.resource -> 'rules', 'null'::jsonb) else o.rules end,
+                   -- What stays with a resource was last said of the row that it replaces.
+                   case when s.resource ->> 'replaces' is null
+                        then nullif(s.resource -> 'rules', 'null'::jsonb)
+                        else (select q.rules from resource q
+                               where q.stack_id = s.stack_id
+                                 and q.id = (s.resource ->> 'replaces')::uuid) end,
                    (s.resource ->> 'broken')::boolean,
                    (s.resource ->> 'replaced_by')::uuid,
-                   coalesce(o.deletion_policy, s.resource ->> 'deletion_policy', 'Delete')
-              from step s
-              -- What stays with a resource was last said of the row that it replaces, or of the
-              -- newer node that waits for it.
-              left join lateral (
-                   select q.rules, q.deletion_policy from resource q
-                    where q.stack_id = s.stack_id and q.id = (s.resource ->> 'replaces')::uuid
-                    union all
-                   select w.rules, coalesce(w.definition ->> 'deletion_policy', 'Delete')
-                     from node w
-                    where w.stack_id = s.stack_id and w.traversal = s.current
-                      and w.id = s.successor and w.direction = 'forward'
-                      and s.resource ->> 'replaces' is null
-                    limit 1) o on true
-             where s.resource ->> 'write' in ('insert', 'leave')
+                   s.resource ->> 'deletion_policy'
+              from step s where s.resource ->> 'write' in ('insert', 'leave')
         ), kept as (
             insert into resource_snapshot (stack_id, traversal, resource_id, name, type,
                                            physical_id, properties, metadata, data)
@@ -399,7 +391,7 @@ begin
            r.type, r.action, r.status, r.physical_id, r.reference, r.properties,
            r.shown, r.attributes, r.data,
            r.metadata, r.digest,
-           r.broken, r.protected, r.replaced_by, i.inputs, v_now
+           r.broken, r.protected, r.deletion_policy, r.replaced_by, i.inputs, v_now
       from unnest(v_mine) k
       join node n on n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id
       join stack st on st.id = n.stack_id

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from engine.plan.predict import Stop
-from engine.service.previews import KINDS, Preview, Previewed
+from engine.service.prediction import KINDS, Preview, Previewed
 from engine.words import Json
 from hub.api.orchestration import show
 from hub.api.orchestration.requests import stack_request
@@ -37,6 +37,7 @@ def _resource(one: Previewed, project: str, stack_name: str, stack_id: str) -> d
         "changes": dict(one.changes),
         "unknown": list(one.unknown),
         "certain": one.certain,
+        "denied": one.denied,
     }
 
 

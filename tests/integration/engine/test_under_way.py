@@ -69,7 +69,7 @@ class Bench:
 def bench(database: Database) -> Bench:
     world = World()
     front = a_front(database, Thing(world))
-    hands = Hands(database, a_registry(Thing(world)), front.end_traversal)
+    hands = Hands(database, a_registry(Thing(world)), front.end_traversal, uuid4)
     return Bench(world, front, hands)
 
 

@@ -39,7 +39,15 @@ def test_codes_are_a_promise_to_scripts() -> None:
         ("DELETE_COMPLETE", "DELETE", Exit.COMPLETE),
         ("DELETE_COMPLETE", "CREATE", Exit.FAILED),
         ("DELETE_IN_PROGRESS", "UPDATE", Exit.FAILED),
+        ("UPDATE_COMPLETE", "DELETE", Exit.FAILED),
+        ("UPDATE_IN_PROGRESS", "SUSPEND", Exit.FAILED),
+        ("UPDATE_COMPLETE", "RESTORE", Exit.FAILED),
+        ("UPDATE_COMPLETE", "ADOPT", Exit.COMPLETE),
+        ("UPDATE_FAILED", "ROLLBACK", Exit.FAILED),
+        ("ROLLBACK_IN_PROGRESS", "UPDATE", None),
         ("ROLLBACK_COMPLETE", "UPDATE", Exit.FAILED),
+        ("ROLLBACK_FAILED", "UPDATE", Exit.FAILED),
+        ("ROLLBACK_COMPLETE", "ROLLBACK", Exit.COMPLETE),
     ],
 )
 def test_an_end_is_judged_by_what_was_asked_for(

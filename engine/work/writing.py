@@ -1,0 +1,336 @@
+"""Effects of the machine, in their order, as the parts of one document for the store."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import assert_never
+from uuid import UUID
+
+import orjson
+
+from engine.hooks.rules import Rule
+from engine.node.effects import (
+    Call,
+    Effect,
+    Moment,
+    OpenHook,
+    Record,
+    Remove,
+    WakeAt,
+    WriteDone,
+    WriteFailed,
+    WriteUnchanged,
+)
+from engine.node.machine import Node
+from engine.store.advance import Work
+from engine.words import VISITS, DeletionPolicy, Json, Mode, Operation, Point, Status
+
+#: The first half of a resource's status while an operation runs on it, as Heat's clients know it.
+ACTION_OF: Mapping[str, str] = {
+    **{operation: operation.value.upper() for operation in Operation},
+    Operation.REPLACE: "CREATE",
+}
+#: How a hook that does not wait is closed at once: state, decision, event, what the event says.
+CLOSED_AT_ONCE: Mapping[Mode, tuple[str, str, str, str]] = {
+    Mode.NOTIFY: ("answered", "continue", "headgate.hook.answered", "was told and went on"),
+    Mode.STOP: ("expired", "stop", "headgate.hook.expired", "stopped the stack"),
+}
+
+
+@dataclass(slots=True)
+class Result:
+    """What the operation made of the resource; for a failure what it may have left behind.
+
+    shown: the properties for people's eyes, or None when nothing in them is secret.
+    reason: what the type says of it. attempts: how often it failed and is tried again.
+    """
+
+    properties: Mapping[str, Json] | None = None
+    shown: Mapping[str, Json] | None = None
+    physical_id: str | None = None
+    reference: str | None = None
+    attributes: Mapping[str, Json] = field(default_factory=dict)
+    data: Mapping[str, Json] = field(default_factory=dict)
+    progress: Json = None
+    reason: str = ""
+    attempts: int = 0
+
+
+@dataclass(slots=True)
+class Notice:
+    """What a person needs to decide; properties and changes are masked."""
+
+    properties: Mapping[str, Json]
+    changes: Mapping[str, Json]
+
+
+class Writer:
+    """Turns effects, in their order, into the parts of one document."""
+
+    def __init__(self, work: Work, node: Node, result: Result) -> None:
+        self.work = work
+        self.node = node
+        self.result = result
+        self.resource: dict[str, Json] | None = None
+        self.kept: dict[str, Json] | None = None
+        self.hooks: list[Json] = []
+        self.events: list[Json] = []
+        self.wake_at: Json = None
+        self.action = work.action
+        self.status = work.status
+        self.physical_id = work.physical_id
+
+    def apply(
+        self,
+        effect: Effect,
+        new_id: Callable[[], UUID],
+        default_timeout: timedelta,
+        notice: Callable[[], Notice],
+    ) -> None:
+        match effect:
+            case Call():
+                pass  # carried out by the worker, once this step is durable
+            case WakeAt(until=until):
+                self.wake_at = until
+            case WriteDone():
+                self._done()
+            case WriteUnchanged():
+                self._unchanged()
+            case WriteFailed(reason=reason, broken=broken):
+                self._failed(reason, broken)
+            case Remove():
+                self._removed()
+            case Record(moment=moment, reason=reason):
+                self._record(moment, reason)
+            case OpenHook(rule=rule):
+                self._open(rule, new_id(), default_timeout, notice())
+            case _ as never:
+                assert_never(never)
+
+    def _done(self) -> None:
+        self.action, self.status = ACTION_OF[self.node.operation], Status.COMPLETE
+        reason = self.result.reason or "state changed"
+        if self.node.operation in VISITS:
+            self._visited(reason)
+        else:
+            self._written(reason)
+
+    def _visited(self, reason: str) -> None:
+        """The definition had no part in it: it stays as it was applied."""
+        work, result = self.work, self.result
+        if self.node.operation is Operation.SNAPSHOT:
+            self.resource = self._row(reason)
+            self.kept = {
+                "id": work.resource_id, "name": work.name, "type": work.type,
+                "physical_id": work.physical_id, "properties": work.properties,
+                "metadata": work.metadata or {}, "data": result.data,
+            }  # fmt: skip
+            return
+        healed = {"broken": False} if self.node.operation is Operation.CHECK else {}
+        self.resource = self._row(reason, attributes=result.attributes, data=result.data, **healed)
+
+    def _written(self, reason: str) -> None:
+        work, result, operation = self.work, self.result, self.node.operation
+        definition = work.definition or {}
+        self.physical_id = result.physical_id
+        self.resource = self._row(
+            reason,
+            physical_id=result.physical_id,
+            reference=result.reference,
+            properties=result.properties,
+            shown=result.shown,
+            attributes=result.attributes,
+            data=result.data,
+            metadata=work.metadata_now or {},
+            digest=definition.get("digest", work.digest or ""),
+            broken=False,
+            deletion_policy=self._policy(),
+        )
+        if operation is Operation.REPLACE:
+            self.resource |= {
+                "write": "insert", "id": work.replacement_id, "replaces": work.resource_id,
+            }  # fmt: skip
+        elif work.action is None:
+            self._insert()
+
+    def _insert(self) -> None:
+        """The row it was planned for has gone: what it made has one of its own."""
+        inserted = {"write": "insert", "id": self.work.replacement_id}
+        self.resource = (self.resource or {}) | inserted
+
+    def _policy(self) -> str:
+        """What becomes of the real thing is decided by the definition applied last, as in Heat."""
+        definition = self.work.definition or {}
+        if "digest" not in definition:
+            return self.work.deletion_policy or DeletionPolicy.DELETE
+        return str(definition.get("deletion_policy", DeletionPolicy.DELETE))
+
+    def _failed(self, reason: str, broken: bool) -> None:
+        work, result, operation = self.work, self.result, self.node.operation
+        replaces = operation is Operation.REPLACE and self.node.phase == "act"
+        self.action = "UPDATE" if operation is Operation.REPLACE else ACTION_OF[operation]
+        self.status = Status.FAILED
+        made = result.physical_id if result.physical_id is not None else work.physical_id
+        kept = dict(work.data or {}) | dict(result.data)
+        self.resource = self._row(
+            reason,
+            physical_id=work.physical_id if replaces else made,
+            data=work.data if replaces else kept,
+            broken=work.broken if replaces else broken or bool(work.broken),
+            type=work.row_type if replaces else work.type,
+        )
+        if work.action is None and work.replacement_id is not None:
+            self._insert()
+        if replaces and result.physical_id is not None:
+            self.resource |= {
+                "write": "leave", "id": work.replacement_id, "replaces": work.resource_id,
+                "replaced_by": work.resource_id, "action": "CREATE", "broken": True,
+                "physical_id": result.physical_id, "data": result.data,
+                "properties": result.properties, "attributes": {}, "type": work.type,
+                "deletion_policy": DeletionPolicy.DELETE,
+            }  # fmt: skip
+
+    def _unchanged(self) -> None:
+        work, definition = self.work, self.work.definition or {}
+        if work.direction == "cleanup":
+            gone = not definition.get("only_if_replaced") or work.replaced_by is not None
+            if gone and work.operation == Operation.DELETE:
+                retained = self.work.deletion_policy == DeletionPolicy.RETAIN
+                self._let_go(retained=retained or bool(definition.get("retained")))
+        elif work.action is not None:
+            healed = work.status == Status.FAILED
+            if healed:
+                self.action, self.status = "UPDATE", Status.COMPLETE
+            reason = "it is as it should be" if healed else ""
+            self.resource = self._row(
+                reason,
+                metadata=work.metadata_now or {},
+                digest=definition.get("digest", ""),
+                deletion_policy=self._policy(),
+            )
+            if healed:
+                kind, told = "headgate.resource.update.completed", {"operation": "update"}
+                self._event(kind, "UPDATE", Status.COMPLETE, reason, told)
+
+    def _let_go(self, *, retained: bool) -> None:
+        self._removed()
+        if retained and self.work.physical_id is not None:
+            reason = "left as it is: the resource goes, the real thing is retained"
+            told = {"operation": "delete", "retained": True}
+            self._event("headgate.resource.delete.completed", "DELETE", "COMPLETE", reason, told)
+
+    def _removed(self) -> None:
+        if self.work.action is not None:
+            self.resource = {
+                "write": "remove", "id": self.work.resource_id, "replaced_by": self.work.replaced_by
+            }  # fmt: skip
+
+    def _row(self, reason: str, **changed: Json) -> dict[str, Json]:
+        """The resource's row as it is, with what changed; only what differs need be named."""
+        work = self.work
+        return {
+            "write": "update",
+            "id": work.resource_id,
+            "name": work.name,
+            "type": work.type,
+            "action": self.action,
+            "status": self.status,
+            "reason": reason,
+            "physical_id": work.physical_id,
+            "reference": work.reference,
+            "properties": work.properties,
+            "shown": work.shown,
+            "attributes": work.attributes or {},
+            "data": work.data or {},
+            "metadata": work.metadata or {},
+            "digest": work.digest or "",
+            "broken": bool(work.broken),
+            "rules": work.rules,
+            "deletion_policy": work.deletion_policy or DeletionPolicy.DELETE,
+        } | changed
+
+    def _record(self, moment: Moment, reason: str) -> None:
+        operation = self.node.operation
+        status = {
+            Moment.STARTED: Status.IN_PROGRESS,
+            Moment.COMPLETED: Status.COMPLETE,
+            Moment.FAILED: Status.FAILED,
+            Moment.RETRYING: Status.IN_PROGRESS,
+        }[moment]
+        self._event(
+            f"headgate.resource.{operation}.{moment}",
+            ACTION_OF[operation],
+            status,
+            reason or "state changed",
+            {"operation": operation}
+            | ({"attempt": self.result.attempts} if moment is Moment.RETRYING else {}),
+        )
+
+    def _open(self, rule: Rule, hook_id: UUID, default: timedelta, notice: Notice) -> None:
+        work = self.work
+        said = {
+            "type": work.type,
+            "operation": self.node.operation,
+            "physical_id": self.physical_id,
+            "properties": notice.properties,
+            "changes": notice.changes,
+            "dependents": work.dependents or [],
+        }
+        closed = CLOSED_AT_ONCE.get(rule.mode)
+        self.hooks.append({
+            "id": hook_id,
+            "resource_name": work.name,
+            "path": work.name,
+            "point": rule.point,
+            "mode": rule.mode,
+            "state": closed[0] if closed else "waiting",
+            "on_timeout": rule.on_timeout,
+            "timeout": (rule.timeout or default).total_seconds(),
+            "notice": said,
+            "digest": _digest(said),
+            "decision": closed[1] if closed else None,
+        })  # fmt: skip
+        data = {"hook_id": hook_id, "point": rule.point, "mode": rule.mode}
+        self._hook_event("headgate.hook.waiting", _reached(rule), data)
+        if closed:
+            said_so = {**data, "decision": closed[1], "decided_by": "rule"}
+            self._hook_event(closed[2], f"Hook {rule.point} {closed[3]}", said_so)
+
+    def _hook_event(self, kind: str, reason: str, data: Json) -> None:
+        self._event(kind, self.action or "INIT", self.status or "COMPLETE", reason, data)
+
+    def _event(self, kind: str, action: str, status: str, reason: str, data: Json) -> None:
+        self.events.append({
+            "type": kind,
+            "resource_name": self.work.name,
+            "resource_type": self.work.type,
+            "physical_id": self.physical_id,
+            "action": action,
+            "status": status,
+            "reason": reason,
+            "data": data,
+        })  # fmt: skip
+
+
+def _reached(rule: Rule) -> str:
+    """Heat's own words where the node waits: clients find waiting hooks by them."""
+    action = action_at(rule.point)
+    match rule.mode:
+        case Mode.WAIT:
+            return f"{action} paused until Hook {rule.point} is cleared"
+        case Mode.STOP:
+            return f"{action} stopped at Hook {rule.point}"
+        case Mode.NOTIFY:
+            return f"{action} reached Hook {rule.point}"
+        case _ as never:
+            assert_never(never)
+
+
+def action_at(point: Point) -> str:
+    """The action a point belongs to: ``CREATE`` for pre-create and post-create."""
+    return point.value.split("-", 1)[1].upper()
+
+
+def _digest(said: Json) -> str:
+    return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()

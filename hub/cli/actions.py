@@ -1,0 +1,131 @@
+"""headgate stack cancel, stop, check, suspend, resume: what is done to a whole stack."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+import typer
+
+from hub.cli import bodies, options, outcomes
+from hub.cli.client import Client
+from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, stop
+from hub.cli.exit_codes import Exit
+from hub.cli.files import Unreadable
+from hub.cli.waiting import Outcome, Patience, settle
+
+Json = Any
+#: Actions after which a stack is resumed by the action, not by an update.
+AT_REST = ("SUSPEND", "RESUME")
+
+
+async def act(client: Client, stack: Json, action: str) -> None:
+    await client.call("POST", outcomes.path_of(stack, "actions"), body={action: None})
+
+
+def acting(action: str) -> Callable[[Client, Json], Awaitable[None]]:
+    return lambda client, stack: act(client, stack, action)
+
+
+def cancel(
+    name: options.Name,
+    rollback: Annotated[
+        bool, typer.Option("--rollback/--no-rollback", help="Whether to go back, too.")
+    ] = True,
+    wait: options.Wait = False,
+    until_waiting: options.UntilWaiting = False,
+    timeout: options.Timeout = "1h",
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
+) -> None:
+    """End an update as FAILED, and go back to what was reached last."""
+    patience, where = outcomes.patience(wait, until_waiting, timeout), Where(url, project)
+    if rollback:
+        back = acting("cancel_update")
+        outcomes.carry_out(where, name, "ROLLBACK", patience, back, as_json)
+    if patience.any:
+        stop("with --no-rollback there is nothing to wait for: it ends at once", Exit.USAGE)
+    _at_once(where, name, "cancel_without_rollback", as_json)
+
+
+def stop_(
+    name: options.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+) -> None:
+    """End what is under way as STOPPED; `headgate stack resume` goes on."""
+    _at_once(Where(url, project), name, "stop", as_json)
+
+
+def _at_once(where: Where, name: str, action: str, as_json: bool) -> None:
+    """What ends an action has done its work when it is accepted, whatever the stack's status."""
+    nothing = Patience(end=False, until_waiting=False, seconds=0)
+    outcomes.carry_out(where, name, "", nothing, acting(action), as_json)
+
+
+def check(
+    name: options.Name,
+    wait: options.Wait = False,
+    until_waiting: options.UntilWaiting = False,
+    timeout: options.Timeout = "1h",
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
+) -> None:
+    """Look whether what a stack made is there and well."""
+    patience = outcomes.patience(wait, until_waiting, timeout)
+    outcomes.carry_out(Where(url, project), name, "CHECK", patience, acting("check"), as_json)
+
+
+def suspend(
+    name: options.Name,
+    wait: options.Wait = False,
+    until_waiting: options.UntilWaiting = False,
+    timeout: options.Timeout = "1h",
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
+) -> None:
+    """Put a stack to rest: users before what they use."""
+    patience = outcomes.patience(wait, until_waiting, timeout)
+    outcomes.carry_out(Where(url, project), name, "SUSPEND", patience, acting("suspend"), as_json)
+
+
+def resume(
+    name: options.Name,
+    clear_hook: options.Clear = [],  # noqa: B006 - typer reads it, nobody changes it
+    add_hook: options.Add = [],  # noqa: B006
+    wait: options.Wait = False,
+    until_waiting: options.UntilWaiting = False,
+    timeout: options.Timeout = "1h",
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
+) -> None:
+    """Wake up a suspended stack, or go on with a stopped (or failed) one."""
+    patience = outcomes.patience(wait, until_waiting, timeout)
+    hooks = bodies.hooks(clear_hook, add_hook)
+
+    async def work(client: Client) -> Outcome:
+        stack = await outcomes.find(client, name)
+        action, _, status = stack["stack_status"].partition("_")
+        if action == "DELETE" and status != "COMPLETE":
+            raise Unreadable(
+                f"{name}: is {stack['stack_status']}. `headgate stack delete` goes on with that; "
+                "`headgate stack update --existing` makes anew what is gone"
+            )
+        if action not in AT_REST:
+            await client.call("PATCH", outcomes.path_of(stack), body=hooks)
+            return await settle(client, stack["id"], "UPDATE", patience)
+        if hooks:
+            raise Unreadable(
+                f"{name}: is {stack['stack_status']}; waking it up takes no --clear-hook and no "
+                "--add-hook. `headgate stack update --existing` takes them, and wakes it up first"
+            )
+        await act(client, stack, "resume")
+        return await settle(client, stack["id"], "RESUME", patience)
+
+    outcomes.end(ask(Where(url, project), work), as_json)
+
+
+def add_to(app: typer.Typer) -> None:
+    for command in (cancel, check, suspend, resume):
+        app.command()(command)
+    app.command(name="stop")(stop_)

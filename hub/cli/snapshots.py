@@ -1,0 +1,147 @@
+"""headgate stack snapshot ...: keep what a stack is, and go back to it."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from hub.cli import options, outcomes, show
+from hub.cli.client import Client, Refused
+from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, tell
+from hub.cli.files import Unreadable, dump_yaml
+from hub.cli.waiting import Outcome, settle
+
+Json = Any
+app = typer.Typer(help="Keep what a stack is, and go back to it.", no_args_is_help=True)
+Which = Annotated[
+    str, typer.Argument(metavar="SNAPSHOT", help="Its name, id, or the beginning of an id.")
+]
+FIELDS = ("name", "id", "status", "status_reason", "creation_time")
+
+
+@app.command()
+def create(
+    stack: options.Name,
+    name: Annotated[str, typer.Option(help="What to call it; the server finds one.")] = "",
+    wait: options.Wait = False,
+    until_waiting: options.UntilWaiting = False,
+    timeout: options.Timeout = "1h",
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a stack's template, and of each resource what its type can keep."""
+    patience = outcomes.patience(wait, until_waiting, timeout)
+
+    async def work(client: Client) -> tuple[Json, Outcome]:
+        found = await outcomes.find(client, stack)
+        body = {"name": name} if name else {}
+        made = await client.call("POST", outcomes.path_of(found, "snapshots"), body=body)
+        outcome = await settle(client, found["id"], "SNAPSHOT", patience)
+        return await _one(client, found, made["id"]), outcome
+
+    made, outcome = ask(Where(url, project), work)
+    tell(made, as_json, lambda: show.fields(made, FIELDS))
+    outcomes.leave(outcome)
+
+
+@app.command(name="list")
+def list_(
+    stack: options.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+) -> None:
+    """List the snapshots of a stack."""
+
+    async def work(client: Client) -> Json:
+        return await _all(client, await outcomes.find(client, stack))
+
+    found = ask(Where(url, project), work)
+    columns = {"name": "NAME", "status": "STATUS", "creation_time": "CREATED",
+               "status_reason": "REASON", "id": "ID"}  # fmt: skip
+    tell(found, as_json, lambda: show.table(found, columns))
+
+
+@app.command(name="show")
+def show_(
+    stack: options.Name,
+    which: Which,
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
+) -> None:
+    """Show a snapshot whole: its template, environment and resources."""
+
+    async def work(client: Client) -> Json:
+        found = await outcomes.find(client, stack)
+        return await _one(client, found, await _chosen(client, found, which))
+
+    found = ask(Where(url, project), work)
+    tell(found, as_json, lambda: Text(show.plain(dump_yaml(found))))
+
+
+@app.command()
+def delete(
+    stack: options.Name,
+    which: Which,
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
+) -> None:
+    """Forget a snapshot."""
+
+    async def work(client: Client) -> Json:
+        found = await outcomes.find(client, stack)
+        snapshot = await _chosen(client, found, which)
+        await client.call("DELETE", outcomes.path_of(found, "snapshots", snapshot))
+        return {"id": snapshot, "deleted": True}
+
+    gone = ask(Where(url, project), work)
+    tell(gone, as_json, lambda: Text(f"{gone['id']} is deleted"))
+
+
+@app.command()
+def restore(
+    stack: options.Name,
+    which: Which,
+    wait: options.Wait = False,
+    until_waiting: options.UntilWaiting = False,
+    timeout: options.Timeout = "1h",
+    url: Url = URL,
+    project: Project = PROJECT,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a stack back to what a snapshot holds."""
+    patience = outcomes.patience(wait, until_waiting, timeout)
+
+    async def change(client: Client, found: Json) -> None:
+        snapshot = await _chosen(client, found, which)
+        path = outcomes.path_of(found, "snapshots", snapshot, "restore")
+        await client.call("POST", path, body={})
+
+    outcomes.carry_out(Where(url, project), stack, "RESTORE", patience, change, as_json)
+
+
+async def _all(client: Client, stack: Json) -> Json:
+    found = await client.call("GET", outcomes.path_of(stack, "snapshots"))
+    return found["snapshots"]
+
+
+async def _one(client: Client, stack: Json, snapshot: str) -> Json:
+    found = await client.call("GET", outcomes.path_of(stack, "snapshots", snapshot))
+    return found["snapshot"]
+
+
+async def _chosen(client: Client, stack: Json, which: str) -> str:
+    return str(chosen(await _all(client, stack), which)["id"])
+
+
+def chosen(snapshots: Sequence[Json], which: str) -> Json:
+    """The one snapshot that is meant. Raises Refused and Unreadable. Pure."""
+    exact = [one for one in snapshots if which in (one["name"], one["id"])]
+    found = exact or [one for one in snapshots if which and one["id"].startswith(which.lower())]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise Refused(404, f'no snapshot "{which}"; see `headgate stack snapshot list`')
+    ids = ", ".join(one["id"] for one in found[:5])
+    raise Unreadable(f'"{which}" means {len(found)} snapshots: {ids}; say which id')

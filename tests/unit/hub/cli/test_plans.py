@@ -1,0 +1,108 @@
+"""Plans as people read them."""
+
+from typing import Any
+
+import pytest
+
+from hub.cli import plans
+
+Json = Any
+
+
+def change(name: str, certain: bool = True, **changes: Json) -> Json:
+    return {"resource_name": name, "resource_type": "T", "changes": changes, "certain": certain}
+
+
+def preview(*stops: Json, stale: Any = (), **kinds: Json) -> Json:
+    changes: dict[str, Json] = {kind: [] for kind in (*plans.MARKS, "unchanged")}
+    return {"resource_changes": changes | kinds, "stops": stops, "stale": stale,
+            "plan_digest": "d1"}  # fmt: skip
+
+
+def stop(**more: Json) -> Json:
+    usual = {"resource_name": "a", "point": "pre-update", "mode": "wait", "certain": True}
+    answering = {"timeout_seconds": 7200.0, "on_timeout": "stop", "answer_by": ["ann"]}
+    return usual | answering | more
+
+
+def lines(said: Json) -> list[str]:
+    return plans.picture("web", said).plain.splitlines()
+
+
+def test_each_kind_of_change_has_its_mark_and_is_counted() -> None:
+    said = lines(preview(
+        added=[change("new")], updated=[change("a", size={"from": 1, "to": 2})],
+        replaced=[change("b")], deleted=[change("old")], unchanged=[change("c"), change("d")],
+    ))  # fmt: skip
+    assert said == [
+        "+   new  T",
+        "~   a    T",
+        "      size: 1 -> 2",
+        "-/+ b    T",
+        "-   old  T",
+        "web: 1 added, 1 updated, 1 replaced, 1 deleted, 2 unchanged",
+        "It would stop at no hook.",
+        "Plan: d1",
+    ]
+
+
+def test_what_nobody_knows_yet_is_called_so() -> None:
+    said = lines(preview(
+        updated=[change("a", certain=False, size={"from": "x"})],
+        replaced=[change("b", certain=False)],
+    ))  # fmt: skip
+    assert said[0] == "~   a  T  (may be replaced, or left alone)"
+    assert said[1] == '      size: "x" -> (unknown)'
+    assert said[2] == "-/+ b  T  (may be replaced, or only updated)"
+
+
+def test_of_what_is_new_only_what_it_will_be() -> None:
+    new = {"a": {"to": 0}, "b": {"to": ""}, "c": {"to": None}, "d": {}, "e": {"to": False}}
+    assert list(plans.properties(new)) == ["a: 0", "d: (unknown)", "e: false"]
+    assert list(plans.properties({"b": {"from": 1, "to": ""}})) == ['b: 1 -> ""']
+
+
+@pytest.mark.parametrize(
+    ("one", "told"),
+    [
+        (stop(), "  1. a at pre-update: ann may answer for 2h, then: stop"),
+        (stop(certain=False), "  1. a at pre-update, perhaps: ann may answer for 2h, then: stop"),
+        (stop(timeout_seconds=None), "  1. a at pre-update: ann may answer, then: stop"),
+        (stop(mode="stop", answer_by=[]), "  1. a at pre-update: the stack stops there"),
+        (stop(answer_by=["ann", "bob"], on_timeout="reject"),
+         "  1. a at pre-update: ann, bob may answer for 2h, then: reject"),
+    ],
+)  # fmt: skip
+def test_hooks_are_told_with_who_would_answer(one: Json, told: str) -> None:
+    assert lines(preview(one))[1:3] == ["It would stop at, in this order:", told]
+
+
+def test_hooks_stand_in_their_order_and_what_is_stale_is_named() -> None:
+    said = lines(preview(stop(), stop(resource_name="b"), stale=["x", "y"]))
+    assert [line[:6] for line in said[2:4]] == ["  1. a", "  2. b"]
+    assert said[4].endswith("otherwise: x, y")
+
+
+def test_nothing_to_do_is_said() -> None:
+    assert lines(preview())[0] == "web: nothing to do"
+
+
+def test_what_would_steer_the_terminal_is_not_printed() -> None:
+    bad = "a\x1b[2J"
+    said = preview(stop(resource_name=bad, answer_by=[bad]), stale=[bad],
+                   added=[change(bad, True, **{bad: {"to": bad}})])  # fmt: skip
+    assert "\x1b" not in plans.picture(bad, said).plain
+
+
+def test_the_plan_of_a_create_has_the_same_form() -> None:
+    own = {"stops": [], "stale": [], "plan_digest": "d1"}
+    answer = {"stack": {"stack_name": "web", "resources": [change("a")], **own}}
+    assert lines(plans.of_create(answer)) == lines(preview(added=[change("a")]))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(86_400, "1d"), (7200, "2h"), (5400, "90m"), (61, "61s"), (0.5, "0.5s")],
+)
+def test_a_time_is_told_in_the_largest_unit_that_fits(seconds: float, told: str) -> None:
+    assert plans.duration(seconds) == told

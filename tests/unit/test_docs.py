@@ -1,0 +1,54 @@
+"""What the reference lists, held against the code."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from channels.schemas.events import SCHEMAS
+from engine.types.command.schema import SCHEMA
+from engine.words import Point
+from hub.api.orchestration.actions import ACTIONS
+
+DOCS = Path(__file__).parents[2] / "docs"
+REFERENCE = DOCS / "reference"
+
+
+def expanded(pattern: str) -> set[str]:
+    """``a.{b,c}`` -> a.b, a.c."""
+    parts = re.split(r"\{([^}]*)\}", pattern)
+    choices = [part.split(",") if index % 2 else [part] for index, part in enumerate(parts)]
+    return {"".join(chosen) for chosen in itertools.product(*choices)}
+
+
+def test_every_event_is_listed_and_no_other() -> None:
+    rows = re.findall(r"^\| `(headgate\.[^`]*)`", (REFERENCE / "events.md").read_text(), re.M)
+    assert set().union(*map(expanded, rows)) == set(SCHEMAS)
+
+
+def test_every_point_of_a_hook_is_named() -> None:
+    text = (REFERENCE / "hooks.md").read_text()
+    named = set(re.findall(r"`((?:pre|post)-[a-z]+)`", text))
+    assert named == {point.value for point in Point}
+
+
+def test_every_property_of_a_command_is_listed() -> None:
+    text = (REFERENCE / "resource-types.md").read_text().split("## Headgate::Command")[1]
+    listed = set(re.findall(r"^\| `([a-z]+)` \|", text.split("### What a command sees")[0], re.M))
+    assert listed == set(SCHEMA.properties)
+
+
+def test_every_action_of_a_stack_is_named() -> None:
+    text = (REFERENCE / "http-api.md").read_text()
+    assert [action for action in ACTIONS if f"`{action}`" not in text] == []
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*/*.md")), ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(#[^)]*)?\)", page.read_text()):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        headings = re.findall(r"^#+ (.*)$", there.read_text(), re.M)
+        known = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+        assert not anchor or anchor[1:] in known, anchor
