@@ -197,7 +197,7 @@ RETAINED = Size(
 )
 RETAINED_AGAIN = Size(
     "a resource made again while it is deleted, to be retained",
-    (create(A), update(), update(STAYS), DELETE),
+    (create(A), update(), update(STAYS._replace(value="2")), DELETE),
 )
 HOOKED_LATER = Size(
     "a replacement under way, which is to ask before it goes",
