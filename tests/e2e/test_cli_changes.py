@@ -319,6 +319,6 @@ class TestElsewhere:
     def test_what_is_no_export_is_not_adopted(
         self, server: ServerProcess, past: Past, files: Files, document: Any, told: str
     ) -> None:
-        adopt = ("stack", "adopt", "bad", "-f", files.file("bad.json", document))
+        adopt = ("stack", "adopt", "none", "-f", files.file("bad.json", document))
         assert told in headgate(server, *adopt, code=1)
-        assert past.read("bad") is None
+        assert past.read("none") is None
