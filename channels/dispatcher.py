@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from channels.attempt import ANSWER_TIMEOUT, AnswerHook, Attempts
+from channels.attempt import AnswerHook, Attempts
 from channels.contract import Channel, Delivered, Endpoint, Failed, Letter
 from channels.envelope import trial_event
 from channels.lane import Lane, LaneSettings
@@ -27,16 +27,14 @@ from engine.store.database import Database
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: Seconds between an attempt's longest time and the end of its lease: to settle it.
-MARGIN = 15.0
-
 
 @dataclass(frozen=True, slots=True)
 class DispatcherSettings:
     """Times in seconds. capacity, each: attempts at once, in all and for one subscription.
 
     poll: how long a lost notification may cost. drain: how long what is under way may take when we
-    stop. disable_after: deliveries given up in a row until a subscription is disabled.
+    stop. lease: how long after a dispatcher's death what it was trying is tried again.
+    disable_after: deliveries given up in a row until a subscription is disabled.
     """
 
     retry: RetryPolicy = field(default_factory=RetryPolicy)
@@ -47,6 +45,7 @@ class DispatcherSettings:
     publish_rows: int = 500
     poll: float = 5.0
     drain: float = 10.0
+    lease: float = 10.0
     disable_after: int = 20
 
 
@@ -136,8 +135,7 @@ class Dispatcher:
             settling.cancel()
 
     def _lane(self, settler: Settler, urgent: bool, capacity: int, each: int) -> Lane:
-        lease = self._settings.retry.attempt_timeout + ANSWER_TIMEOUT + MARGIN
-        settings = LaneSettings(urgent, capacity, each, self._settings.poll, lease)
+        settings = LaneSettings(urgent, capacity, each, self._settings.poll, self._settings.lease)
         return Lane(self._database, self._attempts, settler, settings)
 
     async def _drive(self, lane: Lane, stop: asyncio.Event) -> None:

@@ -13,7 +13,7 @@ from structlog.typing import FilteringBoundLogger
 
 from channels.attempt import Attempts
 from channels.settler import Settler
-from channels.store.claim import Room, claim, next_due
+from channels.store.claim import Room, claim, next_due, renew
 from channels.store.records import Due
 from channels.waiting import wait_at_most
 from engine.errors import Unavailable
@@ -27,7 +27,10 @@ SHORTEST_PAUSE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class LaneSettings:
-    """capacity: attempts at once; each: of one subscription. poll, lease: seconds."""
+    """capacity: attempts at once; each: of one subscription. poll, lease: seconds.
+
+    The lease is renewed while an attempt lasts, and so may be shorter than that.
+    """
 
     urgent: bool
     capacity: int
@@ -53,11 +56,28 @@ class Lane:
         Whoever sets `stop` wakes the lane. Bound it from outside: what is cut off is tried again
         when its lease ends.
         """
-        async with asyncio.TaskGroup() as group:
-            while not stop.is_set():
-                self.wake.clear()
-                pause = await self._fill(group)
-                await wait_at_most(self.wake, pause)
+        async with asyncio.TaskGroup() as renewing:
+            keeper = renewing.create_task(self._renew())
+            async with asyncio.TaskGroup() as group:
+                while not stop.is_set():
+                    self.wake.clear()
+                    pause = await self._fill(group)
+                    await wait_at_most(self.wake, pause)
+            keeper.cancel()
+
+    async def _renew(self) -> None:
+        """Runs until cancelled: as long as attempts are under way, nobody else tries them."""
+        lease = self._settings.lease
+        while True:
+            await asyncio.sleep(lease / 3)
+            if not self._under_way:
+                continue
+            try:
+                async with self._database.connection() as conn:
+                    keys = [due.key for due in self._under_way.values()]
+                    await renew(conn, keys, lease=lease)
+            except Unavailable as error:
+                log.warning("lane.not_renewed", reason=str(error), urgent=self._settings.urgent)
 
     async def _fill(self, group: asyncio.TaskGroup) -> float:
         """Start attempts while there is room; return how long to wait if nothing wakes us."""

@@ -1,10 +1,11 @@
 """Claiming due deliveries, with all that is needed to try them.
 
-A claim is a lease: until it ends nobody else tries the delivery, and its number fences whoever
-comes late. Subscriptions take turns, so that no backlog of one holds up another.
+A claim is a lease, renewed while the attempt lasts: until it ends nobody else tries the delivery,
+and its number fences whoever comes late. Subscriptions take turns, so that no backlog of one holds
+up another.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -103,6 +104,13 @@ select extract(epoch from min(d.next_at) - now())::double precision as seconds
         order by d.next_at limit 1) d
  where s.id <> all ($2::uuid[])
 """
+RENEW = """
+update delivery d set next_at = now() + make_interval(secs => $5)
+  from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::integer[])
+       k (stack_id, sequence, subscription_id, claim)
+ where d.stack_id = k.stack_id and d.sequence = k.sequence
+   and d.subscription_id = k.subscription_id and d.claim = k.claim and d.state = 'pending'
+"""
 _EVENT = (
     "type", "time", "resource_name", "resource_type", "physical_id", "action", "status", "reason",
     "data",
@@ -136,6 +144,12 @@ async def claim(conn: Connection, *, urgent: bool, room: Room, lease: float) -> 
     hooks = sorted({(row["stack_id"], row["h_id"]) for row in rows if row["h_id"] is not None})
     notices = await notices_of(conn, hooks) if hooks else {}
     return [_due(row, notices) for row in rows]
+
+
+async def renew(conn: Connection, keys: Sequence[Key], *, lease: float) -> None:
+    """Keep what is being tried for `lease` seconds more; what was lost meanwhile stays lost."""
+    columns = ("stack_id", "sequence", "subscription_id", "claim")
+    await conn.execute(RENEW, *([getattr(key, name) for key in keys] for name in columns), lease)
 
 
 async def next_due(conn: Connection, *, urgent: bool, room: Room) -> float | None:

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from channels.contract import Delivered, Endpoint, Failed, Letter
 from channels.settler import Settler
+from channels.store.claim import Room, claim
 from channels.store.publish import publish
 from engine.store.database import Database
 from tests.integration.channels.conftest import Away, Dispatching
@@ -101,6 +102,44 @@ async def test_a_database_that_goes_away_and_comes_back_is_survived(
             await scene.record(stack, resource_event("b"))
             await until(lambda: len(receiver.received) >= 2)
             await until(lambda: none_pending(scene))
+
+
+async def test_an_attempt_may_last_longer_than_its_lease(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    await scene.record(stack, resource_event("a"))
+    go = asyncio.Event()
+
+    async def slow(_: Received) -> web.StreamResponse:
+        await go.wait()
+        return web.Response()
+
+    receiver.handle = slow
+    async with dispatching(lease=0.3, poll=0.1), dispatching(lease=0.3, poll=0.1):
+        await until(lambda: receiver.under_way)
+        since = await scene.value("select next_at from delivery")
+        later = "select next_at > $1::timestamptz + interval '1 second' from delivery"
+        await until(lambda: scene.value(later, since))
+        go.set()
+        await until(lambda: none_pending(scene))
+    assert len(receiver.received) == 1
+
+
+async def test_what_a_dead_dispatcher_was_trying_another_tries_after_the_lease(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching, database: Database
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    await scene.record(stack, resource_event("a"))
+    await publish(database, horizon=1.0, limit=10)
+    async with database.connection() as conn:
+        room = Room(free=1, retries=1, each=1, busy={})
+        assert len(await claim(conn, urgent=False, room=room, lease=0.5)) == 1  # then it dies
+    async with dispatching(poll=0.1):
+        await until(lambda: none_pending(scene))
+    assert [row["attempts"] for row in await scene.deliveries()] == [2]
 
 
 async def test_a_dispatcher_waits_for_its_database(

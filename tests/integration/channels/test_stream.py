@@ -71,7 +71,8 @@ async def reading(
 
 async def say(scene: Scene, stack: StackRow, *events: dict[str, Any]) -> None:
     await scene.record(stack, *events)
-    await publish(scene.database, horizon=1.0, limit=100)
+    # While somebody else publishes, what they read may be older than this.
+    await until(lambda: publish(scene.database, horizon=1.0, limit=100))
 
 
 async def test_readers_see_what_is_new_of_their_project(scene: Scene, database: Database) -> None:
