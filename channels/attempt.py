@@ -7,6 +7,7 @@ nothing; the other way round the answer would be lost.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import assert_never
 from uuid import UUID
 
@@ -23,7 +24,7 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 #: Answers a hook: hook id, decision, reason, who. Returns why the answer was refused, or None.
 #: Raises Unavailable when it could not be taken now.
-AnswerHook = Callable[[UUID, str, str, str], Awaitable[str | None]]
+AnswerHook = Callable[[UUID, ReceiverDecision, str], Awaitable[str | None]]
 
 #: Seconds for taking an answer.
 ANSWER_TIMEOUT = 10.0
@@ -146,7 +147,8 @@ class Attempts:
     ) -> Delivered | Failed:
         by = f"subscription:{due.key.subscription_id}"
         try:
-            refused = await self._answer(hook_id, said.decision, _kept(said.reason), by)
+            kept = replace(said, reason=_kept(said.reason))
+            refused = await self._answer(hook_id, kept, by)
         except HeadgateError as error:
             return Failed(f"the answer could not be taken: {error}", outcome.code, outcome.answer)
         note = f"the answer was refused: {refused}" if refused else ""

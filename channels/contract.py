@@ -6,15 +6,15 @@ where the program is put together.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from engine.words import Json
+from engine.words import Decision, Json
 
 #: What a receiver may answer to a waiting hook right away.
-RECEIVER_DECISIONS = ("continue", "reject")
+RECEIVER_DECISIONS = tuple(one.value for one in Decision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,12 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ReceiverDecision:
-    """What the receiver decided. decision: one of RECEIVER_DECISIONS."""
+    """What the receiver decided. decision: one of RECEIVER_DECISIONS. more: the rest of it, such as
+    data or properties; judged by whoever takes it."""
 
     decision: str
     reason: str = ""
+    more: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

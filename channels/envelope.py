@@ -27,8 +27,9 @@ STATUS_OF = {
     "stopped": "STOPPED",
 }
 
-#: What may be answered while a hook waits.
-ALLOWED = ("continue", "reject")
+
+#: What an event about a hook may say besides the hook as it is.
+SAID_OF_HOOKS = frozenset({"by", "missing", "deadline", "to", "reminder"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +127,7 @@ def hook_document(
     hook: HookRecord, *, asked: Sequence[Json], told: Sequence[Json]
 ) -> dict[str, Json]:
     """A hook as the API shows it now, with the notice's parts under ``resource``."""
-    return _hook(hook, HookState(hook.state), asked, told) | {
-        "resource": _noticed_resource(hook, hook.notice.get("type"))
-    }
+    return _hook(hook, HookState(hook.state), asked, told) | _about(hook, hook.notice.get("type"))
 
 
 def asked_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
@@ -165,12 +164,12 @@ def told_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
 def _hook(
     hook: HookRecord, state: HookState, asked: Sequence[Json], told: Sequence[Json]
 ) -> dict[str, Json]:
-    waits = state is HookState.WAITING
+    waits, rule = state is HookState.WAITING, hook.rule
     document: dict[str, Json] = {
         "id": str(hook.id),
         "stack_id": str(hook.stack_id),
         "stack_name": hook.stack_name,
-        "resource_name": hook.resource_name,
+        "resource_name": hook.resource_name or None,
         "path": hook.path,
         "point": hook.point,
         "mode": hook.mode,
@@ -178,9 +177,23 @@ def _hook(
         "opened_at": rfc3339(hook.opened_at),
         "deadline": rfc3339(hook.deadline),
         "on_timeout": hook.on_timeout,
-        "allowed": list(ALLOWED) if waits and hook.mode == Mode.WAIT else [],
+        "allowed": list(hook.allowed) if waits and hook.mode == Mode.WAIT else [],
         "digest": hook.digest,
-        "approvals": {"needed": 1, "given": int(state is HookState.ANSWERED)},
+        "approvals": {
+            "needed": rule.get("approvals", 1),
+            "given": len(hook.approved_by),
+            "by": list(hook.approved_by),
+        },
+        "answer_by": rule.get("answer_by", []),
+        "exclude": rule.get("exclude", ""),
+        "ask": hook.asks_for,
+        "patch": rule.get("patch", []),
+        "dry": rule.get("dry", False),
+        "requested_by": hook.requested_by,
+        "assigned": hook.assigned,
+        "reminders": hook.reminders,
+        "escalated_at": rfc3339(hook.escalated_at) if hook.escalated_at else None,
+        "answers": hook.notice.get("answers") or {},
         "asked": list(asked),
         "told": list(told),
     }
@@ -199,6 +212,19 @@ def _hook(
             assert_never(never)
 
 
+def _about(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
+    """What the hook is about: a resource, or the plan of the whole stack."""
+    if hook.resource_name:
+        return {"resource": _noticed_resource(hook, resource_type)}
+    return {
+        "resource": None,
+        "change": {
+            name: hook.notice.get(name)
+            for name in ("action", "version", "requested_by", "parameters", "tags", "plan")
+        },
+    }
+
+
 def _noticed_resource(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
     notice = hook.notice
     return {
@@ -209,6 +235,7 @@ def _noticed_resource(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
         "properties": notice.get("properties") or {},
         "changes": notice.get("changes") or {},
         "dependents": notice.get("dependents") or [],
+        "seen": notice.get("seen") or {},
     }
 
 
@@ -252,14 +279,17 @@ def _of_hook(scene: _Scene) -> dict[str, Json]:
             # As it was when the event happened, whatever became of it since.
             "hook": _hook(hook, HookState.WAITING, (), scene.told),
             "stack": scene.stack,
-            "resource": _noticed_resource(hook, event.resource_type),
+            **_about(hook, event.resource_type),
             "signal_url": scene.signal_url,
             "token": scene.token,
         }
+    named = {"name": event.resource_name, "type": event.resource_type}
+    said = {name: value for name, value in event.data.items() if name in SAID_OF_HOOKS}
     return {
         "hook": _hook(hook, HookState(hook.state), (), scene.told),
         "stack": scene.stack,
-        "resource": {"name": event.resource_name, "type": event.resource_type},
+        "resource": named if event.resource_name else None,
+        "said": said | {"reason": event.reason},
     }
 
 

@@ -62,7 +62,10 @@ class Direction(StrEnum):
 
 
 class Operation(StrEnum):
-    """What a node does to its resource. ADOPT: take over what exists already."""
+    """What a node does to its resource. ADOPT: take over what exists already.
+
+    BEGIN and FINISH are those of the stack as a whole: the gates before and after everything else.
+    """
 
     CREATE = "create"
     UPDATE = "update"
@@ -73,7 +76,12 @@ class Operation(StrEnum):
     SUSPEND = "suspend"
     RESUME = "resume"
     SNAPSHOT = "snapshot"
+    BEGIN = "begin"
+    FINISH = "finish"
 
+
+#: Operations of the stack itself: whether its action may begin, and whether it may be called done.
+GATES = frozenset({Operation.BEGIN, Operation.FINISH})
 
 #: Operations on a resource that stays what it is: its definition has no part in them.
 VISITS = frozenset({Operation.CHECK, Operation.SUSPEND, Operation.RESUME, Operation.SNAPSHOT})
@@ -128,12 +136,17 @@ class TraversalState(StrEnum):
 
 
 class Point(StrEnum):
-    """A place in a node's step where a breakpoint can hold it."""
+    """A place in a node's step where a breakpoint can hold it.
+
+    Besides these there is ``confirm-<step>`` for each step that a resource type names.
+    """
 
     PRE_CREATE = "pre-create"
     POST_CREATE = "post-create"
     PRE_UPDATE = "pre-update"
     POST_UPDATE = "post-update"
+    PRE_REPLACE = "pre-replace"
+    POST_REPLACE = "post-replace"
     PRE_DELETE = "pre-delete"
     POST_DELETE = "post-delete"
     PRE_CHECK = "pre-check"
@@ -142,6 +155,24 @@ class Point(StrEnum):
     POST_SUSPEND = "post-suspend"
     PRE_RESUME = "pre-resume"
     POST_RESUME = "post-resume"
+
+
+#: How the name of a point inside an operation begins.
+CONFIRM = "confirm-"
+
+
+def pre_stack(action: "Action") -> str:
+    """The point before a stack's action: ``pre-stack-create``."""
+    return f"pre-stack-{action.lower()}"
+
+
+def post_stack(action: "Action") -> str:
+    """The point after a stack's action has come to a good end: ``post-stack-create``."""
+    return f"post-stack-{action.lower()}"
+
+
+#: The points of stacks as a whole.
+STACK_POINTS = tuple(point(action) for action in Action for point in (pre_stack, post_stack))
 
 
 class Mode(StrEnum):
@@ -168,10 +199,30 @@ class HookState(StrEnum):
 
 
 class Decision(StrEnum):
-    """An answer to a hook."""
+    """An answer to a hook.
+
+    STEP: continue, and break at whatever becomes ready next. RUN: continue, past the other
+    breakpoints of this traversal. PATCH: continue with other properties. PROGRESS: not an answer
+    yet, but somebody is at it.
+    """
 
     CONTINUE = "continue"
     REJECT = "reject"
+    STEP = "step"
+    RUN = "run"
+    PATCH = "patch"
+    PROGRESS = "progress"
+
+
+#: Decisions that let the node go on.
+GOES_ON = frozenset({Decision.CONTINUE, Decision.STEP, Decision.RUN, Decision.PATCH})
+
+
+class Pace(StrEnum):
+    """How a traversal passes its nodes, when somebody asked for another way than the usual one."""
+
+    STEP = "step"
+    RUN = "run"
 
 
 class Door(StrEnum):

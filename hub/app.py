@@ -22,6 +22,7 @@ import structlog
 from aiohttp import web
 from structlog.typing import FilteringBoundLogger
 
+from channels.contract import ReceiverDecision
 from channels.dispatcher import Dispatcher, DispatcherSettings
 from channels.retry import RetryPolicy, horizon
 from channels.selection import Selection
@@ -30,10 +31,12 @@ from channels.store.records import NewSubscription, Origin
 from channels.stream.feed import Feed
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from engine.errors import HeadgateError, Unavailable
-from engine.hooks.rules import Limits as HookLimits
+from engine.hooks.rule import Limits as HookLimits
 from engine.hooks.tokens import hook_token
 from engine.hot.source import Limits as SourceLimits
-from engine.service import Answer, Engine, Limits
+from engine.lifecycle.gate import StackGate
+from engine.lifecycle.plugins import Plugins, installed
+from engine.service import Engine, Limits
 from engine.store.database import Database, open_database
 from engine.store.embedded import EmbeddedServer
 from engine.store.instance import alive, signing_key
@@ -41,12 +44,14 @@ from engine.store.migrate import migrate
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import ResourceType
 from engine.types.registry import Registry, built_in
-from engine.words import Decision, Door
+from engine.words import Door
 from engine.work.retrying import Retrying
+from engine.work.telling import Telling
 from engine.work.timers import Timers
 from engine.work.worker import Worker, WorkerSettings
 from hub.api.application import make_application
 from hub.api.parts import Parts
+from hub.api.signals import read_signal
 from hub.auth.identity import Nobody
 from hub.log import set_up_logging
 from hub.settings import Settings
@@ -116,10 +121,12 @@ async def running(
     stop: asyncio.Event,
     *,
     types: Sequence[ResourceType] = (),
+    plugins: Plugins | None = None,
 ) -> AsyncIterator[Running]:
     """The program, ready; on leaving it drains what runs and stops. Raises Unavailable.
 
-    types: resource types besides those that come with headgate and its plug-ins.
+    types: resource types besides those that come with headgate and its plug-ins. plugins:
+    lifecycle plug-ins; None: those that are installed.
     """
     async with AsyncExitStack() as stack:
         url = settings.database.url.get_secret_value()
@@ -133,7 +140,7 @@ async def running(
         stack.push_async_callback(database.close)
         async with database.connection() as conn:
             key = await signing_key(conn, secrets.token_bytes(32))
-        loops = Loops(settings, database, key, types)
+        loops = Loops(settings, database, key, types, plugins)
         if server is not None:
             loops.supervise(server)
         await stack.enter_async_context(loops.channel)
@@ -169,12 +176,15 @@ class Loops:
         database: Database,
         key: bytes,
         types: Sequence[ResourceType] = (),
+        plugins: Plugins | None = None,
     ) -> None:
         self._settings = settings
         self.database = database
         self.failed: str | None = None
         self._server: EmbeddedServer | None = None
-        registry = make_registry(settings, *types)
+        self.plugins = installed() if plugins is None else plugins
+        registry = make_registry(settings, *types, gate=StackGate(self.plugins))
+        self.telling = Telling(database, self.plugins, poll=settings.engine.poll)
         self.worker = Worker(
             database,
             registry,
@@ -190,7 +200,12 @@ class Loops:
             new_id=uuid4,
         )
         self.engine = Engine(
-            database, registry, make_limits(settings), new_id=uuid4, wake=self.worker.wake
+            database,
+            registry,
+            make_limits(settings),
+            new_id=uuid4,
+            wake=self._stirred,
+            watched=bool(self.plugins),
         )
         self.token_for: Callable[[UUID], str] = lambda hook_id: hook_token(key, hook_id)
         webhook = settings.channels.webhook
@@ -239,6 +254,7 @@ class Loops:
                 await stack.enter_async_context(self.database.listen(channel, wake))
             tasks.append(group.create_task(self.worker.run(stop), name="worker"))
             tasks.append(group.create_task(self.timers.run(stop), name="timers"))
+            tasks.append(group.create_task(self.telling.run(stop), name="telling"))
         if "dispatch" in roles:
             await self._configure_subscriptions()
             tasks.append(group.create_task(self.dispatcher.run(stop), name="dispatcher"))
@@ -252,6 +268,13 @@ class Loops:
     def wake(self) -> None:
         self.worker.wake()
         self.timers.wake()
+        self.telling.wake()
+
+    def _stirred(self) -> None:
+        """Something was accepted, answered or has ended here."""
+        self.worker.wake()
+        if self.plugins:
+            self.telling.wake()
 
     async def drained(self, tasks: list[asyncio.Task[None]]) -> None:
         """Wait for the loops to end, a bounded time; then cut them off."""
@@ -270,10 +293,11 @@ class Loops:
             return [str(error)]
         return []
 
-    async def _answered(self, hook_id: UUID, decision: str, reason: str, by: str) -> str | None:
+    async def _answered(self, hook_id: UUID, said: ReceiverDecision, by: str) -> str | None:
         """A receiver's answer in its response; returns why it was refused, or None."""
+        body = {"decision": said.decision, "reason": said.reason, **said.more}
         try:
-            answer = Answer(Decision(decision), by, Door.WEBHOOK, reason)
+            answer = read_signal(body).by(by, Door.WEBHOOK, by_token=True)
             await self.engine.answer(hook_id, answer, project=None)
         except Unavailable:
             raise
@@ -307,7 +331,9 @@ def new_secret() -> str:
     return "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
 
 
-def make_registry(settings: Settings, *types: ResourceType) -> Registry:
+def make_registry(
+    settings: Settings, *types: ResourceType, gate: ResourceType | None = None
+) -> Registry:
     command = settings.resource_types.command
     return built_in(
         random.SystemRandom(),
@@ -320,6 +346,7 @@ def make_registry(settings: Settings, *types: ResourceType) -> Registry:
             )
         ),
         *types,
+        gate=gate,
     )
 
 
@@ -332,6 +359,10 @@ def make_limits(settings: Settings) -> Limits:
         stacks=quotas.stacks_per_project,
         versions=settings.retention.versions,
         snapshots=quotas.snapshots_per_stack,
+        operator=[
+            one.as_rule(f"[[hooks.rules]] {place}")
+            for place, one in enumerate(settings.hooks.rules, start=1)
+        ],
     )
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from engine.hooks.rules import parse_duration
+from engine.hooks.reading import parse_duration
 
 
 def _duration(value: object) -> timedelta:

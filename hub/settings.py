@@ -15,6 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, m
 from pydantic_core import PydanticCustomError
 
 from engine import errors
+from engine.errors import Findings
+from engine.hooks.operator import OperatorRule, always, read_operator_rule
+from engine.hooks.rule import Limits
 from hub.setting_sources import finding, merged, nested, read_environment, read_file
 from hub.setting_types import (
     Bytes,
@@ -101,13 +104,49 @@ class EngineSettings(Section):
         return self
 
 
+class GuardRule(Section):
+    """A breakpoint of the operator's own; see docs/how-to/guard-every-stack.md."""
+
+    on: Texts
+    at: str = ""
+    projects: Texts = ("*",)
+    types: Texts = ()
+    mode: Literal["wait", "notify", "stop"] = "wait"
+    timeout: str = ""
+    on_timeout: Literal["stop", "continue", "reject"] = "stop"
+    approvals: Annotated[int, Field(ge=1, le=100)] = 1
+    answer_by: Texts = ()
+    exclude: Literal["", "requester"] = ""
+    remind: str = ""
+    at_most: str = ""
+    when: Any = None
+    dry: bool = False
+
+    def as_rule(self, place: str) -> OperatorRule:
+        said = {"on": list(self.on), "mode": self.mode, "on_timeout": self.on_timeout}
+        optional = {
+            "timeout": self.timeout, "answer_by": list(self.answer_by), "exclude": self.exclude,
+            "remind": self.remind, "at_most": self.at_most,
+            "approvals": self.approvals if self.approvals > 1 else None, "when": self.when,
+        }  # fmt: skip
+        item = said | {name: value for name, value in optional.items() if value}
+        return OperatorRule(self.projects, self.at, self.types, item, place, self.dry)
+
+
 class Hooks(Section):
+    rules: tuple[GuardRule, ...] = ()
     default_timeout: Duration = timedelta(hours=24)
     max_timeout: Duration = timedelta(days=90)
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         _not_longer(self, "default_timeout", "max_timeout")
+        findings, limits = Findings(), Limits(self.default_timeout, self.max_timeout)
+        for number, rule in enumerate(self.rules, start=1):
+            said = rule.as_rule(f"[[hooks.rules]] {number}")
+            read_operator_rule(said, findings, limits, None, always)
+        for one in findings.all:
+            raise PydanticCustomError("rule", f"{one.place}: {one.reason}. {one.remedy}")
         return self
 
 

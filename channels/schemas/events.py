@@ -31,13 +31,7 @@ def _object(properties: Mapping[str, Json], optional: Mapping[str, Json] | None 
     }
 
 
-POINT = _one_of(
-    *(
-        f"{when}-{operation}"
-        for operation in ("create", "update", "delete", "check", "suspend", "resume")
-        for when in ("pre", "post")
-    )
-)
+POINT: Json = {"type": "string", "pattern": "^(pre|post|confirm)-[a-z].*$"}
 TOLD = _object({"subscription": UUID, "channel": TEXT, "target": TEXT, "at": TIME})
 
 STACK = {"id": UUID, "name": TEXT, "project": TEXT}
@@ -47,16 +41,29 @@ _HOOK: Mapping[str, Json] = {
     "id": UUID,
     "stack_id": UUID,
     "stack_name": TEXT,
-    "resource_name": TEXT,
+    "resource_name": TEXT_OR_NULL,
     "path": TEXT,
     "point": POINT,
     "mode": _one_of("notify", "wait", "stop"),
     "opened_at": TIME,
     "deadline": TIME,
     "on_timeout": _one_of("stop", "continue", "reject"),
-    "allowed": {"type": "array", "items": _one_of("continue", "reject")},
+    "allowed": {
+        "type": "array",
+        "items": _one_of("continue", "reject", "step", "run", "patch", "progress"),
+    },
     "digest": TEXT,
-    "approvals": _object({"needed": COUNT, "given": COUNT}),
+    "approvals": _object({"needed": COUNT, "given": COUNT, "by": LIST}),
+    "answer_by": LIST,
+    "exclude": TEXT,
+    "ask": {"type": ["object", "null"]},
+    "patch": LIST,
+    "dry": {"type": "boolean"},
+    "requested_by": TEXT,
+    "assigned": TEXT_OR_NULL,
+    "reminders": COUNT,
+    "escalated_at": {"anyOf": [TIME, {"type": "null"}]},
+    "answers": MAP,
     "asked": LIST,
     "told": {"type": "array", "items": TOLD},
 }
@@ -79,6 +86,7 @@ NOTICED = _object({
     "properties": MAP,
     "changes": MAP,
     "dependents": {"type": "array", "items": TEXT},
+    "seen": MAP,
 })  # fmt: skip
 SUBSCRIPTION = _object({"id": UUID, "channel": TEXT, "target": TEXT})
 
@@ -112,18 +120,26 @@ def _of_resource(operation: str) -> Json:
     }  # fmt: skip
 
 
-def _of_hook(state: str) -> Json:
+def _of_hook(state: str | None) -> Json:
+    """state: None: any, for the hook is shown as it is when the event is sent."""
+    hook = HOOK if state is None else _object({**_HOOK, "state": {"const": state}, **_DECIDED})
     return {
-        "hook": _object({**_HOOK, "state": {"const": state}, **_DECIDED}),
+        "hook": hook,
         "stack": _object(STACK),
-        "resource": _object({"name": TEXT, "type": TEXT_OR_NULL}),
+        "resource": _or_null(_object({"name": TEXT, "type": TEXT_OR_NULL})),
+        "said": _object({"reason": TEXT}),
     }
+
+
+def _or_null(schema: Json) -> Json:
+    """Null where the hook is one of the whole stack."""
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 _WAITING: Json = {
     "hook": _object({**_HOOK, "state": {"const": "waiting"}}),
     "stack": _object(STACK),
-    "resource": NOTICED,
+    "resource": _or_null(NOTICED),
     "signal_url": {"type": ["string", "null"], "format": "uri"},
     "token": TEXT_OR_NULL,
 }
@@ -176,11 +192,21 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
         )
     }
     | {
-        f"headgate.hook.{state}": (f"A hook was {state}", _of_hook(state), True)
+        f"headgate.hook.{state}": (f"A hook was {state}", _of_hook(state), False)
         for state in ("answered", "expired", "superseded")
     }
     | {
-        "headgate.hook.waiting": ("A node has reached a breakpoint", _WAITING, True),
+        f"headgate.hook.{what}": (title, _of_hook(None), False)
+        for what, title in (
+            ("approved", "Somebody approved; more people are to"),
+            ("progress", "Somebody is at it: the hook waits longer"),
+            ("handed-over", "Somebody else is to answer"),
+            ("reminder", "A hook still waits"),
+            ("escalated", "Nobody has answered: others may, too"),
+        )
+    }
+    | {
+        "headgate.hook.waiting": ("A node has reached a breakpoint", _WAITING, False),
         "headgate.delivery.dead": ("A delivery was given up", _DEAD, False),
         "headgate.subscription.disabled": (
             "A subscription was disabled because its endpoint keeps failing",

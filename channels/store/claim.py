@@ -74,7 +74,10 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
             else h.deadline end as h_deadline,
        h.on_timeout as h_on_timeout, h.digest as h_digest, h.decision as h_decision,
        h.reason as h_reason, h.decided_by as h_decided_by, h.door as h_door,
-       h.decided_at as h_decided_at, h.notice as h_notice
+       h.decided_at as h_decided_at, h.notice as h_notice, h.rule as h_rule,
+       h.requested_by as h_requested_by, h.assigned as h_assigned,
+       h.escalated_at as h_escalated_at, h.reminders as h_reminders,
+       h.approved_by as h_approved_by
   from claimed c
   join subscription s on s.id = c.subscription_id
   join stack k on k.id = c.stack_id
@@ -187,7 +190,7 @@ def _due(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> Due:
 _HOOK = (
     "id", "project", "traversal", "resource_name", "path", "point", "mode", "state", "opened_at",
     "deadline", "on_timeout", "digest", "decision", "reason", "decided_by", "door", "decided_at",
-    "notice",
+    "notice", "rule", "requested_by", "assigned", "escalated_at", "reminders", "approved_by",
 )  # fmt: skip
 
 

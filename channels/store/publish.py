@@ -211,7 +211,7 @@ def _event(row: Any) -> _Event:
         point=data.get("point"),
         about=about(data),
     )
-    urgent = row["type"] == _WAITING and data.get("mode") == Mode.WAIT
+    urgent = row["type"] == _WAITING and (data.get("mode") == Mode.WAIT or bool(data.get("dry")))
     return _Event(
         stack_id=row["stack_id"], sequence=row["sequence"], id=row["id"], type=row["type"],
         project=row["project"], hook_id=row["hook_id"], urgent=urgent, traits=traits,

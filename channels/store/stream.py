@@ -17,11 +17,14 @@ select o.position, o.project, s.name as stack_name, e.stack_id, e.sequence, e.id
        h.state as h_state, h.opened_at as h_opened_at, h.deadline as h_deadline,
        h.on_timeout as h_on_timeout, h.digest as h_digest, h.decision as h_decision,
        h.reason as h_reason, h.decided_by as h_decided_by, h.door as h_door,
-       h.decided_at as h_decided_at, h.notice as h_notice
+       h.decided_at as h_decided_at, h.notice as h_notice, h.rule as h_rule,
+       h.requested_by as h_requested_by, h.assigned as h_assigned,
+       h.escalated_at as h_escalated_at, h.reminders as h_reminders,
+       h.approved_by as h_approved_by
   from outbox o
   join event e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
   join stack s on s.id = o.stack_id
-  left join hook h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
+  left join hook_now h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
  where o.project = $1 and o.position >= $2 and (o.position > $2 or e.sequence > $3)
    and ($5::uuid is null or o.stack_id = $5)
  order by o.position, e.sequence limit $4

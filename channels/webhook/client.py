@@ -189,7 +189,8 @@ def _decision(body: bytes | None) -> tuple[ReceiverDecision | None, str]:
     if decision not in RECEIVER_DECISIONS:
         known = " or ".join(RECEIVER_DECISIONS)
         return None, f"the answer's decision is not known; it may be {known}"
-    return ReceiverDecision(decision, reason if isinstance(reason, str) else ""), ""
+    more = {name: said[name] for name in ("data", "properties", "digest", "extend") if name in said}
+    return ReceiverDecision(decision, reason if isinstance(reason, str) else "", more), ""
 
 
 def _retry_after(said: str, now: datetime) -> float | None:

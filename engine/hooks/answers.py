@@ -1,26 +1,58 @@
-"""May this answer still decide this hook? Asked under the lock on the hook's stack."""
+"""May this answer decide this hook, and does it? Asked under the lock on the hook's stack."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
-from engine.errors import AnswerRefused, Decided
-from engine.words import Decision, HookState
+import jsonschema_rs
+import orjson
+
+from engine.errors import AnswerRefused, Decided, Finding, Forbidden, Invalid
+from engine.hooks.rule import ANY_PROPERTY, Limits, Rule, may_answer
+from engine.words import GOES_ON, Decision, HookState, Json
+
+#: Points before something is done with a resource's properties: where an answer may change them.
+PATCHABLE = frozenset({"pre-create", "pre-update", "pre-replace"})
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A hook as the store has it now."""
+    """A hook as the store has it now. approved_by: who has let it go on so far."""
 
     state: HookState
     resource_name: str
     point: str
     digest: str
+    opened_at: datetime
     deadline: datetime
     decision: str | None
     decided_by: str | None
     decided_at: datetime | None
+    rule: Rule
+    requested_by: str
+    assigned: str | None = None
+    escalated: bool = False
+    approved_by: Sequence[str] = ()
+    data: Json = None
+    properties: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer. by_token: it came with the hook's token, and nobody can tell from whom.
+
+    properties: of a patch. extend: of a progress; how much longer, from now.
+    """
+
+    decision: Decision
+    by: str
+    roles: Sequence[str] = ()
+    by_token: bool = False
+    digest: str = ""
+    data: Json = None
+    properties: Mapping[str, Json] | None = None
+    extend: timedelta | None = None
 
 
 class Same:
@@ -29,17 +61,38 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
+    """It decides the hook."""
+
     decision: Decision
 
 
-def judge(
-    hook: Asked, decision: Decision, digest: str, now: datetime
-) -> Accepted | Same | AnswerRefused:
-    """A refusal is a value: it is told to a person, with who decided what, and when."""
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """It is an approval; `missing` more people are to give theirs."""
+
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """Somebody is at it: the hook waits until `deadline` now."""
+
+    deadline: datetime
+
+
+Judgement = Accepted | Counted | Extended | Same
+
+
+def judge(hook: Asked, given: Given, now: datetime, limits: Limits) -> Judgement | AnswerRefused:
+    """A refusal for being late is a value: it is told to a person, with who decided what, and when.
+
+    Raises Forbidden (MayNotAnswer) for who may not answer, Invalid for what may not be answered.
+    """
+    _check_right(hook, given)
     match hook.state:
         case HookState.WAITING:
-            return _judge_waiting(hook, decision, digest, now)
-        case HookState.ANSWERED if hook.decision == decision:
+            return _judge_waiting(hook, given, now, limits)
+        case HookState.ANSWERED if _is_same(hook, given):
             return Same()
         case HookState.ANSWERED | HookState.EXPIRED | HookState.SUPERSEDED:
             code, why, remedy = _REFUSALS[hook.state](hook)
@@ -48,15 +101,99 @@ def judge(
             assert_never(never)
 
 
+def _check_right(hook: Asked, given: Given) -> None:
+    if hook.assigned in (f"user:{given.by}", *(f"role:{role}" for role in given.roles)):
+        return
+    why = may_answer(
+        hook.rule, given.by, given.roles,
+        by_token=given.by_token, requester=hook.requested_by, escalated=hook.escalated,
+    )  # fmt: skip
+    if why is not None:
+        of = hook.resource_name or "the stack"
+        raise Forbidden(
+            f"hook {hook.point} of {of} is not yours to answer: {why}",
+            remedy="Ask one of them, or have it handed over.",
+            code="MayNotAnswer",
+        )
+
+
+def _is_same(hook: Asked, given: Given) -> bool:
+    if given.decision is Decision.PATCH and (given.properties or {}) != hook.properties:
+        return False
+    return hook.decision == given.decision
+
+
 def _judge_waiting(
-    hook: Asked, decision: Decision, digest: str, now: datetime
-) -> Accepted | AnswerRefused:
+    hook: Asked, given: Given, now: datetime, limits: Limits
+) -> Judgement | AnswerRefused:
     if now >= hook.deadline:
         return _refused(hook, *_expired(hook))
-    if digest and digest != hook.digest:
+    if given.digest and given.digest != hook.digest:
         why = "what was seen is not what is waiting now: the digest differs"
         return _refused(hook, "DigestChanged", why, "Look at the hook again, then answer it.")
-    return Accepted(decision)
+    _check_allowed(hook, given)
+    if given.decision is Decision.PROGRESS:
+        return _extended(hook, given, now, limits)
+    if given.decision in GOES_ON:
+        _check_data(hook.rule, given.data)
+        if given.by in hook.approved_by:
+            return Same()
+        missing = hook.rule.approvals - len(hook.approved_by) - 1
+        if missing > 0:
+            return Counted(missing)
+    return Accepted(given.decision)
+
+
+def _check_allowed(hook: Asked, given: Given) -> None:
+    allowed = decisions(hook.rule, hook.point)
+    if given.decision not in allowed:
+        words = ", ".join(allowed)
+        raise _wrong("decision", f'"{given.decision}" is not allowed here', f"Allowed: {words}.")
+    properties = given.properties
+    if (properties is not None) != (given.decision is Decision.PATCH) or properties == {}:
+        remedy = "Send `properties` with the decision patch, and with no other."
+        raise _wrong("properties", "do not go with this decision", remedy)
+    if properties and ANY_PROPERTY not in hook.rule.patch:
+        for name in properties:
+            if name not in hook.rule.patch:
+                remedy = f"An answer may change: {', '.join(hook.rule.patch)}."
+                raise _wrong(f"properties.{name}", "may not be changed by an answer", remedy)
+
+
+def decisions(rule: Rule, point: str) -> list[Decision]:
+    """What may be answered to a hook that waits."""
+    return [one for one in rule.allows() if one is not Decision.PATCH or point in PATCHABLE]
+
+
+def _check_data(rule: Rule, data: Json) -> None:
+    """Who lets it go on brings the data that the rule asks for."""
+    if not rule.ask:
+        return
+    validator = jsonschema_rs.validator_for(orjson.loads(rule.ask))
+    wrong = [
+        Finding(
+            "data" + "".join(f".{part}" for part in error.instance_path),
+            error.message,
+            "The hook's `ask` says what is needed.",
+            "DataRefused",
+        )
+        for error in validator.iter_errors(data)
+    ]
+    if wrong:
+        raise Invalid(wrong)
+
+
+def _extended(hook: Asked, given: Given, now: datetime, limits: Limits) -> Extended:
+    most = hook.opened_at + (hook.rule.at_most or limits.max_timeout)
+    asked = now + (given.extend or hook.rule.timeout or limits.default_timeout)
+    if most <= hook.deadline:
+        reason = f"the hook may wait until {most:%Y-%m-%d %H:%M:%S} UTC, and not longer"
+        raise _wrong("extend", reason, "Answer it, or let it go.")
+    return Extended(max(min(asked, most), hook.deadline))
+
+
+def _wrong(place: str, reason: str, remedy: str) -> Invalid:
+    return Invalid([Finding(place, reason, remedy, "AnswerInvalid")])
 
 
 def _answered(hook: Asked) -> tuple[str, str, str]:
@@ -84,6 +221,7 @@ _REFUSALS: dict[HookState, Callable[[Asked], tuple[str, str, str]]] = {
 
 
 def _refused(hook: Asked, code: str, why: str, remedy: str) -> AnswerRefused:
-    reason = f"hook {hook.point} of {hook.resource_name} can't be answered: {why}"
+    of = hook.resource_name or "the stack"
+    reason = f"hook {hook.point} of {of} can't be answered: {why}"
     decided = Decided(hook.decision, hook.decided_by, hook.decided_at)
     return AnswerRefused(code, reason, remedy=remedy, decided=decided)

@@ -10,7 +10,7 @@ from engine.words import Json
 class DeclaredHook:
     """One declaration of a breakpoint.
 
-    pattern: a glob for the path of resources, a ``/`` for each level of nesting.
+    pattern: a glob for the path of resources, a ``/`` for each level of nesting; "" for the stack.
     item: a text such as ``pre-create`` (Heat's short form, ``short``), or a map, the full rule
     without its ``at``. place: where it was written.
     """
@@ -45,7 +45,7 @@ WRITE = 'Write a text such as "pre-create", or a rule such as {on: [pre-create],
 
 
 def declared_list(value: Json, place: str, findings: Findings) -> list[DeclaredHook]:
-    """Read a top-level ``hooks`` list of full rules, each with ``at``."""
+    """Read a top-level ``hooks`` list of full rules, each with ``at`` or for the whole stack."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -56,11 +56,11 @@ def declared_list(value: Json, place: str, findings: Findings) -> list[DeclaredH
         here = f"{place}[{index}]"
         if not isinstance(item, dict):
             findings.add(here, f"{item!r} is no rule.", AT, "InvalidBreakPointHook")
-        elif not isinstance(item.get("at"), str) or not item["at"]:
+        elif not isinstance(item.get("at", ""), str) or item.get("at", "x") == "":
             findings.add(f"{here}.at", "A rule must say where it holds.", AT)
         else:
             rule = {key: part for key, part in item.items() if key != "at"}
-            declared.append(DeclaredHook(item["at"], rule, here, short=False))
+            declared.append(DeclaredHook(item.get("at", ""), rule, here, short=False))
     return declared
 
 

@@ -1,13 +1,18 @@
 """What a definition is: values that planning, the store and the API read."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from engine.hot.declared import DeclaredHook
 from engine.hot.expression import Expression
+from engine.hot.function import Wrong
 from engine.hot.parameters import ParameterSchema, shown_value
 from engine.hot.resolve import MASK
 from engine.words import Json
+
+
+def never(condition: Json, place: str) -> bool:
+    raise Wrong("There is nothing to decide by")
 
 
 @dataclass(slots=True)
@@ -46,7 +51,10 @@ class DefinedOutput:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """parameters: converted values by name, without pseudo ones. version: a date."""
+    """parameters: converted values by name, without pseudo ones. version: a date.
+
+    decide(condition, its place): whether a condition holds with these parameters. Raises Wrong.
+    """
 
     version: str
     description: str
@@ -58,6 +66,7 @@ class Definition:
     declared: tuple[DeclaredHook, ...]
     schemas: Mapping[str, ParameterSchema]
     warnings: tuple[str, ...] = ()
+    decide: Callable[[Json, str], bool] = never
 
     def shown_parameters(self) -> dict[str, str]:
         """Parameters as the Orchestration API shows them: text, hidden ones masked."""

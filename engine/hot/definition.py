@@ -2,6 +2,7 @@
 values and to expressions over resources. Pure; called by accepting, previewing and validating."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from engine.errors import Findings
 from engine.hot.conditions import Conditions
@@ -85,4 +86,6 @@ def define(
         hidden=hidden,
         declared=template.declared + environment.declared,
         schemas=template.parameters,
+        # Breakpoints may be conditional in templates of any version.
+        decide=replace(conditions, version=VERSIONS[max(VERSIONS)]).decide,
     )

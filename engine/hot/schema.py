@@ -72,6 +72,7 @@ class TypeSchema:
 
     any_property / any_attribute: takes whatever it is given (OS::Heat::None does).
     snapshots: can keep something by which it can be restored.
+    steps: inside its operations, those that somebody may be asked to confirm.
     """
 
     name: str
@@ -81,3 +82,4 @@ class TypeSchema:
     any_property: bool = False
     any_attribute: bool = False
     snapshots: bool = False
+    steps: tuple[str, ...] = ()

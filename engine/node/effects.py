@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from engine.hooks.rules import Rule
-from engine.words import Operation
+from engine.hooks.rule import Rule
+from engine.words import Decision, Operation
 
 
 class Moment(StrEnum):
@@ -72,4 +72,16 @@ class WakeAt:
     until: datetime
 
 
-Effect = Call | OpenHook | Record | WriteDone | WriteUnchanged | WriteFailed | Remove | WakeAt
+@dataclass(frozen=True, slots=True)
+class TellType:
+    """The operation that asked for a confirmation is to go on with this answer."""
+
+    step: str
+    decision: Decision
+    by: str
+    reason: str = ""
+
+
+Effect = (
+    Call | OpenHook | Record | WriteDone | WriteUnchanged | WriteFailed | Remove | WakeAt | TellType
+)

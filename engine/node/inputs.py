@@ -26,6 +26,13 @@ class MustWait:
 
 
 @dataclass(frozen=True, slots=True)
+class MustConfirm:
+    """The operation wants somebody to confirm this step of it before it goes on."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
 class MustReplace:
     """The update cannot be done in place."""
 
@@ -78,6 +85,7 @@ Input = (
     | Succeeded
     | MustWait
     | MustRetry
+    | MustConfirm
     | MustReplace
     | Broke
     | Denied

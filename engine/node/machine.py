@@ -14,7 +14,8 @@ here. While it runs, a node passes through phases, in this order:
     pre      hooks before the operation. What the operation is, is only known here: it depends on
              values of other resources. Nothing has been done to the resource.
     act      the operation. It may ask to wait: the node is parked with a timer.
-    confirm  hooks inside the operation; no type has one yet.
+    confirm  a hook inside the operation, which asked for it: `confirm-<step>`. Whatever is
+             answered, the operation is called again and told.
     post     hooks after it. The resource is already what it should be; dependents still wait.
 
 Rules that hold for every input, and that the tests check over all reachable states:
@@ -33,7 +34,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule, step_rule
 from engine.node.effects import (
     Call,
     Effect,
@@ -41,6 +42,7 @@ from engine.node.effects import (
     OpenHook,
     Record,
     Remove,
+    TellType,
     WakeAt,
     WriteDone,
     WriteFailed,
@@ -53,41 +55,32 @@ from engine.node.inputs import (
     Denied,
     Expired,
     Input,
+    MustConfirm,
     MustReplace,
     MustRetry,
     MustWait,
     Succeeded,
     Superseded,
 )
-from engine.words import Decision, Mode, OnTimeout, Operation, Phase, Point, State
-
-#: Which points an operation passes, in the order of asking.
-POINTS: Mapping[tuple[Operation, Phase], tuple[Point, ...]] = {
-    (Operation.CREATE, Phase.PRE): (Point.PRE_CREATE,),
-    (Operation.CREATE, Phase.POST): (Point.POST_CREATE,),
-    (Operation.UPDATE, Phase.PRE): (Point.PRE_UPDATE,),
-    (Operation.UPDATE, Phase.POST): (Point.POST_UPDATE,),
-    (Operation.REPLACE, Phase.PRE): (Point.PRE_UPDATE, Point.PRE_CREATE),
-    (Operation.REPLACE, Phase.POST): (Point.POST_CREATE, Point.POST_UPDATE),
-    (Operation.DELETE, Phase.PRE): (Point.PRE_DELETE,),
-    (Operation.DELETE, Phase.POST): (Point.POST_DELETE,),
-    (Operation.CHECK, Phase.PRE): (Point.PRE_CHECK,),
-    (Operation.CHECK, Phase.POST): (Point.POST_CHECK,),
-    (Operation.SUSPEND, Phase.PRE): (Point.PRE_SUSPEND,),
-    (Operation.SUSPEND, Phase.POST): (Point.POST_SUSPEND,),
-    (Operation.RESUME, Phase.PRE): (Point.PRE_RESUME,),
-    (Operation.RESUME, Phase.POST): (Point.POST_RESUME,),
-    # Heat asks nobody when a resource is adopted or a snapshot made, and so do we.
-    (Operation.ADOPT, Phase.PRE): (),
-    (Operation.ADOPT, Phase.POST): (),
-    (Operation.SNAPSHOT, Phase.PRE): (),
-    (Operation.SNAPSHOT, Phase.POST): (),
-}
+from engine.node.points import POINTS
+from engine.words import (
+    CONFIRM,
+    GATES,
+    Decision,
+    Mode,
+    OnTimeout,
+    Operation,
+    Phase,
+    State,
+)
 
 #: Operations whose failure leaves a resource of which nobody knows what state it is in.
 BREAKING = frozenset(
     {Operation.CREATE, Operation.UPDATE, Operation.REPLACE, Operation.DELETE, Operation.CHECK}
 )
+
+#: Who decides when nobody does.
+NOBODY = "nobody"
 
 ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
 
@@ -104,14 +97,16 @@ class Node:
     """What the machine needs to know of a node.
 
     rules: the breakpoints that match it. passed: points already asked. reason: why it ended.
+    stepping: somebody steps: it stops before its operation, rule or no rule.
     """
 
     operation: Operation
     state: State
     phase: Phase
     rules: tuple[Rule, ...] = ()
-    passed: tuple[Point, ...] = ()
+    passed: tuple[str, ...] = ()
     reason: str | None = None
+    stepping: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +131,7 @@ def decide(node: Node, said: Input) -> Step | Refused:
             return _superseded(node)
         case Claimed(operation=operation) if node.state is State.RUNNING:
             return _claimed(node, operation)
-        case Succeeded() | MustWait() | MustRetry() | MustReplace() if _acts(node):
+        case Succeeded() | MustWait() | MustRetry() | MustConfirm() | MustReplace() if _acts(node):
             return _outcome(node, said)
         case Broke(reason=reason) if node.state is State.RUNNING:
             return _fail(node, reason)
@@ -145,8 +140,8 @@ def decide(node: Node, said: Input) -> Step | Refused:
         case Answered() | Expired() if _asks(node):
             return _decided(node, said)
         case (
-            Claimed() | Succeeded() | MustWait() | MustRetry() | MustReplace() | Broke()
-            | Denied() | Answered() | Expired()
+            Claimed() | Succeeded() | MustWait() | MustRetry() | MustConfirm() | MustReplace()
+            | Broke() | Denied() | Answered() | Expired()
         ):  # fmt: skip
             return _misfit(node, said)
         case _ as never:
@@ -157,7 +152,9 @@ def _misfit(node: Node, said: Input) -> Refused:
     return Refused(f"{type(said).__name__} does not fit a node {node.state} in {node.phase}")
 
 
-def _outcome(node: Node, said: Succeeded | MustWait | MustRetry | MustReplace) -> Step | Refused:
+def _outcome(
+    node: Node, said: Succeeded | MustWait | MustRetry | MustConfirm | MustReplace
+) -> Step | Refused:
     match said:
         case Succeeded():
             return _succeeded(node)
@@ -166,6 +163,8 @@ def _outcome(node: Node, said: Succeeded | MustWait | MustRetry | MustReplace) -
         case MustRetry(until=until, reason=reason):
             parked = replace(node, state=State.PARKED)
             return Step(parked, (WakeAt(until), Record(Moment.RETRYING, reason)))
+        case MustConfirm(step=step):
+            return _confirm(node, step)
         case MustReplace() if node.operation is Operation.UPDATE:
             return _before(replace(node, operation=Operation.REPLACE, phase=Phase.PRE))
         case MustReplace():
@@ -174,7 +173,7 @@ def _outcome(node: Node, said: Succeeded | MustWait | MustRetry | MustReplace) -
             assert_never(never)
 
 
-def _decided(node: Node, said: Answered | Expired) -> Step:
+def _decided(node: Node, said: Answered | Expired) -> Step | Refused:
     match said:
         case Answered(decision=decision, by=by, reason=reason):
             return _answered(node, decision, by, reason)
@@ -189,7 +188,7 @@ def _acts(node: Node) -> bool:
 
 
 def _asks(node: Node) -> bool:
-    return node.state is State.PARKED and node.phase in (Phase.PRE, Phase.POST)
+    return node.state is State.PARKED and node.phase is not Phase.ACT
 
 
 def _claimed(node: Node, operation: Operation | None) -> Step | Refused:
@@ -217,16 +216,20 @@ def _before(node: Node) -> Step:
     told: list[Effect] = []
     for rule in _ahead(node, node.operation, Phase.PRE):
         asked = _ask(node, rule)
-        if rule.mode is not Mode.NOTIFY:
+        if rule.holds:
             return Step(asked.node, (*told, *asked.effects))
         told.extend(asked.effects)
         node = asked.node
     acting = replace(node, state=State.RUNNING, phase=Phase.ACT)
-    return Step(acting, (*told, Record(Moment.STARTED), Call(node.operation)))
+    if node.operation not in GATES:
+        told.append(Record(Moment.STARTED))
+    return Step(acting, (*told, Call(node.operation)))
 
 
 def _succeeded(node: Node) -> Step:
     after = _after(replace(node, phase=Phase.POST))
+    if node.operation in GATES:
+        return after
     return Step(after.node, (WriteDone(), Record(Moment.COMPLETED), *after.effects))
 
 
@@ -235,7 +238,7 @@ def _after(node: Node) -> Step:
     told: list[Effect] = []
     for rule in _ahead(node, node.operation, Phase.POST):
         asked = _ask(node, rule)
-        if rule.mode is not Mode.NOTIFY:
+        if rule.holds:
             return Step(asked.node, (*told, *asked.effects))
         told.extend(asked.effects)
         node = asked.node
@@ -244,8 +247,7 @@ def _after(node: Node) -> Step:
     return Step(replace(node, state=State.DONE), tuple(told))
 
 
-_STATE_AT: Mapping[Mode, State | None] = {
-    Mode.NOTIFY: None,
+_STATE_AT: Mapping[Mode, State] = {
     Mode.WAIT: State.PARKED,
     Mode.STOP: State.STOPPED,
 }
@@ -254,15 +256,19 @@ _STATE_AT: Mapping[Mode, State | None] = {
 def _ask(node: Node, rule: Rule) -> Step:
     asked = replace(
         node,
-        state=_STATE_AT[rule.mode] or node.state,
+        state=_STATE_AT[rule.mode] if rule.holds else node.state,
         passed=(*node.passed, rule.point),
-        reason=f"breakpoint {rule.point}" if rule.mode is Mode.STOP else None,
+        reason=f"breakpoint {rule.point}" if rule.holds and rule.mode is Mode.STOP else None,
     )
     return Step(asked, (OpenHook(rule),))
 
 
 def _ahead(node: Node, operation: Operation, phase: Phase) -> list[Rule]:
     by_point = {rule.point: rule for rule in node.rules}
+    if node.stepping and phase is Phase.PRE and operation not in GATES:
+        for point in POINTS[operation, phase][-1:]:
+            if point not in by_point or not by_point[point].holds:
+                by_point[point] = step_rule(point)
     return [
         by_point[point]
         for point in POINTS[operation, phase]
@@ -270,13 +276,18 @@ def _ahead(node: Node, operation: Operation, phase: Phase) -> list[Rule]:
     ]
 
 
-def _answered(node: Node, decision: Decision, by: str, reason: str) -> Step:
+def _answered(node: Node, decision: Decision, by: str, reason: str) -> Step | Refused:
+    if node.phase is Phase.CONFIRM:
+        said = Decision.REJECT if decision is Decision.REJECT else Decision.CONTINUE
+        return _told(node, said, by, reason)
     match decision:
-        case Decision.CONTINUE:
+        case Decision.CONTINUE | Decision.STEP | Decision.RUN | Decision.PATCH:
             return _go_on(node)
         case Decision.REJECT:
             why = f"{node.passed[-1]} rejected by {by}"
             return _fail(node, f"{why}: {reason}" if reason else why)
+        case Decision.PROGRESS:
+            return _misfit(node, Answered(decision, by, reason))
         case _ as never:
             assert_never(never)
 
@@ -286,15 +297,46 @@ def _expired(node: Node, on_timeout: OnTimeout) -> Step:
     match on_timeout:
         case OnTimeout.CONTINUE:
             return _go_on(node)
+        case OnTimeout.REJECT if node.phase is Phase.CONFIRM:
+            return _told(node, Decision.REJECT, NOBODY, why)
         case OnTimeout.REJECT:
             return _fail(node, why)
         case OnTimeout.STOP:
-            return Step(replace(node, state=State.STOPPED, reason=why))
+            return _stop(node, why)
         case _ as never:
             assert_never(never)
 
 
+def _stop(node: Node, why: str) -> Step:
+    """In the middle of its operation nobody knows what state the resource is in."""
+    stopped = replace(node, state=State.STOPPED, reason=why)
+    if node.phase is Phase.CONFIRM:
+        return Step(stopped, (WriteFailed(why, True), Record(Moment.FAILED, why)))
+    return Step(stopped)
+
+
+def _confirm(node: Node, step: str) -> Step:
+    """Ask, where a breakpoint says so; else the operation goes on at once, from its progress."""
+    point = f"{CONFIRM}{step}"
+    rule = next((rule for rule in node.rules if rule.point == point), None)
+    if rule is not None and rule.holds:
+        return _ask(replace(node, phase=Phase.CONFIRM), rule)
+    asked = replace(node, passed=(*node.passed, point))
+    told = (OpenHook(rule),) if rule is not None else ()
+    on = _told(asked, Decision.CONTINUE, NOBODY, "no breakpoint holds it")
+    return Step(on.node, (*told, *on.effects))
+
+
+def _told(node: Node, decision: Decision, by: str, reason: str) -> Step:
+    """Back to the operation, with the answer to what it asked last."""
+    step = node.passed[-1].removeprefix(CONFIRM)
+    ready = replace(node, state=State.READY, phase=Phase.ACT)
+    return Step(ready, (TellType(step, decision, by, reason),))
+
+
 def _go_on(node: Node) -> Step:
+    if node.phase is Phase.CONFIRM:
+        return _told(node, Decision.CONTINUE, NOBODY, "nobody answered in time")
     if node.phase is Phase.POST:
         return _after(node)
     return Step(replace(node, state=State.READY))
@@ -303,6 +345,8 @@ def _go_on(node: Node) -> Step:
 def _fail(node: Node, reason: str) -> Step:
     failed = replace(node, state=State.FAILED, reason=reason)
     broken = node.phase is not Phase.PRE and node.operation in BREAKING
+    if node.operation in GATES:
+        return Step(failed)
     return Step(failed, (WriteFailed(reason, broken), Record(Moment.FAILED, reason)))
 
 
@@ -315,4 +359,6 @@ def _deny(node: Node, reason: str) -> Step:
 def _superseded(node: Node) -> Step | Refused:
     if (node.state, node.phase) in DROPPED_WHEN_SUPERSEDED:
         return Step(replace(node, state=State.DROPPED, reason="superseded"))
+    if node.state is State.PARKED and node.phase is Phase.CONFIRM:
+        return _told(node, Decision.REJECT, NOBODY, "superseded")
     return Refused(f"a node {node.state} in {node.phase} ends by its outcome")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule
 from engine.hot.definition import DefinedResource
 from engine.words import (
     DeletionPolicy,

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from engine.hooks.rules import Rule
-from engine.node.machine import POINTS
+from engine.hooks.rule import Rule
+from engine.node.points import POINTS
 from engine.plan.draft import Adopted, Draft, Existing, NewRow, PlannedNode, Problem
 from engine.plan.graph import bridged, downstream, upstream
 from engine.words import Direction, Operation, Phase, Point, ResourceAction, Status
@@ -47,7 +47,7 @@ def _needs_node(draft: Draft, name: str) -> bool:
         return True
     if name in draft.options.restored:
         return True
-    return any(rule.short and rule.point is Point.PRE_UPDATE for rule in draft.rules[name])
+    return any(rule.short and rule.point == Point.PRE_UPDATE for rule in draft.rules[name])
 
 
 def _forward_node(draft: Draft, name: str) -> PlannedNode:

@@ -7,7 +7,7 @@ traversal consists of. Nothing unchanged is in the graph: an update costs what i
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule
 from engine.hot.definition import DefinedResource
 from engine.plan.cleanup import clear_away, keep_first, order_cleanup, untie
 from engine.plan.draft import Draft, Existing, Options, Plan

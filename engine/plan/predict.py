@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule
 from engine.hot.expression import Expression
 from engine.hot.resolve import resolve
 from engine.hot.schema import TypeSchema
-from engine.node.machine import POINTS
+from engine.node.points import POINTS
 from engine.plan.change import Actual, Change, forward_change
 from engine.plan.draft import Plan, PlannedNode
 from engine.plan.graph import ordered

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.words import Action, State, Status, TraversalState
+from engine.words import GATES, Action, State, Status, TraversalState
 
 _AT_MOST = 3
 
@@ -51,6 +51,8 @@ def verdict(action: Action, unwell: Sequence[EndedNode]) -> Verdict:
 
 def _why_failed(failed: Sequence[EndedNode]) -> str:
     first = failed[0]
+    if first.operation in GATES:
+        return first.reason
     what = f"Resource {first.operation.upper()} failed: {first.type}: "
     what += f"resources.{first.resource_name}: {first.reason}"
     others = failed[1:]
@@ -58,6 +60,6 @@ def _why_failed(failed: Sequence[EndedNode]) -> str:
 
 
 def _names(nodes: Sequence[EndedNode]) -> str:
-    said = [f"{node.resource_name} ({node.reason})" for node in nodes[:_AT_MOST]]
+    said = [f"{node.resource_name or 'the stack'} ({node.reason})" for node in nodes[:_AT_MOST]]
     more = len(nodes) - len(said)
     return ", ".join(said) + (f" and {more} more" if more else "")

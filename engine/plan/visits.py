@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule
 from engine.plan.draft import Draft, Existing, Plan
 from engine.plan.forward import visit
 from engine.plan.graph import bridged

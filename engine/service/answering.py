@@ -1,21 +1,63 @@
-"""Answers to hooks, through whichever door they come."""
+"""Answers to hooks, through whichever door they come: one way in for all of them."""
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from dataclasses import dataclass, replace
 from uuid import UUID
 
-from engine.errors import Finding, Invalid, NotFound
-from engine.hooks.answers import Accepted, Same, judge
+from engine.errors import (
+    AnswerRefused,
+    Finding,
+    Findings,
+    Forbidden,
+    Invalid,
+    NotFound,
+    nearest,
+)
+from engine.hooks.answers import Accepted, Asked, Counted, Extended, Given, Same, judge
+from engine.hooks.audit import Entry
+from engine.hooks.rule import Limits
+from engine.hot.properties import check_resolved
+from engine.hot.schema import TypeSchema
 from engine.node.inputs import Answered
 from engine.service.reading import Reading
 from engine.service.requests import Answer
-from engine.store.database import Database
-from engine.store.hooks import lock_hooks, stack_of_hook, waiting_hook_at
+from engine.store import audit
+from engine.store.accept import Locked
+from engine.store.database import Connection, Database
+from engine.store.hooks import (
+    Held,
+    assign_hook,
+    extend_hook,
+    lock_hooks,
+    patch_node,
+    record_events,
+    set_pace,
+    stack_of_hook,
+    waiting_hook_at,
+    waiting_of,
+)
 from engine.store.read import read_hook
 from engine.store.records import HookRecord
 from engine.types.registry import Registry
-from engine.words import Decision, Door, Point
-from engine.work.answering import Verdict, apply
+from engine.words import Decision, HookState, Json, Pace, Point
+from engine.work.answering import Verdict, apply, hook_event
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An answer on its way: the hook as it is held, and who says what."""
+
+    held: Held
+    answer: Answer
+
+    def entry(self, kind: str, *, reason: str = "", data: Json = None) -> Entry:
+        answer = self.answer
+        return Entry(
+            stack_id=self.held.stack_id, hook_id=self.held.id, kind=kind, by=answer.by,
+            door=answer.door, at=self.held.now, address=answer.address,
+            reason=reason or answer.reason, digest=answer.digest or self.held.asked.digest,
+            data=answer.data if data is None else data,
+        )  # fmt: skip
 
 
 class Answering(Reading):
@@ -23,45 +65,65 @@ class Answering(Reading):
         self,
         database: Database,
         registry: Registry,
-        default_timeout: timedelta,
+        limits: Limits,
         *,
         new_id: Callable[[], UUID],
         wake: Callable[[], None],
     ) -> None:
         super().__init__(database, registry)
-        self.default_timeout = default_timeout
+        self.hook_limits = limits
         self._new_id = new_id
         self._wake = wake
 
     async def answer(self, hook_id: UUID, answer: Answer, *, project: str | None) -> HookRecord:
-        """Decide a hook. project: None when the hook's token was shown. AnswerRefused, NotFound."""
+        """Answer a hook. project: None when the hook's token was shown.
+
+        AnswerRefused (too late, or another answer decided), Forbidden (not theirs to answer),
+        Invalid, NotFound.
+        """
+        forbidden: Forbidden | None = None
         async with self._database.transaction("answer") as conn:
-            stack_id = await stack_of_hook(conn, hook_id, project)
-            if stack_id is None:
-                raise _no_hook(hook_id)
-            held = (await lock_hooks(conn, [(stack_id, hook_id)]))[0]
-            judged = judge(held.asked, answer.decision, answer.digest, held.now)
-            match judged:
-                case Accepted(decision=decision):
-                    said = Answered(decision, answer.by, answer.reason)
-                    verdict = Verdict(
-                        held, said, answer.by, answer.door, answer.reason, answer.data
-                    )
-                    await apply(
-                        conn, [verdict], new_id=self._new_id, default_timeout=self.default_timeout
-                    )
-                case Same():
-                    pass
-                case _:
-                    raise judged
+            taken = await self._take(conn, hook_id, answer, project)
+            try:
+                await self._judged(conn, taken)
+            except Forbidden as error:
+                # Who tried what they may not is kept, once.
+                forbidden = error
+                await self._keep_refusal(conn, taken, str(error))
             record = await read_hook(conn, hook_id, project)
         self._wake()
+        if forbidden is not None:
+            raise forbidden
+        if record is None:
+            raise _no_hook(hook_id)
+        return record
+
+    async def hand_over(
+        self, hook_id: UUID, answer: Answer, to: str, *, project: str
+    ) -> HookRecord:
+        """Let somebody else answer, with a note (the answer's reason). to: user:NAME or role:NAME.
+
+        Who may hand it over is who may answer it. AnswerRefused when it does not wait.
+        """
+        async with self._database.transaction("answer") as conn:
+            taken = await self._take(conn, hook_id, answer, project)
+            judged = judge(taken.held.asked, _given(answer), taken.held.now, self.hook_limits)
+            if isinstance(judged, AnswerRefused):
+                raise judged
+            await assign_hook(conn, taken.held, to)
+            await audit.record(conn, [taken.entry("handed-over", data={"to": to})])
+            note = f": {answer.reason}" if answer.reason else ""
+            said = f"{answer.by} handed {taken.held.asked.point} over to {to}{note}"
+            told = {"to": to, "by": answer.by, "reason": answer.reason}
+            kind = "headgate.hook.handed-over"
+            await record_events(conn, [hook_event(taken.held, kind, said, **told)])
+            record = await read_hook(conn, hook_id, project)
         if record is None:
             raise _no_hook(hook_id)
         return record
 
     async def unset_hook(
-        self, project: str, stack_id: UUID, resource_name: str, point: str, by: str
+        self, project: str, stack_id: UUID, resource_name: str, point: str, answer: Answer
     ) -> None:
         """Heat's way to answer: Invalid with code InvalidBreakPointHook when none waits."""
         known = [one.value for one in Point]
@@ -71,8 +133,149 @@ class Answering(Reading):
             hook_id = await waiting_hook_at(conn, stack_id, resource_name, point)
         if hook_id is None:
             raise _not_waiting(f'The "{point}" hook is not defined on "{resource_name}"', ())
-        answer = Answer(Decision.CONTINUE, by, Door.UNSET_HOOK)
         await self.answer(hook_id, answer, project=project)
+
+    async def go_on(self, conn: Connection, locked: Locked, answer: Answer) -> None:
+        """Let everything go on that waits for whoever debugs; from now on as the rules say."""
+        keys = await waiting_of(conn, locked.id, locked.traversal)
+        held = await lock_hooks(conn, keys) if keys else []
+        await set_pace(conn, locked.id, locked.traversal, None)
+        await apply(
+            conn,
+            [_verdict(one, answer, Decision.CONTINUE) for one in held if one.asked.rule.passable],
+            new_id=self._new_id,
+            default_timeout=self.hook_limits.default_timeout,
+        )
+
+    async def trail(self, hook: HookRecord) -> list[Entry]:
+        """Everything that was said to a hook, in order."""
+        async with self._database.connection() as conn:
+            return await audit.trail_of_hook(conn, hook.stack_id, hook.id)
+
+    async def _take(
+        self, conn: Connection, hook_id: UUID, answer: Answer, project: str | None
+    ) -> Taken:
+        """Lock the hook's stack."""
+        stack_id = await stack_of_hook(conn, hook_id, project)
+        if stack_id is None:
+            raise _no_hook(hook_id)
+        return Taken((await lock_hooks(conn, [(stack_id, hook_id)]))[0], answer)
+
+    async def _judged(self, conn: Connection, taken: Taken) -> None:
+        held, answer = taken.held, taken.answer
+        if held.asked.rule.dry and held.asked.state is HookState.ANSWERED:
+            await self._keep_dry(conn, taken)
+            return
+        match judge(held.asked, _given(answer), held.now, self.hook_limits):
+            case Accepted():
+                await self._decide(conn, taken)
+            case Counted(missing=missing):
+                await audit.record(conn, [taken.entry(answer.decision)])
+                said = f"{answer.by} approved {held.asked.point}; {missing} more to go"
+                told = {"by": answer.by, "missing": missing, "reason": answer.reason}
+                event = hook_event(held, "headgate.hook.approved", said, **told)
+                await record_events(conn, [event])
+            case Extended(deadline=deadline):
+                await extend_hook(conn, held, deadline)
+                await audit.record(conn, [taken.entry("progress", data={"deadline": deadline})])
+                said = f"{answer.by} is working on {held.asked.point}"
+                told = {"by": answer.by, "deadline": deadline, "reason": answer.reason}
+                event = hook_event(held, "headgate.hook.progress", said, **told)
+                await record_events(conn, [event])
+            case Same():
+                pass
+            case AnswerRefused() as refusal:
+                raise refusal
+
+    async def _decide(self, conn: Connection, taken: Taken) -> None:
+        held, answer = taken.held, taken.answer
+        if answer.decision is Decision.PATCH:
+            await patch_node(conn, held, self._patched(held, answer))
+        deciding = [held]
+        if answer.decision is Decision.RUN:
+            keys = await waiting_of(conn, held.stack_id, held.traversal)
+            others = [one for one in await lock_hooks(conn, keys) if one.id != held.id]
+            deciding += [one for one in others if one.asked.rule.passable]
+        before = Pace(held.pace) if held.pace else None
+        pace = _pace(answer.decision, held.asked, before)
+        if pace is not before:
+            await set_pace(conn, held.stack_id, held.traversal, pace)
+        await apply(
+            conn,
+            [_verdict(one, answer, answer.decision) for one in deciding],
+            new_id=self._new_id,
+            default_timeout=self.hook_limits.default_timeout,
+        )
+
+    def _patched(self, held: Held, answer: Answer) -> dict[str, Json]:
+        """The properties as the type keeps them. Raises Invalid for those it does not take."""
+        schema, findings = self._registry.get(held.type).schema, Findings()
+        asked = dict(answer.properties or {})
+        known = _only(schema, asked, held.asked.point, findings)
+        taken = check_resolved(known, asked, "properties", findings) if not findings.all else {}
+        if not findings.all:
+            self._registry.check_properties(held.type, taken, "properties", findings)
+        findings.raise_if_any()
+        return {**(held.patched or {}), **taken}
+
+    async def _keep_refusal(self, conn: Connection, taken: Taken, why: str) -> None:
+        trail = await audit.trail_of_hook(conn, taken.held.stack_id, taken.held.id)
+        if not any(one.kind == "refused" and one.by == taken.answer.by for one in trail):
+            told = {"decision": taken.answer.decision}
+            await audit.record(conn, [taken.entry("refused", reason=why, data=told)])
+
+    async def _keep_dry(self, conn: Connection, taken: Taken) -> None:
+        """A rule that only tries out: what it would have decided is kept, and nothing else."""
+        kind = f"dry-{taken.answer.decision}"
+        trail = await audit.trail_of_hook(conn, taken.held.stack_id, taken.held.id)
+        if not any(one.kind.startswith("dry-") for one in trail):
+            await audit.record(conn, [taken.entry(kind)])
+
+
+def _given(answer: Answer) -> Given:
+    return Given(
+        answer.decision, answer.by, answer.roles, answer.by_token, answer.digest, answer.data,
+        answer.properties, answer.extend,
+    )  # fmt: skip
+
+
+def _verdict(held: Held, answer: Answer, decision: Decision) -> Verdict:
+    return Verdict(
+        held,
+        Answered(decision, answer.by, answer.reason),
+        answer.by,
+        answer.door,
+        answer.reason,
+        answer.data if held.asked.rule.ask or answer.data is not None else None,
+        answer.address,
+        answer.digest,
+    )
+
+
+def _pace(decision: Decision, hook: Asked, before: Pace | None) -> Pace | None:
+    """How the traversal goes on after this decision of this hook."""
+    match decision:
+        case Decision.STEP:
+            return Pace.STEP
+        case Decision.RUN:
+            return Pace.RUN
+        case _ if hook.rule.stepped:
+            return None
+        case _:
+            return before
+
+
+def _only(schema: TypeSchema, asked: dict[str, Json], point: str, findings: Findings) -> TypeSchema:
+    """The schema of what is asked to change, with nothing else in it."""
+    known = schema.properties
+    for name in asked:
+        if name not in known and not schema.any_property:
+            remedy = nearest(name, list(known)) or f"Known: {', '.join(sorted(known))}."
+            findings.add(f"properties.{name}", f"is no property of {schema.name}", remedy)
+        elif name in known and point != Point.PRE_CREATE and not known[name].update_allowed:
+            remedy = "Answer at the pre-create of a new resource, or update the template."
+            findings.add(f"properties.{name}", "cannot be changed in place", remedy)
+    return replace(schema, properties={name: known[name] for name in asked if name in known})
 
 
 def _no_hook(hook_id: UUID) -> NotFound:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from engine.errors import Findings, Invalid, LimitReached
-from engine.hooks.rules import Declaration, declarations, request_declarations
-from engine.hooks.rules import Limits as HookLimits
+from engine.hooks.operator import OperatorRule, operator_declarations
+from engine.hooks.reading import Declaration, Reader
+from engine.hooks.rule import Limits as HookLimits
 from engine.hot.definition import DefinedResource, Definition, define, fill_defaults
 from engine.hot.environment import Environment, merge_environments, parse_environment
 from engine.hot.expression import encode
@@ -22,7 +23,10 @@ from engine.words import DeletionPolicy, Json, Restriction
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is accepted at most. versions: how many of a template are kept."""
+    """What is accepted at most. versions: how many of a template are kept.
+
+    operator: the operator's own breakpoints.
+    """
 
     source: SourceLimits
     hooks: HookLimits
@@ -30,17 +34,19 @@ class Limits:
     stacks: int
     versions: int
     snapshots: int
+    operator: Sequence[OperatorRule] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """A request, read. The three lists of declarations are in the order of their strength."""
+    """A request, read. The lists of declarations are in the order of their strength."""
 
     template: Template
     environment: Environment
     files: Mapping[str, str]
     parameters: Mapping[str, Json]
     definition: Definition
+    by_operator: Sequence[Declaration]
     asked: Sequence[Declaration]
     by_environment: Sequence[Declaration]
     by_template: Sequence[Declaration]
@@ -87,15 +93,18 @@ def build(
         check_properties=registry.check_properties,
     )
     findings = Findings()
+    steps = registry.steps()
+    reader = Reader(findings, limits.hooks, definition.decide, steps)
     blueprint = Blueprint(
         template,
         environment,
         files,
         parameters,
         definition,
-        request_declarations(request.hooks_add, findings, limits.hooks),
-        declarations(environment.declared, findings, limits.hooks),
-        declarations(template.declared, findings, limits.hooks),
+        operator_declarations(limits.operator, project, limits.hooks, steps, definition.decide),
+        reader.requested(request.hooks_add),
+        reader.declarations(environment.declared),
+        reader.declarations(template.declared),
     )
     findings.raise_if_any()
     return blueprint

@@ -1,7 +1,7 @@
 """The front door: accept a change, answer a hook, read what there is."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 import orjson
@@ -12,13 +12,14 @@ from engine.plan.verdict import ended_early
 from engine.service import ending
 from engine.service.answering import Answering
 from engine.service.blueprint import Blueprint, Limits
+from engine.service.breakpoints import Late, LiveBreakpoints
 from engine.service.exports import Exports
 from engine.service.marks import Marks
 from engine.service.moves import Moves
 from engine.service.names import check_name, taken
 from engine.service.partial import chooser
 from engine.service.previews import Previews
-from engine.service.requests import StackRequest
+from engine.service.requests import Answer, StackRequest
 from engine.service.snapshots import Snapshots
 from engine.service.traversals import UNDER_WAY, Found, Goal, Traversals
 from engine.store import accept
@@ -55,16 +56,19 @@ class Engine(Answering):
         *,
         new_id: Callable[[], UUID],
         wake: Callable[[], None] = lambda: None,
+        watched: bool = False,
     ) -> None:
-        """wake: tells a worker of this process, quicker than the database does."""
-        super().__init__(database, registry, limits.hooks.default_timeout, new_id=new_id, wake=wake)
+        """wake: tells a worker of this process, quicker than the database does. watched: there are
+        lifecycle plug-ins."""
+        super().__init__(database, registry, limits.hooks, new_id=new_id, wake=wake)
         self._limits = limits
-        self._traversals = Traversals(registry, limits, new_id=new_id)
+        self._traversals = Traversals(registry, limits, new_id=new_id, watched=watched)
         self._moves = Moves(self._traversals)
         self.previews = Previews(database, self._traversals, self._moves)
         self.snapshots = Snapshots(database, self._traversals, wake)
         self.exports = Exports(database, self._traversals)
         self.marks = Marks(database)
+        self.breakpoints = LiveBreakpoints(database, self._traversals, new_id=new_id)
 
     async def create_stack(self, project: str, request: StackRequest) -> StackRecord:
         """Validate whole, plan, store; return once durable. Conflict StackExists."""
@@ -260,6 +264,23 @@ class Engine(Answering):
         verdict = ended_early(action, said, state)
         ended = End(locked.id, locked.traversal)
         await ending.cut_short(conn, ended, action, locked.version, verdict, by=by)
+
+    async def run_to(
+        self, project: str, stack_id: UUID, resource: str, answer: Answer
+    ) -> Sequence[Late]:
+        """Let what waits for whoever debugs go on, and hold the resource before its operation.
+
+        Returns the nodes it came too late for. NotFound when the resource has nothing ahead;
+        Invalid (NotSupported) when nothing is under way.
+        """
+        async with self._database.transaction("answer") as conn:
+            locked = await self._traversals.lock(conn, project, stack_id)
+            if locked.state not in UNDER_WAY:
+                raise _not_now("Running on", locked)
+            late = await self.breakpoints.hold_here(conn, locked, resource)
+            await self.go_on(conn, locked, answer)
+        self._wake()
+        return late
 
     async def end_traversal(self, ended: End) -> None:
         """For workers: a traversal of which nothing is left, or whose time is over."""

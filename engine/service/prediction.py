@@ -20,10 +20,11 @@ from engine.plan.predict import (
     predicted,
     stops,
 )
-from engine.service.traversals import Traversals
 from engine.store.records import PlannedRecord
 from engine.types.contract import ResourceType
+from engine.types.registry import Registry
 from engine.words import (
+    GATES,
     VISITS,
     DeletionPolicy,
     Direction,
@@ -83,14 +84,14 @@ class Prediction:
 
     def __init__(
         self,
-        traversals: Traversals,
+        registry: Registry,
         planned: Plan,
         definition: Definition,
         restricted: Callable[[str], frozenset[Restriction]],
         existing: Sequence[Existing],
         rows: Sequence[PlannedRecord],
     ) -> None:
-        self._registry = traversals.registry
+        self._registry = registry
         self._plan = planned
         self._definition = definition
         self._restricted = restricted
@@ -129,6 +130,8 @@ class Prediction:
         return sorted(wanted.requires) if wanted else ()
 
     def _walk(self, node: PlannedNode) -> tuple[Operation | None, bool]:
+        if node.operation in GATES:
+            return node.operation, True
         if node.direction is Direction.CLEANUP:
             return self._cleaned(node)
         if node.operation in VISITS:

@@ -1,19 +1,18 @@
 """What a request would do, without doing any of it."""
 
-from uuid import UUID
-
 from engine.hot.definition import Definition
-from engine.plan.draft import Options, Plan
+from engine.plan.draft import Options
 from engine.service.moves import Moves
 from engine.service.names import check_name, taken
 from engine.service.partial import chooser
 from engine.service.prediction import Prediction, Preview
 from engine.service.requests import StackRequest
 from engine.service.traversals import Found, Goal, Traversals
-from engine.store.database import Connection, Database
+from engine.service.viewing import rows_of
+from engine.store.database import Database
 from engine.store.existing import read_existing
-from engine.store.read import find_stack, read_planned, read_template
-from engine.store.records import PlannedRecord, StackRecord
+from engine.store.read import find_stack, read_template
+from engine.store.records import StackRecord
 from engine.words import (
     Action,
 )
@@ -39,7 +38,9 @@ class Previews:
                     cleared=request.hooks_clear, wanted_plan=request.plan_digest)  # fmt: skip
         planned, _ = self._traversals.plan_toward(goal)
         restricted = blueprint.environment.registry.restricted
-        found = Prediction(self._traversals, planned, blueprint.definition, restricted, [], [])
+        found = Prediction(
+            self._traversals.registry, planned, blueprint.definition, restricted, [], []
+        )
         return found.preview(), blueprint.definition
 
     async def update(self, project: str, stack: StackRecord, request: StackRequest) -> Preview:
@@ -75,18 +76,8 @@ class Previews:
                 wanted_plan=request.plan_digest,
             )
             planned, _ = self._traversals.plan_toward(goal)
-            rows = await _rows_of(conn, stack.id, planned, blueprint.definition)
+            rows = await rows_of(conn, stack.id, planned, blueprint.definition)
         restricted = blueprint.environment.registry.restricted
         return Prediction(
-            self._traversals, planned, blueprint.definition, restricted, existing, rows
+            self._traversals.registry, planned, blueprint.definition, restricted, existing, rows
         ).preview()
-
-
-async def _rows_of(
-    conn: Connection, stack_id: UUID, planned: Plan, definition: Definition
-) -> list[PlannedRecord]:
-    names = {node.name for node in planned.nodes}
-    read = {one for name in names & definition.resources.keys()
-            for one in definition.resources[name].reads}  # fmt: skip
-    ids = [node.resource_id for node in planned.nodes]
-    return await read_planned(conn, stack_id, ids, sorted(names | read))

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from engine.errors import NotFound
+from engine.hooks.audit import Entry
 from engine.hot.definition import evaluate_output
 from engine.hot.expression import decode, references
 from engine.hot.schema import TypeSchema
 from engine.hot.versions import date_of
 from engine.service.requests import Output
 from engine.store import read
+from engine.store.audit import read_trail
 from engine.store.database import Database
 from engine.store.records import (
     EventRecord,
@@ -122,23 +124,16 @@ class Reading:
     async def hooks(
         self,
         project: str,
-        *,
-        state: str | None,
-        stack_id: UUID | None,
-        point: str | None,
-        limit: int,
-        marker: UUID | None,
+        wanted: read.HookFilter,
     ) -> list[HookRecord]:
+        """Oldest first."""
         async with self._database.connection() as conn:
-            return await read.read_hooks(
-                conn,
-                project,
-                state=state,
-                stack_id=stack_id,
-                point=point,
-                marker=marker,
-                limit=limit,
-            )
+            return await read.read_hooks(conn, project, wanted)
+
+    async def audit_trail(self, stack: StackRecord, *, after: int, limit: int) -> list[Entry]:
+        """Who decided what, in order."""
+        async with self._database.connection() as conn:
+            return await read_trail(conn, stack.id, after=after, limit=limit)
 
     async def hook(self, hook_id: UUID, *, project: str | None) -> HookRecord:
         """NotFound (code HookNotFound) also when it belongs to another project."""

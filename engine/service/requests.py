@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from engine.plan.draft import Adopted
 from engine.words import Decision, Door, Json
@@ -57,7 +58,11 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to a hook, with who gave it and through which door."""
+    """An answer to a hook, with who gave it and through which door.
+
+    by_token: it came with the hook's token, and nobody can tell from whom. properties: of a patch.
+    extend: of a progress, how much longer. address: from where it came.
+    """
 
     decision: Decision
     by: str
@@ -65,6 +70,11 @@ class Answer:
     reason: str = ""
     digest: str = ""
     data: Json = None
+    properties: Mapping[str, Json] | None = None
+    extend: timedelta | None = None
+    roles: Sequence[str] = ()
+    by_token: bool = False
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)

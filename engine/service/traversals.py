@@ -8,14 +8,20 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from engine.errors import Conflict, Finding, Findings, Invalid, NotFound
-from engine.hooks.rules import Breakpoints, check_patterns, encode_rules
+from engine.hooks.matching import Breakpoints, check_patterns
+from engine.hooks.operator import always, operator_declarations
+from engine.hooks.reading import Declaration
+from engine.hooks.rule import Rule, decode_rule, encode_rules
 from engine.plan.draft import Existing, Options, Plan
+from engine.plan.gates import gated
 from engine.plan.graph import downstream
 from engine.plan.passes import plan
 from engine.plan.visits import plan_visits
 from engine.service.blueprint import Blueprint, Limits, build, node_inputs, stored_outputs
 from engine.service.requests import StackRequest
+from engine.service.viewing import Begun, view_of_nodes, view_toward
 from engine.store import accept, begin
+from engine.store.breakpoints import read_breakpoints
 from engine.store.database import Connection
 from engine.store.existing import read_concerned, read_existing, read_plain
 from engine.store.records import TemplateRecord
@@ -27,6 +33,7 @@ from engine.words import (
     Operation,
     Point,
     ResourceId,
+    StackId,
     TraversalState,
 )
 
@@ -38,12 +45,13 @@ UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
 class Found:
     """What there is of a stack. settled: names whose rows are as wanted, left out of `rows`.
 
-    kept: breakpoints stay with some of the settled.
+    kept: breakpoints stay with some of the settled. live: breakpoints set on the live stack.
     """
 
     rows: Sequence[Existing] = ()
     settled: frozenset[str] = frozenset()
     kept: bool = False
+    live: Sequence[Declaration] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,16 @@ class Goal:
 
 
 class Traversals:
-    def __init__(self, registry: Registry, limits: Limits, *, new_id: Callable[[], UUID]) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        limits: Limits,
+        *,
+        new_id: Callable[[], UUID],
+        watched: bool = False,
+    ) -> None:
+        """watched: lifecycle plug-ins are to be asked and told."""
+        self._watched = watched
         self.registry = registry
         self.limits = limits
         self.new_id = new_id
@@ -115,9 +132,7 @@ class Traversals:
         known = sorted({*blueprint.definition.resources, *names})
         warnings = check_patterns(said, known, findings)
         findings.raise_if_any()
-        asking = Breakpoints(
-            blueprint.asked, blueprint.by_environment, blueprint.by_template, cleared=goal.cleared
-        )
+        asking = self._asking(goal)
         planned = plan(
             blueprint.definition.resources,
             goal.found.rows,
@@ -128,6 +143,8 @@ class Traversals:
         )
         if goal.refuses:
             _refuse(planned)
+        stack_id = StackId(goal.stack_id)
+        planned = gated(planned, stack_id, goal.action, asking.of_stack(), watched=self._watched)
         if goal.wanted_plan and goal.wanted_plan != planned.digest:
             raise Conflict(
                 "the plan is not the one that was looked at: the stack has moved since",
@@ -137,18 +154,34 @@ class Traversals:
             )
         return planned, warnings
 
+    def _asking(self, goal: Goal) -> Breakpoints:
+        blueprint = goal.blueprint
+        types = {row.name: row.type for row in goal.found.rows if row.replaced_by is None}
+        types |= {name: one.type for name, one in blueprint.definition.resources.items()}
+        return Breakpoints(
+            goal.found.live,
+            blueprint.asked,
+            blueprint.by_environment,
+            blueprint.by_template,
+            cleared=goal.cleared,
+            operator=blueprint.by_operator,
+            type_of=types.get,
+        )
+
     async def toward(self, conn: Connection, goal: Goal) -> Plan:
         """Store the version, the traversal toward it and its graph, and the event that it began."""
         planned, warnings = self.plan_toward(goal)
         if not goal.stored:
             await self._store_version(conn, goal)
-        await self._begin(
-            conn, goal.stack_id, goal.action, goal.number, goal.version, planned,
-            node_inputs(
-                goal.blueprint, self.registry, {node.name for node in planned.nodes}, goal.kept
-            ),
-            goal.requested_by, warnings,
-        )  # fmt: skip
+        names = {node.name for node in planned.nodes}
+        inputs = node_inputs(goal.blueprint, self.registry, names, goal.kept)
+        begun = await self._begun(conn, goal.stack_id, goal.action, goal.number, goal.version,
+                                  goal.requested_by)  # fmt: skip
+        view = None
+        if begin.has_gate(planned):
+            rows, registry = goal.found.rows, self.registry
+            view = await view_toward(conn, begun, planned, goal.blueprint, rows, registry)
+        await self._begin(conn, begun, planned, inputs, warnings, view)
         await self._store_rules(conn, goal)
         return planned
 
@@ -156,42 +189,77 @@ class Traversals:
         self, conn: Connection, locked: accept.Locked, existing: Sequence[Existing], by: str
     ) -> None:
         """Begin a traversal that clears everything away."""
-        planned = plan({}, existing, Breakpoints().of, self._new_resource_id)
+        asking, stored = await self._guards(conn, locked, existing)
+        planned = plan({}, existing, asking.of, self._new_resource_id)
         _refuse(planned)
-        await self._begin(
-            conn,
-            locked.id,
-            Action.DELETE,
-            locked.traversal + 1,
-            locked.version,
-            planned,
-            {},
-            by,
-            (),
-        )
+        await self._begin_plain(conn, locked, Action.DELETE, planned, asking.of_stack(stored), by)
 
     async def visit(
         self, conn: Connection, locked: accept.Locked, action: Action, operation: Operation, by: str
     ) -> None:
         """Begin a traversal that leaves every definition alone."""
         existing = await read_existing(conn, locked.id)
-        planned = plan_visits(operation, existing, Breakpoints().of)
-        await self._begin(
-            conn, locked.id, action, locked.traversal + 1, locked.version, planned, {}, by, ()
-        )
+        asking, stored = await self._guards(conn, locked, existing)
+        planned = plan_visits(operation, existing, asking.of)
+        await self._begin_plain(conn, locked, action, planned, asking.of_stack(stored), by)
 
-    async def _begin(
+    async def _guards(
+        self, conn: Connection, locked: accept.Locked, existing: Sequence[Existing]
+    ) -> tuple[Breakpoints, tuple[Rule, ...]]:
+        """What asks in a change that no request, environment or template speaks for: the operator,
+        live breakpoints, and what stayed with the stack (the second)."""
+        types = {row.name: row.type for row in existing}
+        by_operator = operator_declarations(
+            self.limits.operator, locked.project, self.limits.hooks, self.registry.steps(), always
+        )
+        live = await self._live(conn, locked.id)
+        asking = Breakpoints(live, operator=by_operator, type_of=types.get)
+        return asking, await begin.stack_rules(conn, locked.id)
+
+    async def _live(self, conn: Connection, stack_id: UUID) -> list[Declaration]:
+        return [
+            Declaration(one.pattern, decode_rule(one.rule), f"breakpoint {one.id}")
+            for one in await read_breakpoints(conn, stack_id)
+        ]
+
+    async def _begin_plain(
+        self,
+        conn: Connection,
+        locked: accept.Locked,
+        action: Action,
+        planned: Plan,
+        rules: Sequence[Rule],
+        by: str,
+    ) -> None:
+        planned = gated(planned, StackId(locked.id), action, rules, watched=self._watched)
+        begun = await self._begun(conn, locked.id, action, locked.traversal + 1, locked.version, by)
+        view = await view_of_nodes(conn, begun, planned) if begin.has_gate(planned) else None
+        await self._begin(conn, begun, planned, {}, (), view)
+
+    async def _begun(
         self,
         conn: Connection,
         stack_id: UUID,
         action: Action,
         number: int,
         version: int,
+        by: str,
+    ) -> Begun:
+        said = await accept.read_plate(conn, stack_id)
+        return Begun(stack_id, said.project, said.name, action, number, version, by, said.tags)
+
+    async def _begin(
+        self,
+        conn: Connection,
+        begun: Begun,
         planned: Plan,
         inputs: Mapping[str, begin.NodeInputs],
-        by: str,
         warnings: Sequence[str],
+        view: Mapping[str, Json] | None,
     ) -> None:
+        """view: what is kept at the stack's own gates, if the plan has any."""
+        stack_id, action, number = begun.stack_id, begun.action, begun.number
+        version = begun.version
         await accept.point_stack(conn, stack_id=stack_id, version=version, traversal=number)
         data: dict[str, Json] = {"traversal": number, "version": version}
         if warnings:
@@ -215,7 +283,9 @@ class Traversals:
             version=version,
             plan=planned,
             inputs=inputs,
-            requested_by=by,
+            requested_by=begun.requested_by,
+            view=view,
+            watched=self._watched,
         )
 
     async def _store_version(self, conn: Connection, goal: Goal) -> None:
@@ -244,7 +314,8 @@ class Traversals:
         if declared or before:
             lasting = Breakpoints(blueprint.by_environment, blueprint.by_template)
             rules = {name: encode_rules(lasting.of(name)) for name in resources}
-            await begin.store_rules(conn, goal.stack_id, rules)
+            of_stack = encode_rules(lasting.of_stack())
+            await begin.store_rules(conn, goal.stack_id, rules, of_stack)
 
     async def find(
         self, conn: Connection, stack_id: UUID, blueprint: Blueprint, also: Collection[str] = ()
@@ -268,7 +339,8 @@ class Traversals:
         required = {one for name in changed for one in wanted[name].requires}
         gone = plain.digests.keys() - wanted.keys()
         rows = await read_concerned(conn, stack_id, changed | required | gone)
-        return Found(rows, frozenset(settled - changed - required), plain.kept)
+        live = await self._live(conn, stack_id)
+        return Found(rows, frozenset(settled - changed - required), plain.kept, live)
 
     def _new_resource_id(self) -> ResourceId:
         return ResourceId(self.new_id())
@@ -280,7 +352,7 @@ def _asked_anyway(blueprint: Blueprint) -> list[str]:
     return [
         name
         for name in blueprint.definition.resources
-        if any(rule.short and rule.point is Point.PRE_UPDATE for rule in asking.of(name))
+        if any(rule.short and rule.point == Point.PRE_UPDATE for rule in asking.of(name))
     ]
 
 

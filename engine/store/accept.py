@@ -6,6 +6,7 @@ Called by engine/service in one transaction; the stack's row is new or locked.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from engine.errors import Unavailable
@@ -53,6 +54,7 @@ insert into template (stack_id, version, description, template, environment, fil
                       shown, hidden, outputs, requested_by)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 """
+READ_PLATE = "select project, name, tags from stack where id = $1"
 POINT_STACK = "update stack set version = $2, traversal = $3 where id = $1"
 ADORN_STACK = """
 update stack set tags = coalesce($2, tags), timeout_mins = coalesce($3, timeout_mins),
@@ -60,7 +62,7 @@ update stack set tags = coalesce($2, tags), timeout_mins = coalesce($3, timeout_
  where id = $1
 """
 LOCK_STACK = """
-select s.id, s.name, s.version, s.traversal, s.deleted_at is not null as deleted,
+select s.id, s.project, s.name, s.version, s.traversal, s.deleted_at is not null as deleted,
        (select max(version) from template v where v.stack_id = s.id) as newest,
        s.disable_rollback, t.state, t.action, t.requested_by, now() as now
   from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
@@ -81,6 +83,7 @@ class Locked:
     """
 
     id: UUID
+    project: str
     name: str
     version: int
     newest: int
@@ -132,6 +135,21 @@ async def claim_key(conn: Connection, project: str, key: str, digest: str, stack
 async def count_stacks(conn: Connection, project: str) -> int:
     count: int = await conn.fetchval(COUNT_STACKS, project)
     return count
+
+
+class Plate(NamedTuple):
+    """What a stack is called."""
+
+    project: str
+    name: str
+    tags: list[str]
+
+
+async def read_plate(conn: Connection, stack_id: UUID) -> Plate:
+    row = await conn.fetchrow(READ_PLATE, stack_id)
+    if row is None:
+        raise LookupError(f"there is no stack {stack_id}, which somebody has locked")
+    return Plate(*row)
 
 
 async def lock_stack(conn: Connection, project: str, stack_id: UUID) -> Locked | None:

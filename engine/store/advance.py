@@ -41,6 +41,8 @@ class Work:
 
     row_type .. replaced_by: the resource's row; all None when there is no row.
     inputs: name -> [reference, attributes] of the resources its properties read.
+    pace: of its traversal. confirmed: the answer to what its operation asked last. patched:
+    properties that an answer changed. answers: data that answers of its hooks brought, by point.
     metadata_now: the definition's metadata, resolved; set when the node is prepared.
     started: its operation has begun (and progress may say how far it has come).
     """
@@ -80,6 +82,10 @@ class Work:
     replaced_by: UUID | None
     inputs: Mapping[str, list[Json]] | None
     now: datetime
+    pace: str | None = None
+    confirmed: Json = None
+    patched: Mapping[str, Json] | None = None
+    answers: Mapping[str, Json] | None = None
     metadata_now: Json = None
 
 

@@ -5,18 +5,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from engine.hooks.rules import encode_rules
+from engine.hooks.rule import Rule, decode_rules, encode_rules
 from engine.plan.draft import NewRow, Plan, PlannedNode
 from engine.store.database import Connection
-from engine.words import VISITS, Action, Direction, Json, State
+from engine.words import GATES, VISITS, Action, Direction, Json, State
 
 INSERT_TRAVERSAL = """
 insert into traversal (stack_id, number, project, action, version, state, reason, digest, active,
-                       time_limit, working_since, stale, wake_at, requested_by)
+                       time_limit, working_since, stale, wake_at, requested_by, watched)
 select $1, $2, s.project, $3, $4, $5, $6, $7, $8, make_interval(mins => s.timeout_mins),
-       case when $8 > 0 then clock_timestamp() end, $9, clock_timestamp(), $10
+       case when $8 > 0 then clock_timestamp() end, $9, clock_timestamp(), $10, $11
   from stack s where s.id = $1
 returning wake_at
+"""
+STACK_RULES = "select rules from stack where id = $1"
+STORE_STACK_RULES = """
+update stack set rules = $2 where id = $1 and rules is distinct from $2
 """
 STORE_RULES = """
 update resource r set rules = n.rules
@@ -75,8 +79,13 @@ async def insert_traversal(
     plan: Plan,
     inputs: Mapping[str, NodeInputs],
     requested_by: str,
+    view: Mapping[str, Json] | None = None,
+    watched: bool = False,
 ) -> None:
-    """Store a plan: its new rows, its nodes and the traversal itself, and wake the workers."""
+    """Store a plan: its new rows, its nodes and the traversal itself, and wake the workers.
+
+    view: what is kept at the stack's own gates. watched: plug-ins are to be told of the end.
+    """
     if plan.rows:
         await conn.copy_records_to_table(
             "resource",
@@ -87,13 +96,13 @@ async def insert_traversal(
     now = await conn.fetchval(
         INSERT_TRAVERSAL, stack_id, number, action.value, version,
         "running" if active else "ending", f"Stack {action} started", plan.digest, active,
-        plan.stale, requested_by,
+        plan.stale, requested_by, view if watched else None,
     )  # fmt: skip
     if plan.nodes:
         await conn.copy_records_to_table(
             "node",
             columns=NODE_COLUMNS,
-            records=_node_records(stack_id, number, plan, inputs, now),
+            records=_node_records(stack_id, number, plan, inputs, now, view),
         )
     await conn.execute(FORGET_NODES, stack_id, number)
     await conn.execute(FORGET_SUCCESSORS, stack_id, number)
@@ -123,11 +132,23 @@ async def _mark_stale(conn: Connection, stack_id: UUID, plan: Plan) -> None:
 
 
 def _changes(node: PlannedNode) -> bool:
-    return node.direction is Direction.FORWARD and node.operation not in VISITS
+    return node.direction is Direction.FORWARD and node.operation not in VISITS | GATES
 
 
-async def store_rules(conn: Connection, stack_id: UUID, rules: Mapping[str, Json]) -> None:
+def has_gate(plan: Plan) -> bool:
+    return any(node.operation in GATES for node in plan.nodes)
+
+
+async def stack_rules(conn: Connection, stack_id: UUID) -> tuple[Rule, ...]:
+    """The breakpoints of the stack as a whole that stayed with it."""
+    return decode_rules(await conn.fetchval(STACK_RULES, stack_id))
+
+
+async def store_rules(
+    conn: Connection, stack_id: UUID, rules: Mapping[str, Json], of_stack: Json
+) -> None:
     """Keep the breakpoints with their resources, also with those no node is planned for."""
+    await conn.execute(STORE_STACK_RULES, stack_id, of_stack)
     if rules:
         said = [{"name": name, "rules": kept} for name, kept in rules.items()]
         await conn.execute(STORE_RULES, stack_id, said)
@@ -143,7 +164,12 @@ def _row_record(stack_id: UUID, row: NewRow) -> tuple[object, ...]:
 
 
 def _node_records(
-    stack_id: UUID, number: int, plan: Plan, inputs: Mapping[str, NodeInputs], now: datetime
+    stack_id: UUID,
+    number: int,
+    plan: Plan,
+    inputs: Mapping[str, NodeInputs],
+    now: datetime,
+    view: Mapping[str, Json] | None,
 ) -> list[tuple[object, ...]]:
     requirers: list[list[int]] = [[] for _ in plan.nodes]
     for index, node in enumerate(plan.nodes):
@@ -161,7 +187,8 @@ def _node_records(
             (State.WAITING if waits else State.READY).value, node.phase.value, waits,
             requirers[index],
             None if needs is None or _known(node, needs, fresh, moving) else needs.requires,
-            needs.reads if needs else [], needs.definition if needs else _without(node),
+            needs.reads if needs else [],
+            needs.definition if needs else view if node.operation in GATES else _without(node),
             encode_rules(node.rules), [], 0, None if waits else now,
         ))  # fmt: skip
     return records

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from engine.hooks.rules import decode_rules
+from engine.hooks.rule import decode_rules
 from engine.plan.draft import Existing, Replacement
 from engine.store.database import Connection
 from engine.words import DeletionPolicy, Operation, ResourceAction, ResourceId, Status

@@ -7,8 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from engine.hooks.answers import Asked
+from engine.hooks.rule import decode_rule
 from engine.store.database import Connection
-from engine.words import HookState, Json
+from engine.words import HookState, Json, Pace
 
 STACK_OF_HOOK = "select stack_id from hook where id = $1 and project = coalesce($2, project)"
 LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
@@ -20,12 +21,13 @@ select h.id from hook h
 """
 READ_HOOKS = """
 select h.id, h.stack_id, h.traversal, h.node, h.resource_name, h.point, h.mode, h.state,
-       h.on_timeout, h.digest, h.deadline, h.decision, h.decided_by, h.decided_at,
-       n.claim, n.operation, n.state as node_state, n.phase, n.rules, n.passed, n.type,
+       h.on_timeout, h.digest, h.opened_at, h.deadline, h.decision, h.decided_by, h.decided_at,
+       h.rule, h.requested_by, h.assigned, h.escalated_at, h.approved_by, h.data, n.patched,
+       h.wake_at, h.reminders, h.told_at, t.pace, n.progress, n.attempts, n.claim, n.operation,
+       n.state as node_state, n.phase, n.rules, n.passed, n.type,
        n.definition, n.resource_id, n.replacement_id, n.name, n.direction, n.operation_key,
-       h.notice, h.project, s.name as stack_name, to_jsonb(r) as resource,
-       clock_timestamp() as now
-  from hook h join stack s on s.id = h.stack_id
+       h.notice, h.project, h.stack_name, to_jsonb(r) as resource, clock_timestamp() as now
+  from hook_now h join traversal t on t.stack_id = h.stack_id and t.number = h.traversal
   left join node n on n.stack_id = h.stack_id and n.traversal = h.traversal and n.id = h.node
   left join resource r on r.stack_id = h.stack_id and r.id =
        case when n.phase = 'post' and n.operation = 'replace' then n.replacement_id
@@ -41,13 +43,54 @@ update hook h
        reason text, data jsonb, decided_by text, door text)
  where h.stack_id = d.stack_id and h.id = d.id and h.state = 'waiting'
 """
+EXTEND = "update hook set deadline = $3 where stack_id = $1 and id = $2 and state = 'waiting'"
+ASSIGN = "update hook set assigned = $3 where stack_id = $1 and id = $2 and state = 'waiting'"
+PATCH_NODE = """
+update node set patched = $4 where stack_id = $1 and traversal = $2 and id = $3
+"""
+#: Nodes that were to begin at once ask first from now on.
+SET_PACE = """
+with paced as (
+    update traversal set pace = $3 where stack_id = $1 and number = $2
+)
+update node set phase = 'pre'
+ where $3 = 'step' and stack_id = $1 and traversal = $2 and phase = 'act'
+   and state in ('waiting', 'ready') and started_at is null
+   and operation not in ('begin', 'finish', 'adopt', 'snapshot')
+"""
+WAITING_HERE = """
+select id from hook where stack_id = $1 and traversal = $2 and state = 'waiting'
+ order by opened_at, id
+"""
+DUE_REMINDERS = """
+select stack_id, id from hook
+ where state = 'waiting' and wake_at <= clock_timestamp() order by wake_at limit $1
+"""
+REMINDED = """
+update hook h
+   set wake_at = r.wake_at, reminders = h.reminders + r.reminded::integer,
+       escalated_at = case when r.escalated then clock_timestamp() else h.escalated_at end
+  from jsonb_to_recordset($1) as r (stack_id uuid, id uuid, wake_at timestamptz, reminded boolean,
+       escalated boolean)
+ where h.stack_id = r.stack_id and h.id = r.id and h.state = 'waiting'
+"""
+RECORD_EVENTS = """
+select record_events(array_agg(
+           row (e.stack_id, e.type, e.resource_name, e.resource_type, e.physical_id, e.action,
+                e.status, e.reason, e.data)::event_draft))
+  from jsonb_to_recordset($1) as e (stack_id uuid, type text, resource_name text,
+       resource_type text, physical_id text, action text, status text, reason text, data jsonb)
+having count(*) > 0
+"""
 DUE_HOOKS = """
 select stack_id, id from hook
  where state = 'waiting' and deadline <= clock_timestamp() order by deadline limit $1
 """
 NEXT_DEADLINE = """
-select extract(epoch from min(deadline) - clock_timestamp())::double precision as seconds
-  from hook where state = 'waiting'
+select extract(epoch from least(
+           (select min(deadline) from hook where state = 'waiting'),
+           (select min(wake_at) from hook where state = 'waiting' and wake_at is not null)
+       ) - clock_timestamp())::double precision as seconds
 """
 
 
@@ -55,7 +98,7 @@ select extract(epoch from min(deadline) - clock_timestamp())::double precision a
 class Held:
     """A hook with the node it holds. claim None: the node is gone with its traversal.
 
-    resource: the resource's row as JSON (column names as keys), or None.
+    resource: the resource's row as JSON (column names as keys), or None. pace: of its traversal.
     """
 
     id: UUID
@@ -65,6 +108,13 @@ class Held:
     mode: str
     on_timeout: str
     asked: Asked
+    wake_at: datetime | None
+    reminders: int
+    told_at: datetime | None
+    pace: str | None
+    progress: Json
+    attempts: int | None
+    patched: Json
     claim: int | None
     operation: str
     node_state: str
@@ -125,10 +175,18 @@ def _held(row: dict[str, Any]) -> Held:
         resource_name=row.pop("resource_name"),
         point=row.pop("point"),
         digest=row.pop("digest"),
+        opened_at=row.pop("opened_at"),
         deadline=row.pop("deadline"),
         decision=row.pop("decision"),
         decided_by=row.pop("decided_by"),
         decided_at=row.pop("decided_at"),
+        rule=decode_rule(row.pop("rule")),
+        requested_by=row.pop("requested_by"),
+        assigned=row.pop("assigned"),
+        escalated=row.pop("escalated_at") is not None,
+        approved_by=row.pop("approved_by"),
+        data=row.pop("data"),
+        properties=row["patched"],
     )
     return Held(asked=asked, **row)
 
@@ -139,12 +197,52 @@ async def decide_hooks(conn: Connection, decisions: Sequence[Decision]) -> None:
         await conn.execute(DECIDE_HOOKS, [asdict(decision) for decision in decisions])
 
 
+async def extend_hook(conn: Connection, held: Held, deadline: datetime) -> None:
+    await conn.execute(EXTEND, held.stack_id, held.id, deadline)
+
+
+async def assign_hook(conn: Connection, held: Held, to: str) -> None:
+    await conn.execute(ASSIGN, held.stack_id, held.id, to)
+
+
+async def patch_node(conn: Connection, held: Held, properties: Json) -> None:
+    """Keep what an answer changed with the node that is to act on it."""
+    await conn.execute(PATCH_NODE, held.stack_id, held.traversal, held.node, properties)
+
+
+async def set_pace(conn: Connection, stack_id: UUID, traversal: int, pace: Pace | None) -> None:
+    """How a traversal goes on; None: as the rules say."""
+    await conn.execute(SET_PACE, stack_id, traversal, pace)
+
+
+async def waiting_of(conn: Connection, stack_id: UUID, traversal: int) -> list[tuple[UUID, UUID]]:
+    """(stack, hook) of what waits in a traversal."""
+    rows = await conn.fetch(WAITING_HERE, stack_id, traversal)
+    return [(stack_id, row["id"]) for row in rows]
+
+
+async def due_reminders(conn: Connection, limit: int) -> list[tuple[UUID, UUID]]:
+    """(stack, hook) of which somebody is to be reminded, or others are to be asked."""
+    return [(row["stack_id"], row["id"]) for row in await conn.fetch(DUE_REMINDERS, limit)]
+
+
+async def reminded(conn: Connection, said: Sequence[Json]) -> None:
+    """said: [{stack_id, id, wake_at, reminded, escalated}]."""
+    await conn.execute(REMINDED, said)
+
+
+async def record_events(conn: Connection, events: Sequence[Json]) -> None:
+    """Events of stacks that the caller has locked."""
+    if events:
+        await conn.execute(RECORD_EVENTS, events)
+
+
 async def due_hooks(conn: Connection, limit: int) -> list[tuple[UUID, UUID]]:
     """(stack, hook) of waiting hooks whose deadline has come."""
     return [(row["stack_id"], row["id"]) for row in await conn.fetch(DUE_HOOKS, limit)]
 
 
 async def next_deadline(conn: Connection) -> float | None:
-    """Seconds until the next deadline, negative when it is late; None: no hook waits."""
+    """Seconds until the next deadline or reminder, negative when late; None: no hook waits."""
     seconds: float | None = await conn.fetchval(NEXT_DEADLINE)
     return seconds

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -103,6 +104,9 @@ select r.id, r.name, r.type, r.physical_id, r.shown_action as action, r.shown_st
  where r.stack_id = $1 and ($2::text is null or r.name = $2) and r.replaced_by is null
  order by r.created_at, r.name
 """
+READ_RESOURCE_NAMES = """
+select distinct name from resource where stack_id = $1 order by name
+"""
 READ_VALUES = """
 select name, reference, attributes from resource
  where stack_id = $1 and replaced_by is null and ($2::text[] is null or name = any ($2))
@@ -129,20 +133,30 @@ select id, name as resource_name, type, operation, direction, state, phase, wait
   from node where stack_id = $1 and traversal = $2 order by id
 """
 READ_HOOKS = """
-select h.id, h.project, h.stack_id, s.name as stack_name, h.traversal, h.resource_name, h.path,
+select h.id, h.project, h.stack_id, h.stack_name, h.traversal, h.resource_name, h.path,
        h.point, h.mode, h.state, h.opened_at, h.deadline, h.on_timeout, h.digest, h.decision,
-       h.reason, h.decided_by, h.door, h.decided_at, h.notice
-  from hook h join stack s on s.id = h.stack_id
+       h.reason, h.decided_by, h.door, h.decided_at, h.notice, h.rule, h.requested_by, h.assigned,
+       h.escalated_at, h.reminders, h.approved_by
+  from hook_now h
  where h.project = $1 and ($2::text is null or h.state = $2)
-   and ($3::uuid is null or h.stack_id = $3) and ($4::text is null or h.point = $4)
+   and ($3::uuid is null or h.stack_id = $3) and ($4::text is null or h.point like $4)
+   and ($7::interval is null or h.opened_at <= clock_timestamp() - $7)
+   and ($8::text[] is null
+        or h.assigned = any ($8)
+        or (h.rule -> 'answer_by' is null or h.rule -> 'answer_by' ?| $8
+            or h.escalated_at is not null and h.rule #> '{escalate,to}' ?| $8)
+           and not (h.rule ->> 'exclude' = 'requester' and h.requested_by = $9)
+           and not ($9 = any (h.approved_by)))
+   and ($10::boolean is null or coalesce((h.rule ->> 'dry')::boolean, false) = $10)
    and ($5::uuid is null or (h.opened_at, h.id) > (select opened_at, id from hook where id = $5))
  order by h.opened_at, h.id limit $6
 """
 READ_HOOK = """
-select h.id, h.project, h.stack_id, s.name as stack_name, h.traversal, h.resource_name, h.path,
+select h.id, h.project, h.stack_id, h.stack_name, h.traversal, h.resource_name, h.path,
        h.point, h.mode, h.state, h.opened_at, h.deadline, h.on_timeout, h.digest, h.decision,
-       h.reason, h.decided_by, h.door, h.decided_at, h.notice
-  from hook h join stack s on s.id = h.stack_id
+       h.reason, h.decided_by, h.door, h.decided_at, h.notice, h.rule, h.requested_by, h.assigned,
+       h.escalated_at, h.reminders, h.approved_by
+  from hook_now h
  where h.id = $1 and ($2::text is null or h.project = $2)
 """
 
@@ -169,6 +183,22 @@ class StackFilter:
     descending: bool = True
     marker: UUID | None = None
     limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HookFilter:
+    """None: not asked for. older: open for longer than this. mine: what these, such as ``user:ada``
+    and ``role:dba``, may answer and have not answered; me: the name. point: a glob."""
+
+    state: str | None = None
+    stack_id: UUID | None = None
+    point: str | None = None
+    older: timedelta | None = None
+    mine: Sequence[str] | None = None
+    me: str = ""
+    dry: bool | None = None
+    marker: UUID | None = None
+    limit: int = 100
 
 
 async def list_stacks(conn: Connection, project: str, wanted: StackFilter) -> list[StackRecord]:
@@ -239,6 +269,10 @@ async def read_resources(
     return [ResourceRecord(**row) for row in rows]
 
 
+async def read_resource_names(conn: Connection, stack_id: UUID) -> list[str]:
+    return [row["name"] for row in await conn.fetch(READ_RESOURCE_NAMES, stack_id)]
+
+
 async def read_values(
     conn: Connection, stack_id: UUID, names: Sequence[str] | None
 ) -> dict[str, list[Json]]:
@@ -268,17 +302,23 @@ async def read_nodes(conn: Connection, stack_id: UUID, traversal: int) -> list[N
     return [NodeRecord(**row) for row in await conn.fetch(READ_NODES, stack_id, traversal)]
 
 
+def _like(glob: str | None) -> str | None:
+    """A glob with stars as SQL says it."""
+    if glob is None:
+        return None
+    plain = glob.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return plain.replace("*", "%")
+
+
 async def read_hooks(
     conn: Connection,
     project: str,
-    *,
-    state: str | None,
-    stack_id: UUID | None,
-    point: str | None,
-    marker: UUID | None,
-    limit: int,
+    wanted: HookFilter,
 ) -> list[HookRecord]:
-    rows = await conn.fetch(READ_HOOKS, project, state, stack_id, point, marker, limit)
+    rows = await conn.fetch(
+        READ_HOOKS, project, wanted.state, wanted.stack_id, _like(wanted.point), wanted.marker,
+        wanted.limit, wanted.older, wanted.mine, wanted.me, wanted.dry,
+    )  # fmt: skip
     return [HookRecord(**row) for row in rows]
 
 

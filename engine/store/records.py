@@ -4,7 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from engine.words import Json
+import orjson
+
+from engine.hooks.answers import decisions
+from engine.hooks.rule import decode_rule
+from engine.words import Decision, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,11 @@ class EventRecord:
 
 @dataclass(frozen=True, slots=True)
 class HookRecord:
-    """One occurrence of a node reaching a breakpoint."""
+    """One occurrence of a node reaching a breakpoint.
+
+    rule: as engine/hooks/rule.py decodes it. requested_by: who asked for the change. assigned: to
+    whom it was handed over. approved_by: who let it go on; so far, while it waits.
+    """
 
     id: UUID
     project: str
@@ -135,6 +143,22 @@ class HookRecord:
     door: str | None
     decided_at: datetime | None
     notice: Json
+    rule: Json
+    requested_by: str
+    assigned: str | None
+    escalated_at: datetime | None
+    reminders: int
+    approved_by: list[str]
+
+    @property
+    def allowed(self) -> list[Decision]:
+        """What may be answered while it waits."""
+        return decisions(decode_rule(self.rule), self.point)
+
+    @property
+    def asks_for(self) -> Json:
+        """The JSON schema that an answer's data must fit, or None."""
+        return orjson.loads(self.rule["ask"]) if self.rule.get("ask") else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ class Call:
     progress: what the operation returned with `Wait` before, or None at the first call.
     attempts: how often this operation has failed and is tried again.
     kept: for an update or create that restores a snapshot, what `snapshot` gave; else None.
+    confirmed: the answer to what the operation asked last with `Confirm`, or None.
+    answers: data that people gave when they answered hooks of this node, by point.
     now: the database's time.
     """
 
@@ -52,6 +54,18 @@ class Call:
     progress: Json | None = field(default=None, repr=False)
     attempts: int = 0
     kept: Mapping[str, Json] | None = field(default=None, repr=False)
+    confirmed: "Confirmation | None" = None
+    answers: Mapping[str, Json] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """accepted: go on; else undo what the step did, if that can be, and end with `Failed`."""
+
+    step: str
+    accepted: bool
+    by: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +91,20 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirm:
+    """Somebody may want to look before I go on: hold me at ``confirm-<step>``, if a rule says so.
+
+    I am called again with this progress, and with the answer in ``Call.confirmed``; at once when
+    nothing holds me. seen: what there is to look at, for the notice. Steps are named in
+    ``TypeSchema.steps``.
+    """
+
+    step: str
+    progress: Json = field(repr=False)
+    seen: Mapping[str, Json] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Replace:
     """An update that cannot be done in place: make a new one instead."""
 
@@ -95,7 +123,7 @@ class Failed:
     retry: bool = False
 
 
-Outcome = Done | Wait | Replace | Failed
+Outcome = Done | Wait | Confirm | Replace | Failed
 
 
 class ResourceType(ABC):

@@ -19,7 +19,8 @@ ENTRY_POINTS = "headgate.resource_types"
 class Registry:
     """The types by name. Raises Conflict when two have one name."""
 
-    def __init__(self, types: Iterable[ResourceType]) -> None:
+    def __init__(self, types: Iterable[ResourceType], *, gate: ResourceType | None = None) -> None:
+        """gate: the stack's own type; templates cannot name it."""
         self._types: dict[str, ResourceType] = {}
         for type_ in types:
             name = type_.schema.name
@@ -29,16 +30,21 @@ class Registry:
                     remedy=f"Uninstall one; plug-ins are under the entry points {ENTRY_POINTS}.",
                 )
         self._schemas = {name: type_.schema for name, type_ in self._types.items()}
+        self._hidden = {gate.schema.name: gate} if gate is not None else {}
 
     def schemas(self) -> Mapping[str, TypeSchema]:
         return self._schemas
+
+    def steps(self) -> list[str]:
+        """Of all types: the steps inside operations that somebody may be asked to confirm."""
+        return sorted({step for schema in self._schemas.values() for step in schema.steps})
 
     def names(self) -> list[str]:
         return sorted(self._types)
 
     def get(self, name: str) -> ResourceType:
         """Raises NotFound with the nearest name."""
-        found = self._types.get(name)
+        found = self._types.get(name) or self._hidden.get(name)
         if found is None:
             reason = f"The Resource Type ({name}) could not be found."
             raise NotFound(reason, remedy=nearest(name, self.names()), code="EntityNotFound")
@@ -50,15 +56,19 @@ class Registry:
         self.get(name).check_properties(properties, place, findings)
 
 
-def built_in(randomness: random.Random, *more: ResourceType) -> Registry:
+def built_in(
+    randomness: random.Random, *more: ResourceType, gate: ResourceType | None = None
+) -> Registry:
     """The types that come with headgate, `more`, and those of installed plug-ins.
+
+    gate: the stack's own type.
 
     An entry point names a ResourceType that is made without arguments. Raises Conflict when two
     types have one name, Unavailable for a plug-in that does not load.
     """
     plugged = [_load(point) for point in entry_points(group=ENTRY_POINTS)]
     own = [NoneResource(), TestResource(), RandomString(randomness), Value()]
-    return Registry([*own, *more, *plugged])
+    return Registry([*own, *more, *plugged], gate=gate)
 
 
 def _load(point: EntryPoint) -> ResourceType:

@@ -15,6 +15,7 @@ from engine.errors import HeadgateError
 from engine.node.inputs import (
     Broke,
     Denied,
+    MustConfirm,
     MustReplace,
     MustRetry,
     MustWait,
@@ -22,8 +23,8 @@ from engine.node.inputs import (
 )
 from engine.plan.change import differing
 from engine.store.advance import Work
-from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.words import Json, Operation
+from engine.types.contract import Call, Confirm, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.words import CONFIRM, Json, Operation
 from engine.work.job import Said
 from engine.work.notices import kept_view
 from engine.work.prepare import Prepared, call_of, denied
@@ -64,6 +65,9 @@ _OPERATIONS: Mapping[
     Operation.SUSPEND: lambda type_: type_.suspend,
     Operation.RESUME: lambda type_: type_.resume,
     Operation.SNAPSHOT: lambda type_: type_.snapshot,
+    # The stack's own type, engine/lifecycle/gate.py.
+    Operation.BEGIN: lambda type_: type_.create,
+    Operation.FINISH: lambda type_: type_.check,
 }
 
 
@@ -100,6 +104,10 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> Said:
         case Wait(until=until, progress=progress):
             result.progress = progress
             return Said(MustWait(until), result)
+        case Confirm(step=step, progress=progress, seen=seen):
+            refusal = _no_step(prepared, step)
+            result.progress, result.seen = progress, seen
+            return Said(Broke(refusal) if refusal else MustConfirm(step), result)
         case Replace():
             refusal = denied(work, Operation.REPLACE)
             return Said(Denied(refusal) if refusal else MustReplace(), result)
@@ -113,11 +121,21 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> Said:
             assert_never(never)
 
 
+def _no_step(prepared: Prepared, step: str) -> str | None:
+    """Why a type may not ask for this step; None: it may."""
+    name = prepared.work.type
+    if step not in prepared.type.schema.steps:
+        return f"the type {name} asks to confirm {step!r}, which is none of its steps"
+    if f"{CONFIRM}{step}" in prepared.work.passed:
+        return f"the type {name} asks to confirm {step!r} a second time"
+    return None
+
+
 def _unstorable(outcome: Outcome) -> str | None:
     """Why what a type gave cannot be kept: one bad value must fail its resource and no more."""
     kept = {
         name: getattr(outcome, name)
-        for name in ("physical_id", "attributes", "data", "progress", "reason")
+        for name in ("physical_id", "attributes", "data", "progress", "reason", "seen")
         if hasattr(outcome, name)
     }
     try:

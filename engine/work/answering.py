@@ -10,20 +10,33 @@ from uuid import UUID
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.hooks.rules import decode_rules
+from engine.hooks.audit import Entry
+from engine.hooks.rule import at_pace, decode_rules
 from engine.node.inputs import Answered, Expired
-from engine.node.machine import Node, Refused, decide
+from engine.node.machine import NOBODY, Node, Refused, decide
 from engine.store.advance import Claim, Work, advance
+from engine.store.audit import record
 from engine.store.database import Connection
 from engine.store.hooks import Decision as WrittenDecision
 from engine.store.hooks import Held, decide_hooks
-from engine.words import Decision, HookState, Json, OnTimeout, Operation, Phase, Point, State
+from engine.words import (
+    GATES,
+    Decision,
+    HookState,
+    Json,
+    OnTimeout,
+    Operation,
+    Pace,
+    Phase,
+    State,
+    Status,
+)
 from engine.work.steps import write_step
 from engine.work.writing import Notice, Result
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-NOBODY = "nobody"
+__all__ = ["NOBODY", "Verdict", "apply", "entry_of", "hook_event"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,8 @@ class Verdict:
     door: str
     reason: str = ""
     data: Json = None
+    address: str = ""
+    digest: str = ""
 
 
 async def apply(
@@ -52,7 +67,25 @@ async def apply(
         if (step := _step(verdict, new_id, default_timeout)) is not None
     ]
     await decide_hooks(conn, [_decision(verdict) for verdict in verdicts])
+    await record(conn, [entry_of(verdict, _word(verdict.said)) for verdict in verdicts])
     await advance(conn, "", timedelta(0), 0, steps)
+
+
+def entry_of(verdict: Verdict, kind: str) -> Entry:
+    """What the audit trail says of it."""
+    held, expired = verdict.held, isinstance(verdict.said, Expired)
+    return Entry(
+        stack_id=held.stack_id,
+        hook_id=held.id,
+        kind=f"expired-{kind}" if expired else kind,
+        by=verdict.by,
+        door=verdict.door,
+        at=held.now,
+        address=verdict.address,
+        reason=verdict.reason,
+        digest=verdict.digest or held.asked.digest,
+        data=verdict.data,
+    )
 
 
 def _decision(verdict: Verdict) -> WrittenDecision:
@@ -87,42 +120,50 @@ def _step(verdict: Verdict, new_id: Callable[[], UUID], default_timeout: timedel
         operation=Operation(held.operation),
         state=State(held.node_state),
         phase=Phase(held.phase),
-        rules=decode_rules(held.rules),
-        passed=tuple(Point(point) for point in held.passed),
+        rules=at_pace(decode_rules(held.rules), Pace(held.pace) if held.pace else None),
+        passed=tuple(held.passed),
     )
     step = decide(node, verdict.said)
     if isinstance(step, Refused):
         log.error("hook.refused", hook=str(held.id), reason=step.reason)
         return None
     work = _work(held)
-    told = Notice(held.notice["properties"], held.notice["changes"])
-    result = Result(properties=work.properties, physical_id=work.physical_id, data=work.data or {})
+    told = Notice(held.notice.get("properties") or {}, held.notice.get("changes") or {})
+    result = Result(
+        properties=work.properties,
+        physical_id=work.physical_id,
+        data=work.data or {},
+        progress=held.progress,
+        attempts=held.attempts or 0,
+    )
     document = write_step(
         work, step, result, new_id=new_id, default_timeout=default_timeout, notice=lambda: told
     )
-    document["events"].insert(0, _event(verdict, work))
+    document["events"].insert(0, _event(verdict))
     return document
 
 
-def _event(verdict: Verdict, work: Work) -> Json:
-    point = verdict.held.asked.point
+def _event(verdict: Verdict) -> Json:
     expired = isinstance(verdict.said, Expired)
+    kind = "headgate.hook.expired" if expired else "headgate.hook.answered"
+    told = {"decision": _word(verdict.said), "decided_by": verdict.by, "reason": verdict.reason}
+    return hook_event(verdict.held, kind, _sentence(verdict, verdict.held.asked.point), **told)
+
+
+def hook_event(held: Held, kind: str, reason: str, **told: Json) -> Json:
+    """An event about a hook, as `advance` and `record_events` take them."""
+    row = held.resource or {}
+    gate = held.operation in GATES
     return {
-        "type": "headgate.hook.expired" if expired else "headgate.hook.answered",
-        "resource_name": work.name,
-        "resource_type": work.type,
-        "physical_id": work.physical_id,
-        "action": work.action or "INIT",
-        "status": work.status or "COMPLETE",
-        "reason": _sentence(verdict, point),
-        "data": {
-            "hook_id": verdict.held.id,
-            "point": point,
-            "mode": verdict.held.mode,
-            "decision": _word(verdict.said),
-            "decided_by": verdict.by,
-            "reason": verdict.reason,
-        },
+        "stack_id": held.stack_id,
+        "type": kind,
+        "resource_name": held.name or None,
+        "resource_type": None if gate else held.type,
+        "physical_id": row.get("physical_id"),
+        "action": held.notice["action"] if gate else row.get("action") or "INIT",
+        "status": Status.IN_PROGRESS if gate else row.get("status") or "COMPLETE",
+        "reason": reason,
+        "data": {"hook_id": held.id, "point": held.asked.point, "mode": held.mode, **told},
     }
 
 
@@ -166,8 +207,8 @@ def _work(held: Held) -> Work:
         rules=held.rules,
         passed=held.passed,
         operation_key=held.operation_key,
-        progress=None,
-        attempts=0,
+        progress=held.progress,
+        attempts=held.attempts or 0,
         started=held.phase == Phase.POST,
         dependents=held.notice.get("dependents"),
         row_type=row.get("type"),
@@ -187,4 +228,5 @@ def _work(held: Held) -> Work:
         replaced_by=UUID(row["replaced_by"]) if row.get("replaced_by") else None,
         inputs={},
         now=held.now,
+        patched=held.patched,
     )

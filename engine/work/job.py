@@ -10,13 +10,13 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import HeadgateError
-from engine.hooks.rules import decode_rules
+from engine.hooks.rule import at_pace, decode_rules
 from engine.node.effects import Call
 from engine.node.inputs import Broke, Claimed, Denied, Input
 from engine.node.machine import Node, Refused, decide
 from engine.store.advance import Work
 from engine.types.registry import Registry
-from engine.words import Json, Operation, Phase, Point, State
+from engine.words import Json, Operation, Pace, Phase, State
 from engine.work.notices import notice
 from engine.work.prepare import Prepared, Unresolved, prepare
 from engine.work.steps import write_step
@@ -82,10 +82,12 @@ def settle(
 
 def node_of(work: Work) -> Node:
     """What the machine needs of a claimed node."""
+    pace = Pace(work.pace) if work.pace else None
     return Node(
         operation=Operation(work.operation),
         state=State.RUNNING,
         phase=Phase(work.phase),
-        rules=decode_rules(work.rules),
-        passed=tuple(Point(point) for point in work.passed),
+        rules=at_pace(decode_rules(work.rules), pace),
+        passed=tuple(work.passed),
+        stepping=pace is Pace.STEP,
     )

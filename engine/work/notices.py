@@ -6,7 +6,7 @@ from engine.hot.expression import decode
 from engine.hot.resolve import MASK, resolve
 from engine.hot.schema import TypeSchema
 from engine.store.advance import Work
-from engine.words import VISITS, Direction, Json, Operation
+from engine.words import GATES, VISITS, Direction, Json, Operation
 from engine.work.prepare import Inputs, Prepared
 from engine.work.writing import Notice
 
@@ -14,6 +14,8 @@ from engine.work.writing import Notice
 def notice(prepared: Prepared) -> Notice:
     """Properties and changes as people may see them."""
     work = prepared.work
+    if work.operation in GATES:
+        return Notice({}, {})
     shown = _shown(prepared)
     if prepared.change.operation not in (Operation.UPDATE, Operation.REPLACE):
         return Notice(shown, {})
@@ -34,7 +36,7 @@ def notice(prepared: Prepared) -> Notice:
 def kept_view(prepared: Prepared) -> Mapping[str, Json] | None:
     """What is kept beside the properties, so that later notices tell no secret either."""
     work, definition = prepared.work, prepared.work.definition or {}
-    if _stays_as_it_was(work):
+    if _stays_as_it_was(work) or work.operation in GATES:
         return work.shown
     return _shown(prepared) if _has_secrets(definition) else None
 
@@ -56,13 +58,14 @@ def _shown(prepared: Prepared) -> dict[str, Json]:
         return masked(work.shown or prepared.properties, schema)
     if not _has_secrets(definition):
         return masked(prepared.properties, schema)
+    patched = masked(work.patched or {}, schema)
     stored = definition["properties"] if definition["masked"] is None else definition["masked"]
     values = {
         name: [MASK if name in secret else reference, attributes]
         for name, (reference, attributes) in (work.inputs or {}).items()
     }
     expression = decode(stored, definition["version"])
-    return masked(resolve(expression, Inputs(values), masked=True) or {}, schema)
+    return masked(resolve(expression, Inputs(values), masked=True) or {}, schema) | patched
 
 
 def masked(properties: Mapping[str, Json], schema: TypeSchema) -> dict[str, Json]:

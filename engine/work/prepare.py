@@ -12,9 +12,10 @@ from engine.hot.resolve import resolve
 from engine.hot.schema import TypeSchema
 from engine.plan.change import Actual, Change, cleanup_change, forward_change
 from engine.store.advance import Work
-from engine.types.contract import Call, ResourceType
+from engine.types.contract import Call, Confirmation, ResourceType
 from engine.types.registry import Registry
 from engine.words import (
+    GATES,
     VISITS,
     DeletionPolicy,
     Direction,
@@ -68,6 +69,8 @@ class Prepared:
 def prepare(work: Work, registry: Registry) -> Prepared:
     """Resolve and compare; sets ``work.metadata_now``. Raises Unresolved."""
     type_ = registry.get(work.type)
+    if work.operation in GATES:
+        return Prepared(work, type_, work.definition or {}, Change(Operation(work.operation)))
     if work.direction == Direction.CLEANUP:
         return _prepared_cleanup(work, type_)
     if work.operation in VISITS:
@@ -170,7 +173,7 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
     definition = work.definition or {}
     if definition.get("static"):
         work.metadata_now = definition["metadata"]
-        return dict(definition["properties"])
+        return {**definition["properties"], **(work.patched or {})}
     try:
         expression = decode(definition["properties"], definition["version"])
         resolved = resolve(expression, Inputs(work.inputs or {})) or {}
@@ -182,7 +185,7 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
     properties = check_resolved(schema, resolved, f"resources.{work.name}.properties", findings)
     if findings.all:
         raise Unresolved("; ".join(str(finding) for finding in findings.all))
-    return fill_defaults(schema, properties)
+    return fill_defaults(schema, {**properties, **(work.patched or {})})
 
 
 def call_of(
@@ -209,4 +212,6 @@ def call_of(
         progress=work.progress,
         attempts=work.attempts,
         kept=(work.definition or {}).get("kept"),
+        confirmed=Confirmation(**work.confirmed) if work.confirmed else None,
+        answers=work.answers or {},
     )

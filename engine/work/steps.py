@@ -41,6 +41,7 @@ def write_step(
         "progress": result.progress,
         "attempts": result.attempts,
         "reason": node.reason,
+        "confirmed": writer.confirmed,
         "resource": writer.resource,
         "kept": writer.kept,
         "hook": writer.hooks or None,

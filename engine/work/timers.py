@@ -11,9 +11,17 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import Unavailable
 from engine.node.inputs import Expired
 from engine.store.database import Database
-from engine.store.hooks import due_hooks, lock_hooks, next_deadline
+from engine.store.hooks import (
+    due_hooks,
+    due_reminders,
+    lock_hooks,
+    next_deadline,
+    record_events,
+    reminded,
+)
 from engine.words import Door, HookState, OnTimeout
-from engine.work.answering import NOBODY, Verdict, apply
+from engine.work.answering import NOBODY, Verdict, apply, hook_event
+from engine.work.reminding import reminder
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -44,7 +52,7 @@ class Timers:
         while not stop.is_set():
             self._wake.clear()
             try:
-                if await self.expire_due() == BATCH:
+                if await self.expire_due() == BATCH or await self.remind_due() == BATCH:
                     continue
                 async with self._database.connection() as conn:
                     due = await next_deadline(conn)
@@ -73,4 +81,24 @@ class Timers:
                 Verdict(one, Expired(OnTimeout(one.on_timeout)), NOBODY, Door.RULE) for one in held
             ]
             await apply(conn, verdicts, new_id=self._new_id, default_timeout=self._default_timeout)
+        return len(keys)
+
+    async def remind_due(self) -> int:
+        """Remind of what waits, ask others where a rule says so; return how many were due."""
+        async with self._database.transaction("expire") as conn:
+            keys = await due_reminders(conn, BATCH)
+            if not keys:
+                return 0
+            held = [
+                one
+                for one in await lock_hooks(conn, keys)
+                if one.asked.state is HookState.WAITING
+                and one.wake_at is not None
+                and one.wake_at <= one.now
+            ]
+            said = [reminder(one) for one in held]
+            await reminded(conn, [one.written for one in said])
+            events = [hook_event(one, told.kind, told.sentence, **told.told)
+                      for one, told in zip(held, said, strict=True)]  # fmt: skip
+            await record_events(conn, events)
         return len(keys)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import orjson
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule, encode_rule
 from engine.node.effects import (
     Call,
     Effect,
@@ -17,6 +17,7 @@ from engine.node.effects import (
     OpenHook,
     Record,
     Remove,
+    TellType,
     WakeAt,
     WriteDone,
     WriteFailed,
@@ -24,7 +25,17 @@ from engine.node.effects import (
 )
 from engine.node.machine import Node
 from engine.store.advance import Work
-from engine.words import VISITS, DeletionPolicy, Json, Mode, Operation, Point, Status
+from engine.words import (
+    CONFIRM,
+    GATES,
+    VISITS,
+    Decision,
+    DeletionPolicy,
+    Json,
+    Mode,
+    Operation,
+    Status,
+)
 
 #: The first half of a resource's status while an operation runs on it, as Heat's clients know it.
 ACTION_OF: Mapping[str, str] = {
@@ -44,6 +55,7 @@ class Result:
 
     shown: the properties for people's eyes, or None when nothing in them is secret.
     reason: what the type says of it. attempts: how often it failed and is tried again.
+    seen: what there is to look at before its operation goes on.
     """
 
     properties: Mapping[str, Json] | None = None
@@ -55,6 +67,7 @@ class Result:
     progress: Json = None
     reason: str = ""
     attempts: int = 0
+    seen: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -77,8 +90,11 @@ class Writer:
         self.hooks: list[Json] = []
         self.events: list[Json] = []
         self.wake_at: Json = None
+        self.confirmed: Json = None
         self.action = work.action
         self.status = work.status
+        if work.operation in GATES:
+            self.action, self.status = (work.definition or {})["action"], Status.IN_PROGRESS
         self.physical_id = work.physical_id
 
     def apply(
@@ -103,6 +119,10 @@ class Writer:
                 self._removed()
             case Record(moment=moment, reason=reason):
                 self._record(moment, reason)
+            case TellType(step=step, decision=decision, by=by, reason=reason):
+                accepted = decision is not Decision.REJECT
+                told = {"step": step, "accepted": accepted, "by": by, "reason": reason}
+                self.confirmed = told
             case OpenHook(rule=rule):
                 self._open(rule, new_id(), default_timeout, notice())
             case _ as never:
@@ -143,7 +163,8 @@ class Writer:
             attributes=result.attributes,
             data=result.data,
             metadata=work.metadata_now or {},
-            digest=definition.get("digest", work.digest or ""),
+            # What an answer changed is not as the template says: the next update looks at it.
+            digest="" if work.patched else definition.get("digest", work.digest or ""),
             broken=False,
             deletion_policy=self._policy(),
         )
@@ -269,15 +290,18 @@ class Writer:
 
     def _open(self, rule: Rule, hook_id: UUID, default: timedelta, notice: Notice) -> None:
         work = self.work
-        said = {
+        said = dict(work.definition or {}) if work.operation in GATES else {
             "type": work.type,
             "operation": self.node.operation,
             "physical_id": self.physical_id,
             "properties": notice.properties,
             "changes": notice.changes,
             "dependents": work.dependents or [],
-        }
-        closed = CLOSED_AT_ONCE.get(rule.mode)
+        }  # fmt: skip
+        if self.result.seen:
+            said["seen"] = self.result.seen
+        timeout = rule.timeout or default
+        closed = CLOSED_AT_ONCE.get(Mode.NOTIFY if rule.dry else rule.mode)
         self.hooks.append({
             "id": hook_id,
             "resource_name": work.name,
@@ -286,16 +310,35 @@ class Writer:
             "mode": rule.mode,
             "state": closed[0] if closed else "waiting",
             "on_timeout": rule.on_timeout,
-            "timeout": (rule.timeout or default).total_seconds(),
+            "timeout": timeout.total_seconds(),
+            "rule": encode_rule(rule),
+            "wakes": None if closed else _wakes(rule),
             "notice": said,
             "digest": _digest(said),
             "decision": closed[1] if closed else None,
         })  # fmt: skip
-        data = {"hook_id": hook_id, "point": rule.point, "mode": rule.mode}
-        self._hook_event("headgate.hook.waiting", _reached(rule), data)
+        mode = Mode.NOTIFY if rule.dry else rule.mode
+        data = {"hook_id": hook_id, "point": rule.point, "mode": mode}
+        if rule.dry:
+            data["dry"] = True
+        self._hook_event("headgate.hook.waiting", self._reached(rule, mode), data)
         if closed:
             said_so = {**data, "decision": closed[1], "decided_by": "rule"}
             self._hook_event(closed[2], f"Hook {rule.point} {closed[3]}", said_so)
+
+    def _reached(self, rule: Rule, mode: Mode) -> str:
+        """Heat's own words where the node waits: clients find waiting hooks by them."""
+        inside = rule.point.startswith(CONFIRM)
+        action = ACTION_OF[self.node.operation] if inside else action_at(rule.point)
+        match mode:
+            case Mode.WAIT:
+                return f"{action} paused until Hook {rule.point} is cleared"
+            case Mode.STOP:
+                return f"{action} stopped at Hook {rule.point}"
+            case Mode.NOTIFY:
+                return f"{action} reached Hook {rule.point}"
+            case _ as never:
+                assert_never(never)
 
     def _hook_event(self, kind: str, reason: str, data: Json) -> None:
         self._event(kind, self.action or "INIT", self.status or "COMPLETE", reason, data)
@@ -303,8 +346,8 @@ class Writer:
     def _event(self, kind: str, action: str, status: str, reason: str, data: Json) -> None:
         self.events.append({
             "type": kind,
-            "resource_name": self.work.name,
-            "resource_type": self.work.type,
+            "resource_name": self.work.name or None,
+            "resource_type": self.work.type if self.work.name else None,
             "physical_id": self.physical_id,
             "action": action,
             "status": status,
@@ -313,23 +356,15 @@ class Writer:
         })  # fmt: skip
 
 
-def _reached(rule: Rule) -> str:
-    """Heat's own words where the node waits: clients find waiting hooks by them."""
-    action = action_at(rule.point)
-    match rule.mode:
-        case Mode.WAIT:
-            return f"{action} paused until Hook {rule.point} is cleared"
-        case Mode.STOP:
-            return f"{action} stopped at Hook {rule.point}"
-        case Mode.NOTIFY:
-            return f"{action} reached Hook {rule.point}"
-        case _ as never:
-            assert_never(never)
+def action_at(point: str) -> str:
+    """The action a point belongs to: ``CREATE`` for pre-create and pre-stack-create."""
+    return point.rpartition("-")[2].upper()
 
 
-def action_at(point: Point) -> str:
-    """The action a point belongs to: ``CREATE`` for pre-create and post-create."""
-    return point.value.split("-", 1)[1].upper()
+def _wakes(rule: Rule) -> float | None:
+    """Seconds until somebody is to be reminded, or others are asked, too."""
+    after = [one for one in (rule.remind, rule.escalate and rule.escalate.after) if one]
+    return min(after).total_seconds() if after else None
 
 
 def _digest(said: Json) -> str:

@@ -117,7 +117,11 @@ def _is_own(request: web.Request) -> bool:
         return True
     if len(parts) > 2 and parts[2] in ("hooks", "subscriptions", "events"):
         return True
-    return len(parts) == 6 and parts[2] == "stacks" and parts[5] in ("graph", "why")
+    return len(parts) >= 6 and parts[2] == "stacks" and parts[5] in OWN_PARTS
+
+
+#: Parts of a stack's path that are not of the Orchestration API.
+OWN_PARTS = frozenset({"graph", "why", "breakpoints", "run-to", "decisions", "versions"})
 
 
 def _refuse_nul(request: web.Request) -> None:

@@ -14,10 +14,14 @@ LONGEST = 255
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """name: who it is, for the record. project: the one in the path, which they may see."""
+    """name: who it is, for the record. project: the one in the path, which they may see.
+
+    roles: what they are, as in a rule's `answer_by`.
+    """
 
     name: str
     project: str
+    roles: tuple[str, ...] = ()
 
 
 class Authenticator(Protocol):
@@ -27,11 +31,13 @@ class Authenticator(Protocol):
 
 
 class Nobody:
-    """Mode ``none``: everybody may do everything in every project, and is believed their name."""
+    """Mode ``none``: everybody may do everything in every project, and is believed their name and
+    their roles (``X-Auth-User``, ``X-Roles: operator,dba``)."""
 
     def identify(self, headers: Mapping[str, str], project: str) -> Identity:
         said = headers.get("X-Auth-User") or _basic_user(headers)
-        return Identity(_writable(said) or ANONYMOUS, project)
+        roles = [_writable(role) for role in headers.get("X-Roles", "").split(",")]
+        return Identity(_writable(said) or ANONYMOUS, project, tuple(filter(None, roles)))
 
 
 def _writable(name: str) -> str:

@@ -32,7 +32,7 @@ def http_url(text: str) -> str:
 
 def seconds(text: str) -> float:
     """``90s``, ``30m``, ``2h``, ``1d``; raises typer's usage error."""
-    from engine.hooks.rules import parse_duration
+    from engine.hooks.reading import parse_duration
 
     found = parse_duration(text)
     if found is None:

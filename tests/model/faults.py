@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule
 from engine.node import machine
 from engine.node.effects import WakeAt
 from engine.node.machine import ENDED, Refused, Step

@@ -6,7 +6,7 @@ from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule
 from engine.hot.definition import DefinedResource
 from engine.plan.draft import Existing, Plan, PlannedNode, Replacement
 from engine.plan.passes import plan

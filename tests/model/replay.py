@@ -12,7 +12,7 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 from engine.errors import Invalid
-from engine.hooks.rules import Limits as HookLimits
+from engine.hooks.rule import Limits as HookLimits
 from engine.hot.schema import Kind, Property, TypeSchema
 from engine.hot.source import Limits as SourceLimits
 from engine.node.inputs import Broke, Denied, Expired, Input, MustReplace, MustRetry, MustWait

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule
 from engine.words import Action, Mode, OnTimeout, Point
 from tests.model.world import Luck, Request, Size, Want
 

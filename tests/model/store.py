@@ -3,7 +3,7 @@
 Small on purpose: tests/model/faults.py breaks them one at a time.
 """
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule
 from engine.node.machine import ENDED
 from engine.words import Direction, Operation, Phase, State
 from tests.model.world import (

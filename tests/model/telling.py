@@ -6,7 +6,7 @@ protocol reads again: action, status, digest, whether it is broken, who replaces
 
 from functools import cache
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule
 from engine.hot.schema import TypeSchema
 from engine.node.effects import (
     Effect,

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule
 from engine.words import Action, Direction, Operation, Phase, Point, State
 
 HALF = "half"

@@ -5,8 +5,8 @@
 -- order of their ids; so commits to one stack are serial, and different stacks never touch.
 
 -- p_steps: [{stack_id, traversal, node, claim, state, phase, operation, passed, wake_at, progress,
---            attempts, reason, resource, kept, hook, events}], one for each node that moved. A step whose claim is
--- no longer the node's is left out: somebody else has the node now.
+--            attempts, reason, confirmed, resource, kept, hook, events}], one for each node that moved.
+-- A step whose claim is no longer the node's is left out: somebody else has the node now.
 -- p_after: the project that was served last; the others have their turn first.
 -- Returns what p_worker is to carry on with: nodes it keeps or has newly claimed ("node"),
 -- traversals of which nothing is left or whose time is over ("end"), and the project that was
@@ -24,7 +24,8 @@ returns table (
     row_type text, action text, status text, physical_id text, reference text, properties jsonb,
     shown jsonb,
     attributes jsonb, data jsonb, metadata jsonb, digest text, broken boolean, protected boolean,
-    deletion_policy text, replaced_by uuid, inputs jsonb, now timestamptz
+    deletion_policy text, replaced_by uuid, inputs jsonb, now timestamptz, pace text,
+    confirmed jsonb, patched jsonb, answers jsonb
 )
 language plpgsql
 -- Every look-up here goes by key. Planning anew for each call costs more than carrying it out; and
@@ -58,16 +59,27 @@ begin
             select * from jsonb_to_recordset(p_steps) as s (
                 stack_id uuid, traversal integer, node integer, claim integer, state text,
                 phase text, operation text, passed text[], wake_at timestamptz, progress jsonb,
-                attempts integer, reason text, resource jsonb, kept jsonb, hook jsonb,
-                events jsonb)
+                attempts integer, reason text, confirmed jsonb, resource jsonb, kept jsonb,
+                hook jsonb, events jsonb)
         ), step as materialized (
             -- A traversal that is over opens no hooks: what was done is done.
-            select s.stack_id, s.traversal, s.node, s.phase, s.operation, s.passed, s.wake_at,
+            select s.stack_id, s.traversal, s.node, s.operation, s.passed, s.wake_at,
+                   case when t.state <> 'running' and s.phase = 'confirm'
+                             and s.state in ('parked', 'stopped') then 'act' else s.phase end as phase,
                    s.progress, s.attempts, s.reason, s.resource, s.kept, s.events,
                    case when t.state = 'running' then s.hook end as hook,
-                   case when t.state <> 'running' and s.hook is not null then 'done'
-                        else s.state end as state,
-                   t.state <> 'running' as late,
+                   -- What asks inside its operation goes on with it, refused.
+                   case when t.state <> 'running' and s.phase = 'confirm'
+                             and s.state in ('parked', 'stopped')
+                        then jsonb_build_object('step', substr(s.passed[cardinality(s.passed)], 9),
+                                                'accepted', false, 'by', 'nobody',
+                                                'reason', 'superseded')
+                        else nullif(s.confirmed, 'null') end as confirmed,
+                   case when t.state = 'running' or s.hook is null then s.state
+                        when s.phase = 'confirm' and s.state in ('parked', 'stopped') then 'ready'
+                        when s.state = 'ready' then 'ready'
+                        else 'done' end as state,
+                   t.state <> 'running' as late, t.requested_by,
                    n.requirers, n.successor, n.requires, n.held, st.traversal as current,
                    st.project
               from said s
@@ -80,7 +92,7 @@ begin
                       and n.id = s.node and n.claim = s.claim
                       and n.state in ('ready', 'running', 'parked') offset 0) n
              cross join lateral (
-                   select t.state from traversal t
+                   select t.state, t.requested_by from traversal t
                     where t.stack_id = s.stack_id and t.number = s.traversal offset 0) t
               join stack st on st.id = s.stack_id
         ), moved as (
@@ -88,6 +100,7 @@ begin
                set state = s.state, phase = s.phase, operation = s.operation, passed = s.passed,
                    claim = n.claim + 1, -- what was said once cannot be said again
                    progress = s.progress, attempts = s.attempts, reason = s.reason,
+                   confirmed = s.confirmed,
                    wake_at = case s.state when 'running' then v_now + p_lease
                                           when 'ready' then v_now
                                           else s.wake_at end,
@@ -176,18 +189,28 @@ begin
         ), hooked as (
             insert into hook (stack_id, id, project, traversal, node, resource_name, path, point,
                               mode, state, on_timeout, timeout, notice, digest, opened_at,
-                              deadline, decision, decided_by, door, decided_at)
+                              deadline, decision, decided_by, door, decided_at, rule,
+                              requested_by, wake_at)
             select s.stack_id, h.id, s.project, s.traversal, s.node, h.resource_name, h.path,
                    h.point, h.mode, h.state, h.on_timeout, make_interval(secs => h.timeout),
-                   h.notice, h.digest, v_now, v_now + make_interval(secs => h.timeout),
+                   -- What people said at hooks before it is for who answers this one, too.
+                   case when a.answers is null then h.notice
+                        else h.notice || jsonb_build_object('answers', a.answers) end,
+                   h.digest, v_now, v_now + make_interval(secs => h.timeout),
                    h.decision, case when h.state <> 'waiting' then 'rule' end,
                    case when h.state <> 'waiting' then 'rule' end,
-                   case when h.state <> 'waiting' then v_now end
+                   case when h.state <> 'waiting' then v_now end,
+                   h.rule, s.requested_by, v_now + make_interval(secs => h.wakes)
               from step s
              cross join jsonb_to_recordset(s.hook) as h (
                    id uuid, resource_name text, path text, point text, mode text, state text,
                    on_timeout text, timeout double precision, notice jsonb, digest text,
-                   decision text)
+                   decision text, rule jsonb, wakes double precision)
+             cross join lateral (
+                   select jsonb_object_agg(o.path || ':' || o.point, o.data) as answers
+                     from hook o
+                    where o.stack_id = s.stack_id and o.traversal = s.traversal
+                      and o.data is not null) a
         ), freed as (
             select s.stack_id, s.traversal, r.id, count(*) as times, null::uuid as moved_to
               from step s cross join unnest(s.requirers) r (id)
@@ -222,20 +245,23 @@ begin
                                  then t.worked + (v_now - t.working_since) else t.worked end,
                    working_since = case when t.active + d.active > t.held + d.held
                                         then coalesce(t.working_since, v_now) end,
+                   began = t.began or d.began,
                    state = case when t.state = 'running' and t.active + d.active = 0
                                 then 'ending' else t.state end
               from (select c.stack_id, c.traversal, sum(c.active)::integer as active,
-                           sum(c.held)::integer as held
+                           sum(c.held)::integer as held, bool_or(c.began) as began
                       from (select stack_id, traversal,
+                                   operation = 'begin' and state = 'done' as began,
                                    case when state in ('done', 'failed', 'stopped', 'dropped')
                                         then -1 else 0 end as active,
                                    (state = 'parked' and phase <> 'act')::integer
                                    - held::integer as held
                               from step
                             union all
-                            select stack_id, traversal, 1, 0 from released where state = 'ready'
+                            select stack_id, traversal, false, 1, 0
+                              from released where state = 'ready'
                             union all -- what waited for an older operation was counted for it
-                            select stack_id, current, -1, 0 from step
+                            select stack_id, current, false, -1, 0 from step
                              where successor is not null
                                and state in ('done', 'failed', 'stopped', 'dropped')) c
                      group by 1, 2) d
@@ -391,7 +417,14 @@ begin
            r.type, r.action, r.status, r.physical_id, r.reference, r.properties,
            r.shown, r.attributes, r.data,
            r.metadata, r.digest,
-           r.broken, r.protected, r.deletion_policy, r.replaced_by, i.inputs, v_now
+           r.broken, r.protected, r.deletion_policy, r.replaced_by, i.inputs, v_now,
+           (select t.pace from traversal t
+             where t.stack_id = n.stack_id and t.number = n.traversal),
+           n.confirmed, n.patched,
+           case when n.passed <> '{}' then
+               (select jsonb_object_agg(h.point, h.data) from hook h
+                 where h.stack_id = n.stack_id and h.traversal = n.traversal and h.node = n.id
+                   and h.data is not null) end
       from unnest(v_mine) k
       join node n on n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id
       join stack st on st.id = n.stack_id

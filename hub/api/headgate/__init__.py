@@ -1,10 +1,21 @@
 """Headgate's own routes, beside the Orchestration API."""
 
-from hub.api.headgate import graph, health, history, hooks, stream, subscriptions
+from hub.api.headgate import (
+    breakpoints,
+    graph,
+    health,
+    history,
+    hooks,
+    stream,
+    subscriptions,
+    trail,
+)
 
 ROUTES = (
     *health.ROUTES,
     *hooks.ROUTES,
+    *breakpoints.ROUTES,
+    *trail.ROUTES,
     *subscriptions.ROUTES,
     *stream.ROUTES,
     *graph.ROUTES,

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from channels.envelope import asked_documents, rfc3339
 from channels.store.notices import notices_of
+from engine.store.read import HookFilter
 from engine.store.records import NodeRecord, TraversalRecord
 from engine.words import Json
 from hub.api.headgate.sentences import reasons, unfinished_before
@@ -63,11 +64,7 @@ async def why(request: web.Request) -> web.Response:
     _, nodes = await parts.engine.graph(stack)
     hooks = await parts.engine.hooks(
         project_of(request),
-        state="waiting",
-        stack_id=stack.id,
-        point=None,
-        limit=1000,
-        marker=None,
+        HookFilter(state="waiting", stack_id=stack.id, limit=1000),
     )
     async with parts.database.connection() as conn:
         notices = await notices_of(conn, [(hook.stack_id, hook.id) for hook in hooks])

@@ -1,18 +1,22 @@
 """The inbox of everything that waits, and the ways to answer."""
 
 import hmac
-from collections.abc import Mapping
+from datetime import timedelta
 from uuid import UUID
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict
 
 from channels.envelope import asked_documents, hook_document, told_documents
 from channels.store.notices import notices_of
-from engine.errors import Finding, HeadgateError, Invalid, nearest
+from engine.errors import HeadgateError, nearest
+from engine.hooks.reading import WHO, parse_duration
+from engine.hooks.rule import TOKEN
 from engine.service import Answer
+from engine.store.read import HookFilter
 from engine.store.records import HookRecord
-from engine.words import Decision, Door, HookState, Json, Point
+from engine.words import CONFIRM, STACK_POINTS, Decision, Door, HookState, Json, Point
+from hub.api.headgate.answer_page import page
+from hub.api.headgate.trail import entry_document
 from hub.api.parts import (
     Parts,
     Route,
@@ -22,23 +26,12 @@ from hub.api.parts import (
     invalid,
     parts_of,
     project_of,
+    query_flag,
     query_limit,
     query_uuid,
     uuid_of,
 )
-
-LATER = ("step", "run", "patch", "progress")
-
-
-class Signal(BaseModel):
-    """An answer to a hook. digest: of what its author saw; a different one is refused."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    decision: Decision
-    reason: str = ""
-    data: Json = None
-    digest: str = ""
+from hub.api.signals import LONGEST_REASON, Said, Signal, answer_from, read_signal
 
 
 async def documents(parts: Parts, hooks: list[HookRecord]) -> list[Json]:
@@ -61,11 +54,17 @@ async def listed(request: web.Request) -> web.Response:
     stack_id = (await parts.engine.find_stack(project, stack)).id if stack else None
     hooks = await parts.engine.hooks(
         project,
-        state=_one_of(request, "state", [state.value for state in HookState]),
-        stack_id=stack_id,
-        point=_one_of(request, "point", [point.value for point in Point]),
-        limit=limit + 1,
-        marker=query_uuid(request, "marker"),
+        HookFilter(
+            state=_one_of(request, "state", [state.value for state in HookState]),
+            stack_id=stack_id,
+            point=_point(request),
+            older=_older(request),
+            mine=_mine(request),
+            me=identity_of(request).name,
+            dry=query_flag(request, "dry") if "dry" in request.query else None,
+            limit=limit + 1,
+            marker=query_uuid(request, "marker"),
+        ),
     )
     more = len(hooks) > limit
     return answer(
@@ -84,6 +83,30 @@ def _one_of(request: web.Request, name: str, known: list[str]) -> str | None:
     return value
 
 
+def _point(request: web.Request) -> str | None:
+    """A point, or a glob such as pre-*."""
+    said = request.query.get("point")
+    if said is None or "*" in said or said.startswith(CONFIRM):
+        return said
+    return _one_of(request, "point", [*(point.value for point in Point), *STACK_POINTS])
+
+
+def _older(request: web.Request) -> timedelta | None:
+    said = request.query.get("older")
+    older = parse_duration(said) if said is not None else None
+    if said is not None and older is None:
+        raise invalid("older", f'"{said}" is no time', "Send 90s, 30m, 2h or 1d.")
+    return older
+
+
+def _mine(request: web.Request) -> list[str] | None:
+    """What is asked of whoever asks: by their name, or by a role of theirs."""
+    if not query_flag(request, "mine"):
+        return None
+    who = identity_of(request)
+    return [f"user:{who.name}", *(f"role:{role}" for role in who.roles)]
+
+
 async def shown(request: web.Request) -> web.Response:
     parts = parts_of(request)
     hook = await parts.engine.hook(_hook_id(request), project=project_of(request))
@@ -96,8 +119,8 @@ def _hook_id(request: web.Request) -> UUID:
 
 async def signal(request: web.Request) -> web.Response:
     """By right of one's role."""
-    by = identity_of(request).name
-    return await _answer(request, by, Door.API, project_of(request))
+    said = read_signal(await body_of(request))
+    return await _answer(request, answer_from(request, said), project_of(request))
 
 
 async def signal_by_token(request: web.Request) -> web.Response:
@@ -112,7 +135,9 @@ async def signal_by_token(request: web.Request) -> web.Response:
             remedy="Send `Authorization: Bearer TOKEN` with the token of the hook's notice.",
             code="Unauthorized",
         )
-    return await _answer(request, "token", Door.TOKEN, None)
+    said = read_signal(await body_of(request))
+    given = said.by(TOKEN, Door.TOKEN, by_token=True, address=request.remote or "")
+    return await _answer(request, given, None)
 
 
 def _token_hook(request: web.Request) -> UUID | None:
@@ -122,87 +147,40 @@ def _token_hook(request: web.Request) -> UUID | None:
         return None
 
 
-async def _answer(request: web.Request, by: str, door: Door, project: str | None) -> web.Response:
+async def _answer(request: web.Request, given: Answer, project: str | None) -> web.Response:
     parts = parts_of(request)
-    said = read_signal(await body_of(request))
-    given = Answer(said.decision, by, door, said.reason, said.digest, said.data)
     hook = await parts.engine.answer(_hook_id(request), given, project=project)
     return answer((await documents(parts, [hook]))[0])
 
 
-def read_signal(body: Mapping[str, Json]) -> Signal:
-    """Raises Invalid, by name."""
-    found: list[Finding] = []
-    decision = body.get("decision")
-    if decision in LATER:
-        reason = f'"{decision}" is not available in this release'
-        raise invalid("decision", reason, "Answer continue or reject.", "DecisionUnavailable")
-    decisions = [one.value for one in Decision]
-    if decision not in decisions:
-        near = nearest(decision, decisions) if isinstance(decision, str) else ""
-        found.append(
-            Finding(
-                "decision", f'"{decision}" is no decision', near or "Answer continue or reject."
-            )
-        )
-    for name in body:
-        if name not in Signal.model_fields:
-            known = list(Signal.model_fields)
-            remedy = nearest(name, known) or f"Known: {', '.join(known)}."
-            found.append(Finding(name, "is not known here", remedy))
-    for name in ("reason", "digest"):
-        if not isinstance(body.get(name, ""), str):
-            found.append(Finding(name, "must be a text", "Send a text."))
-    if len(str(body.get("reason", ""))) > 4000:
-        found.append(Finding("reason", "is longer than 4,000 letters", "Shorten it."))
-    if found:
-        raise Invalid(found)
-    return Signal.model_validate(body)
+async def hand_over(request: web.Request) -> web.Response:
+    """`to`: user:NAME or role:NAME, who may answer from now on; `note` goes with it."""
+    body = await body_of(request)
+    to, note = body.get("to"), body.get("note", "")
+    if not isinstance(to, str) or not WHO.fullmatch(to):
+        raise invalid("to", f'"{to}" names nobody', "Send user:NAME or role:NAME.")
+    if not isinstance(note, str) or len(note) > LONGEST_REASON or set(body) - {"to", "note"}:
+        raise invalid("note", "must be a text, and stand beside `to` alone", "Shorten it.")
+    given = answer_from(request, Said(Decision.CONTINUE, reason=note))
+    parts = parts_of(request)
+    hook = await parts.engine.hand_over(_hook_id(request), given, to, project=project_of(request))
+    return answer((await documents(parts, [hook]))[0])
 
 
-PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Headgate: answer a hook</title>
-<meta name="viewport" content="width=device-width">
-<style>body{font:16px/1.5 system-ui;max-width:36rem;margin:4rem auto;padding:0 1rem}
-button{font:inherit;padding:.4rem 1.2rem;margin-right:1rem}</style>
-<h1>A hook waits for your answer</h1>
-<p>Nothing has been decided by opening this page.</p>
-<p><label>Reason <input id="reason" size="40"></label></p>
-<p><button value="continue">Continue</button><button value="reject">Reject</button></p>
-<p id="said" role="status"></p>
-<script>
-const said = document.getElementById("said");
-for (const button of document.querySelectorAll("button")) button.onclick = async () => {
-  const answer = await fetch(location.pathname + "/signal", {
-    method: "POST",
-    headers: {"Authorization": "Bearer " + location.hash.slice(1),
-              "Content-Type": "application/json"},
-    body: JSON.stringify({decision: button.value, reason: document.getElementById("reason").value})
-  });
-  const body = await answer.json();
-  said.textContent = answer.ok ? "Done: " + body.decision
-    : body.error.message + ". " + (body.error.remedy || "");
-};
-</script></html>
-"""
-PAGE_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
-    "script-src 'unsafe-inline'; connect-src 'self'; form-action 'none'; "
-    "frame-ancestors 'none'; base-uri 'none'",
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-}
-
-
-async def page(_: web.Request) -> web.Response:
-    """Buttons that POST; the token stays behind the #, which no server and no log is sent."""
-    return web.Response(text=PAGE, content_type="text/html", headers=PAGE_HEADERS)
+async def trail(request: web.Request) -> web.Response:
+    """Everything that was said to a hook, in order: approvals, hand-overs, refusals, the answer."""
+    parts = parts_of(request)
+    hook = await parts.engine.hook(_hook_id(request), project=project_of(request))
+    return answer({"decisions": [entry_document(one) for one in await parts.engine.trail(hook)]})
 
 
 QUERY = {
     "state": "waiting, answered, expired or superseded",
     "stack": "of this stack, by name or id",
-    "point": "at this point, such as pre-create",
+    "point": "at this point, such as pre-create or pre-*",
+    "older": "open for longer than this: 30m",
+    "mine": "true: only those that you may answer, and have not",
+    "dry": "true: only those of rules that are tried out; false: only others",
     "limit": "at most so many; 100 when not said",
     "marker": "`next` of the page before",
 }
@@ -211,6 +189,10 @@ ROUTES = (
     Route("GET", "/v1/{project}/hooks/{hook}", shown, "Show a hook", "hooks"),
     Route("POST", "/v1/{project}/hooks/{hook}/signal", signal, "Answer by right of one's role",
           "hooks", body=Signal, takes_body=True),
+    Route("POST", "/v1/{project}/hooks/{hook}/hand-over", hand_over, "Let somebody else answer",
+          "hooks", takes_body=True),
+    Route("GET", "/v1/{project}/hooks/{hook}/decisions", trail, "What was said to a hook",
+          "hooks"),
     Route("POST", "/hooks/{hook}/signal", signal_by_token, "Answer by right of the hook's token",
           "hooks", body=Signal, takes_body=True),
     Route("GET", "/hooks/{hook}", page, "A page with buttons that answer", "hooks",

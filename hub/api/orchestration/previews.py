@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
+from engine.hooks.rule import Rule
 from engine.plan.predict import Stop
 from engine.service.prediction import KINDS, Preview, Previewed
 from engine.words import Json
@@ -45,16 +46,25 @@ def _stop(one: Stop) -> dict[str, Json]:
     """answer_by: who would have to answer."""
     timeout = one.rule.timeout.total_seconds() if one.rule.timeout else None
     return {
-        "resource_name": one.name,
+        "resource_name": one.name or None,
         "path": one.name,
-        "point": one.rule.point.value,
+        "point": one.rule.point,
         "mode": one.rule.mode.value,
         "operation": one.operation.value,
         "certain": one.certain,
         "timeout_seconds": timeout,
         "on_timeout": one.rule.on_timeout.value,
-        "answer_by": ["anyone in the project"] if one.rule.mode == "wait" else [],
+        "answer_by": _who(one.rule),
+        "approvals": one.rule.approvals,
     }
+
+
+def _who(rule: Rule) -> list[str]:
+    """In words, who would have to answer."""
+    if rule.mode != "wait":
+        return []
+    people = list(rule.answer_by) or ["anyone in the project"]
+    return [*people, "but not who asks for the change"] if rule.exclude else people
 
 
 def preview_document(

@@ -4,7 +4,7 @@ from aiohttp import web
 
 from engine.errors import NotFound, nearest
 from engine.store.records import ResourceRecord, StackRecord
-from engine.words import Json
+from engine.words import Door, Json
 from hub.api.orchestration import show
 from hub.api.orchestration.stacks import S, base_of
 from hub.api.parts import (
@@ -18,6 +18,7 @@ from hub.api.parts import (
     query_number,
     stack_of,
 )
+from hub.api.signals import answer_from
 
 R = f"{S}/resources/{{resource}}"
 FILTERS = ("type", "status", "name", "action", "id", "physical_resource_id")
@@ -98,7 +99,7 @@ async def signal(request: web.Request) -> web.Response:
         stack.id,
         one.name,
         str(body["unset_hook"]),
-        identity_of(request).name,
+        answer_from(request, door=Door.UNSET_HOOK),
     )
     return answer(None)
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from engine.errors import Findings, Invalid
-from engine.hooks.rules import Limits as HookLimits
-from engine.hooks.rules import declarations
+from engine.hooks.operator import always
+from engine.hooks.reading import Reader
+from engine.hooks.rule import Limits as HookLimits
 from engine.hot.definition import define
 from engine.hot.environment import Environment, merge_environments, parse_environment
 from engine.hot.parameters import ParameterKind, ParameterSchema
@@ -52,7 +53,7 @@ def validated(
         raise invalid("template", "is missing", "Send it as an object or as text.")
     template = parse_template(_document(wanted.template, "template", limits))
     environment = parse_environment(_environment(wanted, limits))
-    _check_hooks(template, environment, settings)
+    _check_hooks(template, environment, settings, types)
     _check_meaning(wanted, template, environment, project, types)
     shown: dict[str, Json] = {
         "Description": template.description,
@@ -91,10 +92,19 @@ def _environment(wanted: StackRequest, limits: Limits) -> dict[str, Json]:
     return merge_environments(read)
 
 
-def _check_hooks(template: Template, environment: Environment, settings: Settings) -> None:
+def _check_hooks(
+    template: Template,
+    environment: Environment,
+    settings: Settings,
+    types: Mapping[str, TypeSchema],
+) -> None:
     findings = Findings()
     limits = HookLimits(settings.hooks.default_timeout, settings.hooks.max_timeout)
-    declarations((*environment.declared, *template.declared), findings, limits)
+    steps = {step for schema in types.values() for step in schema.steps}
+    # What a condition says is checked where parameters are known.
+    Reader(findings, limits, always, steps).declarations(
+        (*environment.declared, *template.declared)
+    )
     findings.raise_if_any()
 
 

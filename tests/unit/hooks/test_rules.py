@@ -4,9 +4,6 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-
-from engine.errors import AnswerRefused, Findings
-from engine.hooks.answers import Accepted, Asked, Same, judge
 from engine.hooks.rules import (
     Breakpoints,
     Declaration,
@@ -19,6 +16,9 @@ from engine.hooks.rules import (
     parse_duration,
     request_declarations,
 )
+
+from engine.errors import AnswerRefused, Findings
+from engine.hooks.answers import Accepted, Asked, Same, judge
 from engine.hooks.tokens import hook_token
 from engine.hot.environment import DeclaredHook
 from engine.hot.source import read_document

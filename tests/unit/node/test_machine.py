@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from engine.hooks.rules import Rule
+from engine.hooks.rule import Rule
 from engine.node.effects import (
     Call,
     Moment,

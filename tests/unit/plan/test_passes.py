@@ -6,7 +6,9 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.hooks.rules import Breakpoints, Declaration, Rule
+from engine.hooks.matching import Breakpoints
+from engine.hooks.reading import Declaration
+from engine.hooks.rule import Rule
 from engine.hot.definition import DefinedResource
 from engine.plan.draft import Existing, Plan
 from engine.plan.graph import bridged, downstream, ordered

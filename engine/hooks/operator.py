@@ -1,0 +1,69 @@
+"""The operator's own rules: in any project, stronger than all others, and not to be cleared."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from engine.errors import Findings
+from engine.hooks.reading import Decide, Declaration, Reader
+from engine.hooks.rule import Limits
+from engine.hot.environment import DeclaredHook
+from engine.hot.function import Wrong
+from engine.words import Json
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRule:
+    """projects: globs. types: globs on resource types; empty: any. dry: only record what it would
+    have held. item: a full rule, without `at`."""
+
+    projects: Sequence[str]
+    pattern: str
+    types: Sequence[str]
+    item: Mapping[str, Json]
+    place: str
+    dry: bool = False
+
+
+def operator_declarations(
+    rules: Sequence[OperatorRule],
+    project: str,
+    limits: Limits,
+    steps: Sequence[str],
+    decide: Decide,
+) -> list[Declaration]:
+    """Those that hold in a project. A condition that cannot be decided there does not hold."""
+    return [
+        replace(
+            one, rule=replace(one.rule, by_operator=True, dry=rule.dry), types=tuple(rule.types)
+        )
+        for rule in rules
+        if any(fnmatchcase(project, pattern) for pattern in rule.projects)
+        for one in read_operator_rule(rule, Findings(), limits, steps, _tolerant(decide))
+    ]
+
+
+def read_operator_rule(
+    rule: OperatorRule,
+    findings: Findings,
+    limits: Limits,
+    steps: Sequence[str] | None,
+    decide: Decide,
+) -> list[Declaration]:
+    hook = DeclaredHook(rule.pattern, dict(rule.item), rule.place, short=False)
+    return Reader(findings, limits, decide, steps).declarations([hook])
+
+
+def always(condition: Json, place: str) -> bool:
+    """For a change without parameters (a delete, a check): who guards, guards it then, too."""
+    return True
+
+
+def _tolerant(decide: Decide) -> Decide:
+    def decided(condition: Json, place: str) -> bool:
+        try:
+            return decide(condition, place)
+        except Wrong:
+            return False
+
+    return decided

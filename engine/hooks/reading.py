@@ -1,0 +1,285 @@
+"""Rules as people write them, read and checked: what is wrong is said with place and remedy."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import jsonschema_rs
+import orjson
+
+from engine.errors import Findings, nearest
+from engine.hooks.rule import ANY_PROPERTY, REQUESTER, TOKEN, Escalation, Limits, Rule
+from engine.hot.environment import DeclaredHook
+from engine.hot.function import Wrong
+from engine.words import CONFIRM, STACK_POINTS, Json, Mode, OnTimeout, Point
+
+#: Besides ``at``, which says where the rule holds.
+KEYS = (
+    "on", "mode", "timeout", "on_timeout", "approvals", "answer_by", "exclude", "when", "ask",
+    "remind", "escalate", "patch", "at_most",
+)  # fmt: skip
+RULE_KEYS = ("at", *KEYS)
+#: What the key ``on`` becomes in clients that read YAML 1.1 and send JSON.
+ON_READ_AS_YAML = "true"
+POINTS = tuple(point.value for point in Point)
+#: More people than this never answer one hook.
+MOST_APPROVALS = 100
+#: Letters of a schema that an answer must fit.
+LONGEST_SCHEMA = 16_384
+_Choice = TypeVar("_Choice", Mode, OnTimeout)
+_DURATION = re.compile(r"(\d+)\s*([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+#: Who may answer: a person or all with a role.
+WHO = re.compile(r"(?:user|role):[^\s:][^:]*")
+
+#: (condition, its place) -> whether it holds. Raises Wrong.
+Decide = Callable[[Json, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A rule and the resources it is for: a glob on the resource's path; "" for the stack.
+
+    types: globs on resource types, of an operator's rule; empty: any.
+    """
+
+    pattern: str
+    rule: Rule
+    place: str
+    types: tuple[str, ...] = ()
+
+
+def no_conditions(condition: Json, place: str) -> bool:
+    raise Wrong("There are no parameters to decide by here")
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads what one document or request declared; what is wrong goes to findings.
+
+    decide: whether a rule's `when` holds. steps: the steps inside operations that types name;
+    None: any.
+    """
+
+    findings: Findings
+    limits: Limits
+    decide: Decide = no_conditions
+    steps: Collection[str] | None = ()
+
+    def declarations(self, declared: Iterable[DeclaredHook]) -> list[Declaration]:
+        """A declaration for each rule and point; those whose `when` does not hold left out."""
+        return [
+            Declaration(hook.pattern, rule, hook.place)
+            for hook in declared
+            for rule in (self._short(hook) if hook.short else self._full(hook))
+        ]
+
+    def requested(self, items: Sequence[Json], place: str = "hooks.add") -> list[Declaration]:
+        """Rules that came with a request: maps with ``at``, or text ``resource:point``."""
+        hooks: list[DeclaredHook] = []
+        for number, item in enumerate(items):
+            here = f"{place}[{number}]"
+            if isinstance(item, str):
+                name, _, point = item.rpartition(":")
+                hooks.append(DeclaredHook(name, {"on": point}, here, short=False))
+            elif isinstance(item, Mapping):
+                rest = {key: value for key, value in item.items() if key != "at"}
+                hooks.append(DeclaredHook(str(item.get("at") or ""), rest, here, short=False))
+            else:
+                remedy = 'Write "resource:point" or a rule.'
+                self.findings.add(here, "is neither a rule nor a text", remedy)
+        return self.declarations(hooks)
+
+    def _short(self, hook: DeclaredHook) -> list[Rule]:
+        point = self._point(hook.item, hook.place)
+        if point in STACK_POINTS:
+            remedy = "Write it in the top-level list `hooks`, without `at`."
+            self.findings.add(hook.place, f"{point} is a point of the whole stack", remedy)
+            return []
+        return [Rule(point, short=True)] if point else []
+
+    def _full(self, hook: DeclaredHook) -> list[Rule]:
+        item, place = hook.item, hook.place
+        if not isinstance(item, Mapping):
+            remedy = "Write a point, or a map with `on` and `mode`."
+            self.findings.add(place, "is no rule", remedy)
+            return []
+        if ON_READ_AS_YAML in item and "on" not in item:
+            item = {"on" if key == ON_READ_AS_YAML else key: item[key] for key in item}
+        for key in item:
+            if key not in KEYS:
+                remedy = nearest(key, KEYS) or f"A rule knows: {', '.join(RULE_KEYS)}."
+                self.findings.add(f"{place}.{key}", "is not known in a rule", remedy)
+        before = len(self.findings.all)
+        rule = self._rule(item, place)
+        points = self._points(item.get("on"), hook)
+        if len(self.findings.all) > before or not self._holds(item, place):
+            return []
+        return [Rule(point, **rule) for point in points]
+
+    def _points(self, asked: Json, hook: DeclaredHook) -> list[str]:
+        place = f"{hook.place}.on"
+        said = asked if isinstance(asked, list) and asked else [asked]
+        points = [found for one in said if (found := self._point(one, place)) is not None]
+        of_stack = [point for point in points if point in STACK_POINTS]
+        if hook.pattern and of_stack:
+            remedy = "Leave out `at`, and write points of resources in a rule of their own."
+            self.findings.add(place, f"{of_stack[0]} is a point of the whole stack", remedy)
+        elif not hook.pattern and len(of_stack) < len(points):
+            remedy = 'Write a map such as {at: "db_*", on: [pre-update], mode: wait}.'
+            self.findings.add(f"{hook.place}.at", "names no resource", remedy)
+        return points
+
+    def _point(self, name: Json, place: str) -> str | None:
+        known = [*POINTS, *(f"{CONFIRM}{step}" for step in sorted(self.steps or ()))]
+        if isinstance(name, str):
+            inside = self.steps is None and name.startswith(CONFIRM) and name != CONFIRM
+            if inside or name in known or name in STACK_POINTS:
+                return name
+        reason = f'Invalid hook type "{name}" for resource breakpoint'
+        near = nearest(name, [*known, *STACK_POINTS]) if isinstance(name, str) else ""
+        remedy = near or f"Acceptable hook types are: {', '.join(known)}."
+        self.findings.add(place, reason, remedy, "InvalidBreakPointHook")
+        return None
+
+    def _rule(self, item: Mapping[str, Json], place: str) -> dict[str, Any]:
+        """All of a rule but its point."""
+        given: dict[str, Any] = {
+            "mode": self._one_of(Mode, item.get("mode", Mode.WAIT), f"{place}.mode"),
+            "on_timeout": self._one_of(
+                OnTimeout, item.get("on_timeout", OnTimeout.STOP), f"{place}.on_timeout"
+            ),
+            "approvals": self._approvals(item.get("approvals", 1), f"{place}.approvals"),
+            "answer_by": self._people(item.get("answer_by"), f"{place}.answer_by"),
+            "exclude": self._exclude(item.get("exclude"), f"{place}.exclude"),
+            "ask": self._ask(item.get("ask"), f"{place}.ask"),
+            "escalate": self._escalate(item.get("escalate"), f"{place}.escalate"),
+            "patch": self._patch(item.get("patch"), f"{place}.patch"),
+        }
+        for name in ("timeout", "remind", "at_most"):
+            given[name] = self._time(item.get(name), f"{place}.{name}")
+        self._agree(given, item, place)
+        return given
+
+    def _agree(self, given: Mapping[str, Any], item: Mapping[str, Json], place: str) -> None:
+        """What is right one by one, and cannot be so together."""
+        people, needed = given["answer_by"], given["approvals"]
+        named = people and all(one.startswith("user:") or one == TOKEN for one in people)
+        if named and needed is not None and needed > len(set(people)):
+            reason = f"{needed} people are to approve, and only {len(set(people))} may answer"
+            self.findings.add(f"{place}.approvals", reason, "Name more in answer_by, or a role.")
+        timeout, most = given["timeout"], given["at_most"]
+        if timeout is not None and most is not None and most < timeout:
+            remedy = "It counts from the hook's opening, as the timeout does."
+            self.findings.add(f"{place}.at_most", "is shorter than the timeout", remedy)
+        if given["mode"] is not Mode.WAIT:
+            for name in ("approvals", "answer_by", "exclude", "ask", "remind", "escalate", "patch"):
+                if item.get(name) is not None:
+                    reason = f"has no meaning where mode is {given['mode']}"
+                    self.findings.add(f"{place}.{name}", reason, "Only what waits is answered.")
+
+    def _one_of(self, kind: type[_Choice], value: Json, place: str) -> _Choice | None:
+        known = [member.value for member in kind]
+        if isinstance(value, str) and value in known:
+            return kind(value)
+        near = nearest(value, known) if isinstance(value, str) else ""
+        remedy = near or f"Write one of {', '.join(known)}."
+        self.findings.add(place, f'"{value}" is not known here', remedy)
+        return None
+
+    def _time(self, text: Json, place: str) -> timedelta | None:
+        if text is None:
+            return None
+        time = parse_duration(text)
+        if time is None:
+            self.findings.add(place, f'"{text}" is no time', "Write 90s, 30m, 2h or 1d.")
+        elif time > self.limits.max_timeout:
+            most = self.limits.max_timeout
+            remedy = f"The most is {most}; the operator sets it in [hooks] max_timeout."
+            self.findings.add(place, f'"{text}" is more than this server allows', remedy)
+        return time
+
+    def _approvals(self, number: Json, place: str) -> int | None:
+        if type(number) is int and 1 <= number <= MOST_APPROVALS:
+            return number
+        remedy = f"Write a number of people from 1 to {MOST_APPROVALS}."
+        self.findings.add(place, f'"{number}" is no number of people', remedy)
+        return None
+
+    def _people(self, said: Json, place: str) -> tuple[str, ...]:
+        items = [] if said is None else said if isinstance(said, list) else [said]
+        for number, item in enumerate(items):
+            if not (isinstance(item, str) and (item == TOKEN or WHO.fullmatch(item))):
+                remedy = "Write role:NAME, user:NAME, or token for who has the hook's token."
+                self.findings.add(f"{place}[{number}]", f'"{item}" names nobody', remedy)
+        if said == []:
+            self.findings.add(place, "names nobody", "Leave it out to let anybody answer.")
+        return tuple(str(item) for item in items)
+
+    def _exclude(self, said: Json, place: str) -> str:
+        if said in (None, REQUESTER):
+            return said or ""
+        self.findings.add(place, f'"{said}" is not known here', f"Write {REQUESTER}.")
+        return ""
+
+    def _ask(self, said: Json, place: str) -> str:
+        if said is None:
+            return ""
+        schema = said.get("schema") if isinstance(said, Mapping) else None
+        if not isinstance(schema, dict) or set(said) != {"schema"}:
+            remedy = "Write {schema: {type: object, properties: {...}, required: [...]}}."
+            self.findings.add(place, "holds no schema", remedy)
+            return ""
+        text = orjson.dumps(schema).decode()
+        if len(text) > LONGEST_SCHEMA:
+            reason = f"is longer than {LONGEST_SCHEMA} letters"
+            self.findings.add(f"{place}.schema", reason, "Ask for less.")
+        try:
+            jsonschema_rs.validator_for(schema)
+        except (ValueError, jsonschema_rs.ReferencingError) as error:
+            reason = f"is no JSON schema: {str(error).splitlines()[0]}"
+            self.findings.add(f"{place}.schema", reason, "See json-schema.org.")
+        return text
+
+    def _escalate(self, said: Json, place: str) -> Escalation | None:
+        if said is None:
+            return None
+        if not isinstance(said, Mapping) or not {"after", "to"} >= set(said) or "after" not in said:
+            remedy = "Write {after: 1h, to: [role:admin]}."
+            self.findings.add(place, "says not when, or to whom", remedy)
+            return None
+        after = self._time(said["after"], f"{place}.after")
+        to = self._people(said.get("to"), f"{place}.to")
+        return Escalation(after, to) if after else None
+
+    def _patch(self, said: Json, place: str) -> tuple[str, ...]:
+        if said in (None, False):
+            return ()
+        if said is True:
+            return (ANY_PROPERTY,)
+        if isinstance(said, list) and said and all(isinstance(one, str) and one for one in said):
+            return tuple(said)
+        remedy = "Write true, or a list of names of properties."
+        self.findings.add(place, f'"{said}" says not what may be changed', remedy)
+        return ()
+
+    def _holds(self, item: Mapping[str, Json], place: str) -> bool:
+        if "when" not in item:
+            return True
+        try:
+            return self.decide(item["when"], f"{place}.when")
+        except Wrong as wrong:
+            remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
+            remedy = remedy or "Write a condition, such as {equals: [{get_param: tier}, prod]}."
+            self.findings.add(f"{place}.when", str(wrong.args[0]), remedy)
+            return False
+
+
+def parse_duration(text: Json) -> timedelta | None:
+    """Read ``90s``, ``30m``, ``2h`` or ``1d``; None when it is none of them or zero."""
+    match = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None or len(match[1]) > 9:
+        return None
+    return timedelta(**{_UNITS[match[2]]: int(match[1])}) or None

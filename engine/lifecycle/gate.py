@@ -1,0 +1,24 @@
+"""The stack's own gates as operations: what a worker calls when no hook holds them (any more)."""
+
+from engine.hot.schema import TypeSchema
+from engine.lifecycle.plugins import Plugins
+from engine.lifecycle.view import view_of
+from engine.plan.gates import STACK_TYPE
+from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
+
+
+class StackGate(ResourceType):
+    """Of no resource: its properties are the view of the stack and its plan."""
+
+    schema = TypeSchema(STACK_TYPE, description="The stack itself.", any_property=True)
+
+    def __init__(self, plugins: Plugins) -> None:
+        self._plugins = plugins
+
+    async def create(self, call: Call) -> Outcome:
+        """Before everything else: every plug-in lets it pass, or it is refused."""
+        refusal = await self._plugins.before(view_of(call.properties))
+        return Failed(refusal) if refusal else Done(None)
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)

@@ -1,0 +1,71 @@
+"""The stack's own gates in a plan: one node before everything else, one after."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engine.hooks.rule import Rule
+from engine.plan.draft import Plan, PlannedNode
+from engine.words import (
+    Action,
+    Direction,
+    Operation,
+    ResourceId,
+    StackId,
+    post_stack,
+    pre_stack,
+)
+
+#: The type of a node that is of no resource.
+STACK_TYPE = "Headgate::Stack"
+
+
+def gated(
+    planned: Plan, stack_id: StackId, action: Action, rules: Sequence[Rule], *, watched: bool
+) -> Plan:
+    """The plan with the gates that the action needs: for rules, or because plug-ins watch it.
+
+    rules: of the stack's points; those of other actions are left out.
+    """
+    before = tuple(rule for rule in rules if rule.point == pre_stack(action))
+    after = tuple(rule for rule in rules if rule.point == post_stack(action))
+    if not (before or after or watched):
+        return planned
+    nodes = list(planned.nodes)
+    if before or watched:
+        nodes = _behind(nodes, _gate(stack_id, Operation.BEGIN, before))
+    if after:
+        nodes = _before(nodes, _gate(stack_id, Operation.FINISH, after))
+    return replace(planned, nodes=tuple(nodes), digest=_digest(planned, (*before, *after)))
+
+
+def _digest(planned: Plan, rules: Sequence[Rule]) -> str:
+    told = hashlib.sha256(planned.digest.encode())
+    for rule in rules:
+        told.update(f"{rule.point} {rule.mode} {rule.on_timeout}\n".encode())
+    return told.hexdigest() if rules else planned.digest
+
+
+def _gate(stack_id: StackId, operation: Operation, rules: tuple[Rule, ...]) -> PlannedNode:
+    return PlannedNode(
+        resource_id=ResourceId(stack_id),
+        name="",
+        type=STACK_TYPE,
+        operation=operation,
+        direction=Direction.FORWARD,
+        rules=rules,
+    )
+
+
+def _behind(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
+    """Whatever could begin at once waits for the gate; the rest waits for that."""
+    place = len(nodes)
+    waiting = [one if one.after else replace(one, after={place}) for one in nodes]
+    return [*waiting, gate]
+
+
+def _before(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
+    """The gate waits for whatever nobody else waits for."""
+    waited_for = {before for node in nodes for before in node.after}
+    gate.after = {place for place in range(len(nodes)) if place not in waited_for}
+    return [*nodes, gate]

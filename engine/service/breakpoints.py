@@ -1,0 +1,191 @@
+"""Breakpoints on a live stack: set and taken away while it runs; told where it is too late."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from uuid import UUID
+
+from engine.errors import Findings, NotFound, nearest
+from engine.hooks.audit import Entry
+from engine.hooks.matching import Breakpoints as Rules
+from engine.hooks.reading import Declaration, Reader
+from engine.hooks.rule import Rule, decode_rules, encode_rule, encode_rules
+from engine.hot.declared import escaped
+from engine.node.points import POINTS
+from engine.service.requests import Answer
+from engine.service.traversals import UNDER_WAY, Traversals
+from engine.store import accept, audit
+from engine.store import breakpoints as store
+from engine.store.database import Connection, Database
+from engine.store.read import read_resource_names
+from engine.words import GATES, Json, Operation, Phase, Point
+
+#: What somebody who wants to stop at a resource means, whatever will be done to it.
+BEFORE_ANYTHING = tuple(point.value for point in Point if point.startswith("pre-"))
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A node that a breakpoint came too late for, and why."""
+
+    resource_name: str
+    point: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """ids: of the breakpoints, in the order of the request. late: nodes they came too late for."""
+
+    ids: Sequence[UUID]
+    late: Sequence[Late]
+
+
+class LiveBreakpoints:
+    def __init__(
+        self, database: Database, traversals: Traversals, *, new_id: Callable[[], UUID]
+    ) -> None:
+        self._database = database
+        self._traversals = traversals
+        self._new_id = new_id
+
+    async def listed(self, stack_id: UUID) -> list[store.BreakpointRecord]:
+        async with self._database.connection() as conn:
+            return await store.read_breakpoints(conn, stack_id)
+
+    async def add(self, project: str, stack_id: UUID, items: Sequence[Json], by: Answer) -> Set:
+        """Set breakpoints: full rules with `at`, or ``resource:point``. Invalid, NotFound."""
+        findings = Findings()
+        limits, steps = self._traversals.limits.hooks, self._traversals.registry.steps()
+        said = Reader(findings, limits, steps=steps).requested(items, "breakpoints")
+        if not items:
+            remedy = 'Send a rule with `at`, or "resource:point".'
+            findings.add("breakpoints", "names none", remedy)
+        findings.raise_if_any()
+        async with self._database.transaction("accept") as conn:
+            locked = await self._traversals.lock(conn, project, stack_id)
+            return await self.set(conn, locked, said, by)
+
+    async def set(
+        self,
+        conn: Connection,
+        locked: accept.Locked,
+        said: Sequence[Declaration],
+        by: Answer,
+    ) -> Set:
+        """In a transaction that holds the stack."""
+        await self._check(conn, locked.id, said)
+        ids = [self._new_id() for _ in said]
+        rows = [
+            {"id": one_id, "pattern": one.pattern, "rule": encode_rule(one.rule)}
+            for one_id, one in zip(ids, said, strict=True)
+        ]
+        await store.insert_breakpoints(conn, locked.id, rows, by.by)
+        await audit.record(conn, [_entry(locked, by, "breakpoint-added", row) for row in rows])
+        late = await self._hold(conn, locked, said) if locked.state in UNDER_WAY else []
+        return Set(ids, late)
+
+    async def hold_here(self, conn: Connection, locked: accept.Locked, resource: str) -> list[Late]:
+        """For this traversal only: before whatever is done to a resource. NotFound."""
+        nodes = await store.unfinished(conn, locked.id, locked.traversal)
+        names = sorted({node.name for node in nodes if node.name})
+        if resource not in names:
+            remedy = nearest(resource, names) or f"Ahead are: {', '.join(names[:8]) or 'none'}."
+            reason = f'nothing is ahead of "{resource}" in this traversal'
+            raise NotFound(reason, remedy=remedy, code="NodeNotFound")
+        return await self._hold(conn, locked, here(resource))
+
+    async def remove(self, project: str, stack_id: UUID, ids: Sequence[UUID], by: Answer) -> None:
+        """Take them away: from nodes that have not come to them, too. NotFound."""
+        async with self._database.transaction("accept") as conn:
+            locked = await self._traversals.lock(conn, project, stack_id)
+            there = {one.id: one for one in await store.read_breakpoints(conn, stack_id)}
+            for one in ids:
+                if one not in there:
+                    remedy = "GET .../breakpoints lists those that are set."
+                    raise NotFound(
+                        f"there is no breakpoint {one}", remedy=remedy, code="BreakpointNotFound"
+                    )
+            await store.delete_breakpoints(conn, stack_id, ids)
+            gone = [there[one] for one in ids]
+            await audit.record(
+                conn,
+                [_entry(locked, by, "breakpoint-removed",
+                        {"id": one.id, "pattern": one.pattern, "rule": one.rule})
+                 for one in gone],
+            )  # fmt: skip
+            if locked.state in UNDER_WAY:
+                await self._let_go(conn, locked, gone)
+
+    async def _check(self, conn: Connection, stack_id: UUID, said: Sequence[Declaration]) -> None:
+        """A pattern is to match a resource that is there, or is to be."""
+        names, findings = await read_resource_names(conn, stack_id), Findings()
+        for one in said:
+            if one.pattern and not any(fnmatchcase(name, one.pattern) for name in names):
+                remedy = nearest(one.pattern, names) or f"Resources are: {', '.join(names[:8])}."
+                reason = f'the breakpoint pattern "{one.pattern}" matches no resource'
+                findings.add(one.place, reason, remedy, "InvalidBreakPointHook")
+        findings.raise_if_any()
+
+    async def _hold(
+        self, conn: Connection, locked: accept.Locked, said: Sequence[Declaration]
+    ) -> list[Late]:
+        nodes = await store.unfinished(conn, locked.id, locked.traversal)
+        asking = Rules(said)
+        changed: list[Json] = []
+        late: list[Late] = []
+        for node in nodes:
+            found = asking.of_stack() if node.operation in GATES else asking.of(node.name)
+            late += [Late(node.name, rule.point, why) for rule in found
+                     if (why := _too_late(node, rule)) is not None]  # fmt: skip
+            if found:
+                changed.append(_with(node, found))
+        await store.set_rules(conn, locked.id, locked.traversal, changed)
+        return late
+
+    async def _let_go(
+        self, conn: Connection, locked: accept.Locked, gone: Sequence[store.BreakpointRecord]
+    ) -> None:
+        nodes = await store.unfinished(conn, locked.id, locked.traversal)
+        asking = Rules([Declaration(one.pattern, decode_rules([one.rule])[0], "") for one in gone])
+        changed = []
+        for node in nodes:
+            points = {rule.point for rule in asking.of(node.name)}
+            kept = [rule for rule in decode_rules(node.rules) if rule.point not in points]
+            if points:
+                rules = encode_rules(kept)
+                changed.append({"id": node.id, "rules": rules, "phase": node.phase})
+        await store.set_rules(conn, locked.id, locked.traversal, changed)
+
+
+def _with(node: store.Unfinished, found: Sequence[Rule]) -> Json:
+    """The node's rules with those that were found; one that was to begin at once asks first."""
+    rules = {rule.point: rule for rule in decode_rules(node.rules)}
+    rules |= {rule.point: rule for rule in found if rule.point not in node.passed}
+    asks = node.phase == Phase.ACT and not node.started
+    phase = Phase.PRE if asks else node.phase
+    return {"id": node.id, "rules": encode_rules(rules.values()), "phase": phase}
+
+
+def _too_late(node: store.Unfinished, rule: Rule) -> str | None:
+    """Why the node will not stop there; None: it will, if it comes there."""
+    if rule.point in node.passed:
+        return "it has asked there already"
+    if rule.point not in POINTS.get((Operation(node.operation), Phase.PRE), ()):
+        return None
+    if node.started or node.phase == Phase.POST:
+        return "its operation has begun"
+    return None
+
+
+def _entry(locked: accept.Locked, by: Answer, kind: str, row: Json) -> Entry:
+    return Entry(
+        stack_id=locked.id, hook_id=None, kind=kind, by=by.by, door=by.door, at=locked.now,
+        address=by.address, reason=by.reason,
+        data={"id": str(row["id"]), "at": row["pattern"], "rule": row["rule"]},
+    )  # fmt: skip
+
+
+def here(name: str) -> list[Declaration]:
+    """The breakpoints of "run to here": before whatever is done to a resource."""
+    return [Declaration(escaped(name), Rule(point), "run-to") for point in BEFORE_ANYTHING]

@@ -1,0 +1,88 @@
+"""Breakpoints on a live stack: kept until somebody removes them, or the stack is gone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from engine.store.database import Connection
+from engine.words import Json
+
+READ = """
+select id, pattern, rule, created_by, created_at from breakpoint
+ where stack_id = $1 order by created_at, id
+"""
+INSERT = """
+insert into breakpoint (stack_id, id, pattern, rule, created_by)
+select $1, b.id, b.pattern, b.rule, $3
+  from jsonb_to_recordset($2) as b (id uuid, pattern text, rule jsonb)
+"""
+DELETE = "delete from breakpoint where stack_id = $1 and id = any ($2::uuid[]) returning id"
+#: Nodes that have not ended, with where they are; `started`: the operation has begun.
+UNFINISHED = """
+select id, name, type, operation, direction, state, phase, rules, passed,
+       started_at is not null as started
+  from node
+ where stack_id = $1 and traversal = $2 and state not in ('done', 'failed', 'stopped', 'dropped')
+ order by id
+"""
+SET_RULES = """
+update node n set rules = s.rules, phase = s.phase
+  from jsonb_to_recordset($3) as s (id integer, rules jsonb, phase text)
+ where n.stack_id = $1 and n.traversal = $2 and n.id = s.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class BreakpointRecord:
+    """pattern: a glob on resource names; "": the stack. rule: encoded (engine/hooks/rule.py)."""
+
+    id: UUID
+    pattern: str
+    rule: Json
+    created_by: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A node that a breakpoint may still hold."""
+
+    id: int
+    name: str
+    type: str
+    operation: str
+    direction: str
+    state: str
+    phase: str
+    rules: Json
+    passed: list[str]
+    started: bool
+
+
+async def read_breakpoints(conn: Connection, stack_id: UUID) -> list[BreakpointRecord]:
+    """In the order in which they were set."""
+    return [BreakpointRecord(**row) for row in await conn.fetch(READ, stack_id)]
+
+
+async def insert_breakpoints(
+    conn: Connection, stack_id: UUID, said: Sequence[Json], by: str
+) -> None:
+    """said: [{id, pattern, rule}]."""
+    await conn.execute(INSERT, stack_id, said, by)
+
+
+async def delete_breakpoints(conn: Connection, stack_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
+    """Those that were there."""
+    return [row["id"] for row in await conn.fetch(DELETE, stack_id, ids)]
+
+
+async def unfinished(conn: Connection, stack_id: UUID, traversal: int) -> list[Unfinished]:
+    rows = await conn.fetch(UNFINISHED, stack_id, traversal)
+    return [Unfinished(**row) for row in rows]
+
+
+async def set_rules(conn: Connection, stack_id: UUID, traversal: int, said: Sequence[Json]) -> None:
+    """said: [{id, rules, phase}] of nodes."""
+    if said:
+        await conn.execute(SET_RULES, stack_id, traversal, said)

@@ -1,0 +1,11 @@
+-- A hook with what is derived of it: whose approvals it has, and the name of its stack.
+
+drop view if exists hook_now;
+
+create view hook_now as
+select h.*, s.name as stack_name,
+       array(select d.by from decision d
+              where d.stack_id = h.stack_id and d.hook_id = h.id
+                and d.kind in ('continue', 'step', 'run', 'patch')
+              group by d.by order by min(d.number)) as approved_by
+  from hook h join stack s on s.id = h.stack_id;

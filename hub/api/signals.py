@@ -1,0 +1,109 @@
+"""An answer to a hook as it is sent, through whichever door: read, and refused by name."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict
+
+from engine.errors import Findings, nearest
+from engine.hooks.reading import parse_duration
+from engine.service import Answer
+from engine.words import Decision, Door, Json
+from hub.api.parts import identity_of
+
+LONGEST_REASON = 4000
+
+
+class Signal(BaseModel):
+    """An answer to a hook. digest: of what its author saw; a different one is refused.
+
+    data: what the hook's `ask` asks for. properties: of a patch. extend: of a progress, such as
+    30m.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    decision: Decision
+    reason: str = ""
+    data: Json = None
+    properties: dict[str, Any] | None = None
+    digest: str = ""
+    extend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was said, whoever said it."""
+
+    decision: Decision
+    reason: str = ""
+    digest: str = ""
+    data: Json = None
+    properties: Mapping[str, Json] | None = None
+    extend: timedelta | None = None
+
+    def by(
+        self,
+        name: str,
+        door: Door,
+        *,
+        roles: Sequence[str] = (),
+        by_token: bool = False,
+        address: str = "",
+    ) -> Answer:
+        return Answer(
+            self.decision, name, door, self.reason, self.digest, self.data, self.properties,
+            self.extend, roles, by_token, address,
+        )  # fmt: skip
+
+
+def read_signal(body: Mapping[str, Json]) -> Said:
+    """Raises Invalid, by name."""
+    findings = Findings()
+    decision = body.get("decision")
+    decisions = [one.value for one in Decision]
+    if decision not in decisions:
+        near = nearest(decision, decisions) if isinstance(decision, str) else ""
+        remedy = near or f"Answer one of {', '.join(decisions)}."
+        findings.add("decision", f'"{decision}" is no decision', remedy, "Invalid")
+    for name in body:
+        if name not in Signal.model_fields:
+            known = list(Signal.model_fields)
+            remedy = nearest(name, known) or f"Known: {', '.join(known)}."
+            findings.add(name, "is not known here", remedy, "Invalid")
+    _check_texts(body, findings)
+    if not isinstance(body.get("properties"), dict | None):
+        findings.add("properties", "must be a map", "Send the properties by name.", "Invalid")
+    extend = _extend(body, findings)
+    findings.raise_if_any()
+    return Said(
+        Decision(str(decision)), body.get("reason", ""), body.get("digest", ""), body.get("data"),
+        body.get("properties"), extend,
+    )  # fmt: skip
+
+
+def _check_texts(body: Mapping[str, Json], findings: Findings) -> None:
+    for name in ("reason", "digest", "extend"):
+        if not isinstance(body.get(name, ""), str):
+            findings.add(name, "must be a text", "Send a text.", "Invalid")
+    if len(str(body.get("reason", ""))) > LONGEST_REASON:
+        findings.add("reason", "is longer than 4,000 letters", "Shorten it.", "Invalid")
+
+
+def _extend(body: Mapping[str, Json], findings: Findings) -> timedelta | None:
+    said = body.get("extend")
+    extend = parse_duration(said) if said else None
+    if said and extend is None:
+        findings.add("extend", f'"{said}" is no time', "Send 30m or the like.", "Invalid")
+    if said and body.get("decision") != Decision.PROGRESS:
+        findings.add("extend", "goes with the decision progress only", "Leave it out.", "Invalid")
+    return extend
+
+
+def answer_from(request: web.Request, said: Said | None = None, *, door: Door = Door.API) -> Answer:
+    """What somebody says by right of their role; `said` None: that it goes on."""
+    who, said = identity_of(request), said or Said(Decision.CONTINUE)
+    return said.by(who.name, door, roles=who.roles, address=request.remote or "")
