@@ -82,7 +82,7 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
   join subscription s on s.id = c.subscription_id
   join stack k on k.id = c.stack_id
   join event e on e.stack_id = c.stack_id and e.sequence = c.sequence
-  left join hook h on h.stack_id = c.stack_id and h.id = (e.data ->> 'hook_id')::uuid
+  left join hook_now h on h.stack_id = c.stack_id and h.id = (e.data ->> 'hook_id')::uuid
  order by c.stack_id, c.sequence
 """
 NEXT_DUE = """

@@ -118,7 +118,7 @@ def model_facts(replay: Replay, world: World) -> Facts:
                 successor = replay.nodes[world.current, successor]
             facts["node", number, replay.nodes[number, at]] = (
                 node.state.value, node.phase.value, node.operation.value,
-                tuple(point.value for point in node.passed), node.waits, node.claim, node.wake,
+                tuple(map(str, node.passed)), node.waits, node.claim, node.wake,
                 replay.rows[node.resource], node.attempts, successor,
                 _key(replay, number, at, node),
             )  # fmt: skip
@@ -127,10 +127,10 @@ def model_facts(replay: Replay, world: World) -> Facts:
         facts["row", replay.rows[row.id]] = (
             row.name, row.action, row.status, row.digest, row.value, row.made, row.broken,
             frozenset(replay.rows[one] for one in row.requires), by, row.policy,
-            tuple(rule.point.value for rule in row.rules),
+            tuple(str(rule.point) for rule in row.rules),
         )  # fmt: skip
     for hook in world.hooks:
         if hook.said == "waiting" or world.node(hook.traversal, hook.node) is not None:
             node_id = replay.nodes[hook.traversal, hook.node]
-            facts["hook", hook.traversal, node_id, hook.point.value] = hook.said
+            facts["hook", hook.traversal, node_id, str(hook.point)] = hook.said
     return facts

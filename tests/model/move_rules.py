@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from engine.node.machine import ENDED, POINTS
+from engine.node.machine import ENDED
+from engine.node.points import POINTS
 from engine.words import Direction, Operation, Phase, Point, State
 from tests.model.protocol import Move
 from tests.model.world import Fixed, Node, World
@@ -45,7 +46,7 @@ def _called(before: World, move: Move) -> Node | None:
     return node if node is not None and node.claim == move.hand.claim else None
 
 
-def _said(world: World, move: Move, point: Point) -> str | None:
+def _said(world: World, move: Move, point: str) -> str | None:
     asked = (move.traversal, move.node, point)
     return next((hook.said for hook in world.hooks if hook[:3] == asked), None)
 
@@ -114,7 +115,7 @@ def what_goes_asks_as_it_was_told_to(before: World, move: Move, after: World) ->
     if row is None or row.replaced_by or any(want.name == fixed.name for want in graph.template):
         return None
     rules = next((want.rules for want in graph.before if want.name == fixed.name), ())
-    asks = any(rule.point is Point.PRE_DELETE for rule in rules)
+    asks = any(rule.point == Point.PRE_DELETE for rule in rules)
     if asks and _said(before, move, Point.PRE_DELETE) != "continue":
         return f"{fixed.name} is deleted, and was not asked for"
     return None

@@ -222,7 +222,7 @@ class Replay:
         node = self.nodes[move.traversal, move.node]
         async with self.database.connection() as conn:
             hook = await conn.fetchval(
-                HOOK_ID, self.stack, move.traversal, node, move.hook.point.value
+                HOOK_ID, self.stack, move.traversal, node, str(move.hook.point)
             )
             if isinstance(move.said, Expired):
                 await conn.execute(HOOK_DUE, hook)
@@ -276,7 +276,7 @@ def _hooks(wants: tuple[Want, ...]) -> list[Json]:
     return [
         {
             "at": want.name,
-            "on": rule.point.value,
+            "on": str(rule.point),
             "mode": rule.mode.value,
             "on_timeout": rule.on_timeout.value,
             "timeout": "10m",

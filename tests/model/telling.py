@@ -26,7 +26,6 @@ from engine.words import (
     Mode,
     Operation,
     Phase,
-    Point,
     ResourceAction,
     State,
     Status,
@@ -47,7 +46,7 @@ def decided(
     state: State,
     phase: Phase,
     rules: tuple[Rule, ...],
-    passed: tuple[Point, ...],
+    passed: tuple[str, ...],
     said: Input,
 ) -> Step | Refused:
     return decide(Decided(operation, state, phase, rules, passed), said)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.hooks.rule import Rule
-from engine.words import Action, Direction, Operation, Phase, Point, State
+from engine.words import Action, Direction, Operation, Phase, State
 
 HALF = "half"
 
@@ -117,7 +117,7 @@ class Node(NamedTuple):
     state: State
     phase: Phase
     operation: Operation
-    passed: tuple[Point, ...]
+    passed: tuple[str, ...]
     waits: int
     claim: int
     wake: bool
@@ -163,7 +163,7 @@ class Hook(NamedTuple):
 
     traversal: int
     node: int
-    point: Point
+    point: str
     said: str
 
 
@@ -181,10 +181,10 @@ class Told(NamedTuple):
     state: State
     phase: Phase
     operation: Operation
-    passed: tuple[Point, ...]
+    passed: tuple[str, ...]
     wake: bool
     write: Write | None
-    hooks: tuple[tuple[Point, str], ...]
+    hooks: tuple[tuple[str, str], ...]
     outcome: bool
     attempts: int = 0
 
@@ -194,7 +194,7 @@ class Seen(NamedTuple):
 
     operation: Operation
     phase: Phase
-    passed: tuple[Point, ...]
+    passed: tuple[str, ...]
     key: int | None
     row: Row | None
     attempts: int = 0

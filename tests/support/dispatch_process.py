@@ -5,12 +5,13 @@ import sys
 from ipaddress import ip_network
 from uuid import UUID
 
+from channels.contract import ReceiverDecision
 from channels.dispatcher import Dispatcher, DispatcherSettings
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from engine.store.database import open_database
 
 
-async def _answer(hook_id: UUID, decision: str, reason: str, by: str) -> str | None:
+async def _answer(hook_id: UUID, said: ReceiverDecision, by: str) -> str | None:
     return None
 
 

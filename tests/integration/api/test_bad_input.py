@@ -185,9 +185,13 @@ async def test_another_projects_stacks_and_hooks_are_not_there(running: Program)
 @pytest.mark.parametrize(
     ("body", "status", "told"),
     [
-        ({}, 400, "Answer continue or reject."),
+        ({}, 400, "Answer one of continue, reject, step"),
         ({"decision": "contineu"}, 400, 'Did you mean "continue"?'),
-        ({"decision": "step"}, 422, "Answer continue or reject."),
+        ({"decision": "patch", "properties": {"value": "x"}}, 400, "Allowed: continue"),
+        ({"decision": "continue", "properties": {}}, 400, "with the decision patch"),
+        ({"decision": "continue", "extend": "1h"}, 400, "progress only"),
+        ({"decision": "progress", "extend": "soon"}, 400, "Send 30m"),
+        ({"decision": "patch", "properties": 5}, 400, "must be a map"),
         ({"decision": "continue", "reson": "x"}, 400, 'Did you mean "reason"?'),
         ({"decision": "continue", "reason": 5}, 400, "Send a text."),
         ({"decision": "continue", "digest": "0"}, 409, "Look at the hook again"),

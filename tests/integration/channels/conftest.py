@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
-from channels.contract import Channel
+from channels.contract import Channel, ReceiverDecision
 from channels.dispatcher import Dispatcher, DispatcherSettings
 from channels.retry import RetryPolicy
 from channels.webhook.client import WebhookChannel, WebhookSettings
@@ -38,8 +38,8 @@ class Answers:
     taken: list[tuple[UUID, str, str, str]] = field(default_factory=list)
     refuse: str | None = None
 
-    async def __call__(self, hook_id: UUID, decision: str, reason: str, by: str) -> str | None:
-        self.taken.append((hook_id, decision, reason, by))
+    async def __call__(self, hook_id: UUID, said: ReceiverDecision, by: str) -> str | None:
+        self.taken.append((hook_id, said.decision, said.reason, by))
         return self.refuse
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from aiohttp import web
 
-from channels.contract import Channel
+from channels.contract import Channel, ReceiverDecision
 from channels.envelope import asked_documents, told_documents
 from channels.retry import RetryPolicy
 from channels.store.notices import notices_of
@@ -112,10 +112,10 @@ async def test_an_answer_that_cannot_be_taken_now_is_asked_for_again(
     left = [Unavailable("not now"), Unavailable("not now")]
 
     class Shaky(Answers):
-        async def __call__(self, hook_id: UUID, decision: str, reason: str, by: str) -> str | None:
+        async def __call__(self, hook_id: UUID, said: ReceiverDecision, by: str) -> str | None:
             if left:
                 raise left.pop()
-            return await taken(answers, hook_id, decision, reason, by)
+            return await taken(answers, hook_id, said, by)
 
     async with dispatching(answer=Shaky()):
         hook_id = await scene.hook(stack)

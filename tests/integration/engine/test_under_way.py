@@ -9,16 +9,17 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from engine.service import Engine
+from engine.service import Answer, Engine
 from engine.service.requests import StackRequest
 from engine.store.database import Database
 from engine.types.contract import Failed, Wait
-from engine.words import Json
+from engine.words import Decision, Door, Json
 from tests.support.front import a_front, a_registry
 from tests.support.hands import Hands
 from tests.support.things import Thing, World
 
 PROJECT = "p"
+ANN = Answer(Decision.CONTINUE, "ann", Door.UNSET_HOOK)
 #: Called again at once.
 ONCE_MORE = Wait(datetime(2020, 1, 1, tzinfo=UTC), {})
 NEVER = Wait(datetime(2100, 1, 1, tzinfo=UTC), {})
@@ -117,7 +118,7 @@ async def test_a_replacement_asks_as_was_declared_while_it_was_made(bench: Bench
     await bench.begin()
     await bench.update({"a": thing("there")}, ASKS)
     await bench.work()
-    await bench.front.unset_hook(PROJECT, bench.stack, "a", "pre-delete", "ann")
+    await bench.front.unset_hook(PROJECT, bench.stack, "a", "pre-delete", ANN)
     await bench.work()
     assert len(bench.world.things) == 1
     await bench.delete()

@@ -28,6 +28,8 @@ WAITING = HookRecord(
     decided_by=None, door=None, decided_at=None,
     notice={"type": "OS::Heat::None", "operation": "create", "physical_id": None,
             "properties": {"a": 1}, "changes": {"a": {"from": 0, "to": 1}}, "dependents": ["web"]},
+    rule={"point": "pre-create"}, requested_by="ann", assigned=None, escalated_at=None, reminders=0,
+    approved_by=[],
 )  # fmt: skip
 ANSWERED = replace(
     WAITING, state="answered", decision="continue", reason="fine", decided_by="dba", door="api",
@@ -80,9 +82,14 @@ def rendered(kind: str, hook: HookRecord | None = None) -> dict[str, Any]:
     return parsed
 
 
+NOT_AN_END = ("approved", "progress", "handed-over", "reminder", "escalated")
+
+
 def hook_at(kind: str) -> HookRecord:
     state = kind.rpartition(".")[2]
-    return WAITING if state == "waiting" else replace(ANSWERED, state=state)
+    if state in ("waiting", *NOT_AN_END):
+        return WAITING
+    return replace(ANSWERED, state=state)
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
@@ -113,7 +120,9 @@ def test_the_schemas_are_schemas_and_refuse_what_is_wrong() -> None:
 
 
 def broken_ones(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for key in document:
+    # A hook of the stack as a whole has no subject.
+    of_hook = ".hook." in document["type"]
+    for key in document.keys() - ({"subject"} if of_hook else set()):
         yield {name: value for name, value in document.items() if name != key}
     for key in document["data"]:
         yield document | {"data": {n: v for n, v in document["data"].items() if n != key}}
@@ -156,8 +165,8 @@ def test_odd_names_are_escaped_in_the_source() -> None:
 def test_the_notice_shows_the_hook_as_it_was() -> None:
     data = rendered("headgate.hook.waiting", ANSWERED)["data"]
     assert data["hook"]["state"] == "waiting"
-    assert data["hook"]["allowed"] == ["continue", "reject"]
-    assert data["hook"]["approvals"] == {"needed": 1, "given": 0}
+    assert data["hook"]["allowed"] == ["continue", "reject", "step", "run", "progress"]
+    assert data["hook"]["approvals"] == {"needed": 1, "given": 0, "by": []}
     assert "decision" not in data["hook"]
     assert data["hook"]["told"] == TOLD
     assert data["resource"]["changes"] == {"a": {"from": 0, "to": 1}}
@@ -173,7 +182,9 @@ def test_the_document_of_a_hook(hook: HookRecord) -> None:
     document = hook_document(hook, asked=[{"x": 1}], told=TOLD)
     jsonschema_rs.validator_for(HOOK, validate_formats=True).validate(document)
     waits = hook.state == "waiting" and hook.mode == "wait"
-    assert document["allowed"] == (["continue", "reject"] if waits else [])
+    assert document["allowed"] == (
+        ["continue", "reject", "step", "run", "progress"] if waits else []
+    )
     assert document["asked"] == [{"x": 1}]
     assert ("decided_by" in document) is (hook.state != "waiting")
     assert document["resource"]["properties"] == {"a": 1}

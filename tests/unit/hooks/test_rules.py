@@ -1,37 +1,26 @@
 """Breakpoints: declared, refused with the nearest name, and which one applies."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from engine.hooks.rules import (
-    Breakpoints,
-    Declaration,
-    Limits,
-    Rule,
-    check_patterns,
-    declarations,
-    decode_rules,
-    encode_rules,
-    parse_duration,
-    request_declarations,
-)
 
-from engine.errors import AnswerRefused, Findings
-from engine.hooks.answers import Accepted, Asked, Same, judge
+from engine.errors import Findings
+from engine.hooks.matching import Breakpoints, check_patterns
+from engine.hooks.reading import Declaration, Reader, parse_duration
+from engine.hooks.rule import Escalation, Limits, Rule, decode_rules, encode_rules
 from engine.hooks.tokens import hook_token
 from engine.hot.environment import DeclaredHook
 from engine.hot.source import read_document
-from engine.words import Decision, HookState, Json, Mode, OnTimeout, Point
+from engine.words import Json, Mode, OnTimeout, Point
 
 LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def read(item: Json, short: bool = False) -> tuple[list[Declaration], list[str]]:
     findings = Findings()
     hook = DeclaredHook("db", item, "hooks[0]", short)
-    return declarations([hook], findings, LIMITS), [str(one) for one in findings.all]
+    return Reader(findings, LIMITS).declarations([hook]), [str(one) for one in findings.all]
 
 
 def test_a_full_rule_is_read_for_each_of_its_points() -> None:
@@ -78,15 +67,15 @@ def test_a_wrong_rule_is_refused_with_its_place_and_a_remedy(item: Json, told: s
 
 def test_a_request_names_resource_and_point() -> None:
     findings = Findings()
-    said = request_declarations(
-        ["db:pre-create", {"at": "w*", "on": "post-create"}], findings, LIMITS
-    )
+    said = Reader(findings, LIMITS).requested(["db:pre-create", {"at": "w*", "on": "post-create"}])
     assert [(one.pattern, one.rule.point) for one in said] == [
         ("db", Point.PRE_CREATE),
         ("w*", Point.POST_CREATE),
     ]
-    request_declarations([5, "pre-create", {"on": "pre-create"}], findings, LIMITS)
-    assert [one.place for one in findings.all] == ["hooks.add[0]", "hooks.add[1]", "hooks.add[2]"]
+    Reader(findings, LIMITS).requested([5, "pre-create", {"on": "pre-create"}])
+    assert [one.place for one in findings.all] == [
+        "hooks.add[0]", "hooks.add[1].at", "hooks.add[2].at",
+    ]  # fmt: skip
 
 
 def test_a_full_pattern_that_matches_nothing_is_refused_a_short_one_warned_of() -> None:
@@ -129,7 +118,15 @@ def test_a_cleared_breakpoint_does_not_hold(cleared: str) -> None:
 
 
 def test_rules_survive_the_store() -> None:
-    rules = (Rule(Point.PRE_DELETE, Mode.STOP, timedelta(seconds=90), OnTimeout.CONTINUE, True),)
+    rules = (
+        Rule(Point.PRE_DELETE, Mode.STOP, timedelta(seconds=90), OnTimeout.CONTINUE, True),
+        Rule(
+            "confirm-resize", approvals=2, answer_by=("role:dba", "token"), exclude="requester",
+            ask='{"type":"object"}', remind=timedelta(minutes=5), patch=("*",), dry=True,
+            escalate=Escalation(timedelta(hours=1), ("role:admin",)), at_most=timedelta(days=1),
+            by_operator=True, stepped=True,
+        ),
+    )  # fmt: skip
     assert decode_rules(encode_rules(rules)) == rules
     assert encode_rules(()) is None and decode_rules(None) == ()
 
@@ -137,38 +134,6 @@ def test_rules_survive_the_store() -> None:
 @pytest.mark.parametrize("text", ["", "5", "h", "1w", "1.5h", "-3s", "1h30m", None, "9" * 12 + "d"])
 def test_what_is_no_duration_is_none(text: Json) -> None:
     assert parse_duration(text) is None
-
-
-def asked(state: HookState, decision: str | None = None) -> Asked:
-    return Asked(state, "db", "pre-create", "d1", NOW + timedelta(hours=1), decision, "ann", NOW)
-
-
-def test_a_waiting_hook_takes_an_answer_once() -> None:
-    assert judge(asked(HookState.WAITING), Decision.CONTINUE, "", NOW) == Accepted(
-        Decision.CONTINUE
-    )
-    same = judge(asked(HookState.ANSWERED, "continue"), Decision.CONTINUE, "", NOW)
-    assert isinstance(same, Same)
-
-
-@pytest.mark.parametrize(
-    ("hook", "decision", "digest", "now", "code"),
-    [
-        (asked(HookState.ANSWERED, "continue"), Decision.REJECT, "", NOW, "HookAlreadyAnswered"),
-        (asked(HookState.EXPIRED, "stop"), Decision.CONTINUE, "", NOW, "StackStopped"),
-        (asked(HookState.EXPIRED, "continue"), Decision.REJECT, "", NOW, "HookExpired"),
-        (asked(HookState.SUPERSEDED), Decision.CONTINUE, "", NOW, "HookSuperseded"),
-        (asked(HookState.WAITING), Decision.CONTINUE, "other", NOW, "DigestChanged"),
-        (asked(HookState.WAITING), Decision.CONTINUE, "", NOW + timedelta(hours=1), "StackStopped"),
-    ],
-)
-def test_an_answer_that_comes_too_late_or_for_something_else_is_refused(
-    hook: Asked, decision: Decision, digest: str, now: datetime, code: str
-) -> None:
-    said = judge(hook, decision, digest, now)
-    assert isinstance(said, AnswerRefused)
-    assert said.code == code and said.finding.remedy
-    assert said.decided.by == "ann"
 
 
 def test_a_token_is_of_one_hook_and_one_key() -> None:

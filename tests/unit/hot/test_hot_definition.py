@@ -48,7 +48,7 @@ def one(**body: Json) -> dict[str, Json]:
         ),
         (one(hooks=[5]), "resources.a.hooks[0]", "is no hook", "InvalidBreakPointHook"),
         (one(hooks=[{"at": "x"}]), "resources.a.hooks[0].at", "already named", ""),
-        ({"hooks": [{"on": "pre-create"}]}, "hooks[0].at", "must say where", ""),
+        ({"hooks": [{"at": "", "on": "pre-create"}]}, "hooks[0].at", "must say where", ""),
         ({"outputs": {"o": {}}}, "outputs.o", "must contain a value key", ""),
         ({"outputs": {"o": {"value": 1, "desc": 2}}}, "outputs.o", "not a valid keyword", ""),
         (

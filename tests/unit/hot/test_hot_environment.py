@@ -18,7 +18,7 @@ from engine.words import Json
         ({"encrypted_param_names": "x"}, "encrypted_param_names", "list of names"),
         ({"hooks": {}}, "hooks", "must be a list of rules"),
         ({"hooks": ["x"]}, "hooks[0]", "is no rule"),
-        ({"hooks": [{"on": []}]}, "hooks[0].at", "must say where"),
+        ({"hooks": [{"at": 5, "on": []}]}, "hooks[0].at", "must say where"),
         ({"resource_registry": {"A": "a.yaml"}}, "resource_registry.A", "not available yet"),
         ({"resource_registry": {"A": 5}}, "resource_registry.A", "name of a resource type"),
         ({"resource_registry": {"A": "B", "B": "A"}}, "resource_registry.A", "A -> B -> A"),

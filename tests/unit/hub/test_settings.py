@@ -48,17 +48,21 @@ def names(model: type[BaseModel], place: str = "") -> set[str]:
 def written(tree: dict[str, Any], place: str = "") -> set[str]:
     found: set[str] = set()
     for name, value in tree.items():
-        below = value[0] if isinstance(value, list) and value and name == "subscriptions" else value
-        nested = isinstance(below, dict)
+        below = value[0] if isinstance(value, list) and value and name in SECTIONS else value
+        nested = isinstance(below, dict) and bool(below)
         found |= written(below, f"{place}{name}.") if nested else {place + name}
     return found
 
 
+#: Those that may be there any number of times.
+SECTIONS = ("subscriptions", "rules")
+
+
 def example_with_subscription() -> str:
-    """The example as it is once its subscription is no longer commented out."""
+    """The example as it is once those sections are no longer commented out."""
     lines, inside = [], False
     for line in EXAMPLE.read_text().splitlines():
-        inside = line.startswith("# [[subscriptions]]") or (inside and line.startswith("#"))
+        inside = line.startswith("# [[") or (inside and line.startswith("#"))
         lines.append(line.removeprefix("# ") if inside else line)
     return "\n".join(lines)
 

@@ -221,7 +221,9 @@ async def test_a_hook_is_cleared_by_a_signal(client: Client) -> None:
     path = f"{S}/resources/pw/signal"
     status, said, _ = await client.call("POST", path, json={"unset_hook": "pre-create"})
     assert (status, said) == (200, None)
-    assert client.engine.asked == [("unset_hook", ("pw", "pre-create", "anonymous"))]
+    ((asked, (name, point, given)),) = client.engine.asked
+    assert (asked, name, point) == ("unset_hook", "pw", "pre-create")
+    assert (given.by, given.door, given.decision) == ("anonymous", "unset_hook", "continue")
     status, said, _ = await client.call("POST", path, json={"x": 1})
     assert (status, said["error"]["type"]) == (400, "ResourceActionNotSupported")
     assert said["error"]["message"].startswith("signal is not supported for resource.")
