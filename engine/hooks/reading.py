@@ -237,7 +237,8 @@ class Reader:
             reason = f"is longer than {LONGEST_SCHEMA} letters"
             self.findings.add(f"{place}.schema", reason, "Ask for less.")
         try:
-            jsonschema_rs.validator_for(schema)
+            # What a schema refers to elsewhere is not looked for: no request, no file.
+            jsonschema_rs.validator_for(schema, offline=True)
         except (ValueError, jsonschema_rs.ReferencingError) as error:
             reason = f"is no JSON schema: {str(error).splitlines()[0]}"
             self.findings.add(f"{place}.schema", reason, "See json-schema.org.")
