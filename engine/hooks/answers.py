@@ -1,7 +1,7 @@
 """May this answer decide this hook, and does it? Asked under the lock on the hook's stack."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -102,10 +102,12 @@ def judge(hook: Asked, given: Given, now: datetime, limits: Limits) -> Judgement
 
 
 def _check_right(hook: Asked, given: Given) -> None:
-    if hook.assigned in (f"user:{given.by}", *(f"role:{role}" for role in given.roles)):
-        return
+    me = (f"user:{given.by}", *(f"role:{role}" for role in given.roles))
+    handed_over = not given.by_token and hook.assigned in me
+    # Who asked for the change stays who asked for it, whoever hands it over.
+    rule = replace(hook.rule, answer_by=()) if handed_over else hook.rule
     why = may_answer(
-        hook.rule, given.by, given.roles,
+        rule, given.by, given.roles,
         by_token=given.by_token, requester=hook.requested_by, escalated=hook.escalated,
     )  # fmt: skip
     if why is not None:
