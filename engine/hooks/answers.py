@@ -187,11 +187,12 @@ def _check_data(rule: Rule, data: Json) -> None:
 
 def _extended(hook: Asked, given: Given, now: datetime, limits: Limits) -> Extended:
     most = hook.opened_at + (hook.rule.at_most or limits.max_timeout)
-    asked = now + (given.extend or hook.rule.timeout or limits.default_timeout)
+    longer = given.extend or hook.rule.timeout or limits.default_timeout
     if most <= hook.deadline:
         reason = f"the hook may wait until {most:%Y-%m-%d %H:%M:%S} UTC, and not longer"
         raise _wrong("extend", reason, "Answer it, or let it go.")
-    return Extended(max(min(asked, most), hook.deadline))
+    # Held against the bounds as a span: the longest ones lead out of every calendar.
+    return Extended(now + max(min(longer, most - now), hook.deadline - now))
 
 
 def _wrong(place: str, reason: str, remedy: str) -> Invalid:
