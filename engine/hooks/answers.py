@@ -10,7 +10,7 @@ import orjson
 
 from engine.errors import AnswerRefused, Decided, Finding, Forbidden, Invalid
 from engine.hooks.rule import ANY_PROPERTY, Limits, Rule, may_answer
-from engine.words import GOES_ON, Decision, HookState, Json
+from engine.words import GOES_ON, Decision, HookState, Json, OnTimeout
 
 #: Points before something is done with a resource's properties: where an answer may change them.
 PATCHABLE = frozenset({"pre-create", "pre-update", "pre-replace"})
@@ -206,9 +206,11 @@ def _answered(hook: Asked) -> tuple[str, str, str]:
 
 def _expired(hook: Asked) -> tuple[str, str, str]:
     why = "nobody answered it before its deadline"
-    if hook.decision in (None, "stop"):
+    # What its rule says is as good as decided, before anybody has come to write it down.
+    decision = hook.decision or hook.rule.on_timeout
+    if decision == OnTimeout.STOP:
         return "StackStopped", why, "The stack was stopped there; update the stack to go on."
-    return "HookExpired", why, f"Its rule then decided: {hook.decision}."
+    return "HookExpired", why, f"Its rule then decided: {decision}."
 
 
 def _superseded(hook: Asked) -> tuple[str, str, str]:
