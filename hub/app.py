@@ -41,6 +41,7 @@ from engine.store.database import Database, open_database
 from engine.store.embedded import EmbeddedServer
 from engine.store.instance import alive, signing_key
 from engine.store.migrate import migrate
+from engine.store.sealing import KEY_BYTES, Sealer, read_key
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import ResourceType
 from engine.types.registry import Registry, built_in
@@ -184,6 +185,10 @@ class Loops:
         self._server: EmbeddedServer | None = None
         self.plugins = installed() if plugins is None else plugins
         registry = make_registry(settings, *types, gate=StackGate(self.plugins))
+        key_file = settings.credentials.path(settings.database.data_dir)
+        self.sealer = Sealer(
+            read_key(key_file, secrets.token_bytes(KEY_BYTES)), random_bytes=secrets.token_bytes
+        )
         self.telling = Telling(database, self.plugins, poll=settings.engine.poll)
         self.worker = Worker(
             database,
@@ -192,6 +197,7 @@ class Loops:
             name=f"{socket.gethostname()}:{os.getpid()}",
             new_id=uuid4,
             end=lambda ended: self.engine.end_traversal(ended),
+            sealer=self.sealer,
         )
         self.timers = Timers(
             database,
@@ -206,6 +212,7 @@ class Loops:
             new_id=uuid4,
             wake=self._stirred,
             watched=bool(self.plugins),
+            sealer=self.sealer,
         )
         self.token_for: Callable[[UUID], str] = lambda hook_id: hook_token(key, hook_id)
         webhook = settings.channels.webhook

@@ -208,6 +208,14 @@ class Quotas(Section):
     snapshots_per_stack: Count = 32
 
 
+class Credentials(Section):
+    key_file: str = ""
+
+    def path(self, data_dir: Path) -> Path:
+        """Where the key is that credentials are sealed with."""
+        return Path(self.key_file) if self.key_file else data_dir / "credentials.key"
+
+
 class Retention(Section):
     versions: Count = 20
 
@@ -225,6 +233,7 @@ class Settings(Section):
     resource_types: ResourceTypes = ResourceTypes()
     quotas: Quotas = Quotas()
     retention: Retention = Retention()
+    credentials: Credentials = Credentials()
 
     @model_validator(mode="after")
     def _closed(self) -> Self:

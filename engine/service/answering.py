@@ -15,12 +15,12 @@ from engine.errors import (
 )
 from engine.hooks.answers import Accepted, Asked, Counted, Extended, Given, Same, judge
 from engine.hooks.audit import Entry
-from engine.hooks.rule import Limits
 from engine.hot.properties import check_resolved
 from engine.hot.schema import TypeSchema
 from engine.node.inputs import Answered
 from engine.service.reading import Reading
 from engine.service.requests import Answer
+from engine.service.traversals import Traversals
 from engine.store import audit
 from engine.store.accept import Locked
 from engine.store.database import Connection, Database
@@ -38,7 +38,6 @@ from engine.store.hooks import (
 )
 from engine.store.read import read_hook
 from engine.store.records import HookRecord
-from engine.types.registry import Registry
 from engine.words import Decision, HookState, Json, Pace, Point
 from engine.work.answering import Verdict, apply, hook_event
 
@@ -64,14 +63,14 @@ class Answering(Reading):
     def __init__(
         self,
         database: Database,
-        registry: Registry,
-        limits: Limits,
+        traversals: Traversals,
         *,
         new_id: Callable[[], UUID],
         wake: Callable[[], None],
     ) -> None:
-        super().__init__(database, registry)
-        self.hook_limits = limits
+        super().__init__(database, traversals.registry)
+        self._traversals = traversals
+        self.hook_limits = traversals.limits.hooks
         self._new_id = new_id
         self._wake = wake
 
@@ -146,6 +145,7 @@ class Answering(Reading):
             new_id=self._new_id,
             default_timeout=self.hook_limits.default_timeout,
         )
+        await self._traversals.keep_credential(conn, locked.id, locked.traversal, answer.credential)
 
     async def trail(self, hook: HookRecord) -> list[Entry]:
         """Everything that was said to a hook, in order."""
@@ -205,6 +205,10 @@ class Answering(Reading):
             [_verdict(one, answer, answer.decision) for one in deciding],
             new_id=self._new_id,
             default_timeout=self.hook_limits.default_timeout,
+        )
+        # What was deleted while it waited comes with the answer.
+        await self._traversals.keep_credential(
+            conn, held.stack_id, held.traversal, answer.credential
         )
 
     def _patched(self, held: Held, answer: Answer) -> dict[str, Json]:

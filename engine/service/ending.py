@@ -9,6 +9,7 @@ from engine.plan.draft import Options
 from engine.plan.verdict import Verdict, ended_early, verdict
 from engine.service.requests import StackRequest
 from engine.service.traversals import Goal, Traversals
+from engine.store import credentials
 from engine.store.accept import record_stack_event
 from engine.store.advance import End
 from engine.store.database import Connection, all_or_nothing
@@ -53,6 +54,7 @@ async def end(conn: Connection, traversals: Traversals, ended: End) -> None:
     failed = said.state is TraversalState.FAILED and ending.action in ROLLED_BACK
     if failed and not ending.disable_rollback:
         await roll_back(conn, traversals, ended, ending, ending.requested_by)
+    await credentials.forget(conn, ended.stack_id)
 
 
 async def cut_short(
@@ -127,3 +129,4 @@ async def _begin_rollback(
             refuses=False,
         ),
     )
+    await credentials.hand_on(conn, ended.stack_id, ended.traversal, ended.traversal + 1)

@@ -29,6 +29,7 @@ from engine.store.existing import read_existing
 from engine.store.finish import Ending
 from engine.store.read import find_stack, read_given, read_template
 from engine.store.records import StackRecord
+from engine.store.sealing import Sealer
 from engine.types.registry import Registry
 from engine.words import Action, Json, Operation, TraversalState
 
@@ -57,12 +58,13 @@ class Engine(Answering):
         new_id: Callable[[], UUID],
         wake: Callable[[], None] = lambda: None,
         watched: bool = False,
+        sealer: Sealer | None = None,
     ) -> None:
         """wake: tells a worker of this process, quicker than the database does. watched: there are
-        lifecycle plug-ins."""
-        super().__init__(database, registry, limits.hooks, new_id=new_id, wake=wake)
+        lifecycle plug-ins. sealer: for credentials; without one, none are kept."""
+        traversals = Traversals(registry, limits, new_id=new_id, watched=watched, sealer=sealer)
+        super().__init__(database, traversals, new_id=new_id, wake=wake)
         self._limits = limits
-        self._traversals = Traversals(registry, limits, new_id=new_id, watched=watched)
         self._moves = Moves(self._traversals)
         self.previews = Previews(database, self._traversals, self._moves)
         self.snapshots = Snapshots(database, self._traversals, wake)
@@ -94,6 +96,7 @@ class Engine(Answering):
                     cleared=request.hooks_clear,
                     options=Options(adopted=request.adopted or {}),
                     wanted_plan=request.plan_digest,
+                    credential=request.credential,
                 )
                 await self._traversals.toward(conn, goal)
             record = await find_stack(conn, project, known or stack_id, "")
@@ -184,11 +187,14 @@ class Engine(Answering):
                 cleared=request.hooks_clear,
                 options=Options(chosen=chooser(request, names)),
                 wanted_plan=request.plan_digest,
+                credential=request.credential,
             )
             await self._traversals.toward(conn, goal)
         self._wake()
 
-    async def delete_stack(self, project: str, stack_id: UUID, requested_by: str) -> None:
+    async def delete_stack(
+        self, project: str, stack_id: UUID, requested_by: str, *, credential: str = ""
+    ) -> None:
         """Supersede whatever runs by a traversal that clears everything away."""
         async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack_id)
@@ -197,9 +203,12 @@ class Engine(Answering):
             await self._traversals.supersede(conn, locked, requested_by)
             existing = await read_existing(conn, stack_id)
             await self._traversals.away(conn, locked, existing, requested_by)
+            await self._traversals.keep_credential(conn, stack_id, locked.traversal + 1, credential)
         self._wake()
 
-    async def visit_stack(self, project: str, stack_id: UUID, action: Action, by: str) -> None:
+    async def visit_stack(
+        self, project: str, stack_id: UUID, action: Action, by: str, *, credential: str = ""
+    ) -> None:
         """Check, suspend or resume. Conflict (ActionInProgress) while something else is under way.
 
         To ask twice for what is under way, or to suspend what is suspended, changes nothing.
@@ -212,6 +221,7 @@ class Engine(Answering):
                 return
             check_settled(locked, f"{action.lower()} it")
             await self._traversals.visit(conn, locked, action, VISITING[action], by)
+            await self._traversals.keep_credential(conn, stack_id, locked.traversal + 1, credential)
         self._wake()
 
     async def cancel(self, project: str, stack_id: UUID, by: str, *, rollback: bool) -> None:

@@ -23,6 +23,7 @@ class StackRequest:
     hooks_clear: ``resource:point`` patterns whose breakpoints this traversal leaves out, ``*`` all.
     hooks_add: full rules with ``at``, as in the environment's ``hooks`` list, or
     ``resource:point`` texts; they hold for this traversal.
+    credential: what the change is to act with in the cloud.
     """
 
     name: str = ""
@@ -45,6 +46,7 @@ class StackRequest:
     hooks_add: Sequence[Json] = ()
     requested_by: str = ""
     idempotency_key: str = ""
+    credential: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ class Answer:
     """An answer to a hook, with who gave it and through which door.
 
     by_token: it came with the hook's token, and nobody can tell from whom. properties: of a patch.
-    extend: of a progress, how much longer. address: from where it came.
+    extend: of a progress, how much longer. address: from where it came. credential: what the change
+    goes on with in the cloud.
     """
 
     decision: Decision
@@ -75,6 +78,7 @@ class Answer:
     roles: Sequence[str] = ()
     by_token: bool = False
     address: str = ""
+    credential: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

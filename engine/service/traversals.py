@@ -20,11 +20,12 @@ from engine.plan.visits import plan_visits
 from engine.service.blueprint import Blueprint, Limits, build, node_inputs, stored_outputs
 from engine.service.requests import StackRequest
 from engine.service.viewing import Begun, view_of_nodes, view_toward
-from engine.store import accept, begin
+from engine.store import accept, begin, credentials
 from engine.store.breakpoints import read_breakpoints
 from engine.store.database import Connection
 from engine.store.existing import read_concerned, read_existing, read_plain
 from engine.store.records import TemplateRecord
+from engine.store.sealing import Sealer
 from engine.store.supersede import supersede
 from engine.types.registry import Registry
 from engine.words import (
@@ -61,6 +62,7 @@ class Goal:
     stored: the version is in the store already. cleared: breakpoints left out, as
     ``resource:point`` patterns. wanted_plan: the digest of the plan that its author saw, or "".
     refuses: a plan with problems is refused; else its nodes fail where they may not go on.
+    credential: what it is to act with in the cloud.
     """
 
     stack_id: UUID
@@ -76,6 +78,7 @@ class Goal:
     kept: Mapping[str, Json] = field(default_factory=dict)
     wanted_plan: str = ""
     refuses: bool = True
+    credential: str = field(default="", repr=False)
 
 
 class Traversals:
@@ -86,8 +89,11 @@ class Traversals:
         *,
         new_id: Callable[[], UUID],
         watched: bool = False,
+        sealer: Sealer | None = None,
     ) -> None:
-        """watched: lifecycle plug-ins are to be asked and told."""
+        """watched: lifecycle plug-ins are to be asked and told. sealer: for credentials; without
+        one, none are kept."""
+        self.sealer = sealer
         self._watched = watched
         self.registry = registry
         self.limits = limits
@@ -183,7 +189,16 @@ class Traversals:
             view = await view_toward(conn, begun, planned, goal.blueprint, rows, registry)
         await self._begin(conn, begun, planned, inputs, warnings, view)
         await self._store_rules(conn, goal)
+        await self.keep_credential(conn, goal.stack_id, goal.number, goal.credential)
         return planned
+
+    async def keep_credential(
+        self, conn: Connection, stack_id: UUID, traversal: int, credential: str
+    ) -> None:
+        """Sealed, and only while something is to be done with it."""
+        if credential and self.sealer is not None:
+            sealed = self.sealer.seal(stack_id, credential)
+            await credentials.keep(conn, stack_id, traversal, sealed)
 
     async def away(
         self, conn: Connection, locked: accept.Locked, existing: Sequence[Existing], by: str

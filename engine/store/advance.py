@@ -1,7 +1,7 @@
 """Settle and claim: the one call a worker lives on. The SQL function is routines/4_advance.sql."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -43,6 +43,7 @@ class Work:
     inputs: name -> [reference, attributes] of the resources its properties read.
     pace: of its traversal. confirmed: the answer to what its operation asked last. patched:
     properties that an answer changed. answers: data that answers of its hooks brought, by point.
+    credential: what the traversal acts with in the cloud, sealed.
     metadata_now: the definition's metadata, resolved; set when the node is prepared.
     started: its operation has begun (and progress may say how far it has come).
     """
@@ -86,6 +87,7 @@ class Work:
     confirmed: Json = None
     patched: Mapping[str, Json] | None = None
     answers: Mapping[str, Json] | None = None
+    credential: bytes | None = field(default=None, repr=False)
     metadata_now: Json = None
 
 

@@ -6,6 +6,7 @@ What acts goes on to its outcome; a newer traversal waits for it where it must.
 from uuid import UUID
 
 from engine.node.machine import DROPPED_WHEN_SUPERSEDED
+from engine.store.credentials import forget
 from engine.store.database import Connection
 from engine.words import TraversalState
 
@@ -67,3 +68,4 @@ async def end_early(
     await conn.execute(REFUSE_CONFIRMATIONS, stack_id, traversal, by, dropped)
     await conn.execute(SUPERSEDE_HOOKS, stack_id, traversal, by, reason)
     await conn.execute(END_EARLY, stack_id, traversal, state.value, dropped)
+    await forget(conn, stack_id)

@@ -35,6 +35,8 @@ class Call:
     kept: for an update or create that restores a snapshot, what `snapshot` gave; else None.
     confirmed: the answer to what the operation asked last with `Confirm`, or None.
     answers: data that people gave when they answered hooks of this node, by point.
+    credential: what came with the request or the answer that let it go on, to act with in the
+    cloud; "" for none. Not to be kept anywhere.
     now: the database's time.
     """
 
@@ -56,6 +58,7 @@ class Call:
     kept: Mapping[str, Json] | None = field(default=None, repr=False)
     confirmed: "Confirmation | None" = None
     answers: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    credential: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from engine.node.inputs import (
 )
 from engine.plan.change import differing
 from engine.store.advance import Work
+from engine.store.sealing import Sealer
 from engine.types.contract import Call, Confirm, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.words import CONFIRM, Json, Operation
 from engine.work.job import Said
@@ -37,17 +38,22 @@ NUL = b"\\u0000"
 log: FilteringBoundLogger = structlog.get_logger()
 
 
-def start(prepared: Prepared) -> Outcome | Awaitable[Outcome]:
-    """Call the operation the node is in. A coroutine must be awaited by the caller, bounded."""
+def start(prepared: Prepared, sealer: Sealer | None = None) -> Outcome | Awaitable[Outcome]:
+    """Call the operation the node is in. A coroutine must be awaited by the caller, bounded.
+
+    sealer: opens the traversal's credential, for this call alone.
+    """
     work = prepared.work
     operation = Operation(work.operation)
     changed = prepared.change.changed
     if operation is Operation.UPDATE and not changed:
         changed = differing(work.properties or {}, prepared.properties)
-    call = call_of(work, operation, prepared.properties, changed)
     run = _OPERATIONS[operation](prepared.type)
     try:
-        outcome = run(call)
+        credential = ""
+        if work.credential is not None and sealer is not None:
+            credential = sealer.open(work.key.stack_id, work.credential)
+        outcome = run(call_of(work, operation, prepared.properties, changed, credential))
     except Exception as error:
         return failure(work, error)
     return _guarded(work, outcome) if isawaitable(outcome) else outcome

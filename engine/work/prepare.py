@@ -189,7 +189,11 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
 
 
 def call_of(
-    work: Work, operation: Operation, properties: Mapping[str, Json], changed: frozenset[str]
+    work: Work,
+    operation: Operation,
+    properties: Mapping[str, Json],
+    changed: frozenset[str],
+    credential: str = "",
 ) -> Call:
     replaces = operation is Operation.REPLACE
     creates = replaces or operation is Operation.CREATE
@@ -214,4 +218,5 @@ def call_of(
         kept=(work.definition or {}).get("kept"),
         confirmed=Confirmation(**work.confirmed) if work.confirmed else None,
         answers=work.answers or {},
+        credential=credential,
     )

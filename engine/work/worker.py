@@ -21,6 +21,7 @@ from engine.errors import Unavailable
 from engine.store.advance import Claim, End, Work, advance, next_due, renew
 from engine.store.database import Database
 from engine.store.faults import reach
+from engine.store.sealing import Sealer
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.words import Json
@@ -56,8 +57,11 @@ class Worker:
         name: str,
         new_id: Callable[[], UUID],
         end: Callable[[End], Awaitable[None]],
+        sealer: Sealer | None = None,
     ) -> None:
-        """end: ends a traversal of which nothing is left, or whose time is over."""
+        """end: ends a traversal of which nothing is left, or whose time is over. sealer: opens
+        credentials."""
+        self._sealer = sealer
         self._end = end
         self._database = database
         self._registry = registry
@@ -177,7 +181,7 @@ class Worker:
             self._act(group, job, job.prepared)
 
     def _act(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
-        outcome = start(prepared)
+        outcome = start(prepared, self._sealer)
         if isawaitable(outcome):
             task = group.create_task(self._await(job, prepared, outcome))
             self._held[job.work.key] = task

@@ -1,7 +1,7 @@
 """An answer to a hook as it is sent, through whichever door: read, and refused by name."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -106,4 +106,5 @@ def _extend(body: Mapping[str, Json], findings: Findings) -> timedelta | None:
 def answer_from(request: web.Request, said: Said | None = None, *, door: Door = Door.API) -> Answer:
     """What somebody says by right of their role; `said` None: that it goes on."""
     who, said = identity_of(request), said or Said(Decision.CONTINUE)
-    return said.by(who.name, door, roles=who.roles, address=request.remote or "")
+    given = said.by(who.name, door, roles=who.roles, address=request.remote or "")
+    return replace(given, credential=who.credential)

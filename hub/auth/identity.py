@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 #: What a nameless requester is called in records.
@@ -16,12 +16,14 @@ LONGEST = 255
 class Identity:
     """name: who it is, for the record. project: the one in the path, which they may see.
 
-    roles: what they are, as in a rule's `answer_by`.
+    roles: what they are, as in a rule's `answer_by`. credential: what they brought for the change
+    to act with in the cloud (``X-Auth-Token``).
     """
 
     name: str
     project: str
     roles: tuple[str, ...] = ()
+    credential: str = field(default="", repr=False)
 
 
 class Authenticator(Protocol):
@@ -37,7 +39,8 @@ class Nobody:
     def identify(self, headers: Mapping[str, str], project: str) -> Identity:
         said = headers.get("X-Auth-User") or _basic_user(headers)
         roles = [_writable(role) for role in headers.get("X-Roles", "").split(",")]
-        return Identity(_writable(said) or ANONYMOUS, project, tuple(filter(None, roles)))
+        token = headers.get("X-Auth-Token", "")
+        return Identity(_writable(said) or ANONYMOUS, project, tuple(filter(None, roles)), token)
 
 
 def _writable(name: str) -> str:

@@ -65,3 +65,12 @@ create table decision (
     primary key (stack_id, number)
 );
 create index decision_by_hook on decision (stack_id, hook_id) where hook_id is not null;
+
+-- What a traversal may act with in the cloud, sealed with a key that is not in the database
+-- (engine/store/sealing.py). Here only while the traversal has work.
+create table credential (
+    stack_id uuid not null,
+    traversal integer not null,
+    sealed bytea not null,
+    primary key (stack_id, traversal)
+);

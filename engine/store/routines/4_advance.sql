@@ -25,7 +25,7 @@ returns table (
     shown jsonb,
     attributes jsonb, data jsonb, metadata jsonb, digest text, broken boolean, protected boolean,
     deletion_policy text, replaced_by uuid, inputs jsonb, now timestamptz, pace text,
-    confirmed jsonb, patched jsonb, answers jsonb
+    confirmed jsonb, patched jsonb, answers jsonb, credential bytea
 )
 language plpgsql
 -- Every look-up here goes by key. Planning anew for each call costs more than carrying it out; and
@@ -393,6 +393,10 @@ begin
         perform pg_notify('headgate_work', '');
     end if;
 
+    if exists (select from credential) then
+        perform forget_credentials(v_stacks);
+    end if;
+
     now := v_now;
     if v_served is not null then
         kind := 'turn';
@@ -424,7 +428,9 @@ begin
            case when n.passed <> '{}' then
                (select jsonb_object_agg(h.point, h.data) from hook h
                  where h.stack_id = n.stack_id and h.traversal = n.traversal and h.node = n.id
-                   and h.data is not null) end
+                   and h.data is not null) end,
+           (select c.sealed from credential c
+             where c.stack_id = n.stack_id and c.traversal = n.traversal)
       from unnest(v_mine) k
       join node n on n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id
       join stack st on st.id = n.stack_id

@@ -35,6 +35,8 @@ def environment(call: Call, name: str, made: Mapping[str, Json]) -> dict[str, st
         "HEADGATE_PREVIOUS": _short_enough(previous),
         "HEADGATE_SNAPSHOT": _short_enough(orjson.dumps((call.kept or {}).get("outputs") or {})),
     }
+    if call.credential:
+        ours["HEADGATE_CREDENTIAL"] = call.credential
     return known | {key: as_text(value) for key, value in given.items() if value is not None} | ours
 
 

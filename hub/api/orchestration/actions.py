@@ -18,17 +18,20 @@ from hub.api.parts import (
     project_of,
     stack_of,
 )
+from hub.auth.identity import Identity
 
-Act = Callable[[Engine, str, UUID, str], Awaitable[None]]
+Act = Callable[[Engine, str, UUID, Identity], Awaitable[None]]
 
 
 def _visit(action: Action) -> Act:
-    return lambda engine, project, stack_id, by: engine.visit_stack(project, stack_id, action, by)
+    return lambda engine, project, stack_id, who: engine.visit_stack(
+        project, stack_id, action, who.name, credential=who.credential
+    )
 
 
 def _cancel(*, rollback: bool) -> Act:
-    return lambda engine, project, stack_id, by: engine.cancel(
-        project, stack_id, by, rollback=rollback
+    return lambda engine, project, stack_id, who: engine.cancel(
+        project, stack_id, who.name, rollback=rollback
     )
 
 
@@ -39,7 +42,7 @@ ACTIONS: Mapping[str, Act] = {
     "check": _visit(Action.CHECK),
     "cancel_update": _cancel(rollback=True),
     "cancel_without_rollback": _cancel(rollback=False),
-    "stop": lambda engine, project, stack_id, by: engine.stop(project, stack_id, by),
+    "stop": lambda engine, project, stack_id, who: engine.stop(project, stack_id, who.name),
 }
 
 
@@ -53,8 +56,8 @@ async def act(request: web.Request) -> web.Response:
         raise invalid("", "Multiple actions specified", "Send one at a time.")
     if asked[0] not in ACTIONS:
         raise invalid("", f'there is no action "{asked[0]}"', known)
-    by = identity_of(request).name
-    await ACTIONS[asked[0]](parts_of(request).engine, project_of(request), stack.id, by)
+    who = identity_of(request)
+    await ACTIONS[asked[0]](parts_of(request).engine, project_of(request), stack.id, who)
     return answer(None)
 
 

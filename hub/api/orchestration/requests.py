@@ -65,7 +65,12 @@ class _Body:
 
 
 def stack_request(
-    body: Mapping[str, Json], *, existing: bool, requested_by: str, idempotency_key: str = ""
+    body: Mapping[str, Json],
+    *,
+    existing: bool,
+    requested_by: str,
+    idempotency_key: str = "",
+    credential: str = "",
 ) -> StackRequest:
     """Read the body of POST, PUT (existing False) or PATCH (True). Raises Invalid."""
     said = _Body(body)
@@ -97,6 +102,7 @@ def stack_request(
         hooks_add=add,
         requested_by=requested_by,
         idempotency_key=idempotency_key,
+        credential=credential,
     )
     said.findings.raise_if_any()
     return request

@@ -39,12 +39,13 @@ def base_of(request: web.Request) -> str:
 
 async def create(request: web.Request) -> web.Response:
     parts, project = parts_of(request), project_of(request)
-    body = await body_of(request)
+    body, who = await body_of(request), identity_of(request)
     wanted = stack_request(
         body,
         existing=False,
-        requested_by=identity_of(request).name,
+        requested_by=who.name,
         idempotency_key=request.headers.get("Idempotency-Key", ""),
+        credential=who.credential,
     )
     if body.get("adopt_stack_data"):
         wanted = parts.engine.exports.adoption(wanted, body["adopt_stack_data"])
@@ -124,8 +125,12 @@ async def patch(request: web.Request) -> web.Response:
 
 async def _update(request: web.Request, *, existing: bool) -> web.Response:
     stack = await stack_of(request)
+    who = identity_of(request)
     wanted = stack_request(
-        await body_of(request), existing=existing, requested_by=identity_of(request).name
+        await body_of(request),
+        existing=existing,
+        requested_by=who.name,
+        credential=who.credential,
     )
     await parts_of(request).engine.update_stack(project_of(request), stack.id, wanted)
     return answer({}, 202)
@@ -133,8 +138,10 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
 
 async def delete(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    by = identity_of(request).name
-    await parts_of(request).engine.delete_stack(project_of(request), stack.id, by)
+    who = identity_of(request)
+    await parts_of(request).engine.delete_stack(
+        project_of(request), stack.id, who.name, credential=who.credential
+    )
     return web.Response(status=204)
 
 

@@ -127,10 +127,14 @@ class StubEngine:
     async def update_stack(self, project: str, stack_id: UUID, request: StackRequest) -> None:
         self.asked.append(("update", request))
 
-    async def delete_stack(self, project: str, stack_id: UUID, requested_by: str) -> None:
+    async def delete_stack(
+        self, project: str, stack_id: UUID, requested_by: str, *, credential: str
+    ) -> None:
         self.asked.append(("delete", (project, stack_id, requested_by)))
 
-    async def visit_stack(self, project: str, stack_id: UUID, action: str, by: str) -> None:
+    async def visit_stack(
+        self, project: str, stack_id: UUID, action: str, by: str, *, credential: str
+    ) -> None:
         self.asked.append(("visit", (stack_id, str(action), by)))
 
     async def cancel(self, project: str, stack_id: UUID, by: str, *, rollback: bool) -> None:

@@ -1,0 +1,35 @@
+"""Credentials of traversals: kept, sealed, while there is work that may need them."""
+
+from uuid import UUID
+
+from engine.store.database import Connection
+
+#: Only where something is about to run.
+KEEP = """
+insert into credential (stack_id, traversal, sealed)
+select $1, $2, $3
+ where exists (select from node n
+                where n.stack_id = $1 and n.traversal = $2 and n.wake_at is not null)
+on conflict (stack_id, traversal) do update set sealed = excluded.sealed
+"""
+HAND_ON = """
+insert into credential (stack_id, traversal, sealed)
+select $1, $3, sealed from credential where stack_id = $1 and traversal = $2
+on conflict do nothing
+"""
+FORGET = "select forget_credentials($1)"
+
+
+async def keep(conn: Connection, stack_id: UUID, traversal: int, sealed: bytes) -> None:
+    """For a traversal that has something to do; a newer one takes the place of an older one."""
+    await conn.execute(KEEP, stack_id, traversal, sealed)
+
+
+async def hand_on(conn: Connection, stack_id: UUID, traversal: int, to: int) -> None:
+    """What a traversal acted with, its rollback acts with, too."""
+    await conn.execute(HAND_ON, stack_id, traversal, to)
+
+
+async def forget(conn: Connection, stack_id: UUID) -> None:
+    """Those of the stack's traversals that have nothing to do (any more)."""
+    await conn.execute(FORGET, [stack_id])

@@ -1,0 +1,13 @@
+-- Deletes the credentials of traversals of which nothing is running, ready or waiting for a timer,
+-- and that nobody is about to end. The stacks' rows must be locked by the caller.
+create or replace function forget_credentials(p_stacks uuid[]) returns void
+language sql as $$
+    delete from credential c
+     where c.stack_id = any (p_stacks)
+       and not exists (select from node n
+                        where n.stack_id = c.stack_id and n.traversal = c.traversal
+                          and n.wake_at is not null)
+       and not exists (select from traversal t
+                        where t.stack_id = c.stack_id and t.number = c.traversal
+                          and t.state = 'ending');
+$$;
