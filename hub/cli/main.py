@@ -9,6 +9,7 @@ from rich.text import Text
 from hub.cli import (
     actions,
     answers,
+    breakpoints,
     carrying,
     graphs,
     hooks,
@@ -20,6 +21,7 @@ from hub.cli import (
     snapshots,
     stacks,
     subscriptions,
+    trail,
     versions,
     watch,
 )
@@ -38,7 +40,10 @@ app = typer.Typer(
 answers.add_to(hooks.app)
 actions.add_to(stacks.app)
 versions.add_to(stacks.app)
+trail.add_to(stacks.app)
 carrying.add_to(stacks.app)
+breakpoints.add_to(stacks.app)
+stacks.app.add_typer(breakpoints.app, name="breakpoints")
 stacks.app.add_typer(snapshots.app, name="snapshot")
 app.add_typer(stacks.app, name="stack")
 app.add_typer(resources.app, name="resource")

@@ -25,6 +25,7 @@ def create(
     tag: options.Tags = [],  # noqa: B006
     stack_timeout: options.Minutes = None,
     rollback: options.Rollback = None,
+    break_at: options.Add = [],  # noqa: B006
     dry_run: options.DryRun = False,
     plan: options.PlanDigest = "",
     wait: options.Wait = False,
@@ -42,7 +43,8 @@ def create(
     def body() -> dict[str, Json]:
         made = joined(template_body(template), environment_body(environment))
         made |= {"stack_name": name, "parameters": parameters(parameter, parameter_file)}
-        return made | bodies.options(tag, stack_timeout, rollback) | bodies.plan(plan)
+        made |= bodies.options(tag, stack_timeout, rollback)
+        return made | bodies.hooks((), break_at) | bodies.plan(plan)
 
     async def preview(client: Client) -> Json:
         return await client.call("POST", place("stacks", "preview"), body=body())
