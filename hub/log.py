@@ -102,7 +102,14 @@ def _mask_of(found: re.Match[str]) -> str:
 
 def _renderers(style: Style, target: TextIO) -> list[Processor]:
     if style == "console":
-        return [structlog.dev.ConsoleRenderer(colors=target.isatty(), sort_keys=False)]
+        return [
+            structlog.dev.ConsoleRenderer(
+                colors=target.isatty(),
+                sort_keys=False,
+                # Not the one that shows the values of variables: some of them are secret.
+                exception_formatter=structlog.dev.plain_traceback,
+            )
+        ]
     return [
         structlog.processors.JSONRenderer(serializer=_json),
     ]

@@ -5,9 +5,19 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import structlog
 
 from engine.store.database import Database, open_database
 from tests.support.postgres import TestServer, open_directory, running_server
+
+
+# Short tracebacks: a loop that fails again and again is to show what fails, not to fill the screen.
+structlog.configure(
+    processors=[
+        structlog.processors.add_log_level,
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

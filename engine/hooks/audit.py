@@ -59,7 +59,7 @@ def hash_of(entry: Entry, before: str) -> str:
     said = asdict(entry)
     del said["hash"]
     said["at"] = entry.at.astimezone(UTC).isoformat(timespec="microseconds")
-    text = orjson.dumps(said, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    text = orjson.dumps(said, default=str, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(before.encode() + b"\n" + text).hexdigest()
 
 

@@ -116,7 +116,7 @@ class Answering(Reading):
             said = f"{answer.by} handed {taken.held.asked.point} over to {to}{note}"
             told = {"to": to, "by": answer.by, "reason": answer.reason}
             kind = "headgate.hook.handed-over"
-            await record_events(conn, [hook_event(taken.held, kind, said, **told)])
+            await record_events(conn, [hook_event(taken.held, kind, said, told)])
             record = await read_hook(conn, hook_id, project)
         if record is None:
             raise _no_hook(hook_id)
@@ -173,14 +173,14 @@ class Answering(Reading):
                 await audit.record(conn, [taken.entry(answer.decision)])
                 said = f"{answer.by} approved {held.asked.point}; {missing} more to go"
                 told = {"by": answer.by, "missing": missing, "reason": answer.reason}
-                event = hook_event(held, "headgate.hook.approved", said, **told)
+                event = hook_event(held, "headgate.hook.approved", said, told)
                 await record_events(conn, [event])
             case Extended(deadline=deadline):
                 await extend_hook(conn, held, deadline)
                 await audit.record(conn, [taken.entry("progress", data={"deadline": deadline})])
                 said = f"{answer.by} is working on {held.asked.point}"
                 told = {"by": answer.by, "deadline": deadline, "reason": answer.reason}
-                event = hook_event(held, "headgate.hook.progress", said, **told)
+                event = hook_event(held, "headgate.hook.progress", said, told)
                 await record_events(conn, [event])
             case Same():
                 pass

@@ -1,7 +1,7 @@
 """Every hook is decided here, whichever door the answer came through: by somebody, or by its
 deadline. Called under the lock on the hooks' stacks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import assert_never
@@ -147,10 +147,10 @@ def _event(verdict: Verdict) -> Json:
     expired = isinstance(verdict.said, Expired)
     kind = "headgate.hook.expired" if expired else "headgate.hook.answered"
     told = {"decision": _word(verdict.said), "decided_by": verdict.by, "reason": verdict.reason}
-    return hook_event(verdict.held, kind, _sentence(verdict, verdict.held.asked.point), **told)
+    return hook_event(verdict.held, kind, _sentence(verdict, verdict.held.asked.point), told)
 
 
-def hook_event(held: Held, kind: str, reason: str, **told: Json) -> Json:
+def hook_event(held: Held, kind: str, reason: str, told: Mapping[str, Json]) -> Json:
     """An event about a hook, as `advance` and `record_events` take them."""
     row = held.resource or {}
     gate = held.operation in GATES

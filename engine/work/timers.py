@@ -98,7 +98,7 @@ class Timers:
             ]
             said = [reminder(one) for one in held]
             await reminded(conn, [one.written for one in said])
-            events = [hook_event(one, told.kind, told.sentence, **told.told)
+            events = [hook_event(one, told.kind, told.sentence, told.told)
                       for one, told in zip(held, said, strict=True)]  # fmt: skip
             await record_events(conn, events)
         return len(keys)
