@@ -8,6 +8,7 @@ from rich.text import Text
 
 from hub.cli import (
     actions,
+    admin,
     answers,
     breakpoints,
     carrying,
@@ -50,6 +51,7 @@ app.add_typer(resources.app, name="resource")
 app.add_typer(hooks.app, name="hook")
 app.add_typer(subscriptions.app, name="subscription")
 app.add_typer(resource_types.app, name="type")
+app.add_typer(admin.app, name="admin")
 
 
 @app.command()

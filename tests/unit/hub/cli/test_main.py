@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 import typer
@@ -90,6 +91,9 @@ def test_every_command_that_asks_a_server_speaks_json() -> None:
         (["hook", "progress", "x", "--extend", "soon"], "90s, 30m or 2h"),
         (["hook", "run", "x", "--data", "a=1", "--data-file", "y"], "not both"),
         (["hook", "list", "--user", "a\nb"], "is no name"),
+        (["admin", "verify-audit", "x"], "UUID"),
+        (["admin", "verify-audit", "--expect", f"1:{'0' * 64}"], "name its id"),
+        (["admin", "verify-audit", str(UUID(int=1)), "--expect", "0:a"], "NUMBER:HASH"),
         (["serve", "--role", "cook"], "api, engine, dispatch"),
         (["nope"], "nope"),
     ],
