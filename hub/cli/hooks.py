@@ -35,8 +35,8 @@ Which = Annotated[
     typer.Argument(help="Id, the beginning of one, STACK:RESOURCE[:POINT], or STACK:POINT."),
 ]
 #: What is shown of a hook after something was done to it.
-SAID = ("stack", "resource", "point", "state", "approvals", "who", "deadline", "decision", "by",
-        "reason", "id")  # fmt: skip
+SAID = ("stack", "resource", "point", "state", "approvals", "may_answer", "deadline", "decision",
+        "by", "reason", "id")  # fmt: skip
 DECISIONS = {"at": "WHEN", "by": "WHO", "door": "DOOR", "what": "WHAT", "reason": "REASON"}
 
 
@@ -92,7 +92,7 @@ def list_(
         "point": "POINT",
         "state": "STATE",
         "approvals": "APPROVALS",
-        "who": "MAY ANSWER",
+        "may_answer": "MAY ANSWER",
         "deadline": "DEADLINE",
         "decision": "DECISION",
         "by": "BY",

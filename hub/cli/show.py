@@ -126,7 +126,7 @@ def hook_row(hook: Mapping[str, Json]) -> dict[str, Json]:
         "point": hook["point"],
         "state": hook["state"],
         "approvals": approvals(hook),
-        "who": who(hook),
+        "may_answer": may_answer(hook),
         "deadline": hook["deadline"],
         "decision": hook.get("decision") or "",
         "by": hook.get("decided_by") or "",
@@ -140,7 +140,7 @@ def approvals(hook: Mapping[str, Json]) -> str:
     return f"{said['given']}/{said['needed']}" if said["needed"] > 1 else ""
 
 
-def who(hook: Mapping[str, Json]) -> str:
+def may_answer(hook: Mapping[str, Json]) -> str:
     """Who may answer a hook that waits."""
     if hook["state"] != "waiting" or hook["mode"] != "wait":
         return ""

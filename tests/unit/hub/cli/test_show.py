@@ -123,4 +123,4 @@ def test_an_entry_of_the_trail_says_what_was_done_to_what(kind: str, data: Any, 
 def test_who_may_answer_is_told_of_what_waits(more: dict[str, Any], who: str) -> None:
     hook: Any = {"state": "waiting", "mode": "wait", "answer_by": [], "assigned": None,
                  "exclude": "", "requested_by": "joe"}  # fmt: skip
-    assert show.who(hook | more) == who
+    assert show.may_answer(hook | more) == who
