@@ -1,7 +1,7 @@
 """May this answer decide this hook, and does it? Asked under the lock on the hook's stack."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -10,7 +10,7 @@ import orjson
 
 from engine.errors import AnswerRefused, Decided, Finding, Forbidden, Invalid
 from engine.hooks.rule import ANY_PROPERTY, Limits, Rule, may_answer
-from engine.words import GOES_ON, Decision, HookState, Json
+from engine.words import GOES_ON, Decision, HookState, Json, OnTimeout
 
 #: Points before something is done with a resource's properties: where an answer may change them.
 PATCHABLE = frozenset({"pre-create", "pre-update", "pre-replace"})
@@ -102,10 +102,12 @@ def judge(hook: Asked, given: Given, now: datetime, limits: Limits) -> Judgement
 
 
 def _check_right(hook: Asked, given: Given) -> None:
-    if hook.assigned in (f"user:{given.by}", *(f"role:{role}" for role in given.roles)):
-        return
+    me = (f"user:{given.by}", *(f"role:{role}" for role in given.roles))
+    handed_over = not given.by_token and hook.assigned in me
+    # Who asked for the change stays who asked for it, whoever hands it over.
+    rule = replace(hook.rule, answer_by=()) if handed_over else hook.rule
     why = may_answer(
-        hook.rule, given.by, given.roles,
+        rule, given.by, given.roles,
         by_token=given.by_token, requester=hook.requested_by, escalated=hook.escalated,
     )  # fmt: skip
     if why is not None:
@@ -169,7 +171,7 @@ def _check_data(rule: Rule, data: Json) -> None:
     """Who lets it go on brings the data that the rule asks for."""
     if not rule.ask:
         return
-    validator = jsonschema_rs.validator_for(orjson.loads(rule.ask))
+    validator = jsonschema_rs.validator_for(orjson.loads(rule.ask), offline=True)
     wrong = [
         Finding(
             "data" + "".join(f".{part}" for part in error.instance_path),
@@ -185,11 +187,12 @@ def _check_data(rule: Rule, data: Json) -> None:
 
 def _extended(hook: Asked, given: Given, now: datetime, limits: Limits) -> Extended:
     most = hook.opened_at + (hook.rule.at_most or limits.max_timeout)
-    asked = now + (given.extend or hook.rule.timeout or limits.default_timeout)
+    longer = given.extend or hook.rule.timeout or limits.default_timeout
     if most <= hook.deadline:
         reason = f"the hook may wait until {most:%Y-%m-%d %H:%M:%S} UTC, and not longer"
         raise _wrong("extend", reason, "Answer it, or let it go.")
-    return Extended(max(min(asked, most), hook.deadline))
+    # Held against the bounds as a span: the longest ones lead out of every calendar.
+    return Extended(now + max(min(longer, most - now), hook.deadline - now))
 
 
 def _wrong(place: str, reason: str, remedy: str) -> Invalid:
@@ -203,9 +206,11 @@ def _answered(hook: Asked) -> tuple[str, str, str]:
 
 def _expired(hook: Asked) -> tuple[str, str, str]:
     why = "nobody answered it before its deadline"
-    if hook.decision in (None, "stop"):
+    # What its rule says is as good as decided, before anybody has come to write it down.
+    decision = hook.decision or hook.rule.on_timeout
+    if decision == OnTimeout.STOP:
         return "StackStopped", why, "The stack was stopped there; update the stack to go on."
-    return "HookExpired", why, f"Its rule then decided: {hook.decision}."
+    return "HookExpired", why, f"Its rule then decided: {decision}."
 
 
 def _superseded(hook: Asked) -> tuple[str, str, str]:

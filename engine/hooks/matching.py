@@ -74,7 +74,8 @@ class Breakpoints:
     def _chosen(
         self, name: str, stored: Sequence[Rule], operator: Sequence[Declaration]
     ) -> tuple[Rule, ...]:
-        chosen: dict[str, Rule] = {rule.point: rule for rule in stored}
+        # What the operator says now is in `operator`; what it said once is not kept.
+        chosen: dict[str, Rule] = {rule.point: rule for rule in stored if not rule.by_operator}
         for source in reversed(self._sources):
             for declaration in source:
                 if _matches(declaration, name):

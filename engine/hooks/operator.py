@@ -29,17 +29,19 @@ def operator_declarations(
     rules: Sequence[OperatorRule],
     project: str,
     limits: Limits,
-    steps: Sequence[str],
     decide: Decide,
 ) -> list[Declaration]:
-    """Those that hold in a project. A condition that cannot be decided there does not hold."""
+    """Those that hold in a project. A condition that cannot be decided there does not hold.
+
+    A step that no type names guards nothing, and keeps no other point of its rule from guarding.
+    """
     return [
         replace(
             one, rule=replace(one.rule, by_operator=True, dry=rule.dry), types=tuple(rule.types)
         )
         for rule in rules
         if any(fnmatchcase(project, pattern) for pattern in rule.projects)
-        for one in read_operator_rule(rule, Findings(), limits, steps, _tolerant(decide))
+        for one in read_operator_rule(rule, Findings(), limits, None, _tolerant(decide))
     ]
 
 

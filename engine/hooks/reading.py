@@ -21,6 +21,10 @@ KEYS = (
     "remind", "escalate", "patch", "at_most",
 )  # fmt: skip
 RULE_KEYS = ("at", *KEYS)
+#: What only a hook that waits for an answer can heed.
+OF_ANSWERS = (
+    "approvals", "answer_by", "exclude", "ask", "remind", "escalate", "patch", "at_most",
+)  # fmt: skip
 #: What the key ``on`` becomes in clients that read YAML 1.1 and send JSON.
 ON_READ_AS_YAML = "true"
 POINTS = tuple(point.value for point in Point)
@@ -170,12 +174,12 @@ class Reader:
         if named and needed is not None and needed > len(set(people)):
             reason = f"{needed} people are to approve, and only {len(set(people))} may answer"
             self.findings.add(f"{place}.approvals", reason, "Name more in answer_by, or a role.")
-        timeout, most = given["timeout"], given["at_most"]
-        if timeout is not None and most is not None and most < timeout:
-            remedy = "It counts from the hook's opening, as the timeout does."
+        timeout, most = given["timeout"] or self.limits.default_timeout, given["at_most"]
+        if most is not None and most < timeout:
+            remedy = f"Both count from the hook's opening, and the timeout is {timeout}."
             self.findings.add(f"{place}.at_most", "is shorter than the timeout", remedy)
-        if given["mode"] is not Mode.WAIT:
-            for name in ("approvals", "answer_by", "exclude", "ask", "remind", "escalate", "patch"):
+        if given["mode"] in (Mode.NOTIFY, Mode.STOP):
+            for name in OF_ANSWERS:
                 if item.get(name) is not None:
                     reason = f"has no meaning where mode is {given['mode']}"
                     self.findings.add(f"{place}.{name}", reason, "Only what waits is answered.")
@@ -232,12 +236,17 @@ class Reader:
             remedy = "Write {schema: {type: object, properties: {...}, required: [...]}}."
             self.findings.add(place, "holds no schema", remedy)
             return ""
-        text = orjson.dumps(schema).decode()
+        try:
+            text = orjson.dumps(schema).decode()
+        except TypeError as error:
+            self.findings.add(f"{place}.schema", f"cannot be kept: {error}", "See json-schema.org.")
+            return ""
         if len(text) > LONGEST_SCHEMA:
             reason = f"is longer than {LONGEST_SCHEMA} letters"
             self.findings.add(f"{place}.schema", reason, "Ask for less.")
         try:
-            jsonschema_rs.validator_for(schema)
+            # What a schema refers to elsewhere is not looked for: no request, no file.
+            jsonschema_rs.validator_for(schema, offline=True)
         except (ValueError, jsonschema_rs.ReferencingError) as error:
             reason = f"is no JSON schema: {str(error).splitlines()[0]}"
             self.findings.add(f"{place}.schema", reason, "See json-schema.org.")
@@ -246,7 +255,8 @@ class Reader:
     def _escalate(self, said: Json, place: str) -> Escalation | None:
         if said is None:
             return None
-        if not isinstance(said, Mapping) or not {"after", "to"} >= set(said) or "after" not in said:
+        known = isinstance(said, Mapping) and {"after", "to"} >= set(said)
+        if not known or said.get("after") is None:
             remedy = "Write {after: 1h, to: [role:admin]}."
             self.findings.add(place, "says not when, or to whom", remedy)
             return None

@@ -101,7 +101,7 @@ def build(
         files,
         parameters,
         definition,
-        operator_declarations(limits.operator, project, limits.hooks, steps, definition.decide),
+        operator_declarations(limits.operator, project, limits.hooks, definition.decide),
         reader.requested(request.hooks_add),
         reader.declarations(environment.declared),
         reader.declarations(template.declared),

@@ -210,7 +210,7 @@ class Traversals:
         live breakpoints, and what stayed with the stack (the second)."""
         types = {row.name: row.type for row in existing}
         by_operator = operator_declarations(
-            self.limits.operator, locked.project, self.limits.hooks, self.registry.steps(), always
+            self.limits.operator, locked.project, self.limits.hooks, always
         )
         live = await self._live(conn, locked.id)
         asking = Breakpoints(live, operator=by_operator, type_of=types.get)

@@ -16,6 +16,14 @@ update node n
   from unnest($3::text[], $4::text[]) d (state, phase)
  where n.stack_id = $1 and n.traversal = $2 and n.state = d.state and n.phase = d.phase
 """
+#: What asks inside its operation goes on with it, and is told that nobody wants it any more.
+REFUSE_CONFIRMATIONS = """
+update node n
+   set state = 'ready', phase = 'act', claim = n.claim + 1, wake_at = clock_timestamp(),
+       confirmed = jsonb_build_object('step', substr(n.passed[cardinality(n.passed)], 9),
+                                      'accepted', false, 'by', $3::text, 'reason', $4::text)
+ where n.stack_id = $1 and n.traversal = $2 and n.state = 'parked' and n.phase = 'confirm'
+"""
 SUPERSEDE_HOOKS = """
 with closed as (
     update hook set state = 'superseded', decided_at = clock_timestamp(), decided_by = $3
@@ -56,5 +64,6 @@ async def end_early(
     states, phases = zip(*sorted(DROPPED_WHEN_SUPERSEDED), strict=True)
     dropped = "superseded" if state is TraversalState.SUPERSEDED else reason
     await conn.execute(DROP_NODES, stack_id, traversal, states, phases, dropped)
+    await conn.execute(REFUSE_CONFIRMATIONS, stack_id, traversal, by, dropped)
     await conn.execute(SUPERSEDE_HOOKS, stack_id, traversal, by, reason)
     await conn.execute(END_EARLY, stack_id, traversal, state.value, dropped)

@@ -25,9 +25,10 @@ select record_events(array_agg(row ($1::uuid, d.said ->> 'type', d.said ->> 'res
 """
 INSERT_HOOK = """
 insert into hook (stack_id, id, project, traversal, node, resource_name, path, point, mode, state,
-                  on_timeout, timeout, notice, digest, opened_at, deadline)
+                  on_timeout, timeout, notice, digest, opened_at, deadline, rule)
 values ($1, $2, $3, 1, 1, $4, $4, $5, $6, 'waiting', 'stop', make_interval(secs => $7), $8, 'd1',
-        clock_timestamp(), clock_timestamp() + make_interval(secs => $7))
+        clock_timestamp(), clock_timestamp() + make_interval(secs => $7),
+        jsonb_build_object('point', $5::text, 'mode', $6::text))
 """
 READ_HOOK = "select * from hook where id = $1"
 READ_DELIVERIES = """

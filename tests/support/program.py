@@ -16,6 +16,8 @@ from typing import Any
 
 import aiohttp
 
+from engine.lifecycle.contract import LifecyclePlugin
+from engine.lifecycle.plugins import Plugins
 from engine.service import Engine
 from engine.store.database import Database
 from engine.types.contract import ResourceType
@@ -42,6 +44,12 @@ def resource(value: Json = "x", **more: Json) -> Json:
 
 def template(resources: Json, **more: Json) -> Json:
     return {"heat_template_version": "2018-08-31", "resources": resources, **more}
+
+
+def who(user: str = "", roles: str = "") -> dict[str, str]:
+    """Headers that say who asks, in mode none."""
+    said = {"X-Auth-User": user, "X-Roles": roles}
+    return {name: value for name, value in said.items() if value}
 
 
 class Http:
@@ -124,10 +132,18 @@ class Http:
         await eventually(reached)
 
     async def signal(
-        self, hook: Json, decision: str = "continue", **more: Json
+        self,
+        hook: Json,
+        decision: str = "continue",
+        *,
+        user: str = "",
+        roles: str = "",
+        **more: Json,
     ) -> tuple[int, Json]:
+        """user, roles: whose answer it is."""
+        body = {"decision": decision, **more}
         return await self.call(
-            "POST", f"/hooks/{hook['id']}/signal", {"decision": decision, **more}
+            "POST", f"/hooks/{hook['id']}/signal", body, headers=who(user, roles)
         )
 
     async def resources(self, name: str) -> dict[str, Json]:
@@ -160,6 +176,7 @@ async def program(
     overrides: Mapping[str, Any] | None = None,
     *,
     types: Sequence[ResourceType] = (),
+    plugins: Sequence[LifecyclePlugin] = (),
 ) -> AsyncIterator[Program]:
     listen = f"127.0.0.1:{free_port()}"
     said = {
@@ -171,7 +188,7 @@ async def program(
     }
     settings = load_settings(None, said, environment={})
     async with (
-        running(settings, ROLES, asyncio.Event(), types=types) as run,
+        running(settings, ROLES, asyncio.Event(), types=types, plugins=Plugins(plugins)) as run,
         aiohttp.ClientSession() as session,
     ):
         made = Program(session, run.url)

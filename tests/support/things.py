@@ -16,6 +16,7 @@ class World:
     things: dict[str, Json] = field(default_factory=dict)
     done: list[tuple[str, str]] = field(default_factory=list)
     effects: Counter[str] = field(default_factory=Counter)
+    calls: list[Call] = field(default_factory=list)
     #: Outcomes to give first, by (operation, resource name).
     say: dict[tuple[str, str], deque[Outcome]] = field(default_factory=dict)
 
@@ -38,6 +39,7 @@ class Thing(ResourceType):
         },
         attributes={"size": Attribute(Kind.ANY), "kept": Attribute(Kind.ANY)},
         snapshots=True,
+        steps=("resize",),
     )
 
     def __init__(self, world: World) -> None:
@@ -45,6 +47,7 @@ class Thing(ResourceType):
 
     def _said(self, operation: str, call: Call) -> Outcome | None:
         self.world.done.append((operation, call.resource_name))
+        self.world.calls.append(call)
         waiting = self.world.say.get((operation, call.resource_name))
         return waiting.popleft() if waiting else None
 

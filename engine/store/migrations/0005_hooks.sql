@@ -32,6 +32,7 @@ update hook h
        requested_by = t.requested_by
   from traversal t
  where t.stack_id = h.stack_id and t.number = h.traversal;
+alter table hook alter column rule drop default;
 create index hook_data on hook (stack_id, traversal) where data is not null;
 create index hook_wakes on hook (wake_at) where state = 'waiting' and wake_at is not null;
 

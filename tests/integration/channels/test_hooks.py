@@ -32,7 +32,9 @@ async def test_a_notice_carries_what_is_needed_to_decide_and_to_answer(
     assert event["type"] == "headgate.hook.waiting"
     assert event["subject"] == "db"
     assert data["hook"]["id"] == str(hook_id)
-    assert (data["hook"]["state"], data["hook"]["allowed"]) == ("waiting", ["continue", "reject"])
+    assert (data["hook"]["state"], data["hook"]["allowed"]) == (
+        "waiting", ["continue", "reject", "step", "run", "progress"],
+    )  # fmt: skip
     assert data["resource"]["properties"] == NOTICE["properties"]
     assert data["resource"]["changes"] == NOTICE["changes"]
     assert data["resource"]["dependents"] == ["web"]

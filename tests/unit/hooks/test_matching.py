@@ -1,0 +1,277 @@
+"""Which rule applies where: by source, by name, by type, and what a request leaves out."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import Findings
+from engine.hooks.matching import Breakpoints, check_patterns
+from engine.hooks.operator import (
+    OperatorRule,
+    always,
+    operator_declarations,
+    read_operator_rule,
+)
+from engine.hooks.reading import POINTS, Declaration
+from engine.hooks.rule import Limits, Rule, in_order
+from engine.hot.declared import escaped
+from engine.hot.function import Wrong
+from engine.words import STACK_POINTS, Action, Json, Mode, Point, post_stack, pre_stack
+
+LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
+#: The strongest first; what is stored with a resource is the weakest.
+SOURCES = ("operator", "live", "request", "environment", "template", "stored")
+
+
+def declared(pattern: str = "*", point: str = Point.PRE_CREATE, **keys: Json) -> Declaration:
+    types = keys.pop("types", ())
+    return Declaration(pattern, Rule(point, **keys), "", types)
+
+
+def by_name(name: str, pattern: str, point: str) -> Declaration:
+    """A rule that can be told from those of other sources: by who may answer."""
+    return declared(pattern, point, answer_by=(name,))
+
+
+def breakpoints(
+    said: Mapping[str, list[Declaration]], cleared: tuple[str, ...] = ()
+) -> Breakpoints:
+    return Breakpoints(
+        *(said.get(name, []) for name in SOURCES[1:-1]),
+        cleared=cleared,
+        operator=said.get("operator", []),
+    )
+
+
+def winner(rules: tuple[Rule, ...]) -> str:
+    (rule,) = rules
+    return rule.answer_by[0]
+
+
+@pytest.mark.parametrize(
+    "names", [names for size in range(1, 7) for names in combinations(SOURCES, size)]
+)
+@pytest.mark.parametrize(("pattern", "point"), [("*", "pre-create"), ("", "pre-stack-update")])
+def test_the_strongest_source_that_speaks_of_a_point_decides_it(
+    names: tuple[str, ...], pattern: str, point: str
+) -> None:
+    said = {name: [by_name(name, pattern, point)] for name in names}
+    stored = [one.rule for one in said.pop("stored", [])]
+    asking = breakpoints(said)
+    found = asking.of("db", stored) if pattern else asking.of_stack(stored)
+    assert winner(found) == names[0]
+    other = asking.of_stack() if pattern else asking.of("db")
+    assert other == ()
+
+
+def test_a_stronger_source_overrides_at_its_points_and_no_others() -> None:
+    asking = breakpoints({
+        "operator": [by_name("operator", "d*", "pre-delete")],
+        "live": [by_name("live", "db", "pre-update")],
+        "template": [by_name("template", "*", point) for point in POINTS],
+    })  # fmt: skip
+    found = {rule.point: rule.answer_by[0] for rule in asking.of("db")}
+    assert found == dict.fromkeys(POINTS, "template") | {
+        "pre-delete": "operator", "pre-update": "live",
+    }  # fmt: skip
+    assert {rule.answer_by[0] for rule in asking.of("web")} == {"template"}
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(SOURCES),
+        st.lists(
+            st.builds(
+                declared,
+                st.sampled_from(["*", "a", "b", "a*", "?b", "[ab]", ""]),
+                st.sampled_from([*POINTS[:3], STACK_POINTS[0], "confirm-x"]),
+                mode=st.sampled_from(Mode),
+                approvals=st.integers(1, 9),
+            ),
+            max_size=4,
+        ),
+    ),
+    st.sampled_from(["a", "b", "ab", ""]),
+)
+def test_one_rule_for_each_point_the_last_of_the_strongest_source(
+    said: dict[str, list[Declaration]], name: str
+) -> None:
+    stored = said.pop("stored", [])
+    asking = breakpoints(said)
+    matches = {
+        "a": ("*", "a", "a*", "[ab]"), "b": ("*", "b", "[ab]"), "ab": ("*", "a*", "?b"), "": ("",),
+    }[name]  # fmt: skip
+    expected = {one.rule.point: one.rule for one in stored}
+    for source in reversed(SOURCES[:-1]):
+        for one in said.get(source, []):
+            if one.pattern in matches:
+                expected[one.rule.point] = one.rule
+    kept = [one.rule for one in stored]
+    found = asking.of(name, kept) if name else asking.of_stack(kept)
+    assert found == tuple(expected[point] for point in in_order(expected))
+
+
+TYPES = {"db": "Acme::Database", "web": "Acme::Server", "key": "OS::Heat::RandomString"}
+
+
+@pytest.mark.parametrize(
+    ("types", "held"),
+    [
+        ((), {"db", "web", "key", "new"}),
+        (("Acme::Database",), {"db"}),
+        (("Acme::*",), {"db", "web"}),
+        (("Acme::Server", "OS::*"), {"web", "key"}),
+        (("acme::*",), set()),
+        (("*",), {"db", "web", "key"}),
+    ],
+)
+def test_a_guard_is_for_resources_of_its_types(types: tuple[str, ...], held: set[str]) -> None:
+    asking = Breakpoints([], operator=[declared(types=types)], type_of=TYPES.get)
+    assert {name for name in (*TYPES, "new") if asking.of(name)} == held
+
+
+def test_a_guard_of_another_type_leaves_the_point_to_the_others() -> None:
+    guard = declared(types=("Acme::Database",), mode=Mode.STOP)
+    asking = Breakpoints([declared(mode=Mode.NOTIFY)], operator=[guard], type_of=TYPES.get)
+    assert asking.of("db")[0].mode is Mode.STOP
+    assert asking.of("web")[0].mode is Mode.NOTIFY
+
+
+@pytest.mark.parametrize(
+    ("cleared", "left"),
+    [
+        ("*", set()),
+        ("db", set()),
+        ("db:*", set()),
+        ("d?:pre-*", {"post-create"}),
+        ("db:pre-create", {"pre-delete", "post-create"}),
+        ("*:pre-delete", {"pre-create", "post-create"}),
+        ("DB", {"pre-create", "pre-delete", "post-create"}),
+        ("web", {"pre-create", "pre-delete", "post-create"}),
+        ("db:", {"pre-create", "pre-delete", "post-create"}),
+        (":pre-create", {"pre-create", "pre-delete", "post-create"}),
+    ],
+)
+def test_what_is_cleared_does_not_hold_whoever_but_the_operator_said_it(
+    cleared: str, left: set[str]
+) -> None:
+    points = ("pre-create", "pre-delete", "post-create")
+    for source in SOURCES[1:]:
+        said = {source: [by_name(source, "d*", point) for point in points]}
+        stored = [one.rule for one in said.pop("stored", [])]
+        assert {rule.point for rule in breakpoints(said, (cleared,)).of("db", stored)} == left
+    guards = {"operator": [by_name("operator", "d*", point) for point in points]}
+    assert {rule.point for rule in breakpoints(guards, (cleared,)).of("db")} == {*points}
+
+
+def test_clearing_lets_nothing_of_the_operators_be_replaced_by_something_weaker() -> None:
+    said = {name: [by_name(name, "db", "pre-create")] for name in SOURCES[:-1]}
+    assert winner(breakpoints(said, ("db:pre-create", "*")).of("db")) == "operator"
+
+
+@pytest.mark.parametrize(
+    ("cleared", "left"), [("*", 0), (":pre-stack-*", 0), ("db", 1), ("db:pre-stack-create", 1)]
+)
+def test_points_of_the_stack_are_cleared_without_a_name(cleared: str, left: int) -> None:
+    point = pre_stack(Action.CREATE)
+    request = {"request": [declared("", point)]}
+    assert len(breakpoints(request, (cleared,)).of_stack()) == left
+    guard = {"operator": [declared("", point)]}
+    assert len(breakpoints(guard, (cleared,)).of_stack()) == 1
+
+
+def test_the_stack_has_one_rule_for_each_of_its_points() -> None:
+    stored = [Rule(pre_stack(Action.DELETE), answer_by=("stored",))]
+    asking = breakpoints({
+        "operator": [by_name("operator", "", pre_stack(Action.UPDATE))],
+        "environment": [by_name("environment", "", post_stack(Action.UPDATE))],
+        "template": [by_name("template", "", pre_stack(Action.UPDATE)),
+                     by_name("template", "*", "pre-update")],
+    })  # fmt: skip
+    found = {rule.point: rule.answer_by[0] for rule in asking.of_stack(stored)}
+    assert found == {
+        "pre-stack-delete": "stored",
+        "pre-stack-update": "operator",
+        "post-stack-update": "environment",
+    }
+
+
+def test_what_the_operator_no_longer_says_does_not_live_on_with_a_resource() -> None:
+    theirs, own = Rule(Point.PRE_DELETE, by_operator=True), Rule(Point.POST_DELETE)
+    assert Breakpoints([]).of("db", (theirs, own)) == (own,)
+    of_stack = Rule(pre_stack(Action.DELETE), by_operator=True)
+    assert Breakpoints([]).of_stack((of_stack,)) == ()
+    tried = Declaration("*", Rule(Point.PRE_DELETE, by_operator=True, dry=True), "")
+    (now, _) = Breakpoints([], operator=[tried]).of("db", (theirs, own))
+    assert now.dry
+
+
+def test_an_escaped_name_is_that_name_alone() -> None:
+    asking = Breakpoints([declared(escaped("web[1]*"))])
+    assert asking.of("web[1]*")
+    assert not asking.of("web1x")
+    assert not asking.of("web1")
+
+
+def guard(**changed: Json) -> OperatorRule:
+    fields: dict[str, Json] = {
+        "projects": ["prod-*"], "pattern": "*", "types": ("Acme::*",),
+        "item": {"on": ["pre-delete", "pre-replace"]}, "place": "[[hooks.rules]] 1",
+    }  # fmt: skip
+    return OperatorRule(**fields | changed)
+
+
+@pytest.mark.parametrize(
+    ("project", "held"), [("prod-1", True), ("prod-", True), ("test-1", False), ("PROD-1", False)]
+)
+def test_a_guard_holds_in_the_projects_it_names(project: str, held: bool) -> None:
+    said = operator_declarations([guard()], project, LIMITS, always)
+    assert [one.rule.point for one in said] == (["pre-delete", "pre-replace"] if held else [])
+    assert all(one.rule.by_operator and one.types == ("Acme::*",) for one in said)
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_guard_that_is_tried_out_holds_nothing(dry: bool) -> None:
+    said = operator_declarations([guard(dry=dry)], "prod-1", LIMITS, always)
+    assert {(one.rule.dry, one.rule.holds) for one in said} == {(dry, not dry)}
+
+
+def test_a_guard_whose_condition_cannot_be_decided_there_does_not_hold() -> None:
+    def unknown(condition: Json, place: str) -> bool:
+        raise Wrong("The Parameter (tier) was not provided.")
+
+    conditional = guard(item={"on": "pre-delete", "when": {"get_param": "tier"}})
+    assert operator_declarations([conditional], "prod-1", LIMITS, unknown) == []
+    assert len(operator_declarations([conditional], "prod-1", LIMITS, always)) == 1
+
+
+def test_a_wrong_guard_is_told_of_when_it_is_read() -> None:
+    findings = Findings()
+    assert not read_operator_rule(guard(item={"on": "pre-x"}), findings, LIMITS, None, always)
+    assert [one.place for one in findings.all] == ["[[hooks.rules]] 1.on"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "short", "refused", "warned"),
+    [
+        ("", False, False, False),
+        ("db", False, False, False),
+        ("d*", True, False, False),
+        ("x*", False, True, False),
+        ("x*", True, False, True),
+        ("nested/db", True, False, False),
+        ("nested/db", False, True, False),
+    ],
+)
+def test_patterns_that_match_nothing(
+    pattern: str, short: bool, refused: bool, warned: bool
+) -> None:
+    findings = Findings()
+    warnings = check_patterns([declared(pattern, short=short)] * 2, ["db", "web"], findings)
+    assert len(findings.all) == (2 if refused else 0)
+    assert len(warnings) == warned
+    assert all(one.code == "InvalidBreakPointHook" and one.remedy for one in findings.all)
