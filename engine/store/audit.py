@@ -30,11 +30,23 @@ OF_HOOK = """
 select stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at, hash
   from decision where stack_id = $1 and hook_id = $2 order by number
 """
-STACKS = "select distinct stack_id from decision order by stack_id"
+#: By their hooks, too: a trail of which nothing is left is still missed.
+STACKS = """
+select stack_id from decision
+ union
+select stack_id from hook where state in ('answered', 'expired') and door is distinct from 'rule'
+ order by stack_id
+"""
+#: An approval or a hand-over is no decision yet. What was decided before there was a trail cannot
+#: be in it.
 WITHOUT_ENTRY = """
 select h.id from hook h
  where h.stack_id = $1 and h.state in ('answered', 'expired') and h.door is distinct from 'rule'
-   and not exists (select from decision d where d.stack_id = h.stack_id and d.hook_id = h.id)
+   and not exists (select from decision d
+                    where d.stack_id = h.stack_id and d.hook_id = h.id and d.by = h.decided_by
+                      and d.kind = h.decision)
+   and h.decided_at >= coalesce((select applied_at from migration where name = '0005_hooks.sql'),
+                                '-infinity')
  order by h.opened_at, h.id limit 1
 """
 

@@ -111,8 +111,19 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        query = urlencode({"host": str(self._sockets), "port": PORT, "user": USER})
-        return f"postgresql:///{DATABASE}?{query}"
+        return _url(self._sockets)
+
+    @property
+    def made(self) -> bool:
+        """Whether there is a cluster in the directory."""
+        return self._cluster.exists()
+
+    def url_in_use(self) -> str | None:
+        """The URL of a server that another headgate runs here; None where none can be reached."""
+        found = Postmaster.read(self._cluster)
+        if found is None or not found.ready or not found.runs(self._cluster):
+            return None
+        return _url(found.socket.parent)
 
     async def start(self) -> str:
         """Make the cluster where there is none, start the server, and return its URL.
@@ -286,3 +297,8 @@ class EmbeddedServer:
             place=PLACE,
             remedy=f"\nThe whole log is {self._log}",
         )
+
+
+def _url(sockets: Path) -> str:
+    query = urlencode({"host": str(sockets), "port": PORT, "user": USER})
+    return f"postgresql:///{DATABASE}?{query}"

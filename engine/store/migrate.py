@@ -17,7 +17,7 @@ from importlib.resources.abc import Traversable
 import asyncpg
 
 from engine import errors
-from engine.store.database import TRANSIENT, connect, unavailable
+from engine.store.database import TRANSIENT, Connection, connect, unavailable
 
 #: Any number, as long as nobody else uses it: the lock is for all headgates of one database.
 LOCK_KEY = 0x6865616467617465
@@ -33,6 +33,8 @@ create table if not exists migration (
     applied_at timestamptz not null default now()
 )
 """
+
+PRESENT = "select to_regclass('migration') is not null"
 
 APPLIED = "select name from migration order by name"
 
@@ -127,6 +129,20 @@ async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
     finally:
         await connection.close(timeout=5)
     return [migration.name for migration in left]
+
+
+async def check_current(connection: Connection) -> None:
+    """Raises Conflict unless the database is of this version; changes nothing."""
+    made = await connection.fetchval(PRESENT)
+    applied = [row["name"] for row in await connection.fetch(APPLIED)] if made else []
+    left = pending(shipped(), applied)
+    if left:
+        raise errors.Conflict(
+            f"the database's schema is older than this headgate: it has no {left[0].name}",
+            place="[database]",
+            remedy="Start a server of this version once, which brings it up to date",
+            code="DatabaseOlder",
+        )
 
 
 async def _make_routines(connection: asyncpg.Connection, known: Sequence[Migration]) -> None:

@@ -20,6 +20,7 @@ from engine.store.records import (
 )
 from engine.words import Json
 
+STACK_EXISTS = "select exists (select from stack where id = $1)"
 FIND_STACK = """
 select s.id, s.project, s.name, v.description, t.action,
        case t.state when 'complete' then 'COMPLETE' when 'failed' then 'FAILED'
@@ -159,6 +160,12 @@ select h.id, h.project, h.stack_id, h.stack_name, h.traversal, h.resource_name, 
   from hook_now h
  where h.id = $1 and ($2::text is null or h.project = $2)
 """
+
+
+async def stack_exists(conn: Connection, stack_id: UUID) -> bool:
+    """Whether it is or was there."""
+    found: bool = await conn.fetchval(STACK_EXISTS, stack_id)
+    return found
 
 
 async def find_stack(

@@ -7,7 +7,7 @@ import typer
 
 from hub.cli import bodies, options, outcomes
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, stop
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop
 from hub.cli.exit_codes import Exit
 from hub.cli.files import Unreadable
 from hub.cli.waiting import Outcome, Patience, settle
@@ -35,10 +35,11 @@ def cancel(
     timeout: options.Timeout = "1h",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """End an update as FAILED, and go back to what was reached last."""
-    patience, where = outcomes.patience(wait, until_waiting, timeout), Where(url, project)
+    patience, where = outcomes.patience(wait, until_waiting, timeout), Where(url, project, user)
     if rollback:
         back = acting("cancel_update")
         outcomes.carry_out(where, name, "ROLLBACK", patience, back, as_json)
@@ -48,10 +49,14 @@ def cancel(
 
 
 def stop_(
-    name: options.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    name: options.Name,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
 ) -> None:
     """End what is under way as STOPPED; `headgate stack resume` goes on."""
-    _at_once(Where(url, project), name, "stop", as_json)
+    _at_once(Where(url, project, user), name, "stop", as_json)
 
 
 def _at_once(where: Where, name: str, action: str, as_json: bool) -> None:
@@ -67,11 +72,12 @@ def check(
     timeout: options.Timeout = "1h",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Look whether what a stack made is there and well."""
     patience = outcomes.patience(wait, until_waiting, timeout)
-    outcomes.carry_out(Where(url, project), name, "CHECK", patience, acting("check"), as_json)
+    outcomes.carry_out(Where(url, project, user), name, "CHECK", patience, acting("check"), as_json)
 
 
 def suspend(
@@ -81,11 +87,14 @@ def suspend(
     timeout: options.Timeout = "1h",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Put a stack to rest: users before what they use."""
     patience = outcomes.patience(wait, until_waiting, timeout)
-    outcomes.carry_out(Where(url, project), name, "SUSPEND", patience, acting("suspend"), as_json)
+    outcomes.carry_out(
+        Where(url, project, user), name, "SUSPEND", patience, acting("suspend"), as_json
+    )
 
 
 def resume(
@@ -97,6 +106,7 @@ def resume(
     timeout: options.Timeout = "1h",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Wake up a suspended stack, or go on with a stopped (or failed) one."""
@@ -122,7 +132,7 @@ def resume(
         await act(client, stack, "resume")
         return await settle(client, stack["id"], "RESUME", patience)
 
-    outcomes.end(ask(Where(url, project), work), as_json)
+    outcomes.end(ask(Where(url, project, user), work), as_json)
 
 
 def add_to(app: typer.Typer) -> None:

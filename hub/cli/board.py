@@ -26,7 +26,7 @@ IDLE_CLEANUP = ("waiting", "dropped")
 
 @dataclass(slots=True)
 class Board:
-    """name: of the stack. graph: as last read. hooks: waiting ones by their path.
+    """name: of the stack. graph: as last read. hooks: waiting ones by their path, "" of the stack.
 
     status, code: as the last event of the stack told. changed: the graph on the server may be
     another by now. note: what to say besides.
@@ -67,7 +67,7 @@ class Board:
         if family == "stack":
             self._take_stack(data, moment)
         if family == "hook":
-            self._take_hook(data["hook"], moment)
+            self._take_hook(data["hook"])
         self.changed = True
 
     def _take_stack(self, data: Mapping[str, Json], moment: str) -> None:
@@ -76,8 +76,9 @@ class Board:
         self.status = f"{data['stack']['action']}_{data['stack']['status']}"
         self.code = ENDS.get(moment)
 
-    def _take_hook(self, hook: Json, moment: str) -> None:
-        if moment == "waiting":
+    def _take_hook(self, hook: Json) -> None:
+        """One that was approved, handed over or is worked on waits on, perhaps until later."""
+        if hook["state"] == "waiting":
             self.hooks[hook["path"]] = hook
         elif self.hooks.get(hook["path"], {}).get("id") == hook["id"]:
             del self.hooks[hook["path"]]
@@ -117,12 +118,15 @@ def _node(node: Json, hook: Json | None, now: datetime) -> Text:
     state = node["state"]
     said = Text.assemble(
         (show.MARK.get(state, "?") + " ", show.STYLE.get(state, "")),
-        show.plain(node["resource_name"]),
+        show.named(node["resource_name"]),
         (f"  {node['operation']}", "dim"),
     )
     if hook is not None and state == "parked":
         left = datetime.fromisoformat(hook["deadline"]) - now
-        said.append(f"  waits at {hook['point']}, {clock(left.total_seconds())} left", "yellow")
+        given = show.approvals(hook)
+        approved = f", {given} approved" if given else ""
+        said.append(f"  waits at {hook['point']}{approved}", "yellow")
+        said.append(f", {clock(left.total_seconds())} left", "yellow")
     elif state in ("running", "parked"):
         said.append(f"  {node['phase']}", "cyan")
     if node["reason"]:

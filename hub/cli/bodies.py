@@ -5,7 +5,10 @@ from typing import Any
 
 import typer
 
+from engine.words import STACK_POINTS, Point
+
 Json = Any
+BEFORE_ANYTHING = (Point.PRE_CREATE, Point.PRE_UPDATE, Point.PRE_REPLACE, Point.PRE_DELETE)
 
 
 def options(
@@ -18,7 +21,16 @@ def options(
 
 
 def hooks(clear: Sequence[str], add: Sequence[str]) -> dict[str, Json]:
-    return {"hooks": {"clear": list(clear), "add": list(add)}} if clear or add else {}
+    return {"hooks": {"clear": list(clear), "add": breaks(add)}} if clear or add else {}
+
+
+def breaks(places: Sequence[str]) -> list[str]:
+    """``resource:point`` texts. A resource without a point: before anything is done to it."""
+    found: list[str] = []
+    for place in places:
+        whole = ":" in place or place in STACK_POINTS
+        found += [place] if whole else [f"{place}:{point}" for point in BEFORE_ANYTHING]
+    return found
 
 
 def plan(digest: str) -> dict[str, Json]:

@@ -8,7 +8,19 @@ import typer
 
 from hub.cli import bodies, options, outcomes
 from hub.cli.client import Client, Refused, place
-from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, complain, stop
+from hub.cli.context import (
+    PROJECT,
+    URL,
+    USER,
+    AsJson,
+    Project,
+    Url,
+    User,
+    Where,
+    ask,
+    complain,
+    stop,
+)
 from hub.cli.exit_codes import Exit
 from hub.cli.files import Unreadable, dump, parameters, read_text
 from hub.cli.waiting import Outcome, settle
@@ -70,6 +82,7 @@ def export(
     output: options.Output = None,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Print everything another server needs to adopt a stack. Secrets are in it."""
@@ -81,7 +94,7 @@ def export(
             parcel.keep(document)
             parcel.hand_over(document, as_json)
 
-    ask(Where(url, project), work)
+    ask(Where(url, project, user), work)
 
 
 def abandon(
@@ -90,10 +103,11 @@ def abandon(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Forget a stack and delete nothing real; prints what it takes to adopt it."""
-    where = Where(url, project)
+    where = Where(url, project, user)
     stack = ask(where, lambda client: outcomes.find(client, name))
     if not yes and not _confirmed(stack["stack_name"]):
         stop("nothing was done; --yes does not ask", Exit.ERROR)
@@ -146,6 +160,7 @@ def adopt(
     timeout: options.Timeout = "1h",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Make a stack of what exists already; nothing real is made or changed."""
@@ -158,7 +173,7 @@ def adopt(
         made = await client.call("POST", place("stacks"), body=body)
         return await settle(client, made["stack"]["id"], "ADOPT", patience)
 
-    outcomes.end(ask(Where(url, project), work), as_json)
+    outcomes.end(ask(Where(url, project, user), work), as_json)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -44,16 +44,21 @@ def place(*parts: str) -> str:
 
 
 class Client:
-    """An async context manager for one server and project."""
+    """An async context manager for one server and project.
 
-    def __init__(self, url: str, project: str) -> None:
+    user, roles (separated by commas): who asks; "" says nothing.
+    """
+
+    def __init__(self, url: str, project: str, *, user: str = "", roles: str = "") -> None:
         self._url = url.rstrip("/")
         self._base = f"{self._url}/v1{place(project)}"
+        said = {"X-Auth-User": user, "X-Roles": roles}
+        self._who = {name: value for name, value in said.items() if value}
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=TIMEOUT, connect=CONNECT)
-        self._session = aiohttp.ClientSession(timeout=timeout)
+        self._session = aiohttp.ClientSession(timeout=timeout, headers=self._who)
         return self
 
     async def __aexit__(

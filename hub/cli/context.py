@@ -1,6 +1,7 @@
 """What every command shares: where the server is, how to print, how to end."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -30,6 +31,13 @@ def http_url(text: str) -> str:
     return text
 
 
+def sayable(text: str) -> str:
+    """What can be sent as a name; raises typer's usage error."""
+    if not text.isprintable():
+        raise typer.BadParameter(f"{text!r} is no name; leave out what cannot be printed")
+    return text
+
+
 def seconds(text: str) -> float:
     """``90s``, ``30m``, ``2h``, ``1d``; raises typer's usage error."""
     from engine.hooks.reading import parse_duration
@@ -46,9 +54,17 @@ Url = Annotated[
                  metavar="URL"),
 ]  # fmt: skip
 Project = Annotated[str, typer.Option("--project", envvar="HEADGATE_PROJECT", help="Whose stacks.")]
+User = Annotated[
+    str,
+    typer.Option("--user", envvar="HEADGATE_USER", help="Who you are.", parser=sayable,
+                 metavar="NAME"),
+]  # fmt: skip
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 URL = "http://127.0.0.1:8004"
 PROJECT = "default"
+USER = ""
+#: The variable that holds your roles, separated by commas.
+ROLES = "HEADGATE_ROLES"
 
 #: Tables in files and pipes are not folded to a terminal's width.
 WIDTH = None if sys.stdout.isatty() else 240
@@ -60,13 +76,19 @@ err = Console(stderr=True, highlight=False)
 class Where:
     url: str
     project: str
+    user: str = USER
 
 
 def ask(where: Where, work: Callable[[Client], Awaitable[Answer]]) -> Answer:
     """Do something with a client; what goes wrong is said, and ends the command."""
 
+    try:
+        roles = sayable(os.environ.get(ROLES, ""))
+    except typer.BadParameter as error:
+        stop(f"{ROLES}: {error}", Exit.USAGE)
+
     async def run() -> Answer:
-        async with Client(where.url, where.project) as client:
+        async with Client(where.url, where.project, user=where.user, roles=roles) as client:
             return await work(client)
 
     try:

@@ -108,6 +108,35 @@ def _pair(pair: str, what: str, form: str) -> tuple[str, str]:
     return key, value
 
 
+def yaml_values(pairs: Sequence[str], what: str) -> dict[str, Json]:
+    """pairs: ``key=value``, each value read as YAML. Raises Unreadable."""
+    found: dict[str, Json] = {}
+    for pair in pairs:
+        key, text = _pair(pair, what, "KEY=VALUE")
+        if key in found:
+            raise Unreadable(f"{what} {key}: is given twice")
+        found[key] = _yaml(text, f"{what} {key}")
+    return found
+
+
+def _yaml(text: str, what: str) -> Json:
+    """One value, as it would be read in a template: dates stay text, no key is there twice."""
+    indented = text.replace("\n", "\n  ")
+    try:
+        return read_document(f"value:\n  {indented}", what)["value"]
+    except HeadgateError as error:
+        raise Unreadable(f"{what}: {error}") from error
+
+
+def data_of(path: Path) -> Json:
+    """Any JSON, or a map in YAML. Raises Unreadable."""
+    text = read_text(path)
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return _document(text, path)
+
+
 def joined(*bodies: Mapping[str, Json]) -> dict[str, Json]:
     """One body of several; their files together."""
     body: dict[str, Json] = {}

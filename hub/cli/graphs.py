@@ -29,7 +29,7 @@ def tree(name: str, graph: Mapping[str, Json]) -> Text:
     before = _before(nodes, graph["edges"])
     depth = _depths(nodes, before)
     under: dict[Json, list[Json]] = {node_id: [] for node_id in (None, *nodes)}
-    for node_id in sorted(nodes, key=lambda one: str(nodes[one]["resource_name"]), reverse=True):
+    for node_id in sorted(nodes, key=lambda one: nodes[one]["resource_name"] or "", reverse=True):
         under[max(before[node_id], key=lambda one: depth[one], default=None)].append(node_id)
     traversal = graph["traversal"]
     lines = [Text(show.plain(f"{name}  {traversal['action']} {traversal['state']}"), "bold")]
@@ -37,7 +37,7 @@ def tree(name: str, graph: Mapping[str, Json]) -> Text:
     while stack:  # not by recursion: a chain may be long
         node_id = stack.pop()
         above = sorted(before[node_id], key=lambda one: depth[one])[:-1]
-        label = _label(nodes[node_id], [nodes[one]["resource_name"] for one in above])
+        label = _label(nodes[node_id], [show.named(nodes[one]["resource_name"]) for one in above])
         lines.append(Text("  " * min(depth[node_id] + 1, DEEPEST)).append_text(label))
         stack += under[node_id]
     return Text("\n").join(lines)
@@ -47,13 +47,13 @@ def _label(node: Json, others: Sequence[str]) -> Text:
     state = node["state"]
     said = Text.assemble(
         (show.MARK.get(state, "?") + " ", show.STYLE.get(state, "")),
-        show.plain(node["resource_name"]),
+        show.named(node["resource_name"]),
         (f"  {node['operation']} {state}", "dim"),
     )
     if node["breakpoints"]:
         said.append(f"  breaks at {', '.join(node['breakpoints'])}", "yellow")
     if others:
-        said.append(show.plain(f"  also after {', '.join(others)}"), "dim")
+        said.append(f"  also after {', '.join(others)}", "dim")
     return said
 
 
@@ -88,7 +88,7 @@ def dot(name: str, graph: Mapping[str, Json]) -> str:
     """For `dot -Tsvg`."""
     lines = [f"digraph {_quoted(name)} {{", "  rankdir=LR;", "  node [shape=box, style=filled];"]
     for node in graph["nodes"]:
-        label = f"{node['resource_name']}\n{node['operation']} {node['state']}"
+        label = f"{show.named(node['resource_name'])}\n{node['operation']} {node['state']}"
         colour = COLOUR.get(node["state"], "white")
         lines.append(f"  {node['id']} [label={_quoted(label)}, fillcolor={colour}];")
     lines += [f"  {first} -> {then};" for first, then in graph["edges"]]

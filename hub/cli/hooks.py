@@ -1,4 +1,7 @@
-"""headgate hook ...: what waits, and how to answer it."""
+"""headgate hook ...: what waits, who said what to it, and who is to answer.
+
+The answers themselves are in hub/cli/answers.py.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -9,37 +12,87 @@ from rich.text import Text
 
 from hub.cli import show
 from hub.cli.client import Client, Refused, place
-from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, tell
+from hub.cli.context import (
+    PROJECT,
+    URL,
+    USER,
+    AsJson,
+    Project,
+    Url,
+    User,
+    Where,
+    ask,
+    seconds,
+    tell,
+)
 from hub.cli.files import Unreadable, dump_yaml
 from hub.cli.waiting import pages, waiting_hooks
 
 Json = Any
 app = typer.Typer(help="List, show and answer hooks.", no_args_is_help=True)
-Which = Annotated[str, typer.Argument(help="Id, the beginning of one, or STACK:RESOURCE[:POINT].")]
-Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
-Digest = Annotated[str, typer.Option(help="Refuse when what you saw has changed since.")]
+Which = Annotated[
+    str,
+    typer.Argument(help="Id, the beginning of one, STACK:RESOURCE[:POINT], or STACK:POINT."),
+]
+#: What is shown of a hook after something was done to it.
+SAID = ("stack", "resource", "point", "state", "approvals", "may_answer", "deadline", "decision",
+        "by", "reason", "id")  # fmt: skip
+DECISIONS = {"at": "WHEN", "by": "WHO", "door": "DOOR", "what": "WHAT", "reason": "REASON"}
 
 
 @app.command(name="list")
 def list_(
     state: Annotated[
-        str, typer.Option(help="waiting, answered, expired, superseded, or all.")
-    ] = "waiting",
+        str,
+        typer.Option(
+            help="waiting, answered, expired, superseded, or all; with --dry all, else "
+            "waiting, when not said.",
+            show_default=False,
+        ),
+    ] = "",
     stack: Annotated[str | None, typer.Option(help="Of this stack.")] = None,
+    point: Annotated[
+        str | None, typer.Option(metavar="GLOB", help="At this point, such as 'pre-*'.")
+    ] = None,
+    older: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Open for longer than this: 30m.")
+    ] = None,
+    mine: Annotated[
+        bool, typer.Option("--mine", help="Those alone that you may answer, and have not.")
+    ] = False,
+    dry: Annotated[
+        bool | None,
+        typer.Option("--dry/--no-dry", help="Those alone of rules that are tried out, or none."),
+    ] = None,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """The inbox: everything that waits for an answer."""
-    query = {"limit": "1000"} | ({} if state == "all" else {"state": state})
-    query |= {"stack": stack} if stack else {}
-    where = Where(url, project)
+    if older is not None:
+        seconds(older)
+    # What is tried out never waits.
+    state = state or ("all" if dry else "waiting")
+    asked = {
+        "limit": "1000",
+        "state": None if state == "all" else state,
+        "stack": stack,
+        "point": point,
+        "older": older,
+        "mine": "true" if mine else None,
+        "dry": None if dry is None else str(dry).lower(),
+    }
+    query = {name: value for name, value in asked.items() if value is not None}
+    where = Where(url, project, user)
     hooks = ask(where, lambda client: pages(client, place("hooks"), "hooks", query))
     columns = {
         "stack": "STACK",
         "resource": "RESOURCE",
         "point": "POINT",
         "state": "STATE",
+        "approvals": "APPROVALS",
+        "may_answer": "MAY ANSWER",
         "deadline": "DEADLINE",
         "decision": "DECISION",
         "by": "BY",
@@ -50,50 +103,59 @@ def list_(
 
 @app.command(name="show")
 def show_(
-    which: Which, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    which: Which,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
 ) -> None:
     """Show a hook with what one needs to decide."""
-    hook = ask(Where(url, project), lambda client: find(client, which))
+    hook = ask(Where(url, project, user), lambda client: find(client, which))
     tell(hook, as_json, lambda: Text(show.plain(dump_yaml(hook))))
 
 
-@app.command(name="continue")
-def continue_(
+@app.command()
+def history(
     which: Which,
-    reason: Reason = "",
-    digest: Digest = "",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Let it go on."""
-    _answer(which, "continue", reason, digest, Where(url, project), as_json)
+    """Who said what to a hook, in order."""
+
+    async def work(client: Client) -> Json:
+        hook = await find(client, which)
+        return await client.call("GET", place("hooks", hook["id"], "decisions"))
+
+    found = ask(Where(url, project, user), work)["decisions"]
+    tell(found, as_json, lambda: show.table([show.entry_row(one) for one in found], DECISIONS))
 
 
 @app.command()
-def reject(
+def hand_over(
     which: Which,
-    reason: Reason = "",
-    digest: Digest = "",
+    to: Annotated[str, typer.Argument(metavar="TO", help="user:NAME or role:NAME.")],
+    note: Annotated[str, typer.Option(help="What they should know; it is recorded.")] = "",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Make its operation fail."""
-    _answer(which, "reject", reason, digest, Where(url, project), as_json)
+    """Let somebody else answer, too."""
 
-
-def _answer(
-    which: str, decision: str, reason: str, digest: str, where: Where, as_json: bool
-) -> None:
     async def work(client: Client) -> Json:
         hook = await find(client, which)
-        body = {"decision": decision, "reason": reason, "digest": digest}
-        return await client.call("POST", place("hooks", hook["id"], "signal"), body=body)
+        body = {"to": to, "note": note}
+        return await client.call("POST", place("hooks", hook["id"], "hand-over"), body=body)
 
-    hook = ask(where, work)
-    names = ("stack_name", "path", "point", "state", "decision", "decided_by", "reason")
-    tell(hook, as_json, lambda: show.fields(hook, names))
+    said(ask(Where(url, project, user), work), as_json)
+
+
+def said(hook: Json, as_json: bool) -> None:
+    """What has become of a hook."""
+    names = SAID if hook["state"] == "waiting" else [name for name in SAID if name != "deadline"]
+    tell(hook, as_json, lambda: show.fields(show.hook_row(hook), names))
 
 
 async def find(client: Client, which: str) -> Json:
@@ -117,16 +179,14 @@ def chosen(hooks: Sequence[Json], which: str) -> Json:
         return found[0]
     if not found:
         raise Refused(404, f'no waiting hook matches "{which}"; see `headgate hook list`')
-    names = ", ".join(f"{hook['stack_name']}:{hook['path']}:{hook['point']}" for hook in found[:5])
+    names = ", ".join(show.place_of(hook) for hook in found[:5])
     raise Unreadable(f'"{which}" matches {len(found)} waiting hooks: {names}; say more')
 
 
 def matches(hook: Json, which: str) -> bool:
-    """STACK:RESOURCE, STACK:RESOURCE:POINT, or the beginning of the id."""
+    """STACK:RESOURCE, STACK:RESOURCE:POINT, of the whole stack STACK:POINT, or the beginning of
+    the id."""
     if ":" not in which:
         return bool(which) and bool(hook["id"].startswith(which.lower()))
-    stack, _, rest = which.partition(":")
-    return stack == hook["stack_name"] and rest in (
-        hook["path"],
-        f"{hook['path']}:{hook['point']}",
-    )
+    of_resource = f"{hook['stack_name']}:{hook['path']}" if hook["path"] else None
+    return which in (of_resource, show.place_of(hook))

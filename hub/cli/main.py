@@ -8,6 +8,9 @@ from rich.text import Text
 
 from hub.cli import (
     actions,
+    admin,
+    answers,
+    breakpoints,
     carrying,
     graphs,
     hooks,
@@ -19,11 +22,12 @@ from hub.cli import (
     snapshots,
     stacks,
     subscriptions,
+    trail,
     versions,
     watch,
 )
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, stop, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop, tell
 from hub.cli.exit_codes import Exit, epilog
 
 Json = Any
@@ -34,15 +38,20 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+answers.add_to(hooks.app)
 actions.add_to(stacks.app)
 versions.add_to(stacks.app)
+trail.add_to(stacks.app)
 carrying.add_to(stacks.app)
+breakpoints.add_to(stacks.app)
+stacks.app.add_typer(breakpoints.app, name="breakpoints")
 stacks.app.add_typer(snapshots.app, name="snapshot")
 app.add_typer(stacks.app, name="stack")
 app.add_typer(resources.app, name="resource")
 app.add_typer(hooks.app, name="hook")
 app.add_typer(subscriptions.app, name="subscription")
 app.add_typer(resource_types.app, name="type")
+app.add_typer(admin.app, name="admin")
 
 
 @app.command()
@@ -81,19 +90,27 @@ def demo() -> None:
 
 @app.command(name="watch")
 def watch_(
-    stack: options.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    stack: options.Name,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
 ) -> None:
     """Follow a stack, live, until its action ends; the exit code tells how."""
-    code = ask(Where(url, project), lambda client: watch.watch(client, stack, as_json))
+    code = ask(Where(url, project, user), lambda client: watch.watch(client, stack, as_json))
     raise typer.Exit(code)
 
 
 @app.command()
 def why(
-    stack: options.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    stack: options.Name,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
 ) -> None:
     """Why a stack does not go on: a sentence for each unfinished node."""
-    said = ask(Where(url, project), lambda client: _of_stack(client, stack, "why"))
+    said = ask(Where(url, project, user), lambda client: _of_stack(client, stack, "why"))
     tell(said, as_json, lambda: Text("\n".join(show.sentences(said))))
 
 
@@ -103,10 +120,11 @@ def graph(
     dot: Annotated[bool, typer.Option("--dot", help="For Graphviz: ... | dot -Tsvg.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """The nodes of a stack's current traversal, as a tree."""
-    found = ask(Where(url, project), lambda client: _of_stack(client, stack, "graph"))
+    found = ask(Where(url, project, user), lambda client: _of_stack(client, stack, "graph"))
     if dot:
         typer.echo(graphs.dot(stack, found))
     else:
@@ -121,10 +139,11 @@ def events(
     ] = False,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """What happened to a stack."""
-    where = Where(url, project)
+    where = Where(url, project, user)
     if follow:
         ask(where, lambda client: watch.follow(client, stack, as_json))
         return

@@ -61,8 +61,9 @@ Clear = Annotated[
 ]  # fmt: skip
 Add = Annotated[
     list[str],
-    typer.Option("--add-hook", "--add", metavar="RESOURCE:POINT",
-                 help="Break here, too, this time; may repeat."),
+    typer.Option("--break-at", "--add-hook", "--add", metavar="RESOURCE:POINT",
+                 help="Break here, too, this time; without a point: before anything is done to "
+                      "it; may repeat."),
 ]  # fmt: skip
 
 Wait = Annotated[

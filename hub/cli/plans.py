@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from rich.text import Text
 
-from hub.cli.show import plain
+from hub.cli.show import named, plain
 
 Json = Any
 #: Kind of a change -> its mark and colour, in the order in which they are shown.
@@ -75,7 +75,7 @@ def stops(found: Json) -> Iterator[str]:
     yield "It would stop at, in this order:"
     for number, one in enumerate(found, 1):
         perhaps = "" if one["certain"] else ", perhaps"
-        where = f"{one['resource_name']} at {one['point']}{perhaps}"
+        where = f"{named(one['resource_name'])} at {one['point']}{perhaps}"
         yield plain(f"  {number}. {where}: {_what_then(one)}")
 
 
@@ -84,7 +84,9 @@ def _what_then(one: Mapping[str, Json]) -> str:
         return "the stack stops there"
     seconds = one["timeout_seconds"]
     until = "" if seconds is None else f" for {duration(seconds)}"
-    return f"{', '.join(one['answer_by'])} may answer{until}, then: {one['on_timeout']}"
+    many = one["approvals"]
+    may = "may answer" if many == 1 else f"may answer, and {many} must approve"
+    return f"{', '.join(one['answer_by'])} {may}{until}, then: {one['on_timeout']}"
 
 
 def duration(seconds: float) -> str:

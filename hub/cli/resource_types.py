@@ -7,18 +7,20 @@ from rich.console import Group, RenderableType
 
 from hub.cli import show
 from hub.cli.client import place
-from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, tell
 
 Json = Any
 app = typer.Typer(help="List and show resource types.", no_args_is_help=True)
 
 
 @app.command(name="list")
-def list_(url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+def list_(
+    url: Url = URL, project: Project = PROJECT, user: User = USER, as_json: AsJson = False
+) -> None:
     """List resource types."""
     query = {"with_description": "true"}
     path = place("resource_types")
-    where = Where(url, project)
+    where = Where(url, project, user)
     found = ask(where, lambda client: client.call("GET", path, query=query))["resource_types"]
     columns = {"resource_type": "TYPE", "description": "DESCRIPTION"}
     tell(found, as_json, lambda: show.table(found, columns))
@@ -29,11 +31,12 @@ def show_(
     name: Annotated[str, typer.Argument(help="Such as OS::Heat::RandomString.")],
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Show a resource type: its properties and attributes."""
     path = place("resource_types", name)
-    found = ask(Where(url, project), lambda client: client.call("GET", path))
+    found = ask(Where(url, project, user), lambda client: client.call("GET", path))
     tell(found, as_json, lambda: picture(found))
 
 

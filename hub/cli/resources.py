@@ -7,7 +7,7 @@ from rich.text import Text
 
 from hub.cli import options, outcomes, show
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, tell
 from hub.cli.files import dump_yaml
 
 Json = Any
@@ -22,7 +22,11 @@ MARKED = ("resource_name", "resource_type", "resource_status", "resource_status_
 
 @app.command(name="list")
 def list_(
-    stack: options.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    stack: options.Name,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
 ) -> None:
     """List the resources of a stack."""
 
@@ -30,7 +34,7 @@ def list_(
         path = outcomes.path_of(await outcomes.find(client, stack), "resources")
         return (await client.call("GET", path))["resources"]
 
-    found = ask(Where(url, project), work)
+    found = ask(Where(url, project, user), work)
     tell(found, as_json, lambda: outcomes.resources_table(found))
 
 
@@ -40,6 +44,7 @@ def show_(
     which: Which,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Show a resource with its attributes; secret ones are masked."""
@@ -48,7 +53,7 @@ def show_(
         found = await outcomes.find(client, stack)
         return await _one(client, found, which)
 
-    found = ask(Where(url, project), work)
+    found = ask(Where(url, project, user), work)
     tell(found, as_json, lambda: Text(show.plain(dump_yaml(found))))
 
 
@@ -60,11 +65,12 @@ def mark_unhealthy(
     reset: Annotated[bool, typer.Option("--reset", help="Take the mark away.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Have the next update replace a resource."""
     body = {"mark_unhealthy": not reset, "resource_status_reason": reason}
-    _mark(stack, which, body, Where(url, project), as_json)
+    _mark(stack, which, body, Where(url, project, user), as_json)
 
 
 @app.command()
@@ -73,10 +79,11 @@ def protect(
     which: WhichOne,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Let nobody delete or replace a resource, until it is unprotected."""
-    _mark(stack, which, {"protect": True}, Where(url, project), as_json)
+    _mark(stack, which, {"protect": True}, Where(url, project, user), as_json)
 
 
 @app.command()
@@ -85,10 +92,11 @@ def unprotect(
     which: WhichOne,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Let a resource be deleted and replaced again."""
-    _mark(stack, which, {"protect": False}, Where(url, project), as_json)
+    _mark(stack, which, {"protect": False}, Where(url, project, user), as_json)
 
 
 def _mark(stack: str, which: str, body: Json, where: Where, as_json: bool) -> None:

@@ -23,6 +23,10 @@ STYLE = {
     "delivered": "green",
     "dead": "red",
 }
+#: What stands for the whole stack, where a resource would be named.
+STACK = "(stack)"
+#: What may happen to a hook that goes on waiting.
+UNDECIDED = ("approved", "progress", "handed-over", "reminder", "escalated")
 MARK = {
     "waiting": "·",
     "ready": "○",
@@ -86,27 +90,86 @@ def event_line(document: Mapping[str, Json]) -> str:
 def _why(kind: str, data: Mapping[str, Json]) -> str:
     hook = data.get("hook")
     moment = kind.rpartition(".")[2]
-    if hook and moment == "waiting":
-        return f"{hook['point']} until {hook['deadline']}, then: {hook['on_timeout']}"
     if hook:
-        reason = f": {hook['reason']}" if hook.get("reason") else ""
-        by = f" by {hook['decided_by']}" if hook.get("decided_by") else ""
-        return f"{hook['point']} {hook.get('decision') or moment}{by}{reason}"
+        return _of_hook(moment, hook, data.get("said") or {})
     said = data.get("resource") or data.get("stack") or {}
     return str(said.get("reason") or "") if moment in ("failed", "stopped") else ""
+
+
+def _of_hook(moment: str, hook: Mapping[str, Json], said: Mapping[str, Json]) -> str:
+    """said: what somebody did, where that has not decided the hook."""
+    point = hook["point"]
+    if moment == "waiting":
+        return f"{point} until {hook['deadline']}, then: {hook['on_timeout']}"
+    if moment in UNDECIDED:
+        return str(said.get("reason") or point)
+    reason = f": {hook['reason']}" if hook.get("reason") else ""
+    by = f" by {hook['decided_by']}" if hook.get("decided_by") else ""
+    return f"{point} {hook.get('decision') or moment}{by}{reason}"
+
+
+def named(path: str | None) -> str:
+    """A resource by its name; or the stack as a whole, which has none."""
+    return plain(path) if path else STACK
+
+
+def place_of(hook: Mapping[str, Json]) -> str:
+    """Where a hook waits, as one may name it: ``web:db:pre-create``, ``web:pre-stack-create``."""
+    return ":".join(filter(None, (hook["stack_name"], hook["path"], hook["point"])))
 
 
 def hook_row(hook: Mapping[str, Json]) -> dict[str, Json]:
     return {
         "id": hook["id"],
         "stack": hook["stack_name"],
-        "resource": hook["path"],
+        "resource": named(hook["path"]),
         "point": hook["point"],
         "state": hook["state"],
+        "approvals": approvals(hook),
+        "may_answer": may_answer(hook),
         "deadline": hook["deadline"],
         "decision": hook.get("decision") or "",
         "by": hook.get("decided_by") or "",
+        "reason": hook.get("reason") or "",
     }
+
+
+def approvals(hook: Mapping[str, Json]) -> str:
+    """``1/2``: given and needed; nothing where one answer is enough."""
+    said = hook["approvals"]
+    return f"{said['given']}/{said['needed']}" if said["needed"] > 1 else ""
+
+
+def may_answer(hook: Mapping[str, Json]) -> str:
+    """Who may answer a hook that waits."""
+    if hook["state"] != "waiting" or hook["mode"] != "wait":
+        return ""
+    people = [hook["assigned"]] if hook["assigned"] else []
+    people += hook["answer_by"] or ["anyone"]
+    return ", ".join([*people, *([f"not {hook['requested_by']}"] if hook["exclude"] else [])])
+
+
+def entry_row(entry: Mapping[str, Json]) -> dict[str, Json]:
+    """An entry of the audit trail; what it is about stands with what was done."""
+    return {**entry, "what": " ".join(filter(None, (entry["kind"], _about(entry))))}
+
+
+def _about(entry: Mapping[str, Json]) -> str:
+    data = entry["data"]
+    if not isinstance(data, Mapping):
+        return ""
+    match entry["kind"]:
+        case "handed-over":
+            return f"to {data.get('to')}"
+        case "progress":
+            return f"until {data.get('deadline')}"
+        case "breakpoint-added" | "breakpoint-removed":
+            point = (data.get("rule") or {}).get("point")
+            return ":".join(filter(None, (data.get("at"), point)))
+        case "refused":
+            return str(data.get("decision", ""))
+        case _:
+            return ""
 
 
 def sentences(said: Mapping[str, Json]) -> list[str]:

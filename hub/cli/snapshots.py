@@ -8,7 +8,7 @@ from rich.text import Text
 
 from hub.cli import options, outcomes, show
 from hub.cli.client import Client, Refused
-from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, tell
 from hub.cli.files import Unreadable, dump_yaml
 from hub.cli.waiting import Outcome, settle
 
@@ -29,6 +29,7 @@ def create(
     timeout: options.Timeout = "1h",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Keep a stack's template, and of each resource what its type can keep."""
@@ -41,21 +42,25 @@ def create(
         outcome = await settle(client, found["id"], "SNAPSHOT", patience)
         return await _one(client, found, made["id"]), outcome
 
-    made, outcome = ask(Where(url, project), work)
+    made, outcome = ask(Where(url, project, user), work)
     tell(made, as_json, lambda: show.fields(made, FIELDS))
     outcomes.leave(outcome)
 
 
 @app.command(name="list")
 def list_(
-    stack: options.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    stack: options.Name,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
 ) -> None:
     """List the snapshots of a stack."""
 
     async def work(client: Client) -> Json:
         return await _all(client, await outcomes.find(client, stack))
 
-    found = ask(Where(url, project), work)
+    found = ask(Where(url, project, user), work)
     columns = {"name": "NAME", "status": "STATUS", "creation_time": "CREATED",
                "status_reason": "REASON", "id": "ID"}  # fmt: skip
     tell(found, as_json, lambda: show.table(found, columns))
@@ -67,6 +72,7 @@ def show_(
     which: Which,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Show a snapshot whole: its template, environment and resources."""
@@ -75,7 +81,7 @@ def show_(
         found = await outcomes.find(client, stack)
         return await _one(client, found, await _chosen(client, found, which))
 
-    found = ask(Where(url, project), work)
+    found = ask(Where(url, project, user), work)
     tell(found, as_json, lambda: Text(show.plain(dump_yaml(found))))
 
 
@@ -85,6 +91,7 @@ def delete(
     which: Which,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Forget a snapshot."""
@@ -95,7 +102,7 @@ def delete(
         await client.call("DELETE", outcomes.path_of(found, "snapshots", snapshot))
         return {"id": snapshot, "deleted": True}
 
-    gone = ask(Where(url, project), work)
+    gone = ask(Where(url, project, user), work)
     tell(gone, as_json, lambda: Text(f"{gone['id']} is deleted"))
 
 
@@ -108,6 +115,7 @@ def restore(
     timeout: options.Timeout = "1h",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Bring a stack back to what a snapshot holds."""
@@ -118,7 +126,7 @@ def restore(
         path = outcomes.path_of(found, "snapshots", snapshot, "restore")
         await client.call("POST", path, body={})
 
-    outcomes.carry_out(Where(url, project), stack, "RESTORE", patience, change, as_json)
+    outcomes.carry_out(Where(url, project, user), stack, "RESTORE", patience, change, as_json)
 
 
 async def _all(client: Client, stack: Json) -> Json:

@@ -6,7 +6,7 @@ import typer
 
 from hub.cli import bodies, options, outcomes, plans, show
 from hub.cli.client import Client, place
-from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, stop, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop, tell
 from hub.cli.exit_codes import Exit
 from hub.cli.files import environment_body, joined, parameters, template_body
 from hub.cli.waiting import Outcome, settle
@@ -25,6 +25,7 @@ def create(
     tag: options.Tags = [],  # noqa: B006
     stack_timeout: options.Minutes = None,
     rollback: options.Rollback = None,
+    break_at: options.Add = [],  # noqa: B006
     dry_run: options.DryRun = False,
     plan: options.PlanDigest = "",
     wait: options.Wait = False,
@@ -32,16 +33,18 @@ def create(
     timeout: options.Timeout = "1h",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Make a stack."""
     patience = outcomes.patience(wait, until_waiting, timeout)
-    where = Where(url, project)
+    where = Where(url, project, user)
 
     def body() -> dict[str, Json]:
         made = joined(template_body(template), environment_body(environment))
         made |= {"stack_name": name, "parameters": parameters(parameter, parameter_file)}
-        return made | bodies.options(tag, stack_timeout, rollback) | bodies.plan(plan)
+        made |= bodies.options(tag, stack_timeout, rollback)
+        return made | bodies.hooks((), break_at) | bodies.plan(plan)
 
     async def preview(client: Client) -> Json:
         return await client.call("POST", place("stacks", "preview"), body=body())
@@ -81,11 +84,12 @@ def update(
     timeout: options.Timeout = "1h",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Update a stack; without a template it must be --existing."""
     patience = outcomes.patience(wait, until_waiting, timeout)
-    where, method = Where(url, project), "PATCH" if existing else "PUT"
+    where, method = Where(url, project, user), "PATCH" if existing else "PUT"
     if template is None and not existing:
         stop("name a template with -t, or say --existing to keep the stored one", Exit.USAGE)
     parts = bodies.partial(only, except_, moved) | bodies.plan(plan)
@@ -122,12 +126,13 @@ def list_(
     deleted: Annotated[bool, typer.Option("--deleted", help="Deleted ones, too.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """List stacks, newest first."""
     query = [("show_deleted", str(deleted).lower()), *(("status", one) for one in status)]
     query += [("tags", ",".join(tag))] if tag else []
-    where = Where(url, project)
+    where = Where(url, project, user)
     path = place("stacks")
     stacks = ask(where, lambda client: client.call("GET", path, query=query))["stacks"]
     columns = {"stack_name": "NAME", "stack_status": "STATUS", "creation_time": "CREATED",
@@ -137,7 +142,11 @@ def list_(
 
 @app.command(name="show")
 def show_(
-    name: options.Name, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    name: options.Name,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
 ) -> None:
     """Show a stack with its outputs and resources."""
 
@@ -146,7 +155,7 @@ def show_(
         found = await client.call("GET", outcomes.path_of(stack, "resources"))
         return stack | {"resources": found["resources"]}
 
-    stack = ask(Where(url, project), work)
+    stack = ask(Where(url, project, user), work)
     tell(stack, as_json, lambda: outcomes.picture(stack))
 
 
@@ -158,6 +167,7 @@ def delete(
     timeout: options.Timeout = "1h",
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Delete a stack and all it made."""
@@ -166,4 +176,4 @@ def delete(
     async def change(client: Client, stack: Json) -> None:
         await client.call("DELETE", outcomes.path_of(stack))
 
-    outcomes.carry_out(Where(url, project), name, "DELETE", patience, change, as_json)
+    outcomes.carry_out(Where(url, project, user), name, "DELETE", patience, change, as_json)

@@ -6,7 +6,7 @@ import typer
 
 from hub.cli import show
 from hub.cli.client import place
-from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, stop, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop, tell
 from hub.cli.exit_codes import Exit
 
 Json = Any
@@ -35,40 +35,61 @@ def create(
     ] = False,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Subscribe; the secret that signs is shown this once."""
     body = {"target": target, "events": events, "stacks": stacks, "resources": resources,
             "types": types, "points": points, "ordered": not unordered}  # fmt: skip
-    made = _call(Where(url, project), "POST", body=body)
+    made = _call(Where(url, project, user), "POST", body=body)
     tell(made, as_json, lambda: show.fields(made, NAMES))
 
 
 @app.command(name="list")
-def list_(url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+def list_(
+    url: Url = URL, project: Project = PROJECT, user: User = USER, as_json: AsJson = False
+) -> None:
     """List subscriptions."""
-    found = _call(Where(url, project), "GET")["subscriptions"]
+    found = _call(Where(url, project, user), "GET")["subscriptions"]
     columns = {"target": "TARGET", "events": "EVENTS", "state": "STATE", "id": "ID"}
     tell(found, as_json, lambda: show.table(found, columns))
 
 
 @app.command(name="show")
-def show_(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+def show_(
+    which: Id,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
     """Show a subscription."""
-    found = _call(Where(url, project), "GET", which)
+    found = _call(Where(url, project, user), "GET", which)
     tell(found, as_json, lambda: show.fields(found, NAMES))
 
 
 @app.command()
-def enable(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+def enable(
+    which: Id,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
     """Deliver again, after it was disabled."""
-    _set_state(which, "enabled", Where(url, project), as_json)
+    _set_state(which, "enabled", Where(url, project, user), as_json)
 
 
 @app.command()
-def disable(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+def disable(
+    which: Id,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
     """Deliver nothing until it is enabled."""
-    _set_state(which, "disabled", Where(url, project), as_json)
+    _set_state(which, "disabled", Where(url, project, user), as_json)
 
 
 def _set_state(which: str, state: str, where: Where, as_json: bool) -> None:
@@ -77,31 +98,47 @@ def _set_state(which: str, state: str, where: Where, as_json: bool) -> None:
 
 
 @app.command()
-def delete(which: Id, url: Url = URL, project: Project = PROJECT) -> None:
+def delete(which: Id, url: Url = URL, project: Project = PROJECT, user: User = USER) -> None:
     """Forget a subscription and its deliveries."""
-    _call(Where(url, project), "DELETE", which)
+    _call(Where(url, project, user), "DELETE", which)
 
 
 @app.command()
-def test(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+def test(
+    which: Id,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
     """Send one event that means nothing, now."""
-    said = _call(Where(url, project), "POST", which, "test")
+    said = _call(Where(url, project, user), "POST", which, "test")
     tell(said, as_json, lambda: show.fields(said, ("delivered", "code", "answer", "reason")))
 
 
 @app.command()
-def rotate(which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False) -> None:
+def rotate(
+    which: Id,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
     """A new secret; the old one signs, too, for a day."""
-    said = _call(Where(url, project), "POST", which, "rotate")
+    said = _call(Where(url, project, user), "POST", which, "rotate")
     tell(said, as_json, lambda: show.fields(said, ("id", "secret")))
 
 
 @app.command()
 def deliveries(
-    which: Id, url: Url = URL, project: Project = PROJECT, as_json: AsJson = False
+    which: Id,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
 ) -> None:
     """What was sent, newest first."""
-    found = _call(Where(url, project), "GET", which, "deliveries")["deliveries"]
+    found = _call(Where(url, project, user), "GET", which, "deliveries")["deliveries"]
     columns = {"created_at": "MADE", "type": "EVENT", "state": "STATE", "attempts": "TRIES",
                "code": "CODE", "error": "ERROR", "id": "ID"}  # fmt: skip
     tell(found, as_json, lambda: show.table(found, columns))
@@ -115,6 +152,7 @@ def redeliver(
     dead: Annotated[bool, typer.Option("--dead", help="All that were given up.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Deliver again."""
@@ -122,5 +160,5 @@ def redeliver(
         stop("say one of --delivery, --since and --dead", Exit.USAGE)
     asked = {"delivery": delivery, "since": since, "state": "dead" if dead else None}
     body = {name: value for name, value in asked.items() if value is not None}
-    said = _call(Where(url, project), "POST", which, "redeliver", body=body)
+    said = _call(Where(url, project, user), "POST", which, "redeliver", body=body)
     tell(said, as_json, lambda: show.fields(said, ("redelivered",)))

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from hub.cli import options, outcomes, show
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, AsJson, Project, Url, Where, ask, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, tell
 from hub.cli.files import dump_yaml
 
 Json = Any
@@ -19,6 +19,7 @@ def history(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many actions.")] = 100,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Versions of a stack's template, and what was done to it; newest first."""
@@ -27,7 +28,7 @@ def history(
         path = outcomes.path_of(await outcomes.find(client, name), "versions")
         return await client.call("GET", path, query={"limit": str(limit)})
 
-    found = ask(Where(url, project), work)
+    found = ask(Where(url, project, user), work)
     tell(found, as_json, lambda: picture(found))
 
 
@@ -53,6 +54,7 @@ def template(
     ] = None,
     url: Url = URL,
     project: Project = PROJECT,
+    user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Print a stack's template: the current one, or one of its versions."""
@@ -62,7 +64,7 @@ def template(
         rest = ("template",) if version is None else ("versions", str(version))
         return await client.call("GET", outcomes.path_of(stack, *rest))
 
-    found = ask(Where(url, project), work)
+    found = ask(Where(url, project, user), work)
     shown = found if version is None else found["template"]
     tell(found, as_json, lambda: Text(show.plain(dump_yaml(shown))))
 

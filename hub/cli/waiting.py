@@ -113,8 +113,10 @@ async def waiting_hooks(client: Client, stack_id: str | None = None) -> list[Jso
     return await pages(client, place("hooks"), "hooks", query)
 
 
-async def pages(client: Client, path: str, wrapper: str, query: Mapping[str, str]) -> list[Json]:
-    """All of a list that the server gives in pages."""
+async def pages(
+    client: Client, path: str, wrapper: str, query: Mapping[str, str], *, marker: str = "marker"
+) -> list[Json]:
+    """All of a list that the server gives in pages. marker: how it is told where to go on."""
     found: list[Json] = []
     asked = dict(query)
     while True:
@@ -122,4 +124,4 @@ async def pages(client: Client, path: str, wrapper: str, query: Mapping[str, str
         found += answer[wrapper]
         if not answer.get("next"):
             return found
-        asked["marker"] = answer["next"]
+        asked[marker] = str(answer["next"])

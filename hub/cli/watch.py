@@ -134,7 +134,7 @@ class _Lines:
     def begin(self, board: Board) -> None:
         if not self._as_json:
             said = f"{board.name}: {board.title}"
-            waits = [f"{hook['path']} waits at {hook['point']} until {hook['deadline']}"
+            waits = [f"{show.named(hook['path'])} waits at {hook['point']} until {hook['deadline']}"
                      for hook in board.hooks.values()]  # fmt: skip
             print_line(show.plain("; ".join([said, *waits])))
 

@@ -1,6 +1,7 @@
 """`headgate` as people and scripts run it: in a process of its own, against a server."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,18 +22,19 @@ def command(*words: str, server: ServerProcess | None = None) -> list[str]:
     return [sys.executable, "-m", "hub.cli.main", *words, *where]
 
 
-def headgate(server: ServerProcess, *words: str, code: int = 0) -> str:
+def headgate(server: ServerProcess, *words: str, code: int = 0, roles: str = "") -> str:
     """What it printed: the answer, or the complaint when the code is one of an error."""
     done = subprocess.run(
-        command(*words, server=server), capture_output=True, text=True, timeout=60
-    )
+        command(*words, server=server),
+        capture_output=True, text=True, timeout=60, env=os.environ | {"HEADGATE_ROLES": roles},
+    )  # fmt: skip
     assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
     return done.stdout if code in ANSWERS else done.stderr
 
 
-def spoken(server: ServerProcess, *words: str, code: int = 0) -> Any:
-    return json.loads(headgate(server, *words, "--json", code=code))
+def spoken(server: ServerProcess, *words: str, code: int = 0, roles: str = "") -> Any:
+    return json.loads(headgate(server, *words, "--json", code=code, roles=roles))
 
 
 @contextmanager

@@ -41,7 +41,7 @@ def reasons(
         if hook is not None and node.wake_at is None:
             found.append(_held(node, hook, asked.get(node.resource_name, ())))
         elif node.state in _UNFINISHED:
-            names = sorted({by_id[one].resource_name for one in before[node.id]})
+            names = sorted({_named(by_id[one].resource_name) for one in before[node.id]})
             found.append(_plain(node, _unfinished(node, names)))
         elif node.state in ("failed", "stopped"):
             found.append(_plain(node, _unwell(node)))
@@ -65,8 +65,8 @@ def _waits_for(nodes: Sequence[NodeRecord]) -> dict[int, list[int]]:
 def _held(node: NodeRecord, hook: HookRecord, asked: Sequence[Json]) -> Reason:
     since, until = rfc3339(hook.opened_at), rfc3339(hook.deadline)
     sentence = (
-        f"{hook.resource_name} waits at {hook.point} since {since} for an answer until {until}, "
-        f"then: {hook.on_timeout}; {_told(asked)}."
+        f"{_named(hook.resource_name)} waits at {hook.point} since {since} for an answer "
+        f"until {until}, then: {hook.on_timeout}; {_told(asked)}."
     )
     return Reason(node.resource_name, node.state, node.phase, sentence, since, until, asked)
 
@@ -82,7 +82,7 @@ _ARRIVED = {"delivered": "arrived", "pending": "on its way", "dead": "given up"}
 
 
 def _unfinished(node: NodeRecord, names: Sequence[str]) -> str:
-    what = f"{node.resource_name} ({node.operation})"
+    what = f"{_named(node.resource_name)} ({node.operation})"
     if node.state == "waiting":
         named = ", ".join(names[:_AT_MOST]) or "an older operation on it"
         more = f" and {len(names) - _AT_MOST} more" if len(names) > _AT_MOST else ""
@@ -97,9 +97,13 @@ def _unfinished(node: NodeRecord, names: Sequence[str]) -> str:
 
 def _unwell(node: NodeRecord) -> str:
     how = "Update the stack to go on."
-    return (
-        f"{node.resource_name} ({node.operation}) {node.state}: {node.reason or 'unknown'}. {how}"
-    )
+    what = f"{_named(node.resource_name)} ({node.operation})"
+    return f"{what} {node.state}: {node.reason or 'unknown'}. {how}"
+
+
+def _named(resource_name: str) -> str:
+    """The gates of the stack as a whole have no name."""
+    return resource_name or "the stack"
 
 
 def _plain(node: NodeRecord, sentence: str) -> Reason:

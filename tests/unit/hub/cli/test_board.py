@@ -28,9 +28,11 @@ def stack_event(kind: str, traversal: int, status: str) -> dict[str, Any]:
     return {"type": f"headgate.stack.{kind}", "data": {"stack": stack, "traversal": traversal}}
 
 
-def hook_event(kind: str, hook_id: str = "h1") -> dict[str, Any]:
+def hook_event(kind: str, hook_id: str = "h1", **more: Any) -> dict[str, Any]:
     hook = {"id": hook_id, "path": "db", "point": "pre-create",
-            "deadline": "2026-11-20T21:02:03.000000Z"}  # fmt: skip
+            "state": kind if kind == "answered" else "waiting",
+            "approvals": {"needed": 1, "given": 0, "by": []},
+            "deadline": "2026-11-20T21:02:03.000000Z"} | more  # fmt: skip
     return {"type": f"headgate.hook.{kind}", "data": {"hook": hook}}
 
 
@@ -88,6 +90,21 @@ def test_a_waiting_hook_counts_down_until_it_is_answered() -> None:
     assert "1:02:03" in drawn(one)
     one.take(hook_event("answered"))
     assert "waits at" not in drawn(one)
+
+
+@pytest.mark.parametrize("kind", ["approved", "progress", "handed-over", "reminder", "escalated"])
+def test_what_does_not_decide_a_hook_leaves_it_waiting(kind: str) -> None:
+    one = board(node("db", "parked"))
+    one.take(hook_event("waiting"))
+    approvals = {"needed": 3, "given": 1, "by": ["ann"]}
+    one.take(hook_event(kind, deadline="2026-11-20T20:00:07.000000Z", approvals=approvals))
+    assert "waits at pre-create, 1/3 approved, 0:00:07 left" in drawn(one)
+
+
+def test_a_hook_of_the_whole_stack_is_shown_where_it_waits() -> None:
+    one = board(node("", "parked"), node("db", "waiting"))
+    one.take(hook_event("waiting", path="", point="pre-stack-create"))
+    assert "(stack)  create  waits at pre-stack-create" in drawn(one)
 
 
 def test_every_event_asks_for_the_graph_again() -> None:

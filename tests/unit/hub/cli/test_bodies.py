@@ -42,3 +42,23 @@ def test_what_is_said_is_sent() -> None:
         "only": ["a*"], "except": ["ab"], "moved": [{"from": "x", "to": "y"}],
     }  # fmt: skip
     assert bodies.plan("d1") == {"plan_digest": "d1"}
+
+
+@pytest.mark.parametrize(
+    ("place", "sent"),
+    [
+        ("db:pre-create", ["db:pre-create"]),
+        ("a:b:pre-create", ["a:b:pre-create"]),
+        ("pre-stack-create", ["pre-stack-create"]),
+        ("db*", ["db*:pre-create", "db*:pre-update", "db*:pre-replace", "db*:pre-delete"]),
+        ("db:pre-crate", ["db:pre-crate"]),
+    ],
+)
+def test_a_breakpoint_without_a_point_is_before_anything_is_done(
+    place: str, sent: list[str]
+) -> None:
+    assert bodies.hooks((), [place]) == {"hooks": {"clear": [], "add": sent}}
+
+
+def test_without_breakpoints_nothing_is_said_of_hooks() -> None:
+    assert bodies.hooks((), ()) == {}

@@ -43,6 +43,14 @@ def test_an_empty_graph_is_a_line() -> None:
     assert graphs.tree("s", graph([], [])).plain == "s  CREATE running"
 
 
+def test_the_gates_of_the_stack_have_a_name_too() -> None:
+    gates = graph([node(0, "", operation="begin"), node(1, "db"), node(2, "", operation="finish")],
+                  [[0, 1], [0, 2], [1, 2]])  # fmt: skip
+    lines = graphs.tree("s", gates).plain.splitlines()
+    assert "(stack)  begin done" in lines[1] and "also after (stack)" in lines[3]
+    assert '0 [label="(stack)\\nbegin done"' in graphs.dot("s", gates)
+
+
 def test_a_drawing_quotes_names() -> None:
     said = graphs.dot('sh"op', graph([node(7, 'a"\\b', "failed"), node(8, "c")], [[7, 8]]))
     assert said.startswith('digraph "sh\\"op" {') and said.endswith("}")

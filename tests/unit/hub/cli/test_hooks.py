@@ -1,16 +1,26 @@
-"""Which hook is meant."""
+"""Which hook is meant, what is asked and answered, and what is shown of it."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import web
+from typer.testing import CliRunner, Result
 
 from hub.cli.client import Refused
 from hub.cli.files import Unreadable
 from hub.cli.hooks import chosen
+from hub.cli.main import app
+from tests.unit.hub.cli.stub import Seen, serving
 
 HOOKS = [
     {"id": "aa11-0", "stack_name": "web", "path": "db", "point": "pre-create"},
     {"id": "aa22-0", "stack_name": "web", "path": "app", "point": "pre-create"},
     {"id": "bb33-0", "stack_name": "web", "path": "db", "point": "post-create"},
     {"id": "cc44-0", "stack_name": "old", "path": "a:b", "point": "pre-delete"},
+    {"id": "dd55-0", "stack_name": "web", "path": "", "point": "pre-stack-update"},
 ]
 
 
@@ -24,6 +34,7 @@ HOOKS = [
         ("web:db:post-create", "bb33-0"),
         ("old:a:b", "cc44-0"),
         ("old:a:b:pre-delete", "cc44-0"),
+        ("web:pre-stack-update", "dd55-0"),
     ],
 )
 def test_a_hook_is_found_by_the_beginning_of_its_id_or_by_its_place(which: str, found: str) -> None:
@@ -36,7 +47,153 @@ def test_what_means_several_is_refused_with_their_names(which: str) -> None:
         chosen(HOOKS, which)
 
 
-@pytest.mark.parametrize("which", ["", "zz", "web", "web:", "web:d", "web:db:pre", "old:a"])
+@pytest.mark.parametrize(
+    "which",
+    ["", "zz", "web", "web:", "web::", "web:d", "web:db:pre", "old:a", "web::pre-stack-update"],
+)
 def test_what_means_none_is_refused(which: str) -> None:
     with pytest.raises(Refused, match="headgate hook list"):
         chosen(HOOKS, which)
+
+
+FULL: dict[str, Any] = {
+    "id": "11111111-2222-3333-4444-555555555555", "stack_name": "web", "resource_name": None,
+    "path": "", "point": "pre-stack-create", "mode": "wait", "state": "waiting",
+    "deadline": "2026-11-21T20:16:36Z", "approvals": {"needed": 2, "given": 1, "by": ["ann"]},
+    "answer_by": ["role:dba"], "exclude": "requester", "requested_by": "joe", "assigned": None,
+}  # fmt: skip
+ENTRY = {"number": 1, "kind": "handed-over", "by": "ann", "door": "api", "address": "::1",
+         "at": "2026-11-20T20:16:36Z", "reason": "your turn", "data": {"to": "user:bob"},
+         "hook_id": FULL["id"], "hash": "h"}  # fmt: skip
+
+
+async def server(request: web.Request) -> web.StreamResponse:
+    """One waiting hook, of a stack as a whole, with a hand-over behind it."""
+    if request.path.endswith("/hooks"):
+        return web.json_response({"hooks": [FULL], "next": None})
+    if request.path.endswith("/decisions"):
+        return web.json_response({"decisions": [ENTRY]})
+    return web.json_response(FULL)
+
+
+async def ran(*words: str, **environment: str) -> tuple[Result, list[Seen]]:
+    async with serving(server) as stub:
+        runner = CliRunner(env={"NO_COLOR": "1", "TERMINAL_WIDTH": "200", **environment})
+        done = await asyncio.to_thread(runner.invoke, app, ["hook", *words, "--url", stub.url])
+        return done, stub.seen
+
+
+async def sent(*words: str) -> tuple[str, Any]:
+    """The path below the hook, and the body, of what was asked of the server last."""
+    done, seen = await ran(*words)
+    assert done.exit_code == 0, done.output
+    return seen[-1].path.rpartition(FULL["id"])[2], json.loads(seen[-1].body)
+
+
+def answer(decision: str, **more: Any) -> tuple[str, Any]:
+    return "/signal", {"decision": decision, "reason": "", "digest": "", **more}
+
+
+@pytest.mark.parametrize(
+    ("words", "body"),
+    [
+        (["continue"], answer("continue")),
+        (["step", "--reason", "why", "--digest", "d"], answer("step", reason="why", digest="d")),
+        (["run", "--data", "a=1", "--data", "b=[x, {c: no}]", "--data", "d="],
+         answer("run", data={"a": 1, "b": ["x", {"c": False}], "d": None})),
+        (["continue", "--data", "on=2026-01-02", "--data", "e=a=b"],
+         answer("continue", data={"on": "2026-01-02", "e": "a=b"})),
+        (["patch", "--set", "size=20", "--set", "name='20'", "--data", "t=1"],
+         answer("patch", properties={"size": 20, "name": "20"}, data={"t": 1})),
+        (["progress"], answer("progress")),
+        (["progress", "--extend", "30m"], answer("progress", extend="30m")),
+        (["reject", "--reason", "no"], answer("reject", reason="no")),
+    ],
+)  # fmt: skip
+async def test_each_answer_is_sent_with_what_goes_with_it(
+    words: list[str], body: tuple[str, Any]
+) -> None:
+    assert await sent(words[0], "web:pre-stack-create", *words[1:]) == body
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [('{"a": [1]}', {"a": [1]}), ("a:\n  - 1\n", {"a": [1]}), ("[1, 2]", [1, 2]), ('"x"', "x")],
+)
+async def test_data_comes_from_a_file_too(tmp_path: Path, text: str, data: Any) -> None:
+    (tmp_path / "f").write_text(text)
+    _, body = await sent("continue", FULL["id"], "--data-file", str(tmp_path / "f"))
+    assert body["data"] == data
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--data", "x"], 'headgate: --data "x": write it as KEY=VALUE'),
+        (["--data", "x=[1"], "--data x:"),
+        (["--data", "x=.inf"], "--data x:"),
+        (["--data", "x=1", "--data", "x=2"], "--data x: is given twice"),
+        (["--data-file", "/nope"], "/nope: cannot be read"),
+    ],
+)
+async def test_data_that_cannot_be_read_is_refused_before_anything_is_asked(
+    words: list[str], told: str
+) -> None:
+    done, seen = await ran("continue", FULL["id"], *words)
+    assert (done.exit_code, seen) == (1, [])
+    assert told in done.output
+
+
+async def test_a_hook_is_handed_over_with_a_note() -> None:
+    said = await sent("hand-over", FULL["id"], "user:bob", "--note", "your turn")
+    assert said == ("/hand-over", {"to": "user:bob", "note": "your turn"})
+
+
+@pytest.mark.parametrize(
+    ("words", "query"),
+    [
+        ([], {"state=waiting"}),
+        (["--state", "all"], set()),
+        (["--dry"], {"dry=true"}),
+        (["--no-dry"], {"state=waiting", "dry=false"}),
+        (["--dry", "--state", "answered"], {"state=answered", "dry=true"}),
+        (["--mine", "--older", "30m", "--point", "pre-*", "--stack", "web"],
+         {"state=waiting", "mine=true", "older=30m", "point=pre-*", "stack=web"}),
+    ],
+)  # fmt: skip
+async def test_the_inbox_is_asked_for_what_was_asked(words: list[str], query: set[str]) -> None:
+    done, (seen,) = await ran("list", *words)
+    assert done.exit_code == 0
+    assert set(seen.path.partition("?")[2].split("&")) == query | {"limit=1000"}
+
+
+async def test_the_inbox_tells_who_may_answer_and_how_many_have() -> None:
+    done, _ = await ran("list", "--json")
+    assert json.loads(done.stdout) == [FULL]
+    done, _ = await ran("list", COLUMNS="240")
+    assert "(stack)" in done.stdout and "1/2" in done.stdout
+    assert "role:dba, not joe" in done.stdout
+
+
+async def test_what_was_said_to_a_hook_is_a_table() -> None:
+    done, seen = await ran("history", "web:pre-stack-create")
+    assert seen[-1].path.endswith(f"/hooks/{FULL['id']}/decisions")
+    for word in ("ann", "api", "handed-over to user:bob", "your turn"):
+        assert word in done.stdout
+    done, _ = await ran("history", FULL["id"], "--json")
+    assert json.loads(done.stdout) == [ENTRY]
+
+
+async def test_who_asks_is_sent_along() -> None:
+    _, (seen,) = await ran("list", HEADGATE_USER="ann", HEADGATE_ROLES="dba,operator")
+    assert (seen.headers["x-auth-user"], seen.headers["x-roles"]) == ("ann", "dba,operator")
+    _, (seen,) = await ran("list", "--user", "müller", HEADGATE_USER="ann")
+    assert seen.headers["x-auth-user"].encode(errors="surrogateescape").decode() == "müller"
+    assert "x-roles" not in seen.headers
+    _, (seen,) = await ran("list")
+    assert "x-auth-user" not in seen.headers
+
+
+async def test_roles_that_cannot_be_sent_are_refused_by_name() -> None:
+    done, seen = await ran("list", HEADGATE_ROLES="a\r\nX-Evil: 1")
+    assert (done.exit_code, seen) == (2, []) and "HEADGATE_ROLES" in done.output

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 import typer
@@ -14,7 +15,7 @@ from hub.cli.exit_codes import MEANING, Exit
 from hub.cli.main import app
 
 DOC = Path(__file__).parents[4] / "docs" / "reference" / "cli.md"
-EVERYWHERE = {"--json", "--url", "--project", "--help"}
+EVERYWHERE = {"--json", "--url", "--project", "--user", "--help"}
 
 
 def commands() -> dict[str, set[str]]:
@@ -82,6 +83,17 @@ def test_every_command_that_asks_a_server_speaks_json() -> None:
         (["stack", "create", "x", "-t", "y", "--stack-timeout", "0"], "--stack-timeout"),
         (["resource", "protect", "x"], "RESOURCE"),
         (["subscription", "redeliver", "x"], "--dead"),
+        (["stack", "breakpoints", "add", "x"], "BREAKPOINT"),
+        (["stack", "breakpoints", "remove", "x"], "--all"),
+        (["stack", "breakpoints", "remove", "x", "y", "--all"], "--all"),
+        (["hook", "patch", "x"], "--set"),
+        (["hook", "list", "--older", "soon"], "90s, 30m or 2h"),
+        (["hook", "progress", "x", "--extend", "soon"], "90s, 30m or 2h"),
+        (["hook", "run", "x", "--data", "a=1", "--data-file", "y"], "not both"),
+        (["hook", "list", "--user", "a\nb"], "is no name"),
+        (["admin", "verify-audit", "x"], "UUID"),
+        (["admin", "verify-audit", "--expect", f"1:{'0' * 64}"], "name its id"),
+        (["admin", "verify-audit", str(UUID(int=1)), "--expect", "0:a"], "NUMBER:HASH"),
         (["serve", "--role", "cook"], "api, engine, dispatch"),
         (["nope"], "nope"),
     ],

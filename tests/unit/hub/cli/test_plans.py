@@ -21,7 +21,8 @@ def preview(*stops: Json, stale: Any = (), **kinds: Json) -> Json:
 
 def stop(**more: Json) -> Json:
     usual = {"resource_name": "a", "point": "pre-update", "mode": "wait", "certain": True}
-    answering = {"timeout_seconds": 7200.0, "on_timeout": "stop", "answer_by": ["ann"]}
+    answering = {"timeout_seconds": 7200.0, "on_timeout": "stop", "answer_by": ["ann"],
+                 "approvals": 1}  # fmt: skip
     return usual | answering | more
 
 
@@ -71,6 +72,10 @@ def test_of_what_is_new_only_what_it_will_be() -> None:
         (stop(mode="stop", answer_by=[]), "  1. a at pre-update: the stack stops there"),
         (stop(answer_by=["ann", "bob"], on_timeout="reject"),
          "  1. a at pre-update: ann, bob may answer for 2h, then: reject"),
+        (stop(approvals=2, answer_by=["role:dba"]),
+         "  1. a at pre-update: role:dba may answer, and 2 must approve for 2h, then: stop"),
+        (stop(resource_name=None, point="pre-stack-create"),
+         "  1. (stack) at pre-stack-create: ann may answer for 2h, then: stop"),
     ],
 )  # fmt: skip
 def test_hooks_are_told_with_who_would_answer(one: Json, told: str) -> None:

@@ -42,6 +42,10 @@ HOOK = {"id": "1", "point": "pre-create", "deadline": "2026-11-21T20:16:36Z", "o
             ["pre-create reject by ann: not today"],
         ),
         (event("hook.expired", hook=HOOK), ["pre-create expired"]),
+        (event("hook.approved", hook=HOOK, said={"by": "ann", "missing": 1,
+                                                 "reason": "ann approved; 1 more to go"}),
+         ["ann approved; 1 more to go"]),
+        (event("hook.escalated", hook=HOOK, said={"reason": ""}), ["pre-create"]),
     ],
 )  # fmt: skip
 def test_an_event_is_one_line(document: dict[str, Any], told: list[str]) -> None:
@@ -85,3 +89,38 @@ def test_sentences_begin_with_the_stack() -> None:
     stack = {"name": "web", "status": "CREATE_STOPPED", "reason": "db"}
     lines = show.sentences({"stack": stack, "nodes": [{"sentence": "db waits."}]})
     assert lines == ["web: CREATE_STOPPED (db)", "  db waits."]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "what"),
+    [
+        ("continue", {"size": 1}, "continue"),
+        ("handed-over", {"to": "role:dba"}, "handed-over to role:dba"),
+        ("progress", {"deadline": "2026-11-21"}, "progress until 2026-11-21"),
+        ("breakpoint-added", {"id": "1", "at": "db", "rule": {"point": "pre-create"}},
+         "breakpoint-added db:pre-create"),
+        ("breakpoint-removed", {"id": "1", "at": "", "rule": {"point": "pre-stack-update"}},
+         "breakpoint-removed pre-stack-update"),
+        ("refused", {"decision": "continue"}, "refused continue"),
+        ("expired", None, "expired"),
+    ],
+)  # fmt: skip
+def test_an_entry_of_the_trail_says_what_was_done_to_what(kind: str, data: Any, what: str) -> None:
+    assert show.entry_row({"kind": kind, "data": data})["what"] == what
+
+
+@pytest.mark.parametrize(
+    ("more", "who"),
+    [
+        ({}, "anyone"),
+        ({"exclude": "requester"}, "anyone, not joe"),
+        ({"answer_by": ["role:dba", "user:ann"]}, "role:dba, user:ann"),
+        ({"answer_by": ["role:dba"], "assigned": "user:bob"}, "user:bob, role:dba"),
+        ({"state": "answered"}, ""),
+        ({"mode": "notify"}, ""),
+    ],
+)
+def test_who_may_answer_is_told_of_what_waits(more: dict[str, Any], who: str) -> None:
+    hook: Any = {"state": "waiting", "mode": "wait", "answer_by": [], "assigned": None,
+                 "exclude": "", "requested_by": "joe"}  # fmt: skip
+    assert show.may_answer(hook | more) == who

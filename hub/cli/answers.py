@@ -1,0 +1,177 @@
+"""headgate hook continue, step, run, patch, progress, reject: what a hook is answered."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hub.cli import hooks
+from hub.cli.client import Client, place
+from hub.cli.context import (
+    PROJECT,
+    URL,
+    USER,
+    AsJson,
+    Project,
+    Url,
+    User,
+    Where,
+    ask,
+    seconds,
+    stop,
+)
+from hub.cli.exit_codes import Exit
+from hub.cli.files import Unreadable, data_of, yaml_values
+
+Json = Any
+Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
+Digest = Annotated[str, typer.Option(help="Refuse when what you saw has changed since.")]
+Data = Annotated[
+    list[str],
+    typer.Option(metavar="KEY=VALUE", help="What the hook asks for; VALUE is YAML; may repeat."),
+]
+DataFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="All that the hook asks for, in JSON or YAML."),
+]
+
+
+def continue_(
+    which: hooks.Which,
+    reason: Reason = "",
+    digest: Digest = "",
+    data: Data = [],  # noqa: B006 - typer reads it, nobody changes it
+    data_file: DataFile = None,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Let it go on."""
+    more = _data(data, data_file)
+    _answer(which, "continue", reason, digest, more, Where(url, project, user), as_json)
+
+
+def step(
+    which: hooks.Which,
+    reason: Reason = "",
+    digest: Digest = "",
+    data: Data = [],  # noqa: B006
+    data_file: DataFile = None,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Let it go on, and hold whatever is ready next."""
+    more = _data(data, data_file)
+    _answer(which, "step", reason, digest, more, Where(url, project, user), as_json)
+
+
+def run(
+    which: hooks.Which,
+    reason: Reason = "",
+    digest: Digest = "",
+    data: Data = [],  # noqa: B006
+    data_file: DataFile = None,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Let it go on, past all breakpoints that nobody else is to answer."""
+    more = _data(data, data_file)
+    _answer(which, "run", reason, digest, more, Where(url, project, user), as_json)
+
+
+def patch(
+    which: hooks.Which,
+    set_: Annotated[
+        list[str],
+        typer.Option("--set", metavar="NAME=VALUE", help="A property; VALUE is YAML; may repeat."),
+    ],
+    reason: Reason = "",
+    digest: Digest = "",
+    data: Data = [],  # noqa: B006
+    data_file: DataFile = None,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Let it go on with other properties, where its rule allows that."""
+    more = _data(data, data_file) | {"properties": _read(set_, "--set")}
+    _answer(which, "patch", reason, digest, more, Where(url, project, user), as_json)
+
+
+def progress(
+    which: hooks.Which,
+    extend: Annotated[
+        str, typer.Option(metavar="TIME", help="How much longer it is to wait: 30m.")
+    ] = "",
+    reason: Reason = "",
+    digest: Digest = "",
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Say that you are at it: the hook waits longer."""
+    if extend:
+        seconds(extend)
+    more = {"extend": extend} if extend else {}
+    _answer(which, "progress", reason, digest, more, Where(url, project, user), as_json)
+
+
+def reject(
+    which: hooks.Which,
+    reason: Reason = "",
+    digest: Digest = "",
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Make its operation fail."""
+    _answer(which, "reject", reason, digest, {}, Where(url, project, user), as_json)
+
+
+def _data(pairs: list[str], file: Path | None) -> dict[str, Json]:
+    if pairs and file is not None:
+        stop("say --data or --data-file, not both", Exit.USAGE)
+    if file is not None:
+        try:
+            return {"data": data_of(file)}
+        except Unreadable as error:
+            stop(str(error), Exit.ERROR)
+    return {"data": _read(pairs, "--data")} if pairs else {}
+
+
+def _read(pairs: list[str], option: str) -> dict[str, Json]:
+    try:
+        return yaml_values(pairs, option)
+    except Unreadable as error:
+        stop(str(error), Exit.ERROR)
+
+
+def _answer(
+    which: str,
+    decision: str,
+    reason: str,
+    digest: str,
+    more: dict[str, Json],
+    where: Where,
+    as_json: bool,
+) -> None:
+    async def work(client: Client) -> Json:
+        hook = await hooks.find(client, which)
+        body = {"decision": decision, "reason": reason, "digest": digest, **more}
+        return await client.call("POST", place("hooks", hook["id"], "signal"), body=body)
+
+    hooks.said(ask(where, work), as_json)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(name="continue")(continue_)
+    for command in (step, run, patch, progress, reject):
+        app.command()(command)

@@ -1,0 +1,174 @@
+"""headgate stack breakpoints ..., run-to: where a live stack is to stop."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from hub.cli import bodies, options, outcomes, show
+from hub.cli.client import Client, Refused
+from hub.cli.context import (
+    PROJECT,
+    URL,
+    USER,
+    AsJson,
+    Project,
+    Url,
+    User,
+    Where,
+    ask,
+    stop,
+    tell,
+)
+from hub.cli.exit_codes import Exit
+from hub.cli.files import Unreadable
+
+Json = Any
+app = typer.Typer(help="Set breakpoints on a live stack, and take them away.", no_args_is_help=True)
+
+
+@app.command(name="list")
+def list_(
+    stack: options.Name,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """List the breakpoints that were set on a live stack."""
+
+    async def work(client: Client) -> list[Json]:
+        return await _all(client, await outcomes.find(client, stack))
+
+    found = ask(Where(url, project, user), work)
+    tell(found, as_json, lambda: _table(found))
+
+
+@app.command()
+def add(
+    stack: options.Name,
+    at: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BREAKPOINT",
+            help="RESOURCE:POINT, a resource (before anything is done to it), or a point of the "
+            "whole stack.",
+        ),
+    ],
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Stop there, now and in changes to come; tells where it is too late."""
+
+    async def work(client: Client) -> Json:
+        path = outcomes.path_of(await outcomes.find(client, stack), "breakpoints")
+        return await client.call("POST", path, body={"breakpoints": bodies.breaks(at)})
+
+    done = ask(Where(url, project, user), work)
+    tell(done, as_json, lambda: Group(_table(done["breakpoints"]), *late(done["too_late"])))
+
+
+@app.command()
+def remove(
+    stack: options.Name,
+    which: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="BREAKPOINT", help="Id, the beginning of one, or where it is."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Take breakpoints away; what waits at them goes on waiting for an answer."""
+    if bool(which) == every:
+        stop("name breakpoints, or say --all", Exit.USAGE)
+
+    async def work(client: Client) -> list[Json]:
+        found = await outcomes.find(client, stack)
+        there = await _all(client, found)
+        gone = there if every else chosen(there, which or ())
+        for one in gone:
+            await client.call("DELETE", outcomes.path_of(found, "breakpoints", one["id"]))
+        return gone
+
+    gone = ask(Where(url, project, user), work)
+    tell(gone, as_json, lambda: _removed(gone))
+
+
+def run_to(
+    stack: options.Name,
+    resource: Annotated[str, typer.Argument(metavar="RESOURCE", help="Where to stop.")],
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Go on, and stop before anything is done to a resource; in this change only."""
+
+    async def work(client: Client) -> Json:
+        path = outcomes.path_of(await outcomes.find(client, stack), "run-to")
+        return await client.call("POST", path, body={"resource": resource})
+
+    done = ask(Where(url, project, user), work)
+    goes_on = Text(f"it goes on, and stops at {show.plain(resource)}")
+    tell(done, as_json, lambda: Group(*(late(done["too_late"]) or [goes_on])))
+
+
+async def _all(client: Client, stack: Json) -> list[Json]:
+    found = await client.call("GET", outcomes.path_of(stack, "breakpoints"))
+    return list(found["breakpoints"])
+
+
+def _table(found: Sequence[Json]) -> RenderableType:
+    columns = {"at": "AT", "on": "POINT", "rule": "RULE", "created_by": "BY",
+               "created_at": "SET", "id": "ID"}  # fmt: skip
+    return show.table([one | {"at": show.named(one["at"])} for one in found], columns)
+
+
+def _removed(gone: Sequence[Json]) -> RenderableType:
+    return Text("\n".join(f"{show.plain(place_of(one))} is taken away" for one in gone))
+
+
+def late(found: Sequence[Mapping[str, Json]]) -> list[Text]:
+    """A line for each node that a breakpoint came too late for."""
+    return [
+        Text(
+            show.plain(
+                f"too late for {show.named(one['resource_name'])} at {one['point']}: "
+                f"{one['reason']}"
+            ),
+            "yellow",
+        )
+        for one in found
+    ]
+
+
+def place_of(one: Mapping[str, Json]) -> str:
+    """``db:pre-create``; of the whole stack ``pre-stack-create``."""
+    return f"{one['at']}:{one['on']}" if one["at"] else str(one["on"])
+
+
+def chosen(there: Sequence[Json], which: Sequence[str]) -> list[Json]:
+    """Those that are meant, once each. Raises Refused and Unreadable. Pure."""
+    found: dict[str, Json] = {}
+    for text in which:
+        meant = [one for one in there if text == place_of(one)]
+        by_id = [one for one in there if text and one["id"].startswith(text.lower())]
+        if not meant and len(by_id) > 1:
+            ids = ", ".join(one["id"] for one in by_id[:5])
+            raise Unreadable(f'"{text}" means {len(by_id)} breakpoints: {ids}; say which id')
+        if not meant and not by_id:
+            remedy = "see `headgate stack breakpoints list`"
+            raise Refused(404, f'no breakpoint "{text}"; {remedy}')
+        found |= {one["id"]: one for one in meant or by_id}
+    return list(found.values())
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(run_to)

@@ -1,0 +1,53 @@
+"""The database, for who looks into it without a server: one in use is shared, one at rest is
+started for the while."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from engine.errors import Unavailable
+from engine.store.database import Connection, open_database
+from engine.store.embedded import EmbeddedServer
+from engine.store.migrate import check_current
+from hub.settings import DatabaseSettings
+
+
+@asynccontextmanager
+async def visited(settings: DatabaseSettings) -> AsyncIterator[Connection]:
+    """A connection; nothing is made or migrated. Call it from the main thread.
+
+    Raises Unavailable (there is none, or it cannot be reached), Conflict (of another version).
+    """
+    async with _url(settings) as url:
+        database = await open_database(url, size=1)
+        try:
+            async with database.connection() as conn:
+                await check_current(conn)
+                yield conn
+        finally:
+            await database.close()
+
+
+@asynccontextmanager
+async def _url(settings: DatabaseSettings) -> AsyncIterator[str]:
+    said = settings.url.get_secret_value()
+    if said:
+        yield said
+        return
+    server = EmbeddedServer(settings.data_dir, binaries=settings.programs)
+    if not server.made:
+        raise Unavailable(
+            f"there is no database in {settings.data_dir}",
+            place="[database] data_dir",
+            remedy="Name the server's settings with --config, or its directory with --data-dir",
+        )
+    try:
+        url = await server.start()
+    except Unavailable:
+        in_use = server.url_in_use()
+        if in_use is None:
+            raise
+        url = in_use
+    try:
+        yield url
+    finally:
+        await server.stop()

@@ -1,0 +1,232 @@
+"""Hooks from the command line: debugging a live stack, and gates with people at them."""
+
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command_line import command, headgate, spoken
+from tests.support.program import PATIENCE, ServerProcess
+
+CHAIN = """
+heat_template_version: 2018-08-31
+resources:
+  a: {type: OS::Heat::TestResource, properties: {value: first}}
+  b: {type: OS::Heat::TestResource, depends_on: a}
+  c: {type: OS::Heat::TestResource, depends_on: b}
+outputs: {a: {value: {get_attr: [a, output]}}}
+"""
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> str:
+    """A template of three resources, one after another."""
+    (tmp_path / "chain.yaml").write_text(CHAIN)
+    return str(tmp_path / "chain.yaml")
+
+
+def guarded(tmp_path: Path, rules: str) -> str:
+    """An environment with rules."""
+    (tmp_path / "env.yaml").write_text(f"hooks: {rules}")
+    return str(tmp_path / "env.yaml")
+
+
+def waits_at(server: ServerProcess, stack: str, path: str, point: str = "pre-create") -> Any:
+    """The one hook of a stack that waits, as soon as it waits there."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        hooks = spoken(server, "hook", "list", "--stack", stack)
+        if [(hook["path"], hook["point"]) for hook in hooks] == [(path, point)]:
+            return hooks[0]
+        assert time.monotonic() < deadline, hooks
+
+
+def said(server: ServerProcess, stack: str) -> list[tuple[str, str]]:
+    """Who said what, from the audit trail of the stack."""
+    entries = spoken(server, "stack", "decisions", stack)
+    assert [entry["number"] for entry in entries] == list(range(1, len(entries) + 1))
+    return [(entry["by"], entry["kind"]) for entry in entries]
+
+
+def test_a_stack_is_stepped_through(server: ServerProcess, chain: str) -> None:
+    create = ("stack", "create", "steps", "-t", chain, "--break-at", "a:pre-create")
+    headgate(server, *create, "--until-waiting", "--user", "ann", code=5)
+    headgate(server, "hook", "step", "steps:a", "--user", "ann")
+    waits_at(server, "steps", "b")
+    assert "b waits at pre-create since" in headgate(server, "why", "steps")
+    headgate(server, "hook", "step", "steps:b:pre-create", "--user", "ann", "--reason", "and on")
+    last = waits_at(server, "steps", "c")
+    assert "answered" in headgate(server, "hook", "run", last["id"], "--user", "bob")
+    assert headgate(server, "watch", "steps")
+    assert said(server, "steps") == [("ann", "step"), ("ann", "step"), ("bob", "run")]
+    table = headgate(server, "stack", "decisions", "steps")
+    assert "and on" in table and last["id"] in table
+
+
+def test_a_breakpoint_of_one_create_holds_in_no_other_change(
+    server: ServerProcess, chain: str
+) -> None:
+    create = ("stack", "create", "once", "-t", chain, "--break-at", "c")
+    headgate(server, *create, "--until-waiting", code=5)
+    headgate(server, "hook", "continue", "once:c:pre-create")
+    assert headgate(server, "watch", "once")
+    headgate(server, "stack", "delete", "once", "--wait")
+
+
+def test_running_to_a_resource_and_breakpoints_on_the_way(
+    server: ServerProcess, chain: str
+) -> None:
+    create = ("stack", "create", "runs", "-t", chain, "--break-at", "a:pre-create")
+    headgate(server, *create, "--until-waiting", code=5)
+    add = ("stack", "breakpoints", "add", "runs", "b:post-create", "a", "--user", "ann")
+    done = spoken(server, *add)
+    late = [(one["resource_name"], one["point"], one["reason"]) for one in done["too_late"]]
+    assert late == [("a", "pre-create", "it has asked there already")]
+    assert [one["created_by"] for one in done["breakpoints"]] == ["ann"] * 5
+    again = headgate(server, *add)
+    assert "too late for a at pre-create: it has asked there already" in again
+    assert "goes on, and stops at c" in headgate(server, "stack", "run-to", "runs", "c")
+    waits_at(server, "runs", "b", "post-create")
+    headgate(server, "hook", "continue", "runs:b")
+    waits_at(server, "runs", "c")
+    found = spoken(server, "stack", "breakpoints", "list", "runs")
+    assert len(found) == 10
+    first, last = found[0], found[-1]
+    headgate(server, "stack", "breakpoints", "remove", "runs", first["id"], last["id"])
+    assert last["id"] not in headgate(server, "stack", "breakpoints", "list", "runs")
+    assert len(spoken(server, "stack", "breakpoints", "remove", "runs", "--all")) == 8
+    assert spoken(server, "stack", "breakpoints", "list", "runs") == []
+    headgate(server, "hook", "continue", "runs:c")
+    assert headgate(server, "watch", "runs")
+    kinds = [kind for _, kind in said(server, "runs")]
+    assert kinds.count("breakpoint-added") == kinds.count("breakpoint-removed") == 10
+    gone = headgate(server, "stack", "run-to", "runs", "c", code=1)
+    assert "is not supported" in gone
+
+
+def test_a_breakpoint_that_names_nothing_is_refused(server: ServerProcess, chain: str) -> None:
+    create = ("stack", "create", "typo", "-t", chain, "--break-at", "aa:pre-create")
+    assert "breakpoint" in headgate(server, *create, code=1)
+    create = ("stack", "create", "typo", "-t", chain, "--break-at", "a:pre-crate")
+    assert "pre-create" in headgate(server, *create, code=1)
+
+
+def test_two_people_approve_and_who_may_not_is_told_so(
+    server: ServerProcess, chain: str, tmp_path: Path
+) -> None:
+    rule = "{at: a, on: pre-create, approvals: 2, answer_by: ['role:dba'], exclude: requester}"
+    create = ("stack", "create", "pair", "-t", chain, "-e", guarded(tmp_path, f"[{rule}]"))
+    planned = headgate(server, *create, "--dry-run")
+    assert "role:dba, but not who asks for the change may answer, and 2 must approve" in planned
+    headgate(server, *create, "--until-waiting", "--user", "joe", code=5)
+    answer = ("hook", "continue", "pair:a", "--user")
+    assert "somebody else is to answer" in headgate(server, *answer, "joe", code=1, roles="dba")
+    assert "role:dba to answer" in headgate(server, *answer, "ann", code=1)
+    mine = ("hook", "list", "--mine", "--stack", "pair", "--user")
+    assert spoken(server, *mine, "joe", roles="dba") == spoken(server, *mine, "ann") == []
+    assert "role:dba, not joe" in headgate(server, *mine, "ann", roles="dba")
+    once = spoken(server, *answer, "ann", "--reason", "looks good", roles="dba")
+    assert (once["state"], once["approvals"]["by"]) == ("waiting", ["ann"])
+    assert spoken(server, *mine, "ann", roles="dba") == []
+    assert "1/2" in headgate(server, *mine, "bob", roles="dba")
+    assert "answered" in headgate(server, *answer, "bob", roles="dba")
+    assert headgate(server, "watch", "pair")
+    history = headgate(server, "hook", "history", once["id"])
+    lines = [line.split()[1:4:2] for line in history.splitlines()[1:]]
+    assert lines == [
+        ["joe", "refused"],
+        ["ann", "refused"],
+        ["ann", "continue"],
+        ["bob", "continue"],
+    ]
+    assert "looks good" in history
+
+
+def test_an_answer_changes_what_is_made(server: ServerProcess, chain: str, tmp_path: Path) -> None:
+    env = guarded(tmp_path, "[{at: a, on: pre-create, patch: [value]}]")
+    headgate(server, "stack", "create", "other", "-t", chain, "-e", env, "--until-waiting", code=5)
+    wrong = headgate(server, "hook", "patch", "other:a", "--set", "fail=true", code=1)
+    assert "may not be changed by an answer" in wrong
+    headgate(server, "hook", "patch", "other:a", "--set", "value='another one'")
+    assert headgate(server, "watch", "other")
+    (output,) = spoken(server, "stack", "show", "other")["outputs"]
+    assert output["output_value"] == "another one"
+
+
+def test_a_hook_asks_for_data(server: ServerProcess, chain: str, tmp_path: Path) -> None:
+    schema = "{type: object, properties: {ticket: {type: integer}}, required: [ticket]}"
+    env = guarded(tmp_path, f"[{{at: a, on: pre-create, ask: {{schema: {schema}}}}}]")
+    headgate(server, "stack", "create", "asks", "-t", chain, "-e", env, "--until-waiting", code=5)
+    assert "data" in headgate(server, "hook", "continue", "asks:a", code=1)
+    refused = headgate(server, "hook", "continue", "asks:a", "--data", "ticket='12'", code=1)
+    assert "data.ticket" in refused
+    hook = spoken(server, "hook", "continue", "asks:a", "--data", "ticket=12")
+    assert hook["state"] == "answered"
+    (entry,) = spoken(server, "hook", "history", hook["id"])
+    assert entry["data"] == {"ticket": 12}
+
+
+def test_a_hook_waits_longer_and_is_handed_over(
+    server: ServerProcess, chain: str, tmp_path: Path
+) -> None:
+    env = guarded(tmp_path, "[{at: a, on: pre-create, timeout: 10m, answer_by: ['user:ann']}]")
+    headgate(server, "stack", "create", "over", "-t", chain, "-e", env, "--until-waiting", code=5)
+    before = spoken(server, "hook", "show", "over:a")["deadline"]
+    longer = ("hook", "progress", "over:a", "--extend", "2h", "--reason", "on it", "--user", "ann")
+    assert spoken(server, *longer)["deadline"] > before
+    over = ("hook", "hand-over", "over:a", "user:bob", "--user")
+    assert "user:ann to answer" in headgate(server, *over, "bob", code=1)
+    assert "user:bob, user:ann" in headgate(server, *over, "ann", "--note", "lunch")
+    hook = spoken(server, "hook", "show", "over:a")
+    assert hook["assigned"] == "user:bob"
+    headgate(server, "hook", "reject", "over:a", "--user", "bob")
+    assert headgate(server, "watch", "over", code=3)
+    history = headgate(server, "hook", "history", hook["id"])
+    for text in ("on it", "handed-over to user:bob", "lunch", "reject"):
+        assert text in history
+
+
+def test_a_stack_as_a_whole_waits_at_its_gate(
+    server: ServerProcess, chain: str, tmp_path: Path
+) -> None:
+    env = guarded(tmp_path, "[{on: [pre-stack-create, post-stack-create]}]")
+    create = ("stack", "create", "gate", "-t", chain, "-e", env)
+    assert "1. (stack) at pre-stack-create" in headgate(server, *create, "--dry-run")
+    headgate(server, *create, "--until-waiting", code=5)
+    waits_at(server, "gate", "", "pre-stack-create")
+    assert "(stack)" in headgate(server, "hook", "list", "--stack", "gate")
+    assert "(stack)" in headgate(server, "graph", "gate")
+    why = headgate(server, "why", "gate")
+    assert "the stack waits at pre-stack-create since" in why
+    assert "a (create) waits for the stack." in why and "the stack (finish) waits for c." in why
+    headgate(server, "hook", "continue", "gate:pre-stack-create")
+    waits_at(server, "gate", "", "post-stack-create")
+    headgate(server, "hook", "continue", "gate:post-stack-create")
+    assert headgate(server, "watch", "gate")
+
+
+def test_the_inbox_is_narrowed(server: ServerProcess, chain: str) -> None:
+    create = ("stack", "create", "inbox", "-t", chain, "--break-at", "a:pre-create")
+    headgate(server, *create, "--until-waiting", code=5)
+    listing = ("hook", "list", "--stack", "inbox")
+    assert len(spoken(server, *listing, "--point", "pre-*", "--no-dry")) == 1
+    for words in (["--point", "post-*"], ["--older", "1d"], ["--dry"], ["--state", "expired"]):
+        assert spoken(server, *listing, *words) == []
+
+
+def test_the_trail_of_a_running_server_is_verified(server: ServerProcess, chain: str) -> None:
+    create = ("stack", "create", "trail", "-t", chain, "--break-at", "a:pre-create")
+    stack = spoken(server, *create, "--until-waiting", code=5)
+    headgate(server, "hook", "continue", "trail:a")
+    (entry,) = spoken(server, "stack", "decisions", "trail")
+    verify = ("admin", "verify-audit", "--data-dir", str(server.folder / "data"))
+    done = subprocess.run(command(*verify), capture_output=True, text=True, timeout=60)
+    line = f"{stack['id']}  ok 1 decisions, last {entry['hash']}"
+    assert done.returncode == 0 and line in done.stdout.splitlines(), done.stdout + done.stderr
+    for number, code in ((1, 0), (2, 1)):
+        expect = (stack["id"], "--expect", f"{number}:{entry['hash']}", "--json")
+        done = subprocess.run(command(*verify, *expect), capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, done.stdout + done.stderr
+    assert "entry 2 is missing" in done.stdout

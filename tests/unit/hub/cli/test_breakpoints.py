@@ -1,0 +1,114 @@
+"""Breakpoints on a live stack, and its audit trail: what is asked, and what is shown."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from aiohttp import web
+from typer.testing import CliRunner, Result
+
+from hub.cli.breakpoints import chosen
+from hub.cli.client import Refused
+from hub.cli.files import Unreadable
+from hub.cli.main import app
+from tests.unit.hub.cli.stub import Seen, serving
+
+THERE: list[dict[str, Any]] = [
+    {"id": "aa11", "at": "db", "on": "pre-create", "rule": {}, "created_by": "ann"},
+    {"id": "aa22", "at": "", "on": "pre-stack-update", "rule": {}, "created_by": "bob"},
+    {"id": "bb33", "at": "db", "on": "pre-create", "rule": {"mode": "notify"}},
+]
+LATE = {"resource_name": None, "point": "pre-stack-update", "reason": "it has asked there already"}
+ENTRIES = [{"number": n, "kind": "continue", "by": "ann", "data": None} for n in (1, 2, 3)]
+
+
+async def server(request: web.Request) -> web.StreamResponse:
+    """A stack with breakpoints, for one of which it is too late, and with a trail of two pages."""
+    match request.path.rpartition("/")[2]:
+        case "breakpoints" if request.method == "POST":
+            return web.json_response({"breakpoints": THERE[:2], "too_late": [LATE]}, status=201)
+        case "breakpoints":
+            return web.json_response({"breakpoints": THERE})
+        case "run-to":
+            late = [LATE] if "late" in (await request.json())["resource"] else []
+            return web.json_response({"too_late": late}, status=202)
+        case "decisions":
+            after = int(request.query.get("after", "0"))
+            shown = ENTRIES[after : after + 2]
+            return web.json_response({"decisions": shown, "next": 2 if after == 0 else None})
+        case "web":
+            stack = {"id": "1", "stack_name": "web", "stack_status": "UPDATE_IN_PROGRESS"}
+            return web.json_response({"stack": stack})
+        case _:
+            return web.Response(status=204)
+
+
+async def ran(*words: str) -> tuple[Result, list[Seen]]:
+    """How the command ended, and what was asked of the server about the found stack."""
+    async with serving(server) as stub:
+        runner = CliRunner(env={"NO_COLOR": "1", "TERMINAL_WIDTH": "200"})
+        done = await asyncio.to_thread(runner.invoke, app, ["stack", *words, "--url", stub.url])
+        return done, stub.seen[1:]
+
+
+async def test_breakpoints_are_set_and_it_is_told_where_it_is_too_late() -> None:
+    done, (seen,) = await ran("breakpoints", "add", "web", "db:pre-create", "pre-stack-update")
+    assert done.exit_code == 0, done.output
+    assert (seen.method, seen.path) == ("POST", "/v1/default/stacks/web/1/breakpoints")
+    assert json.loads(seen.body) == {"breakpoints": ["db:pre-create", "pre-stack-update"]}
+    late = "too late for (stack) at pre-stack-update: it has asked there already"
+    assert done.stdout.splitlines()[-1] == late
+    assert "(stack)" in done.stdout.splitlines()[2]
+
+
+async def test_a_resource_alone_means_before_anything_is_done_to_it() -> None:
+    _, (seen,) = await ran("breakpoints", "add", "web", "db")
+    points = ("pre-create", "pre-update", "pre-replace", "pre-delete")
+    assert json.loads(seen.body) == {"breakpoints": [f"db:{point}" for point in points]}
+
+
+@pytest.mark.parametrize(
+    ("words", "gone"),
+    [
+        (["aa11"], ["aa11"]),
+        (["bb", "BB3"], ["bb33"]),
+        (["pre-stack-update", "aa1"], ["aa22", "aa11"]),
+        (["db:pre-create"], ["aa11", "bb33"]),
+        (["--all"], ["aa11", "aa22", "bb33"]),
+    ],
+)
+async def test_those_that_are_named_are_taken_away(words: list[str], gone: list[str]) -> None:
+    done, (_, *seen) = await ran("breakpoints", "remove", "web", *words)
+    assert done.exit_code == 0, done.output
+    assert [one.method for one in seen] == ["DELETE"] * len(gone)
+    assert [one.path.rpartition("/breakpoints/")[2] for one in seen] == gone
+    assert len(done.stdout.splitlines()) == len(gone)
+
+
+def test_what_means_several_or_none_is_refused() -> None:
+    with pytest.raises(Unreadable, match="means 2 breakpoints: aa11, aa22"):
+        chosen(THERE, ["aa"])
+    for text in ("", "zz", "db", ":pre-stack-update"):
+        with pytest.raises(Refused, match="breakpoints list"):
+            chosen(THERE, ["aa11", text])
+
+
+async def test_nothing_is_taken_away_when_one_of_them_is_not_there() -> None:
+    done, seen = await ran("breakpoints", "remove", "web", "aa11", "zz")
+    assert done.exit_code == 1 and [one.method for one in seen] == ["GET"]
+
+
+async def test_running_on_tells_where_it_will_stop_or_cannot() -> None:
+    done, (seen,) = await ran("run-to", "web", "db")
+    assert (seen.method, seen.path) == ("POST", "/v1/default/stacks/web/1/run-to")
+    assert json.loads(seen.body) == {"resource": "db"}
+    assert done.stdout.strip() == "it goes on, and stops at db"
+    done, _ = await ran("run-to", "web", "too-late")
+    assert "too late for (stack)" in done.stdout and "goes on" not in done.stdout
+
+
+async def test_the_whole_trail_is_read_page_by_page() -> None:
+    done, seen = await ran("decisions", "web", "--json")
+    assert json.loads(done.stdout) == ENTRIES
+    assert [one.path.partition("?")[2] for one in seen] == ["limit=1000", "limit=1000&after=2"]
