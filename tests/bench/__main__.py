@@ -6,7 +6,6 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
@@ -19,7 +18,8 @@ from engine.store.records import StackRecord
 from engine.types.registry import built_in
 from hub.app import make_limits
 from hub.settings import Quotas, Settings
-from tests.bench import bare, restarts
+from tests.bench import bare, hooks, restarts
+from tests.bench.process import cpu, memory, settled
 from tests.bench.shapes import chain, layered, wide
 from tests.support.postgres import running_server
 from tests.support.program import Http, Json, Program, ServerProcess, program, resource, template
@@ -41,6 +41,7 @@ async def main() -> None:
             await one_of_ten_thousand(running)
         await restarts.rolling_restart(postgres)
         await restarts.recovery(postgres)
+        await hooks.answers(postgres)
     await waiting()
 
 
@@ -216,27 +217,6 @@ async def waiting() -> None:
     print("10,000 hooks waiting")
     print(f"  memory {before:.1f} MB before, {after:.1f} MB after: {after - before:+.1f} MB")
     print(f"  idle CPU {share:.2%} of a core\n")
-
-
-async def settled(look: Callable[[], float]) -> float:
-    """The smallest of some seconds: what is held, not what was just used."""
-    seen = []
-    for _ in range(5):
-        await asyncio.sleep(0.5)
-        seen.append(look())
-    return min(seen)
-
-
-def memory(pid: int) -> float:
-    """Resident MB."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def cpu(pid: int) -> float:
-    """Seconds of processor time."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":
