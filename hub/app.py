@@ -366,6 +366,8 @@ def make_limits(settings: Settings) -> Limits:
         stacks=quotas.stacks_per_project,
         versions=settings.retention.versions,
         snapshots=quotas.snapshots_per_stack,
+        signals=quotas.signals_per_resource,
+        signal_bytes=quotas.signal_bytes,
         operator=[
             one.as_rule(f"[[hooks.rules]] {place}")
             for place, one in enumerate(settings.hooks.rules, start=1)

@@ -206,6 +206,8 @@ class Quotas(Section):
     stacks_per_project: Count = 512
     document_depth: Count = 64
     snapshots_per_stack: Count = 32
+    signals_per_resource: Count = 1000
+    signal_bytes: Bytes = 65_536
 
 
 class Credentials(Section):

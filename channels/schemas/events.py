@@ -189,6 +189,7 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
             ("move", "A resource has another name or stack; the real thing was not touched"),
             ("protect", "A resource may neither be deleted nor replaced"),
             ("unprotect", "A resource may be deleted and replaced again"),
+            ("signal", "Somebody sent a resource data that it may wait for"),
         )
     }
     | {

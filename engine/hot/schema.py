@@ -72,6 +72,7 @@ class TypeSchema:
 
     any_property / any_attribute: takes whatever it is given (OS::Heat::None does).
     snapshots: can keep something by which it can be restored.
+    signals: may be sent data, which its operations wait for.
     steps: inside its operations, those that somebody may be asked to confirm.
     """
 
@@ -82,4 +83,5 @@ class TypeSchema:
     any_property: bool = False
     any_attribute: bool = False
     snapshots: bool = False
+    signals: bool = False
     steps: tuple[str, ...] = ()

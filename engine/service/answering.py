@@ -81,7 +81,7 @@ class Answering(Reading):
         Invalid, NotFound.
         """
         forbidden: Forbidden | None = None
-        async with self._database.transaction("answer") as conn:
+        async with self._database.transaction("answer", replan=True) as conn:
             taken = await self._take(conn, hook_id, answer, project)
             try:
                 await self._judged(conn, taken)
@@ -104,7 +104,7 @@ class Answering(Reading):
 
         Who may hand it over is who may answer it. AnswerRefused when it does not wait.
         """
-        async with self._database.transaction("answer") as conn:
+        async with self._database.transaction("answer", replan=True) as conn:
             taken = await self._take(conn, hook_id, answer, project)
             judged = judge(taken.held.asked, _given(answer), taken.held.now, self.hook_limits)
             if isinstance(judged, AnswerRefused):

@@ -25,6 +25,7 @@ from engine.words import DeletionPolicy, Json, Restriction
 class Limits:
     """What is accepted at most. versions: how many of a template are kept.
 
+    signals, signal_bytes: how many are kept for one resource, and how large.
     operator: the operator's own breakpoints.
     """
 
@@ -34,6 +35,8 @@ class Limits:
     stacks: int
     versions: int
     snapshots: int
+    signals: int = 1000
+    signal_bytes: int = 65_536
     operator: Sequence[OperatorRule] = ()
 
 

@@ -20,6 +20,7 @@ from engine.service.names import check_name, taken
 from engine.service.partial import chooser
 from engine.service.previews import Previews
 from engine.service.requests import Answer, StackRequest
+from engine.service.signals import ResourceSignals
 from engine.service.snapshots import Snapshots
 from engine.service.traversals import UNDER_WAY, Found, Goal, Traversals
 from engine.store import accept
@@ -70,6 +71,7 @@ class Engine(Answering):
         self.snapshots = Snapshots(database, self._traversals, wake)
         self.exports = Exports(database, self._traversals)
         self.marks = Marks(database)
+        self.signals = ResourceSignals(database, self._traversals, wake)
         self.breakpoints = LiveBreakpoints(database, self._traversals, new_id=new_id)
 
     async def create_stack(self, project: str, request: StackRequest) -> StackRecord:
@@ -283,7 +285,7 @@ class Engine(Answering):
         Returns the nodes it came too late for. NotFound when the resource has nothing ahead;
         Invalid (NotSupported) when nothing is under way.
         """
-        async with self._database.transaction("answer") as conn:
+        async with self._database.transaction("answer", replan=True) as conn:
             locked = await self._traversals.lock(conn, project, stack_id)
             if locked.state not in UNDER_WAY:
                 raise _not_now("Running on", locked)

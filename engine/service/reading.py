@@ -127,7 +127,7 @@ class Reading:
         wanted: read.HookFilter,
     ) -> list[HookRecord]:
         """Oldest first."""
-        async with self._database.connection() as conn:
+        async with self._database.transaction(replan=True) as conn:
             return await read.read_hooks(conn, project, wanted)
 
     async def audit_trail(self, stack: StackRecord, *, after: int, limit: int) -> list[Entry]:

@@ -43,7 +43,8 @@ class Work:
     inputs: name -> [reference, attributes] of the resources its properties read.
     pace: of its traversal. confirmed: the answer to what its operation asked last. patched:
     properties that an answer changed. answers: data that answers of its hooks brought, by point.
-    credential: what the traversal acts with in the cloud, sealed.
+    credential: what the traversal acts with in the cloud, sealed. signals: data sent to the
+    resource.
     metadata_now: the definition's metadata, resolved; set when the node is prepared.
     started: its operation has begun (and progress may say how far it has come).
     """
@@ -88,6 +89,7 @@ class Work:
     patched: Mapping[str, Json] | None = None
     answers: Mapping[str, Json] | None = None
     credential: bytes | None = field(default=None, repr=False)
+    signals: list[Json] | None = field(default=None, repr=False)
     metadata_now: Json = None
 
 

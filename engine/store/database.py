@@ -32,6 +32,8 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 #: Seconds: to connect; to wait for a free connection; for one statement, measured by us.
 CONNECT_TIMEOUT = 10.0
 ACQUIRE_TIMEOUT = 15.0
+#: Plans of this transaction only.
+REPLAN = "set local plan_cache_mode = force_custom_plan"
 COMMAND_TIMEOUT = 60.0
 
 #: Seconds a listening connection may be silent before it is asked whether it still lives.
@@ -204,13 +206,19 @@ class Database:
             log.info("connection.lost", reason=str(error) or type(error).__name__)
 
     @asynccontextmanager
-    async def transaction(self, what: str = "") -> AsyncIterator[Connection]:
+    async def transaction(
+        self, what: str = "", *, replan: bool = False
+    ) -> AsyncIterator[Connection]:
         """Borrow a connection with a transaction begun: committed at the end, or rolled back.
 
-        what: names the commit's fault points, see engine/store/faults.py.
+        what: names the commit's fault points, see engine/store/faults.py. replan: its statements
+        are planned by what the tables are now. A plan kept from when they were small may read a
+        hundred thousand hooks to find one.
         """
         async with self.connection() as connection:
             async with connection.transaction():
+                if replan:
+                    await connection.execute(REPLAN)
                 yield connection
                 reach(f"{what}.before")
             reach(f"{what}.after")

@@ -42,7 +42,9 @@ update traversal set state = $3, reason = $4, wake_at = null, ended_at = clock_t
 BURY = """
 with gone as (delete from node where stack_id = $1),
      also as (delete from resource where stack_id = $1),
-     kept as (delete from snapshot where stack_id = $1)
+     kept as (delete from snapshot where stack_id = $1),
+     sent as (delete from resource_signal where stack_id = $1),
+     held as (delete from breakpoint where stack_id = $1)
 update stack set deleted_at = clock_timestamp() where id = $1
 """
 _MOST_UNWELL = 1000

@@ -64,7 +64,7 @@ select id from hook where stack_id = $1 and traversal = $2 and state = 'waiting'
 """
 DUE_REMINDERS = """
 select stack_id, id from hook
- where state = 'waiting' and wake_at <= clock_timestamp() order by wake_at limit $1
+ where state = 'waiting' and wake_at <= statement_timestamp() order by wake_at limit $1
 """
 REMINDED = """
 update hook h
@@ -82,9 +82,11 @@ select record_events(array_agg(
        resource_type text, physical_id text, action text, status text, reason text, data jsonb)
 having count(*) > 0
 """
+# clock_timestamp() changes while a statement runs, so no index can be searched by it: every hook
+# that waits would be looked at.
 DUE_HOOKS = """
 select stack_id, id from hook
- where state = 'waiting' and deadline <= clock_timestamp() order by deadline limit $1
+ where state = 'waiting' and deadline <= statement_timestamp() order by deadline limit $1
 """
 NEXT_DEADLINE = """
 select extract(epoch from least(

@@ -11,7 +11,7 @@ CLAIM_ENDED = """
 with due as (
     select stack_id, number from traversal
      where watched is not null and ended_at is not null
-       and (tell_at is null or tell_at <= clock_timestamp())
+       and (tell_at is null or tell_at <= statement_timestamp())
      order by ended_at limit $2 for update skip locked
 )
 update traversal t set tell_at = clock_timestamp() + $1

@@ -11,7 +11,7 @@ here, and a type keeps them out of its reasons.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -37,6 +37,8 @@ class Call:
     answers: data that people gave when they answered hooks of this node, by point.
     credential: what came with the request or the answer that let it go on, to act with in the
     cloud; "" for none. Not to be kept anywhere.
+    signals: data that was sent to the resource so far, oldest first; early ones, too. A type that
+    says so in its schema is called again when one comes while it waits.
     now: the database's time.
     """
 
@@ -59,6 +61,7 @@ class Call:
     confirmed: "Confirmation | None" = None
     answers: Mapping[str, Json] = field(default_factory=dict, repr=False)
     credential: str = field(default="", repr=False)
+    signals: Sequence[Json] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,4 +219,5 @@ def call_of(
         confirmed=Confirmation(**work.confirmed) if work.confirmed else None,
         answers=work.answers or {},
         credential=credential,
+        signals=work.signals or (),
     )

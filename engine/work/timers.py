@@ -68,7 +68,7 @@ class Timers:
 
     async def expire_due(self) -> int:
         """Expire the hooks whose deadline has come, at most BATCH; return how many were due."""
-        async with self._database.transaction("expire") as conn:
+        async with self._database.transaction("expire", replan=True) as conn:
             keys = await due_hooks(conn, BATCH)
             if not keys:
                 return 0
@@ -85,7 +85,7 @@ class Timers:
 
     async def remind_due(self) -> int:
         """Remind of what waits, ask others where a rule says so; return how many were due."""
-        async with self._database.transaction("expire") as conn:
+        async with self._database.transaction("expire", replan=True) as conn:
             keys = await due_reminders(conn, BATCH)
             if not keys:
                 return 0

@@ -40,6 +40,7 @@ class Thing(ResourceType):
         attributes={"size": Attribute(Kind.ANY), "kept": Attribute(Kind.ANY)},
         snapshots=True,
         steps=("resize",),
+        signals=True,
     )
 
     def __init__(self, world: World) -> None:

@@ -74,3 +74,14 @@ create table credential (
     sealed bytea not null,
     primary key (stack_id, traversal)
 );
+
+-- Data that somebody sent to a resource whose type waits for it, early or in time.
+create table resource_signal (
+    stack_id uuid not null,
+    resource_id uuid not null,
+    number integer not null,
+    data jsonb not null,
+    by text not null,
+    at timestamptz not null default clock_timestamp(),
+    primary key (stack_id, resource_id, number)
+);

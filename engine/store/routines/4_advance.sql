@@ -25,7 +25,8 @@ returns table (
     shown jsonb,
     attributes jsonb, data jsonb, metadata jsonb, digest text, broken boolean, protected boolean,
     deletion_policy text, replaced_by uuid, inputs jsonb, now timestamptz, pace text,
-    confirmed jsonb, patched jsonb, answers jsonb, credential bytea
+    confirmed jsonb, patched jsonb, answers jsonb, credential bytea,
+    signals jsonb
 )
 language plpgsql
 -- Every look-up here goes by key. Planning anew for each call costs more than carrying it out; and
@@ -140,6 +141,10 @@ begin
             delete from resource r using step s
              where s.resource ->> 'write' = 'remove' and r.stack_id = s.stack_id
                and r.id = (s.resource ->> 'id')::uuid
+        ), unsignalled as (
+            delete from resource_signal g using step s
+             where s.resource ->> 'write' = 'remove' and g.stack_id = s.stack_id
+               and g.resource_id = (s.resource ->> 'id')::uuid
         ), replaced as (
             -- "leave": the replacement failed and left something behind; the old one stays.
             update resource r
@@ -308,7 +313,7 @@ begin
               from project p cross join lateral (
                    select t.stack_id, t.number, row_number() over (order by t.wake_at) as turn
                      from traversal t
-                    where t.project = p.name and t.wake_at <= clock_timestamp()
+                    where t.project = p.name and t.wake_at <= v_now
                     order by t.wake_at limit 16) t
         ), first as (
             select d.* from due d order by d.turn, d.nth limit 16
@@ -430,7 +435,12 @@ begin
                  where h.stack_id = n.stack_id and h.traversal = n.traversal and h.node = n.id
                    and h.data is not null) end,
            (select c.sealed from credential c
-             where c.stack_id = n.stack_id and c.traversal = n.traversal)
+             where c.stack_id = n.stack_id and c.traversal = n.traversal),
+           case when n.phase = 'act' then
+               (select jsonb_agg(g.data order by g.number) from resource_signal g
+                 where g.stack_id = n.stack_id
+                   and g.resource_id = case n.operation when 'replace' then n.replacement_id
+                                                        else n.resource_id end) end
       from unnest(v_mine) k
       join node n on n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id
       join stack st on st.id = n.stack_id

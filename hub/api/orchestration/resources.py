@@ -91,9 +91,10 @@ async def signal(request: web.Request) -> web.Response:
     stack, one, _ = await _found(request)
     body = await body_of(request)
     if "unset_hook" not in body:
-        reason = "signal is not supported for resource."
-        remedy = 'A waiting hook is cleared with {"unset_hook": "pre-create"} or the like.'
-        raise invalid("", reason, remedy, "ResourceActionNotSupported")
+        await parts_of(request).engine.signals.send(
+            project_of(request), stack.id, one.name, body, identity_of(request).name
+        )
+        return answer(None)
     await parts_of(request).engine.unset_hook(
         project_of(request),
         stack.id,

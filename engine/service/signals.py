@@ -1,0 +1,73 @@
+"""Data for resources that wait for it: early, in time or late. Not to be mixed up with answers."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+import orjson
+
+from engine.errors import Finding, Invalid, LimitReached, NotFound
+from engine.service.traversals import Traversals
+from engine.store.database import Database
+from engine.store.hooks import record_events
+from engine.store.signals import Target, insert_signal, target
+from engine.words import Json
+
+
+class ResourceSignals:
+    def __init__(
+        self, database: Database, traversals: Traversals, wake: Callable[[], None]
+    ) -> None:
+        self._database = database
+        self._traversals = traversals
+        self._wake = wake
+
+    async def send(self, project: str, stack_id: UUID, name: str, data: Json, by: str) -> None:
+        """Keep data for a resource, also before its operation has begun.
+
+        NotFound; Invalid (ResourceActionNotSupported) when its type waits for nothing;
+        LimitReached.
+        """
+        limits = self._traversals.limits
+        size = len(orjson.dumps(data))
+        if size > limits.signal_bytes:
+            raise LimitReached(
+                f"the data has {size} bytes",
+                remedy=f"The most is {limits.signal_bytes}; the operator sets it in [quotas].",
+                code="RequestLimitExceeded",
+            )
+        async with self._database.transaction("accept") as conn:
+            await self._traversals.lock(conn, project, stack_id)
+            found = await target(conn, stack_id, name)
+            if found is None:
+                raise NotFound(f"The Resource ({name}) could not be found.", code="EntityNotFound")
+            self._check(name, found)
+            await insert_signal(conn, stack_id, name, found, data, by)
+            await record_events(conn, [_event(stack_id, name, found, by)])
+        self._wake()
+
+    def _check(self, name: str, found: Target) -> None:
+        if not self._traversals.registry.get(found.type).schema.signals:
+            reason = "signal is not supported for resource."
+            remedy = 'A waiting hook is cleared with {"unset_hook": "pre-create"} or the like.'
+            raise Invalid([Finding("", reason, remedy, "ResourceActionNotSupported")])
+        most = self._traversals.limits.signals
+        if found.kept >= most:
+            raise LimitReached(
+                f'"{name}" has {found.kept} signals already',
+                remedy=f"The most is {most}; the operator sets it in [quotas].",
+                code="RequestLimitExceeded",
+            )
+
+
+def _event(stack_id: UUID, name: str, found: Target, by: str) -> Json:
+    return {
+        "stack_id": stack_id,
+        "type": "headgate.resource.signal.completed",
+        "resource_name": name,
+        "resource_type": found.type,
+        "physical_id": found.physical_id,
+        "action": found.action,
+        "status": found.status,
+        "reason": f"{by} sent it a signal",
+        "data": {"operation": "signal"},
+    }

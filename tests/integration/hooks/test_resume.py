@@ -1,0 +1,91 @@
+"""From STOPPED an update goes on: PUT or PATCH, same or other template, with hooks as it says."""
+
+import pytest
+
+from tests.support.changes import ended_again, put, thing
+from tests.support.program import Json, Program
+from tests.support.things import World
+
+CHAIN = {"a": thing(), "b": thing(depends_on="a"), "c": thing(depends_on="b")}
+AT_B = {"hooks": [{"at": "b", "on": "pre-create", "timeout": "1s"}]}
+
+
+async def stopped(run: Program) -> None:
+    """A chain that stopped before its second resource."""
+    await run.create("s", CHAIN, environment=AT_B)
+    assert await run.until_ended("s") == "CREATE_STOPPED"
+
+
+@pytest.mark.parametrize("cleared", ["*", "b", "b:pre-create", "?:pre-*"])
+async def test_a_patch_that_clears_goes_on_and_leaves_alone_what_is_done(
+    run: Program, world: World, cleared: str
+) -> None:
+    await stopped(run)
+    await run.update("s", hooks={"clear": [cleared]})
+    await ended_again(run, "s")
+    assert world.done == [("create", name) for name in "abc"]
+
+
+async def test_a_patch_that_keeps_the_breakpoint_asks_again(run: Program, world: World) -> None:
+    await stopped(run)
+    await run.update("s")
+    (hook,) = await run.waiting("s")
+    assert hook["resource_name"] == "b"
+    await run.signal(hook)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+
+
+async def test_a_patch_that_clears_one_and_adds_another_is_a_step(
+    run: Program, world: World
+) -> None:
+    await stopped(run)
+    await run.update("s", hooks={"clear": ["b:pre-create"], "add": ["c:pre-create"]})
+    (hook,) = await run.waiting("s")
+    assert hook["resource_name"] == "c" and world.operations("b") == ["create"]
+    await run.signal(hook)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+
+
+async def test_a_put_of_another_template_goes_on_toward_that(run: Program, world: World) -> None:
+    await stopped(run)
+    await put(run, "s", {"a": thing(), "d": thing(depends_on="a")}, environment={})
+    await ended_again(run, "s")
+    assert world.done == [("create", "a"), ("create", "d")]
+    assert sorted(await run.resources("s")) == ["a", "d"]
+
+
+async def test_what_stopped_is_said_and_how_to_go_on(run: Program) -> None:
+    await stopped(run)
+    stack = await run.stack("s")
+    assert stack["stack_status_reason"] == (
+        "Stopped: b (nobody answered pre-create in time); update the stack to resume"
+    )
+    last = (await run.events("s"))[-1]
+    assert (last["resource_status"], last["resource_status_reason"][:8]) == (
+        "CREATE_FAILED", "Stopped:",
+    )  # fmt: skip
+    _, listed = await run.call("GET", "/hooks?state=expired")
+    status, said = await run.signal(listed["hooks"][0])
+    assert (status, said["error"]["type"]) == (409, "StackStopped")
+    assert said["error"]["remedy"] == "The stack was stopped there; update the stack to go on."
+
+
+@pytest.mark.parametrize(
+    ("hooks", "told"),
+    [
+        ({"clear": "b"}, "must be a list of texts"),
+        ({"add": ["x:pre-create"]}, "matches no resource"),
+        ({"add": ["b:pre-craete"]}, 'Did you mean "pre-create"?'),
+        ({"add": [{"at": "b", "on": "pre-create", "approvals": 3, "answer_by": ["user:a"]}]},
+         "only 1 may answer"),
+        ({"remove": ["b"]}, "is not known here"),
+    ],
+)  # fmt: skip
+async def test_wrong_hooks_of_an_update_change_nothing(
+    run: Program, hooks: Json, told: str
+) -> None:
+    await stopped(run)
+    stack = await run.stack("s")
+    status, said = await run.call("PATCH", f"/stacks/s/{stack['id']}", {"hooks": hooks})
+    assert status == 400 and told in str(said).replace("\\'", "'"), said
+    assert (await run.stack("s"))["stack_status"] == "CREATE_STOPPED"
