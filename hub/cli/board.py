@@ -123,10 +123,9 @@ def _node(node: Json, hook: Json | None, now: datetime) -> Text:
     )
     if hook is not None and state == "parked":
         left = datetime.fromisoformat(hook["deadline"]) - now
-        given = show.approvals(hook)
-        approved = f", {given} approved" if given else ""
-        said.append(f"  waits at {hook['point']}{approved}", "yellow")
-        said.append(f", {clock(left.total_seconds())} left", "yellow")
+        approved = f", {given} approved" if (given := show.approvals(hook)) else ""
+        waits = f"waits at {hook['point']}{approved}, {clock(left.total_seconds())} left"
+        said.append(f"  {waits}", "yellow")
     elif state in ("running", "parked"):
         said.append(f"  {node['phase']}", "cyan")
     if node["reason"]:

@@ -68,13 +68,14 @@ async def test_creating_answers_with_where_the_stack_is(client: Client) -> None:
     status, said, headers = await client.call(
         "POST",
         f"{V}/stacks",
-        json={"stack_name": "web", "template": {}},
+        json={"stack_name": "web", "template": {}, "hooks": {"add": ["db:pre-create"]}},
         headers={"Idempotency-Key": "k1", "X-Auth-User": "ann"},
     )
     assert status == 201
     assert headers["Location"] == said["stack"]["links"][0]["href"] == f"{client.url}{S}"
     ((what, request),) = client.engine.asked
     assert (what, request.idempotency_key, request.requested_by) == ("create", "k1", "ann")
+    assert request.hooks_add == ["db:pre-create"]
 
 
 @pytest.mark.parametrize(("method", "existing"), [("PUT", False), ("PATCH", True)])

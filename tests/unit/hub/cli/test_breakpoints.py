@@ -34,6 +34,8 @@ async def server(request: web.Request) -> web.StreamResponse:
             late = [LATE] if "late" in (await request.json())["resource"] else []
             return web.json_response({"too_late": late}, status=202)
         case "decisions":
+            if set(request.query) - {"limit", "after"}:
+                return web.json_response({}, status=400)
             after = int(request.query.get("after", "0"))
             shown = ENTRIES[after : after + 2]
             return web.json_response({"decisions": shown, "next": 2 if after == 0 else None})
