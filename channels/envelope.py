@@ -184,7 +184,7 @@ def _hook(
             "given": len(hook.approved_by),
             "by": list(hook.approved_by),
         },
-        "answer_by": rule.get("answer_by", []),
+        "answer_by": hook.may_answer,
         "exclude": rule.get("exclude", ""),
         "ask": hook.asks_for,
         "patch": rule.get("patch", []),

@@ -1,6 +1,6 @@
 """Breakpoints on a live stack: set and taken away while it runs; told where it is too late."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from uuid import UUID
@@ -87,8 +87,8 @@ class LiveBreakpoints:
 
     async def hold_here(self, conn: Connection, locked: accept.Locked, resource: str) -> list[Late]:
         """For this traversal only: before whatever is done to a resource. NotFound."""
-        nodes = await store.unfinished(conn, locked.id, locked.traversal)
-        names = sorted({node.name for node in nodes if node.name})
+        nodes = await store.reached(conn, locked.id, locked.traversal)
+        names = sorted({node.name for node in nodes if node.name and not node.ended})
         if resource not in names:
             remedy = nearest(resource, names) or f"Ahead are: {', '.join(names[:8]) or 'none'}."
             reason = f'nothing is ahead of "{resource}" in this traversal'
@@ -130,48 +130,77 @@ class LiveBreakpoints:
     async def _hold(
         self, conn: Connection, locked: accept.Locked, said: Sequence[Declaration]
     ) -> list[Late]:
-        nodes = await store.unfinished(conn, locked.id, locked.traversal)
+        nodes = await store.reached(conn, locked.id, locked.traversal)
         asking = Rules(said)
         changed: list[Json] = []
         late: list[Late] = []
         for node in nodes:
-            found = asking.of_stack() if node.operation in GATES else asking.of(node.name)
+            found = _for(asking, node)
             late += [Late(node.name, rule.point, why) for rule in found
                      if (why := _too_late(node, rule)) is not None]  # fmt: skip
-            if found:
+            if found and not node.ended:
                 changed.append(_with(node, found))
+        gates = {point for node in nodes if node.operation in GATES and not node.ended
+                 for point in _points_of(node)}  # fmt: skip
+        late += [Late("", rule.point, "the change began without that gate, or has passed it")
+                 for rule in asking.of_stack() if rule.point not in gates]  # fmt: skip
         await store.set_rules(conn, locked.id, locked.traversal, changed)
         return late
 
     async def _let_go(
         self, conn: Connection, locked: accept.Locked, gone: Sequence[store.BreakpointRecord]
     ) -> None:
-        nodes = await store.unfinished(conn, locked.id, locked.traversal)
+        nodes = await store.reached(conn, locked.id, locked.traversal)
         asking = Rules([Declaration(one.pattern, decode_rules([one.rule])[0], "") for one in gone])
         changed = []
         for node in nodes:
-            points = {rule.point for rule in asking.of(node.name)}
-            kept = [rule for rule in decode_rules(node.rules) if rule.point not in points]
-            if points:
-                rules = encode_rules(kept)
-                changed.append({"id": node.id, "rules": rules, "phase": node.phase})
+            taken = set(map(_said, _for(asking, node)))
+            rules = decode_rules(node.rules)
+            kept = [rule for rule in rules if _said(rule) not in taken]
+            if not node.ended and len(kept) < len(rules):
+                rules_now = encode_rules(kept)
+                changed.append({"id": node.id, "rules": rules_now, "phase": node.phase})
         await store.set_rules(conn, locked.id, locked.traversal, changed)
 
 
-def _with(node: store.Unfinished, found: Sequence[Rule]) -> Json:
+def _for(asking: Rules, node: store.Reached) -> tuple[Rule, ...]:
+    return asking.of_stack() if node.operation in GATES else asking.of(node.name)
+
+
+def _said(rule: Rule) -> str:
+    """What tells one rule from another."""
+    return str(encode_rule(rule))
+
+
+def _points_of(node: store.Reached) -> Sequence[str]:
+    """Of the stack's points those that the gate asks at: its own action's are in its rules."""
+    return [rule.point for rule in decode_rules(node.rules)]
+
+
+def _with(node: store.Reached, found: Sequence[Rule]) -> Json:
     """The node's rules with those that were found; one that was to begin at once asks first."""
     rules = {rule.point: rule for rule in decode_rules(node.rules)}
-    rules |= {rule.point: rule for rule in found if rule.point not in node.passed}
+    rules |= {rule.point: rule for rule in found if _may_stand(rules, rule, node)}
     asks = node.phase == Phase.ACT and not node.started
     phase = Phase.PRE if asks else node.phase
     return {"id": node.id, "rules": encode_rules(rules.values()), "phase": phase}
 
 
-def _too_late(node: store.Unfinished, rule: Rule) -> str | None:
+def _may_stand(rules: Mapping[str, Rule], rule: Rule, node: store.Reached) -> bool:
+    """What was asked is asked; and nothing takes the operator's place."""
+    there = rules.get(rule.point)
+    return rule.point not in node.passed and not (there is not None and there.by_operator)
+
+
+def _too_late(node: store.Reached, rule: Rule) -> str | None:
     """Why the node will not stop there; None: it will, if it comes there."""
     if rule.point in node.passed:
         return "it has asked there already"
-    if rule.point not in POINTS.get((Operation(node.operation), Phase.PRE), ()):
+    operation = Operation(node.operation)
+    points = (*POINTS[operation, Phase.PRE], *POINTS[operation, Phase.POST])
+    if node.ended and rule.point in points and node.operation not in GATES:
+        return f"it is {node.state}"
+    if rule.point not in POINTS[operation, Phase.PRE]:
         return None
     if node.started or node.phase == Phase.POST:
         return "its operation has begun"

@@ -115,7 +115,8 @@ class Engine(Answering):
             return None
         said = orjson.dumps(
             [request.name, request.template, request.environment, request.files,
-             request.parameters, request.tags, request.timeout_mins],
+             request.parameters, request.tags, request.timeout_mins, request.environment_files,
+             request.disable_rollback, request.plan_digest, request.hooks_clear, request.hooks_add],
             option=orjson.OPT_SORT_KEYS,
         )  # fmt: skip
         digest = hashlib.sha256(said).hexdigest()

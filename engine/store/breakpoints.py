@@ -18,13 +18,12 @@ select $1, b.id, b.pattern, b.rule, $3
   from jsonb_to_recordset($2) as b (id uuid, pattern text, rule jsonb)
 """
 DELETE = "delete from breakpoint where stack_id = $1 and id = any ($2::uuid[]) returning id"
-#: Nodes that have not ended, with where they are; `started`: the operation has begun.
-UNFINISHED = """
+#: Nodes with where they are; `started`: the operation has begun.
+NODES = """
 select id, name, type, operation, direction, state, phase, rules, passed,
-       started_at is not null as started
-  from node
- where stack_id = $1 and traversal = $2 and state not in ('done', 'failed', 'stopped', 'dropped')
- order by id
+       started_at is not null as started,
+       state in ('done', 'failed', 'stopped', 'dropped') as ended
+  from node where stack_id = $1 and traversal = $2 order by id
 """
 SET_RULES = """
 update node n set rules = s.rules, phase = s.phase
@@ -45,8 +44,8 @@ class BreakpointRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
-    """A node that a breakpoint may still hold."""
+class Reached:
+    """A node, and how far it has come."""
 
     id: int
     name: str
@@ -58,6 +57,7 @@ class Unfinished:
     rules: Json
     passed: list[str]
     started: bool
+    ended: bool
 
 
 async def read_breakpoints(conn: Connection, stack_id: UUID) -> list[BreakpointRecord]:
@@ -77,9 +77,8 @@ async def delete_breakpoints(conn: Connection, stack_id: UUID, ids: Sequence[UUI
     return [row["id"] for row in await conn.fetch(DELETE, stack_id, ids)]
 
 
-async def unfinished(conn: Connection, stack_id: UUID, traversal: int) -> list[Unfinished]:
-    rows = await conn.fetch(UNFINISHED, stack_id, traversal)
-    return [Unfinished(**row) for row in rows]
+async def reached(conn: Connection, stack_id: UUID, traversal: int) -> list[Reached]:
+    return [Reached(**row) for row in await conn.fetch(NODES, stack_id, traversal)]
 
 
 async def set_rules(conn: Connection, stack_id: UUID, traversal: int, said: Sequence[Json]) -> None:

@@ -156,6 +156,14 @@ class HookRecord:
         return decisions(decode_rule(self.rule), self.point)
 
     @property
+    def may_answer(self) -> list[str]:
+        """Who, as in a rule's `answer_by`; empty: anybody."""
+        rule = decode_rule(self.rule)
+        late = rule.escalate.to if rule.escalate and self.escalated_at else ()
+        handed = (self.assigned,) if self.assigned else ()
+        return [*rule.answer_by, *late, *handed] if rule.answer_by else []
+
+    @property
     def asks_for(self) -> Json:
         """The JSON schema that an answer's data must fit, or None."""
         return orjson.loads(self.rule["ask"]) if self.rule.get("ask") else None
