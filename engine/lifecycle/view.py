@@ -13,10 +13,19 @@ def view_document(view: StackView) -> dict[str, Json]:
 
 
 def view_of(document: Mapping[str, Json]) -> StackView:
-    known = {name: value for name, value in document.items() if name in _NAMES}
+    """What a later version has put into the document is left out."""
+    known = _known(StackView, document)
     plan: Sequence[Mapping[str, Json]] = known.pop("plan", ())
     known["stack_id"] = UUID(str(known["stack_id"]))
-    return StackView(**known, plan=tuple(PlannedChange(**one) for one in plan))
+    return StackView(
+        **known, plan=tuple(PlannedChange(**_known(PlannedChange, one)) for one in plan)
+    )
 
 
-_NAMES = frozenset(StackView.__dataclass_fields__)
+def _known(kind: type[StackView | PlannedChange], said: Mapping[str, Json]) -> dict[str, Json]:
+    """The fields of this version; JSON's lists as tuples, which nobody changes."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in said.items()
+        if name in kind.__dataclass_fields__
+    }

@@ -22,9 +22,14 @@ Rules that hold for every input, and that the tests check over all reachable sta
 
 1. `Call` appears only when every breakpoint of the phase before it was passed.
 2. A breakpoint opens one hook per node and point: what was passed is not asked again.
-3. After a rejection there is neither a call nor a hook.
+3. After a rejection there is neither a call nor a hook; inside an operation, that is told of it.
 4. An input that is accepted changes the node, unless a worker takes up work already begun.
-5. A node that has begun to act ends by its operation's outcome, superseded or not.
+5. A node that has begun to act ends by its operation's outcome, superseded or not; or because a
+   step of it was to stop. Either way its resource's row says how it ended.
+6. An operation that asks to confirm a step is told once: what was decided, or that nobody holds it.
+7. What only tells, or is only tried out, holds nothing; every answer that lets a node go on lets it
+   go on alike, and that somebody is at it is no answer.
+8. Of a gate nothing is written or recorded: it is of no resource. A gate stays a gate.
 
 What is not here: which nodes exist and wait for whom (engine/plan), and what ends a traversal
 (engine/plan/verdict.py).
@@ -34,7 +39,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from engine.hooks.rule import Rule, step_rule
+from engine.hooks.rule import Rule, is_confirm, step_rule
 from engine.node.effects import (
     Call,
     Effect,
@@ -84,7 +89,8 @@ NOBODY = "nobody"
 
 ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
 
-#: Where a newer traversal ends a node at once. A node that acts goes on to its outcome.
+#: Where a newer traversal ends a node at once. A node that acts goes on to its outcome; so does
+#: one that is ready in `act` because a step of its operation was confirmed: it has begun.
 DROPPED_WHEN_SUPERSEDED: frozenset[tuple[State, Phase]] = frozenset(
     (state, phase)
     for state in (State.WAITING, State.READY, State.RUNNING, State.PARKED)
@@ -162,7 +168,7 @@ def _outcome(
             return Step(replace(node, state=State.PARKED), (WakeAt(until),))
         case MustRetry(until=until, reason=reason):
             parked = replace(node, state=State.PARKED)
-            return Step(parked, (WakeAt(until), Record(Moment.RETRYING, reason)))
+            return Step(parked, (WakeAt(until), *_record(node, Moment.RETRYING, reason)))
         case MustConfirm(step=step):
             return _confirm(node, step)
         case MustReplace() if node.operation is Operation.UPDATE:
@@ -183,6 +189,11 @@ def _decided(node: Node, said: Answered | Expired) -> Step | Refused:
             assert_never(never)
 
 
+def _record(node: Node, moment: Moment, reason: str = "") -> tuple[Effect, ...]:
+    """The operation's event; a gate is of no resource, and has none."""
+    return () if node.operation in GATES else (Record(moment, reason),)
+
+
 def _acts(node: Node) -> bool:
     return node.state is State.RUNNING and node.phase is Phase.ACT
 
@@ -196,6 +207,8 @@ def _claimed(node: Node, operation: Operation | None) -> Step | Refused:
         return Step(node, (Call(node.operation),))
     if node.phase is not Phase.PRE:
         return Refused(f"a node in {node.phase} is not for a worker")
+    if operation is not node.operation and {operation, node.operation} & GATES:
+        return Refused(f"{operation} is not for a node that is to {node.operation}")
     if operation is None:
         return _unchanged(node)
     return _before(replace(node, operation=operation))
@@ -221,9 +234,7 @@ def _before(node: Node) -> Step:
         told.extend(asked.effects)
         node = asked.node
     acting = replace(node, state=State.RUNNING, phase=Phase.ACT)
-    if node.operation not in GATES:
-        told.append(Record(Moment.STARTED))
-    return Step(acting, (*told, Call(node.operation)))
+    return Step(acting, (*told, *_record(node, Moment.STARTED), Call(node.operation)))
 
 
 def _succeeded(node: Node) -> Step:
@@ -277,6 +288,8 @@ def _ahead(node: Node, operation: Operation, phase: Phase) -> list[Rule]:
 
 
 def _answered(node: Node, decision: Decision, by: str, reason: str) -> Step | Refused:
+    if decision is Decision.PROGRESS:
+        return _misfit(node, Answered(decision, by, reason))
     if node.phase is Phase.CONFIRM:
         said = Decision.REJECT if decision is Decision.REJECT else Decision.CONTINUE
         return _told(node, said, by, reason)
@@ -286,8 +299,6 @@ def _answered(node: Node, decision: Decision, by: str, reason: str) -> Step | Re
         case Decision.REJECT:
             why = f"{node.passed[-1]} rejected by {by}"
             return _fail(node, f"{why}: {reason}" if reason else why)
-        case Decision.PROGRESS:
-            return _misfit(node, Answered(decision, by, reason))
         case _ as never:
             assert_never(never)
 
@@ -310,17 +321,25 @@ def _expired(node: Node, on_timeout: OnTimeout) -> Step:
 def _stop(node: Node, why: str) -> Step:
     """In the middle of its operation nobody knows what state the resource is in."""
     stopped = replace(node, state=State.STOPPED, reason=why)
-    if node.phase is Phase.CONFIRM:
-        return Step(stopped, (WriteFailed(why, True), Record(Moment.FAILED, why)))
-    return Step(stopped)
+    return Step(stopped, _left_midway(stopped) if node.phase is Phase.CONFIRM else ())
 
 
-def _confirm(node: Node, step: str) -> Step:
+def _left_midway(stopped: Node) -> tuple[Effect, ...]:
+    why = stopped.reason or ""
+    written = WriteFailed(why, stopped.operation in BREAKING)
+    return () if stopped.operation in GATES else (written, Record(Moment.FAILED, why))
+
+
+def _confirm(node: Node, step: str) -> Step | Refused:
     """Ask, where a breakpoint says so; else the operation goes on at once, from its progress."""
     point = f"{CONFIRM}{step}"
+    if point in node.passed:
+        return Refused(f"{point} was asked already")
     rule = next((rule for rule in node.rules if rule.point == point), None)
     if rule is not None and rule.holds:
-        return _ask(replace(node, phase=Phase.CONFIRM), rule)
+        held = _ask(replace(node, phase=Phase.CONFIRM), rule)
+        stopped = held.node.state is State.STOPPED
+        return replace(held, effects=(*held.effects, *_left_midway(held.node))) if stopped else held
     asked = replace(node, passed=(*node.passed, point))
     told = (OpenHook(rule),) if rule is not None else ()
     on = _told(asked, Decision.CONTINUE, NOBODY, "no breakpoint holds it")
@@ -353,12 +372,18 @@ def _fail(node: Node, reason: str) -> Step:
 def _deny(node: Node, reason: str) -> Step:
     """Refused before anything was done: the resource stays what it is, and is not FAILED."""
     denied = replace(node, state=State.FAILED, reason=reason)
-    return Step(denied, (Record(Moment.FAILED, reason),))
+    return Step(denied, _record(node, Moment.FAILED, reason))
 
 
 def _superseded(node: Node) -> Step | Refused:
-    if (node.state, node.phase) in DROPPED_WHEN_SUPERSEDED:
+    if (node.state, node.phase) in DROPPED_WHEN_SUPERSEDED and not _is_midway(node):
         return Step(replace(node, state=State.DROPPED, reason="superseded"))
     if node.state is State.PARKED and node.phase is Phase.CONFIRM:
         return _told(node, Decision.REJECT, NOBODY, "superseded")
     return Refused(f"a node {node.state} in {node.phase} ends by its outcome")
+
+
+def _is_midway(node: Node) -> bool:
+    """Ready to be told what was answered to a step of its operation, which it has begun."""
+    ready = node.state is State.READY and node.phase is Phase.ACT
+    return ready and any(is_confirm(point) for point in node.passed)
