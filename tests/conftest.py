@@ -10,7 +10,6 @@ import structlog
 from engine.store.database import Database, open_database
 from tests.support.postgres import TestServer, open_directory, running_server
 
-
 # Short tracebacks: a loop that fails again and again is to show what fails, not to fill the screen.
 structlog.configure(
     processors=[
