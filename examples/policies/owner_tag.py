@@ -2,8 +2,10 @@
 
     SECRET=whsec_... python owner_tag.py --types 'OS::Nova::Server' --tag metadata.owner
 
-Headgate asks before the whole stack (`pre-stack-create`, `pre-stack-update`) and sends the plan
-along; the answer goes back in the response. See README.md beside this file.
+Headgate asks twice, and the answer goes back in the response. Before the whole stack
+(`pre-stack-create`, `pre-stack-update`) the notice has the plan: what is wrong there is refused
+before anything is done. Before each server (`pre-create`, `pre-update`) it has all properties with
+their final values: what nobody could know before is refused there. See README.md beside this file.
 """
 
 import argparse
@@ -14,30 +16,28 @@ from typing import Any
 from aiohttp import web
 from standardwebhooks import Webhook, WebhookVerificationError
 
-POINTS = ("pre-stack-create", "pre-stack-update")
+
+def in_plan(plan: list[dict[str, Any]], types: list[str], tag: str) -> list[str]:
+    """Servers of a plan that will have no owner, as far as that can be known."""
+    first = tag.partition(".")[0]
+    return [
+        one["name"]
+        for one in plan
+        if matches(one["type"], types)
+        and one["change"] in ("added", "updated", "replaced")
+        and first not in one["unknown"]
+        # Of what exists already, the plan shows the properties that change.
+        and (one["change"] == "added" or first in one["properties"])
+        and not found(one["properties"], tag)
+    ]
 
 
-def without_owner(plan: list[dict[str, Any]], types: list[str], tag: str) -> list[str]:
-    """The resources that may not be as they are planned: ``name (why)``."""
-    wrong = []
-    for one in plan:
-        if not any(fnmatchcase(one["type"], pattern) for pattern in types):
-            continue
-        if one["change"] not in ("added", "updated", "replaced"):
-            continue
-        first, *rest = tag.split(".")
-        if first in one["unknown"]:
-            wrong.append(f"{one['name']} ({first} is not known before it is made)")
-            continue
-        if one["change"] != "added" and first not in one["properties"]:
-            continue  # it stays as it passed here before
-        if not found(one["properties"].get(first), rest):
-            wrong.append(f"{one['name']} (no {tag})")
-    return wrong
+def matches(type_name: str, types: list[str]) -> bool:
+    return any(fnmatchcase(type_name, pattern) for pattern in types)
 
 
-def found(value: Any, path: list[str]) -> Any:
-    for part in path:
+def found(value: Any, path: str) -> Any:
+    for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
     return value
 
@@ -48,12 +48,20 @@ async def notice(request: web.Request) -> web.Response:
         event = webhook.verify(await request.read(), dict(request.headers))
     except WebhookVerificationError as error:
         raise web.HTTPUnauthorized(text=str(error)) from None
-    data = event["data"]
-    if event["type"] != "headgate.hook.waiting" or data["hook"]["point"] not in POINTS:
+    if event["type"] != "headgate.hook.waiting":
         return web.Response(status=204)
-    wrong = without_owner(data["change"]["plan"], options.types, options.tag)
+    data = event["data"]
+    resource = data["resource"]  # None: it is about the stack
+    if resource is None:
+        wrong = in_plan(data["change"]["plan"], options.types, options.tag)
+    else:
+        lacks = matches(resource["type"], options.types) and not found(
+            resource["properties"], options.tag
+        )
+        wrong = [resource["name"]] if lacks else []
     if wrong:
-        return web.json_response({"decision": "reject", "reason": f"no owner: {', '.join(wrong)}"})
+        reason = f"no {options.tag}: {', '.join(wrong)}"
+        return web.json_response({"decision": "reject", "reason": reason})
     return web.json_response({"decision": "continue", "reason": "every server has an owner"})
 
 

@@ -114,7 +114,8 @@ async def test_servers_without_an_owner_are_refused(database_url: str, tmp_path:
     async with example.running(tmp_path), example.behind(database_url) as run:
         await create(run, "s", body("owner_tag.yaml"))
         assert await run.until_ended("s") == "CREATE_FAILED"
-        assert "no owner: backend (no metadata.owner)" in await reason(run, "s")
+        assert "pre-stack-create rejected" in await reason(run, "s")
+        assert "no metadata.owner: backend" in await reason(run, "s")
         assert all(not one["physical_resource_id"] for one in (await run.resources("s")).values())
         await run.update("s", "PUT", **body("owner_tag.yaml", owner="bob"))
         assert await run.until_ended("s") == "UPDATE_COMPLETE"
@@ -123,6 +124,33 @@ async def test_servers_without_an_owner_are_refused(database_url: str, tmp_path:
         other = body("owner_tag.yaml", owner="bob")
         other["template"]["resources"]["backend"]["properties"]["flavor"] = "huge"
         await run.update("s", "PUT", **other)
+        assert await run.until_ended("s") == "UPDATE_COMPLETE"
+
+
+async def test_an_owner_that_nobody_could_know_before_is_looked_for_then(
+    database_url: str, tmp_path: Path
+) -> None:
+    example = Example(POLICIES / "owner_tag.py", "--types", "OS::Heat::None")
+    async with example.running(tmp_path), example.behind(database_url) as run:
+        sent = body("owner_tag.yaml")
+        resources = sent["template"]["resources"]
+        resources["source"] = {"type": "OS::Heat::TestResource", "properties": {"value": ""}}
+        metadata = {"owner": {"get_attr": ["source", "output"]}}
+        resources["backend"]["properties"] = {"metadata": metadata}
+        await create(run, "s", sent)
+        assert await run.until_ended("s") == "CREATE_FAILED"
+        assert "pre-create rejected" in await reason(run, "s")
+        # One that becomes a server only now, and of which the plan shows no owner to change.
+        resources["backend"] = {"type": "OS::Heat::TestResource"}
+        await run.update("s", "PUT", **sent)
+        assert await run.until_ended("s") == "UPDATE_COMPLETE"
+        resources["backend"] = {"type": "OS::Heat::None"}
+        await run.update("s", "PUT", **sent)
+        assert await run.until_ended("s") == "UPDATE_FAILED"
+        assert "no metadata.owner: backend" in await reason(run, "s")
+        resources["source"]["properties"]["value"] = "eve"
+        resources["backend"]["properties"] = {"metadata": metadata}
+        await run.update("s", "PUT", **sent)
         assert await run.until_ended("s") == "UPDATE_COMPLETE"
 
 
