@@ -1,0 +1,45 @@
+"""Confirms resizes up to a bound, and refuses the others.
+
+    SECRET=whsec_... python confirm.py --most 64
+
+Headgate sends the notice of `confirm-resize`, with what the type showed (`resource.seen`), when the
+server has its new size already; the answer goes back in the response. See README.md beside this
+file.
+"""
+
+import argparse
+import os
+
+from aiohttp import web
+from standardwebhooks import Webhook, WebhookVerificationError
+
+
+async def notice(request: web.Request) -> web.Response:
+    try:
+        event = request.app["webhook"].verify(await request.read(), dict(request.headers))
+    except WebhookVerificationError as error:
+        raise web.HTTPUnauthorized(text=str(error)) from None
+    data, most = event["data"], request.app["most"]
+    if event["type"] != "headgate.hook.waiting" or data["hook"]["point"] != "confirm-resize":
+        return web.Response(status=204)
+    seen = data["resource"]["seen"]
+    if seen["to"] > most:
+        reason = f"{seen['to']} GiB is more than {most}"
+        return web.json_response({"decision": "reject", "reason": reason})
+    return web.json_response({"decision": "continue", "reason": "it works with its new size"})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Confirms resizes.")
+    parser.add_argument("--port", type=int, default=9005)
+    parser.add_argument("--most", type=int, default=64, help="GiB")
+    options = parser.parse_args()
+    app = web.Application()
+    app["most"] = options.most
+    app["webhook"] = Webhook(os.environ["SECRET"])
+    app.router.add_post("/", notice)
+    web.run_app(app, host="127.0.0.1", port=options.port)
+
+
+if __name__ == "__main__":
+    main()
