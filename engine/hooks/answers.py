@@ -95,10 +95,20 @@ def judge(hook: Asked, given: Given, now: datetime, limits: Limits) -> Judgement
         case HookState.ANSWERED if _is_same(hook, given):
             return Same()
         case HookState.ANSWERED | HookState.EXPIRED | HookState.SUPERSEDED:
-            code, why, remedy = _REFUSALS[hook.state](hook)
-            return _refused(hook, code, why, remedy)
+            return _refused(hook, *_REFUSALS[hook.state](hook))
         case _ as never:
             assert_never(never)
+
+
+def may_hand_over(hook: Asked, given: Given, now: datetime) -> AnswerRefused | None:
+    """Who may answer may hand over, while it waits, without bringing what an answer needs.
+
+    None: they may. Raises Forbidden (MayNotAnswer).
+    """
+    _check_right(hook, given)
+    if hook.state is not HookState.WAITING:
+        return _refused(hook, *_REFUSALS[hook.state](hook))
+    return _refused(hook, *_expired(hook)) if now >= hook.deadline else None
 
 
 def _check_right(hook: Asked, given: Given) -> None:

@@ -23,8 +23,9 @@ NOTHING = "0" * 64
 class Entry:
     """One decision. number: 1, 2, ... within its stack. at: with microseconds, UTC.
 
-    kind: the decision of an answer, ``expired-<decision>`` of a deadline, ``dry-<decision>`` of a rule
-    that is tried out; or refused, handed-over, breakpoint-added, breakpoint-removed. hook_id: None where it is about no hook. hash: 64 hexadecimal digits.
+    kind: the decision of an answer, ``expired-<decision>`` of a deadline, ``dry-<decision>`` of a
+    rule that is tried out; or refused, handed-over, breakpoint-added, breakpoint-removed.
+    hook_id: None where it is about no hook. hash: 64 hexadecimal digits.
     """
 
     stack_id: UUID

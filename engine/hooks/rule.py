@@ -3,6 +3,7 @@
 machine, and stored as JSON with nodes, resources and hooks.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
@@ -106,6 +107,11 @@ def encode_rule(rule: Rule) -> dict[str, Json]:
         for name in _NAMES
         if (value := getattr(rule, name)) != getattr(_USUAL, name)
     }
+
+
+def line_of(rule: Rule) -> str:
+    """One line that tells this rule from any that differs in anything."""
+    return json.dumps(encode_rule(rule), sort_keys=True)
 
 
 def decode_rules(stored: Json) -> tuple[Rule, ...]:

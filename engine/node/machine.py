@@ -21,7 +21,8 @@ here. While it runs, a node passes through phases, in this order:
 Rules that hold for every input, and that the tests check over all reachable states:
 
 1. `Call` appears only when every breakpoint of the phase before it was passed.
-2. A breakpoint opens one hook per node and point: what was passed is not asked again.
+2. A breakpoint opens one hook per node and point: what was passed is not asked again. (Steps are
+   points of one operation: when an update turns into a replacement, they may be asked again.)
 3. After a rejection there is neither a call nor a hook; inside an operation, that is told of it.
 4. An input that is accepted changes the node, unless a worker takes up work already begun.
 5. A node that has begun to act ends by its operation's outcome, superseded or not; or because a
@@ -172,7 +173,10 @@ def _outcome(
         case MustConfirm(step=step):
             return _confirm(node, step)
         case MustReplace() if node.operation is Operation.UPDATE:
-            return _before(replace(node, operation=Operation.REPLACE, phase=Phase.PRE))
+            # Its steps are steps of another operation now, and may be asked about again.
+            passed = tuple(point for point in node.passed if not is_confirm(point))
+            replacing = replace(node, operation=Operation.REPLACE, phase=Phase.PRE, passed=passed)
+            return _before(replacing)
         case MustReplace():
             return _misfit(node, said)
         case _ as never:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.hooks.rule import Rule
+from engine.hooks.rule import Rule, line_of
 from engine.plan.draft import Plan, PlannedNode
 from engine.words import (
     Action,
@@ -42,7 +42,7 @@ def gated(
 def _digest(planned: Plan, rules: Sequence[Rule]) -> str:
     told = hashlib.sha256(planned.digest.encode())
     for rule in rules:
-        told.update(f"{rule.point} {rule.mode} {rule.on_timeout}\n".encode())
+        told.update(f"{line_of(rule)}\n".encode())
     return told.hexdigest() if rules else planned.digest
 
 

@@ -7,7 +7,7 @@ traversal consists of. Nothing unchanged is in the graph: an update costs what i
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
-from engine.hooks.rule import Rule
+from engine.hooks.rule import Rule, line_of
 from engine.hot.definition import DefinedResource
 from engine.plan.cleanup import clear_away, keep_first, order_cleanup, untie
 from engine.plan.draft import Draft, Existing, Options, Plan
@@ -78,7 +78,7 @@ def digest_of(draft: Draft) -> str:
             node.direction,
             "" if row is None else f"{row.digest} {row.action}_{row.status} {row.physical_id}",
             wanted.digest if wanted else "",
-            *(f"{rule.point} {rule.mode} {rule.on_timeout}" for rule in node.rules),
+            *(line_of(rule) for rule in node.rules),
         )
         told.update("\0".join(parts).encode() + b"\n")
     told.update("\0".join(sorted(draft.stale)).encode())

@@ -16,7 +16,7 @@ from engine.node.points import POINTS
 from engine.plan.change import Actual, Change, forward_change
 from engine.plan.draft import Plan, PlannedNode
 from engine.plan.graph import ordered
-from engine.words import Json, Mode, Operation, Phase
+from engine.words import Json, Operation, Phase
 
 
 class Unknown:
@@ -142,7 +142,7 @@ def stops(planned: Plan, operations: Mapping[int, tuple[Operation | None, bool]]
 
 
 def _stops_of(node: PlannedNode, operation: Operation | None, certain: bool) -> Sequence[Stop]:
-    by_point = {rule.point: rule for rule in node.rules if rule.mode is not Mode.NOTIFY}
+    by_point = {rule.point: rule for rule in node.rules if rule.holds}
     if operation is None:
         asked = [rule for rule in by_point.values() if rule.short and _before_update(rule)]
         return [Stop(node.name, rule, Operation.UPDATE, certain) for rule in asked]

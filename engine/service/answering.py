@@ -1,5 +1,6 @@
 """Answers to hooks, through whichever door they come: one way in for all of them."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -13,7 +14,16 @@ from engine.errors import (
     NotFound,
     nearest,
 )
-from engine.hooks.answers import Accepted, Asked, Counted, Extended, Given, Same, judge
+from engine.hooks.answers import (
+    Accepted,
+    Asked,
+    Counted,
+    Extended,
+    Given,
+    Same,
+    judge,
+    may_hand_over,
+)
 from engine.hooks.audit import Entry
 from engine.hot.properties import check_resolved
 from engine.hot.schema import TypeSchema
@@ -106,9 +116,9 @@ class Answering(Reading):
         """
         async with self._database.transaction("answer", replan=True) as conn:
             taken = await self._take(conn, hook_id, answer, project)
-            judged = judge(taken.held.asked, _given(answer), taken.held.now, self.hook_limits)
-            if isinstance(judged, AnswerRefused):
-                raise judged
+            refusal = may_hand_over(taken.held.asked, _given(answer), taken.held.now)
+            if refusal is not None:
+                raise refusal
             await assign_hook(conn, taken.held, to)
             await audit.record(conn, [taken.entry("handed-over", data={"to": to})])
             note = f": {answer.reason}" if answer.reason else ""
@@ -166,7 +176,7 @@ class Answering(Reading):
         if held.asked.rule.dry and held.asked.state is HookState.ANSWERED:
             await self._keep_dry(conn, taken)
             return
-        match judge(held.asked, _given(answer), held.now, self.hook_limits):
+        match judge(held.asked, self._as_kept(held, answer), held.now, self.hook_limits):
             case Accepted():
                 await self._decide(conn, taken)
             case Counted(missing=missing):
@@ -210,6 +220,14 @@ class Answering(Reading):
         await self._traversals.keep_credential(
             conn, held.stack_id, held.traversal, answer.credential
         )
+
+    def _as_kept(self, held: Held, answer: Answer) -> Given:
+        """A patch of a decided hook is compared with what was kept of the one that decided."""
+        given = _given(answer)
+        if answer.decision is Decision.PATCH and held.asked.state is HookState.ANSWERED:
+            with contextlib.suppress(Invalid):  # then it is not the same
+                return replace(given, properties=self._patched(held, answer))
+        return given
 
     def _patched(self, held: Held, answer: Answer) -> dict[str, Json]:
         """The properties as the type keeps them. Raises Invalid for those it does not take."""

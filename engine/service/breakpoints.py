@@ -9,7 +9,7 @@ from engine.errors import Findings, NotFound, nearest
 from engine.hooks.audit import Entry
 from engine.hooks.matching import Breakpoints as Rules
 from engine.hooks.reading import Declaration, Reader
-from engine.hooks.rule import Rule, decode_rules, encode_rule, encode_rules
+from engine.hooks.rule import Rule, decode_rule, decode_rules, encode_rule, encode_rules, line_of
 from engine.hot.declared import escaped
 from engine.node.points import POINTS
 from engine.service.requests import Answer
@@ -96,7 +96,10 @@ class LiveBreakpoints:
         return await self._hold(conn, locked, here(resource))
 
     async def remove(self, project: str, stack_id: UUID, ids: Sequence[UUID], by: Answer) -> None:
-        """Take them away: from nodes that have not come to them, too. NotFound."""
+        """Take them away: from nodes that have not come to them, too. NotFound.
+
+        Where one stood in the place of what template or environment say, that holds again.
+        """
         async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack_id)
             there = {one.id: one for one in await store.read_breakpoints(conn, stack_id)}
@@ -151,25 +154,30 @@ class LiveBreakpoints:
         self, conn: Connection, locked: accept.Locked, gone: Sequence[store.BreakpointRecord]
     ) -> None:
         nodes = await store.reached(conn, locked.id, locked.traversal)
-        asking = Rules([Declaration(one.pattern, decode_rules([one.rule])[0], "") for one in gone])
+        left = await store.read_breakpoints(conn, locked.id)
+        asking, still = Rules(_declared(gone)), Rules(_declared(left))
         changed = []
         for node in nodes:
-            taken = set(map(_said, _for(asking, node)))
-            rules = decode_rules(node.rules)
-            kept = [rule for rule in rules if _said(rule) not in taken]
-            if not node.ended and len(kept) < len(rules):
-                rules_now = encode_rules(kept)
+            taken = set(map(line_of, _for(asking, node)))
+            rules = {rule.point: rule for rule in decode_rules(node.rules)}
+            free = {point for point, rule in rules.items() if line_of(rule) in taken}
+            if free and not node.ended:
+                now = {point: rule for point, rule in rules.items() if point not in free}
+                now |= {rule.point: rule for rule in _for(still, node, decode_rules(node.lasting))
+                        if rule.point in free}  # fmt: skip
+                rules_now = encode_rules(now.values())
                 changed.append({"id": node.id, "rules": rules_now, "phase": node.phase})
         await store.set_rules(conn, locked.id, locked.traversal, changed)
 
 
-def _for(asking: Rules, node: store.Reached) -> tuple[Rule, ...]:
-    return asking.of_stack() if node.operation in GATES else asking.of(node.name)
+def _declared(said: Sequence[store.BreakpointRecord]) -> list[Declaration]:
+    return [Declaration(one.pattern, decode_rule(one.rule), "") for one in said]
 
 
-def _said(rule: Rule) -> str:
-    """What tells one rule from another."""
-    return str(encode_rule(rule))
+def _for(asking: Rules, node: store.Reached, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
+    if node.operation in GATES:
+        return asking.of_stack(stored)
+    return asking.of(node.name, stored)
 
 
 def _points_of(node: store.Reached) -> Sequence[str]:

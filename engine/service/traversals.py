@@ -324,7 +324,8 @@ class Traversals:
     async def _store_rules(self, conn: Connection, goal: Goal) -> None:
         """Breakpoints of lasting sources stay with the resources, and go with them."""
         blueprint, resources = goal.blueprint, goal.blueprint.definition.resources
-        declared = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
+        declared = (*goal.found.live, *blueprint.asked, *blueprint.by_environment,
+                    *blueprint.by_template)  # fmt: skip
         before = goal.found.kept or any(row.rules for row in goal.found.rows)
         if declared or before:
             lasting = Breakpoints(blueprint.by_environment, blueprint.by_template)

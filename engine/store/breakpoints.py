@@ -18,12 +18,18 @@ select $1, b.id, b.pattern, b.rule, $3
   from jsonb_to_recordset($2) as b (id uuid, pattern text, rule jsonb)
 """
 DELETE = "delete from breakpoint where stack_id = $1 and id = any ($2::uuid[]) returning id"
-#: Nodes with where they are; `started`: the operation has begun.
+#: Nodes with where they are; `started`: the operation has begun; `lasting`: what template and
+#: environment said, as it stays with the resource or the stack.
 NODES = """
-select id, name, type, operation, direction, state, phase, rules, passed,
-       started_at is not null as started,
-       state in ('done', 'failed', 'stopped', 'dropped') as ended
-  from node where stack_id = $1 and traversal = $2 order by id
+select n.id, n.name, n.type, n.operation, n.direction, n.state, n.phase, n.rules, n.passed,
+       n.started_at is not null as started,
+       n.state in ('done', 'failed', 'stopped', 'dropped') as ended,
+       case when r.id is null then s.rules else r.rules end as lasting
+  from node n
+  join stack s on s.id = n.stack_id
+  left join resource r on r.stack_id = n.stack_id and r.id = n.resource_id
+ where n.stack_id = $1 and n.traversal = $2
+ order by n.id
 """
 SET_RULES = """
 update node n set rules = s.rules, phase = s.phase
@@ -58,6 +64,7 @@ class Reached:
     passed: list[str]
     started: bool
     ended: bool
+    lasting: Json
 
 
 async def read_breakpoints(conn: Connection, stack_id: UUID) -> list[BreakpointRecord]:

@@ -10,12 +10,14 @@ from engine.store.credentials import forget
 from engine.store.database import Connection
 from engine.words import TraversalState
 
+#: A node that was answered to in the middle of its operation has begun: it is told, and goes on.
 DROP_NODES = """
 update node n
    set state = 'dropped', reason = $5, claim = n.claim + 1, wake_at = null,
        ended_at = clock_timestamp()
   from unnest($3::text[], $4::text[]) d (state, phase)
  where n.stack_id = $1 and n.traversal = $2 and n.state = d.state and n.phase = d.phase
+   and not (n.phase = 'act' and n.confirmed is not null)
 """
 #: What asks inside its operation goes on with it, and is told that nobody wants it any more.
 REFUSE_CONFIRMATIONS = """

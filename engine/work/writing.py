@@ -34,6 +34,7 @@ from engine.words import (
     Json,
     Mode,
     Operation,
+    Phase,
     Status,
 )
 
@@ -189,7 +190,8 @@ class Writer:
 
     def _failed(self, reason: str, broken: bool) -> None:
         work, result, operation = self.work, self.result, self.node.operation
-        replaces = operation is Operation.REPLACE and self.node.phase == "act"
+        # Behind its points, what there was is as it was: what was to take its place has failed.
+        replaces = operation is Operation.REPLACE and self.node.phase in (Phase.ACT, Phase.CONFIRM)
         self.action = "UPDATE" if operation is Operation.REPLACE else ACTION_OF[operation]
         self.status = Status.FAILED
         made = result.physical_id if result.physical_id is not None else work.physical_id

@@ -48,7 +48,7 @@ class Server(ResourceType):
             await self._written(call, {"memory": wanted, "was": was})
             return Confirm("resize", {"was": was}, seen={"from": was, "to": wanted})
         if not call.confirmed.accepted:
-            was = call.progress["was"]
+            was = (call.progress or server)["was"]
             await self._written(call, {"memory": was})
             why = f": {call.confirmed.reason}" if call.confirmed.reason else ""
             return Failed(f"the resize was refused by {call.confirmed.by}{why}; back to {was} GiB")

@@ -36,7 +36,7 @@ RULES = {
         select n.traversal, n.id from node n
           join traversal t on t.stack_id = n.stack_id and t.number = n.traversal
          where n.stack_id = $1 and t.state not in ('running', 'ending')
-           and (n.state in ('waiting', 'ready')
+           and (n.state = 'waiting' or n.state = 'ready' and n.confirmed is null
                 or n.state in ('running', 'parked') and n.phase <> 'act')""",
     "only the current traversal is under way": """
         select t.number from traversal t join stack s on s.id = t.stack_id
@@ -58,18 +58,20 @@ RULES = {
            and s.sequence <> (select count(*) from event e where e.stack_id = s.id)""",
     "no operation without the answers to its hooks": """
         select n.name, n.operation, r.value ->> 'point' from node n
+          join traversal t on t.stack_id = n.stack_id and t.number = n.traversal
          cross join jsonb_array_elements(coalesce(n.rules, '[]')) r
          where n.stack_id = $1 and n.phase in ('act', 'post') and n.started_at is not null
-           and r.value ->> 'mode' <> 'notify'
+           and coalesce(r.value ->> 'mode', 'wait') <> 'notify'
+           and t.pace is distinct from 'run'
            and r.value ->> 'point' = any (
                case n.operation when 'create' then '{pre-create}'::text[]
                                 when 'update' then '{pre-update}'
-                                when 'replace' then '{pre-update,pre-create}'
+                                when 'replace' then '{pre-update,pre-replace,pre-create}'
                                 when 'delete' then '{pre-delete}' else '{}' end)
            and not exists (select from hook h where h.stack_id = n.stack_id
                               and h.traversal = n.traversal and h.node = n.id
                               and h.point = r.value ->> 'point' and h.mode = 'wait'
-                              and h.decision = 'continue')""",
+                              and h.decision in ('continue', 'step', 'run'))""",
 }
 
 

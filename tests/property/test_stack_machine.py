@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 from engine.errors import HeadgateError
 from engine.service import Answer, Engine, StackRequest
 from engine.store.database import Database, open_database
-from engine.types.contract import Failed, Outcome, Wait
+from engine.types.contract import Confirm, Failed, Outcome, Replace, Wait
 from engine.words import Action, Decision, Door, Json
 from engine.work.timers import Timers
 from tests.property.stack_rules import breaches
@@ -60,6 +60,7 @@ STORY = """
 select sequence, type, physical_id, action, status, reason from event
  where stack_id = $1 and (resource_name is null or resource_name = any ($2)) order by sequence
 """
+ANN = Answer(Decision.CONTINUE, "ann", Door.API)
 PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 
 
@@ -134,7 +135,7 @@ class StackMachine(RuleBasedStateMachine):
     @rule(
         what=st.sampled_from((
             "update", "update", "update", "partial update", "resume", "cancel", "roll back", "stop",
-            "check", "suspend", "wake", "mark", "delete",
+            "check", "suspend", "wake", "mark", "delete", "break at", "break no more", "run to",
         )),
         wish=wishes(),
         name=st.sampled_from(NAMES),
@@ -160,8 +161,21 @@ class StackMachine(RuleBasedStateMachine):
             "wake": lambda: engine.visit_stack(*here, Action.RESUME, "ann"),
             "mark": lambda: engine.marks.mark_health(*here, name, unhealthy=True, reason="ill"),
             "delete": lambda: engine.delete_stack(*here, "ann"),
+            "break at": lambda: engine.breakpoints.add(*here, self.breakpoint(name, wish), ANN),
+            "break no more": lambda: self.break_no_more(),
+            "run to": lambda: engine.run_to(*here, name, ANN),
         }
         return requests[what]()
+
+    @staticmethod
+    def breakpoint(name: str, wish: Wish) -> list[Json]:
+        points = [one["on"][0] for one in wish.hooks if "at" in one] or ["pre-create", "pre-update"]
+        return [f"{name}:{point}" for point in points]
+
+    async def break_no_more(self) -> None:
+        there = await self.engine.breakpoints.listed(self.id)
+        ids = [one.id for one in there]
+        await self.engine.breakpoints.remove(self.project, self.id, ids, ANN)
 
     @rule(which=st.integers(0, 9), said=st.sampled_from((*Decision, Decision.CONTINUE, None)))
     def hook(self, which: int, said: Decision | None) -> None:
@@ -192,13 +206,13 @@ class StackMachine(RuleBasedStateMachine):
 
     @rule(
         hand=st.integers(0, 1),
-        moves=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=1, max_size=8),
+        moves=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 11)), min_size=1, max_size=8),
     )
     def work(self, hand: int, moves: list[tuple[int, int]]) -> None:
         """A worker claims, and calls what it has claimed; or it claims more before it does."""
         hands = self.hands[hand]
         for which, outcome in moves:
-            if hands.jobs and outcome < 8:
+            if hands.jobs and outcome < 9:
                 self.operate(hands, which, outcome)
             else:
                 self.wait(hands.claim(1 + which))
@@ -213,9 +227,12 @@ class StackMachine(RuleBasedStateMachine):
             0: Failed("it broke"),
             1: Failed("busy", retry=True),
             2: Wait(job.work.now + timedelta(hours=1), {"half": True}),
+            3: Confirm("resize", {"half": True}),
+            4: Replace() if job.work.operation == "update" else Confirm("resize", None),
         }
         if outcome in outcomes:
             self.world.will(job.work.operation, job.work.name, outcomes[outcome])
+            self.counts[type(outcomes[outcome]).__name__.lower()] += 1
         hands.operate(which)
         self.counts["operations"] += 1
 

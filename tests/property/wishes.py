@@ -5,7 +5,11 @@ from hypothesis import strategies as st
 from engine.words import Json
 
 NAMES = ("a", "b", "c", "d", "e")
-POINTS = ("pre-create", "post-create", "pre-update", "post-update", "pre-delete", "post-delete")
+POINTS = (
+    "pre-create", "post-create", "pre-update", "post-update", "pre-replace", "post-replace",
+    "pre-delete", "post-delete", "confirm-resize",
+)  # fmt: skip
+STACK_POINTS = ("pre-stack-update", "post-stack-update", "pre-stack-create", "post-stack-create")
 
 
 class Wish:
@@ -18,7 +22,7 @@ class Wish:
     def __repr__(self) -> str:
         """Short, so that a failing sequence can be read."""
         said = [f"{name}({_short(one)})" for name, one in self.resources.items()]
-        said += [f"{one['at']}:{one['on'][0]}/{one['mode']}/{one['on_timeout']}"
+        said += [f"{one.get('at', 'stack')}:{one['on'][0]}/{one['mode']}/{one['on_timeout']}"
                  for one in self.hooks]  # fmt: skip
         return " ".join(said)
 
@@ -55,6 +59,9 @@ def wishes(draw: st.DrawFn) -> Wish:
             )
         )
     ]
+    if draw(st.integers(0, 7)) == 0:
+        point, mode = draw(st.sampled_from(STACK_POINTS)), draw(st.sampled_from(("wait", "stop")))
+        rules.append({"on": [point], "mode": mode, "on_timeout": "stop"})
     return Wish(resources, rules)
 
 

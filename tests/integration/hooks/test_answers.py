@@ -88,6 +88,15 @@ async def test_a_hook_is_handed_over_with_a_note(run: Program) -> None:
     assert status == 400 and "user:NAME" in wrong["error"]["remedy"]
     assert (await run.signal(hook, user="bob"))[0] == 200
     assert await trail(run, hook) == [("handed-over", "ann"), ("continue", "bob")]
+    status, said = await run.call("POST", path, to_bob, headers=who("ann"))
+    assert (status, said["error"]["type"]) == (409, "HookAlreadyAnswered")
+
+
+async def test_handing_over_brings_no_data_that_an_answer_must_bring(run: Program) -> None:
+    hook = await held(run, asks(ask={"schema": {"type": "object"}}))
+    path = f"/hooks/{hook['id']}/hand-over"
+    assert (await run.call("POST", path, {"to": "user:bob"}, headers=who("ann")))[0] == 200
+    assert (await run.signal(hook, user="bob", data={}))[0] == 200
 
 
 async def test_what_is_asked_for_must_come_and_is_handed_on(run: Program, world: World) -> None:
@@ -125,6 +134,17 @@ async def test_an_answer_changes_properties_where_the_rule_allows_it(
     await run.update("s", environment={"hooks": []}, hooks={"clear": ["*"]})
     await ended_again(run, "s")
     assert list(world.things.values()) == [1]
+
+
+async def test_the_same_patch_is_the_same_however_it_was_written(run: Program) -> None:
+    test_resource = {"type": "OS::Heat::TestResource", "properties": {"value": "x"}}
+    await run.create("s", {"a": test_resource}, environment=asks(patch=True))
+    (hook,) = await run.waiting("s")
+    for wait_secs, status in (("0", 200), (0, 200), ("1", 409), ("soon", 409)):
+        properties = {"wait_secs": wait_secs}
+        got, said = await run.signal(hook, "patch", properties=properties)
+        assert got == status, said
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.types.contract import Call, Confirm, Done, Failed, Outcome
+from engine.types.contract import Call, Confirm, Done, Failed, Outcome, Replace
 from tests.support.changes import ended_again, ended_as, gone, put, thing
 from tests.support.program import Json, Program
 from tests.support.things import World
@@ -129,6 +129,34 @@ async def test_a_confirmation_nobody_gives_stops_the_stack(run: Program, world: 
     await put(run, "s", {"a": thing(2)}, hooks={"clear": ["*"]})
     await ended_again(run, "s")
     assert list(world.things.values()) == [2]
+
+
+async def test_a_replacement_asks_about_its_own_steps(run: Program, world: World) -> None:
+    await run.create("s", {"a": thing()})
+    await run.until_ended("s")
+    world.will("update", "a", RESIZE, Replace())
+    world.will("create", "a", RESIZE)
+    await put(run, "s", {"a": thing(2)}, environment=on("confirm-resize", at="a"))
+    assert await pass_all(run, "s", "UPDATE_COMPLETE") == ["a:confirm-resize", "a:confirm-resize"]
+    assert world.operations("a") == ["create", "update", "update", "create", "create", "delete"]
+    assert list(world.things.values()) == [2]
+
+
+async def test_what_was_to_be_replaced_stays_when_its_replacement_stops(
+    run: Program, world: World
+) -> None:
+    await run.create("s", {"a": thing()})
+    await run.until_ended("s")
+    world.will("create", "a", RESIZE)
+    environment = on("confirm-resize", at="a", mode="stop")
+    await put(run, "s", {"a": thing(2, place="there")}, environment=environment)
+    assert await run.until_ended("s") == "UPDATE_STOPPED"
+    assert list(world.things.values()) == [1]
+    # Back to what is there: nothing of it is broken, and nothing is made anew.
+    await put(run, "s", {"a": thing()}, hooks={"clear": ["*"]})
+    await ended_again(run, "s")
+    assert world.operations("a") == ["create", "create"]
+    assert (await run.stack("s"))["stack_status"] == "UPDATE_COMPLETE"
 
 
 async def test_a_newer_update_refuses_the_confirmation_and_waits_for_it(

@@ -1,6 +1,6 @@
 """Stepping, running on and breakpoints on a live stack, as somebody who debugs does it."""
 
-from tests.support.changes import begun, put, thing
+from tests.support.changes import begun, gone, put, thing
 from tests.support.program import Json, Program, eventually
 from tests.support.things import World
 
@@ -144,6 +144,40 @@ async def test_a_removed_breakpoint_does_not_hold_what_has_not_come_to_it(
     await run.signal(await at(run, "a"))
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     await begun(world, "create", "d")
+
+
+async def test_what_a_live_breakpoint_stood_in_the_place_of_holds_again_without_it(
+    run: Program,
+) -> None:
+    environment = {"hooks": [
+        {"at": "a", "on": "pre-create"},
+        {"at": "b", "on": "pre-create", "answer_by": ["role:dba"]},
+    ]}  # fmt: skip
+    await run.create("s", CHAIN, environment=environment)
+    await at(run, "a")
+    await run.at("POST", "s", "/breakpoints", {"breakpoints": ["b:pre-create", "c:pre-create"]})
+    listed = (await run.at("GET", "s", "/breakpoints"))["breakpoints"]
+    for one in listed:
+        await run.at("DELETE", "s", f"/breakpoints/{one['id']}")
+    await run.signal(await at(run, "a"))
+    hook = await at(run, "b")
+    assert (await run.signal(hook, user="ann"))[0] == 403
+    await run.signal(hook, roles="dba")
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_a_live_breakpoint_that_is_gone_does_not_stay_with_what_was_added_meanwhile(
+    run: Program,
+) -> None:
+    await run.create("s", {"a": thing()})
+    await run.until_ended("s")
+    await run.at("POST", "s", "/breakpoints", {"breakpoints": ["*:pre-delete"]})
+    await put(run, "s", {"a": thing(), "b": thing()})
+    await run.until_ended("s")
+    (one,) = (await run.at("GET", "s", "/breakpoints"))["breakpoints"]
+    await run.at("DELETE", "s", f"/breakpoints/{one['id']}")
+    await run.at("DELETE", "s")
+    await gone(run, "s")
 
 
 async def test_wrong_live_breakpoints_are_refused(run: Program) -> None:

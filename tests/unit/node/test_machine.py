@@ -269,7 +269,10 @@ def test_a_point_is_asked_once() -> None:
             assert asked in ([], [point])
             asked = [point]
         assert len({*step.node.passed}) == len(step.node.passed)
-        assert step.node.passed == (*one.node.passed, *asked)
+        before = one.node.passed
+        if isinstance(one.said, MustReplace):  # another operation, whose steps are its own
+            before = tuple(point for point in before if not point.startswith("confirm-"))
+        assert step.node.passed == (*before, *asked)
 
 
 def test_a_step_that_was_confirmed_is_not_asked_about_again() -> None:

@@ -107,6 +107,15 @@ class StubEngine:
         }
     )
 
+    @property
+    def signals(self) -> "StubEngine":
+        return self
+
+    async def send(
+        self, project: str, stack_id: UUID, name: str, data: Mapping[str, Any], by: str
+    ) -> None:
+        self.asked.append(("signal", (name, data, by)))
+
     async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
         if self.fails:
             raise self.fails

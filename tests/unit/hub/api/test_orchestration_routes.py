@@ -225,9 +225,12 @@ async def test_a_hook_is_cleared_by_a_signal(client: Client) -> None:
     ((asked, (name, point, given)),) = client.engine.asked
     assert (asked, name, point) == ("unset_hook", "pw", "pre-create")
     assert (given.by, given.door, given.decision) == ("anonymous", "unset_hook", "continue")
-    status, said, _ = await client.call("POST", path, json={"x": 1})
-    assert (status, said["error"]["type"]) == (400, "ResourceActionNotSupported")
-    assert said["error"]["message"].startswith("signal is not supported for resource.")
+
+
+async def test_a_signal_that_is_no_answer_is_data_for_the_resource(client: Client) -> None:
+    status, said, _ = await client.call("POST", f"{S}/resources/pw/signal", json={"x": 1})
+    assert (status, said) == (200, None)
+    assert client.engine.asked == [("signal", ("pw", {"x": 1}, "anonymous"))]
 
 
 async def test_secret_attributes_are_masked(client: Client) -> None:
