@@ -195,9 +195,9 @@ def _with(node: store.Reached, found: Sequence[Rule]) -> Json:
 
 
 def _may_stand(rules: Mapping[str, Rule], rule: Rule, node: store.Reached) -> bool:
-    """What was asked is asked; and nothing takes the operator's place."""
+    """What is behind the node is behind it; and nothing takes the operator's place."""
     there = rules.get(rule.point)
-    return rule.point not in node.passed and not (there is not None and there.by_operator)
+    return _too_late(node, rule) is None and not (there is not None and there.by_operator)
 
 
 def _too_late(node: store.Reached, rule: Rule) -> str | None:
