@@ -17,7 +17,7 @@ select t.state = 'running' as late, t.action, t.version, t.requested_by,
    and (t.state = 'ending' or t.state = 'running'
         and t.worked + (clock_timestamp() - t.working_since) >= t.time_limit)
 """
-LOCK_STACK = "select from stack where id = $1 for no key update"
+LOCK_STACK = "select id from stack where id = $1 for no key update"
 LAST_COMPLETE = """
 select version from traversal
  where stack_id = $1 and state = 'complete'
