@@ -103,7 +103,7 @@ class Attempts:
     def __init__(
         self,
         channels: Mapping[str, Channel],
-        policy: RetryPolicy,
+        policy_of: Callable[[str], RetryPolicy],
         *,
         token_for: Callable[[UUID], str],
         public_url: str,
@@ -111,7 +111,7 @@ class Attempts:
         random: Callable[[], float],
     ) -> None:
         self._channels = channels
-        self._policy = policy
+        self._policy_of = policy_of
         self._token_for = token_for
         self._public_url = public_url.rstrip("/")
         self._answer = answer
@@ -119,15 +119,16 @@ class Attempts:
 
     async def try_once(self, due: Due) -> Settlement:
         """Raises nothing: what goes wrong is a failed attempt."""
+        policy = self._policy_of(due.channel)
         try:
-            async with asyncio.timeout(self._policy.attempt_timeout + ANSWER_TIMEOUT):
+            async with asyncio.timeout(policy.attempt_timeout + ANSWER_TIMEOUT):
                 outcome = await self._deliver(due)
         except TimeoutError:
             outcome = Failed("the attempt took too long")
         except Exception as error:
             log.exception("delivery.broken", delivery=str(due.id), channel=due.channel)
             outcome = Failed(f"an error of ours: {type(error).__name__}; the log has more")
-        return settlement(due, outcome, self._policy, self._random())
+        return settlement(due, outcome, policy, self._random())
 
     async def send(self, channel: str, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
         way = self._channels.get(channel)

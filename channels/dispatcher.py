@@ -30,7 +30,9 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class DispatcherSettings:
-    """Times in seconds. capacity, each: attempts at once, in all and for one subscription.
+    """Times in seconds. retry: of channels that have no policy of their own in `retries`.
+
+    capacity, each: attempts at once, in all and for one subscription.
 
     poll: how long a lost notification may cost. drain: how long what is under way may take when we
     stop. lease: how long after a dispatcher's death what it was trying is tried again.
@@ -38,6 +40,7 @@ class DispatcherSettings:
     """
 
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+    retries: Mapping[str, RetryPolicy] = field(default_factory=dict)
     capacity: int = 64
     each: int = 20
     urgent_capacity: int = 128
@@ -47,6 +50,9 @@ class DispatcherSettings:
     drain: float = 10.0
     lease: float = 10.0
     disable_after: int = 20
+
+    def policy(self, channel: str) -> RetryPolicy:
+        return self.retries.get(channel, self.retry)
 
 
 class Dispatcher:
@@ -66,7 +72,7 @@ class Dispatcher:
         self._settings = settings
         self._attempts = Attempts(
             channels,
-            settings.retry,
+            settings.policy,
             token_for=token_for,
             public_url=public_url,
             answer=answer,
@@ -156,12 +162,15 @@ class Dispatcher:
 
     async def _publish_all(self) -> None:
         """Publish whenever somebody has written to the outbox."""
-        longest = horizon(self._settings.retry)
+
+        def horizon_of(channel: str) -> float:
+            return horizon(self._settings.policy(channel))
+
         while True:
             self._publish.clear()
             try:
                 done = await publish(
-                    self._database, horizon=longest, limit=self._settings.publish_rows
+                    self._database, horizon=horizon_of, limit=self._settings.publish_rows
                 )
             except Unavailable as error:
                 log.warning("publish.unavailable", reason=str(error))

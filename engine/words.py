@@ -231,5 +231,6 @@ class Door(StrEnum):
     API = "api"
     TOKEN = "token"  # noqa: S105 - the name of a door, not a secret
     WEBHOOK = "webhook"
+    AMQP = "amqp"
     UNSET_HOOK = "unset_hook"
     RULE = "rule"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, SecretStr
 from pydantic_core import PydanticCustomError
 
 from engine.hooks.reading import parse_duration
@@ -68,12 +68,23 @@ def _absolute(paths: Sequence[Path]) -> Sequence[Path]:
     return paths
 
 
+def _brokers(urls: Sequence[SecretStr]) -> Sequence[SecretStr]:
+    for url in urls:
+        parts = urlsplit(url.get_secret_value())
+        if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
+            raise PydanticCustomError(
+                "broker", "it lists brokers, such as amqp://USER:PASSWORD@HOST:5672/VHOST"
+            )
+    return urls
+
+
 Listen = Annotated[str, AfterValidator(_listen)]
 Url = Annotated[str, AfterValidator(_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Count = Annotated[int, BeforeValidator(_number), Field(gt=0)]
 Bytes = Count
 Texts = Annotated[tuple[str, ...], BeforeValidator(_list)]
+Brokers = Annotated[tuple[SecretStr, ...], BeforeValidator(_list), AfterValidator(_brokers)]
 Network = Annotated[IPv4Network | IPv6Network, PlainValidator(_network)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_list)]
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_list), AfterValidator(_absolute)]

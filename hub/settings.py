@@ -20,6 +20,7 @@ from engine.hooks.operator import OperatorRule, always, read_operator_rule
 from engine.hooks.rule import Limits
 from hub.setting_sources import finding, merged, nested, read_environment, read_file
 from hub.setting_types import (
+    Brokers,
     Bytes,
     Count,
     Duration,
@@ -172,14 +173,33 @@ def _not_longer(section: Section, shorter: str, longer: str) -> None:
         raise PydanticCustomError("order", f"{shorter} is longer than {longer}")
 
 
+class Amqp(Section):
+    urls: Brokers = ()
+    exchanges: Texts = ("headgate", "headgate.*")
+    answers: Annotated[str, Field(min_length=1, max_length=200)] = "headgate.answers"
+    unrouted: Annotated[str, Field(min_length=1, max_length=200)] = "headgate.unrouted"
+    unrouted_kept: Count = 10_000
+    connect_timeout: Duration = timedelta(seconds=5)
+    publish_timeout: Duration = timedelta(seconds=10)
+    attempts: Count = 1500
+    first_retry: Duration = timedelta(seconds=1)
+    max_retry: Duration = timedelta(minutes=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        _not_longer(self, "first_retry", "max_retry")
+        return self
+
+
 class Channels(Section):
     webhook: Webhook = Webhook()
+    amqp: Amqp = Amqp()
 
 
 class Subscription(Section):
     project: Annotated[str, Field(min_length=1)]
     target: Annotated[str, Field(min_length=1)]
-    channel: Literal["webhook"] = "webhook"
+    channel: Literal["webhook", "amqp"] = "webhook"
     events: Texts = ()
     stacks: Texts = ()
     resources: Texts = ()

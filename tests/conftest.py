@@ -9,6 +9,7 @@ import structlog
 
 from engine.store.database import Database, open_database
 from tests.support.postgres import TestServer, open_directory, running_server
+from tests.support.rabbit import Rabbit, running_rabbit
 
 # Short tracebacks: a loop that fails again and again is to show what fails, not to fill the screen.
 structlog.configure(
@@ -24,6 +25,13 @@ async def postgres() -> AsyncIterator[TestServer]:
     """A PostgreSQL server for the whole run, with a migrated database to copy."""
     async with running_server() as server:
         yield server
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def rabbit() -> AsyncIterator[Rabbit]:
+    """A RabbitMQ for the whole run; tests take exchanges and queues of their own."""
+    async with running_rabbit() as broker:
+        yield broker
 
 
 @pytest_asyncio.fixture

@@ -66,7 +66,7 @@ async def redeliver_since(
     subscription_id: UUID,
     since: datetime,
     *,
-    horizon: float,
+    horizon: publish.Horizon,
     limit: int = 10_000,
 ) -> int:
     """Deliver what the subscription wants, was published since then, and has not arrived.

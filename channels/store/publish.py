@@ -5,7 +5,7 @@ for the other sees its rows or is woken for them. Positions are given to what is
 whoever has read up to a position has missed nothing before it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -74,14 +74,17 @@ update delivery d set urgent = true
 """
 RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
 PUSH_DEADLINES = """
-update hook h set deadline = h.opened_at + h.timeout + make_interval(secs => $3)
-  from unnest($1::uuid[], $2::uuid[]) n (stack_id, id)
+update hook h set deadline = h.opened_at + h.timeout + make_interval(secs => n.horizon)
+  from unnest($1::uuid[], $2::uuid[], $3::double precision[]) n (stack_id, id, horizon)
  where h.stack_id = n.stack_id and h.id = n.id and h.state = 'waiting' and h.told_at is null
 """
 TELL_STREAMS = "select pg_notify('headgate_published', '')"
 TELL_LANES = "select pg_notify('headgate_delivery', '')"
 
 _WAITING = "headgate.hook.waiting"
+
+#: Of a channel: seconds in which a delivery that always fails is given up.
+Horizon = Callable[[str], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +117,11 @@ class _Wanted:
         return self.event.urgent
 
 
-async def publish(database: Database, *, horizon: float, limit: int) -> Published | None:
+async def publish(database: Database, *, horizon: Horizon, limit: int) -> Published | None:
     """Publish at most `limit` rows of the outbox. None: somebody else is publishing.
 
-    horizon: seconds in which a delivery that always fails is given up. For so long the deadline of
-    a hook that somebody will be told about is put off; it is set anew when its notice arrives.
+    For as long as a delivery may be tried, the deadline of a hook that somebody will be told about
+    is put off; it is set anew when its notice arrives.
     """
     async with database.transaction("publish") as conn:
         top: int | None = await conn.fetchval(LOCK)
@@ -153,7 +156,7 @@ def _select(events: Iterable[_Event], listeners: Sequence[SubscriptionRecord]) -
     ]
 
 
-async def insert_wanted(conn: Connection, wanted: Sequence[_Wanted], horizon: float) -> int:
+async def insert_wanted(conn: Connection, wanted: Sequence[_Wanted], horizon: Horizon) -> int:
     """Write deliveries; what was delivered or is on its way is left as it is."""
     if not wanted:
         return 0
@@ -164,10 +167,14 @@ async def insert_wanted(conn: Connection, wanted: Sequence[_Wanted], horizon: fl
     going = [one for one in wanted if one.by.id in there]
     await conn.execute(INSERT, *zip(*map(_columns, going), strict=True)) if going else None
     await _let_go(conn, [one for one in going if one.by.ordered])
-    noticed = sorted({(one.event.stack_id, one.event.hook_id) for one in going if one.urgent})
+    noticed: dict[tuple[UUID, UUID | None], float] = {}
+    for one in going:
+        if one.urgent:
+            key = (one.event.stack_id, one.event.hook_id)
+            noticed[key] = max(noticed.get(key, 0.0), horizon(one.by.channel))
     if noticed:
         stacks, hooks = zip(*noticed, strict=True)
-        await conn.execute(PUSH_DEADLINES, stacks, hooks, horizon)
+        await conn.execute(PUSH_DEADLINES, stacks, hooks, list(noticed.values()))
     if going:
         await conn.execute(TELL_LANES)
     return len(going)
@@ -192,7 +199,7 @@ async def _let_go(conn: Connection, ordered: Sequence[_Wanted]) -> None:
 
 
 async def insert_missed(
-    conn: Connection, listener: SubscriptionRecord, since: datetime, *, horizon: float, limit: int
+    conn: Connection, listener: SubscriptionRecord, since: datetime, *, horizon: Horizon, limit: int
 ) -> int:
     """Deliver again what was published since then and has not arrived, oldest first."""
     rows = await conn.fetch(READ_SINCE, listener.project, since, listener.id, limit, EVERY_PROJECT)

@@ -24,7 +24,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """ready: what is not ready, in words; empty when all is. horizon: seconds until give-up."""
+    """ready: what is not ready, in words; empty when all is. horizon: by
+    channel, seconds until a delivery is given up."""
 
     engine: Engine
     database: Database
@@ -32,7 +33,7 @@ class Parts:
     feed: Feed
     dispatcher: Dispatcher
     channels: Mapping[str, Channel]
-    horizon: float
+    horizon: Callable[[str], float]
     token_for: Callable[[UUID], str]
     new_id: Callable[[], UUID]
     new_secret: Callable[[], str]

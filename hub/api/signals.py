@@ -68,7 +68,8 @@ def read_signal(body: Mapping[str, Json]) -> Said:
     if decision not in decisions:
         near = nearest(decision, decisions) if isinstance(decision, str) else ""
         remedy = near or f"Answer one of {', '.join(decisions)}."
-        findings.add("decision", f'"{decision}" is no decision', remedy, "Invalid")
+        why = "is missing" if decision is None else f'"{decision}" is no decision'
+        findings.add("decision", why, remedy, "Invalid")
     for name in body:
         if name not in Signal.model_fields:
             known = list(Signal.model_fields)

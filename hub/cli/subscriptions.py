@@ -24,7 +24,10 @@ def _call(where: Where, method: str, *parts: str, body: Json = None) -> Json:
 
 @app.command()
 def create(
-    target: Annotated[str, typer.Argument(help="The URL to POST events to.")],
+    target: Annotated[
+        str, typer.Argument(help="The URL to POST events to; with --channel amqp, an exchange.")
+    ],
+    channel: Annotated[str, typer.Option(help="webhook or amqp.")] = "webhook",
     events: Globs = [],  # noqa: B006
     stacks: Globs = [],  # noqa: B006
     resources: Globs = [],  # noqa: B006
@@ -39,7 +42,7 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Subscribe; the secret that signs is shown this once."""
-    body = {"target": target, "events": events, "stacks": stacks, "resources": resources,
+    body = {"channel": channel, "target": target, "events": events, "stacks": stacks, "resources": resources,
             "types": types, "points": points, "ordered": not unordered}  # fmt: skip
     made = _call(Where(url, project, user), "POST", body=body)
     tell(made, as_json, lambda: show.fields(made, NAMES))

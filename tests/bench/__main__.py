@@ -16,8 +16,8 @@ from engine.service.blueprint import build
 from engine.store.database import Database, open_database
 from engine.store.records import StackRecord
 from engine.types.registry import built_in
-from hub.app import make_limits
 from hub.settings import Quotas, Settings
+from hub.wiring import make_limits
 from tests.bench import bare, hooks, restarts
 from tests.bench.process import cpu, memory, settled
 from tests.bench.shapes import chain, layered, wide

@@ -10,8 +10,8 @@ from engine.store.database import Database
 from engine.types.contract import ResourceType
 from engine.types.registry import Registry, built_in
 from engine.work.retrying import Retrying
-from hub.app import make_limits
 from hub.settings import Quotas, Settings
+from hub.wiring import make_limits
 
 #: Templates of ten thousand resources are accepted.
 LARGE = Settings(quotas=Quotas(template_bytes=8_000_000))

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from channels.contract import Delivered
+from channels.contract import Channel, Delivered
 from channels.envelope import rfc3339
 from channels.selection import Selection
 from channels.store import deliveries, subscriptions
@@ -21,6 +21,7 @@ from channels.store.records import (
 from engine.errors import Finding, Invalid, NotFound, nearest
 from engine.words import Json
 from hub.api.parts import (
+    Parts,
     Route,
     answer,
     body_of,
@@ -43,7 +44,7 @@ class Body(BaseModel):
 class New(Body):
     """A new subscription. An empty list takes everything."""
 
-    channel: Literal["webhook"] = "webhook"
+    channel: Literal["webhook", "amqp"] = "webhook"
     target: Annotated[str, Field(min_length=1, max_length=2000)]
     events: Globs = []
     stacks: Globs = []
@@ -115,8 +116,6 @@ def delivery_document(one: DeliveryRecord) -> dict[str, Json]:
 async def _read(request: web.Request, kind: type[Body]) -> Body:
     """Raises Invalid with every finding, by name."""
     body = await body_of(request)
-    if kind is New and body.get("channel") == "amqp":
-        raise invalid("channel", '"amqp" is not available in this release', "Use webhook.")
     try:
         return kind.model_validate(body)
     except ValidationError as error:
@@ -131,13 +130,20 @@ async def _read(request: web.Request, kind: type[Body]) -> Body:
         raise Invalid(found) from None
 
 
+def _channel(parts: Parts, name: str) -> Channel:
+    if name not in parts.channels:
+        remedy = "The operator names a broker in [channels.amqp] urls; webhook needs none."
+        raise invalid("channel", f'"{name}" is not set up on this server', remedy)
+    return parts.channels[name]
+
+
 async def create(request: web.Request) -> web.Response:
     identity_of(request)
     new = await _read(request, New)
     if not isinstance(new, New):
         raise TypeError
     parts, project = parts_of(request), project_of(request)
-    await parts.channels[new.channel].check_target(new.target)
+    await _channel(parts, new.channel).check_target(new.target)
     subscription_id, secret = parts.new_id(), parts.new_secret()
     async with parts.database.connection() as conn:
         await subscriptions.create(
@@ -191,7 +197,7 @@ async def change(request: web.Request) -> web.Response:
         raise TypeError
     parts = parts_of(request)
     if said.target is not None:
-        await parts.channels[one.channel].check_target(said.target)
+        await _channel(parts, one.channel).check_target(said.target)
     fields = said.model_dump(exclude_none=True)
     if "state" in fields:
         fields["state"] = SubscriptionState(fields["state"])

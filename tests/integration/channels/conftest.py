@@ -8,7 +8,6 @@ from ipaddress import ip_network
 from typing import Any
 from uuid import UUID
 
-import pytest
 import pytest_asyncio
 
 from channels.contract import Channel, ReceiverDecision
@@ -17,8 +16,7 @@ from channels.retry import RetryPolicy
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from engine.store.database import Database
 from tests.support.events import Scene
-from tests.support.postgres import TestServer
-from tests.support.receiver import Receiver, receiving, until
+from tests.support.receiver import Receiver, receiving
 
 QUICK = DispatcherSettings(
     retry=RetryPolicy(attempts=3, first=0.02, longest=0.2, attempt_timeout=30.0),
@@ -43,7 +41,6 @@ class Answers:
         return self.refuse
 
 
-Away = Callable[[], AbstractAsyncContextManager[None]]
 Dispatching = Callable[..., AbstractAsyncContextManager[Dispatcher]]
 
 
@@ -106,25 +103,3 @@ async def dispatching(database: Database, webhook: WebhookChannel, answers: Answ
                 await task
 
     return run
-
-
-@pytest.fixture
-def away(postgres: TestServer, database_url: str) -> Away:
-    """The database lets nobody in while entered, and throws out whoever is there."""
-    name = database_url.partition("///")[2].partition("?")[0]
-
-    @asynccontextmanager
-    async def gone() -> AsyncIterator[None]:
-        async with postgres.administer() as conn:
-            await conn.execute(f"alter database {name} with allow_connections false")
-            await conn.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name
-            )
-            inside = "select count(*) = 0 from pg_stat_activity where datname = $1"
-            await until(lambda: conn.fetchval(inside, name))
-            try:
-                yield
-            finally:
-                await conn.execute(f"alter database {name} with allow_connections true")
-
-    return gone

@@ -175,13 +175,17 @@ async def test_an_endpoint_that_keeps_failing_is_disabled_and_gets_what_it_misse
         async with scene.database.connection() as conn:
             change = SubscriptionChange(state=SubscriptionState.ENABLED)
             await subscriptions.update(conn, "demo", chosen.id, change)
-            count = await deliveries.redeliver_since(conn, "demo", chosen.id, before, horizon=1.0)
+            count = await deliveries.redeliver_since(
+                conn, "demo", chosen.id, before, horizon=lambda _: 1.0
+            )
             assert count == 3
         await until(lambda: len(receiver.received) == 3)
         await until(lambda: _all_settled(scene, 3))
         assert [event["subject"] for event in receiver.events] == ["a", "b", "c"]
         async with scene.database.connection() as conn:
-            again = await deliveries.redeliver_since(conn, "demo", chosen.id, before, horizon=1.0)
+            again = await deliveries.redeliver_since(
+                conn, "demo", chosen.id, before, horizon=lambda _: 1.0
+            )
         assert again == 0
 
 

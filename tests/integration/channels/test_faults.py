@@ -57,7 +57,7 @@ async def test_a_late_settlement_is_fenced_off(scene: Scene, database: Database)
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/")
     await scene.record(stack, resource_event("a"))
-    await publish(database, horizon=1.0, limit=10)
+    await publish(database, horizon=lambda _: 1.0, limit=10)
     (late,) = await claim_ordinary(database)
     assert await claim_ordinary(database) == []  # leased
     await _leases_end(scene)
@@ -91,9 +91,9 @@ async def test_only_the_first_in_order_is_claimed(scene: Scene, database: Databa
     await scene.subscription("http://127.0.0.1:1/")
     for stack in stacks:
         await scene.record(stack, resource_event("a"), resource_event("b"))
-        await publish(database, horizon=1.0, limit=10)
+        await publish(database, horizon=lambda _: 1.0, limit=10)
         await scene.record(stack, resource_event("c"))
-        await publish(database, horizon=1.0, limit=10)
+        await publish(database, horizon=lambda _: 1.0, limit=10)
     for sequence in (1, 2, 3):
         claimed = await claim_ordinary(database)
         assert [due.key.sequence for due in claimed] == [sequence] * 3
@@ -112,7 +112,7 @@ async def test_publishers_and_settlers_at_once_leave_nothing_blocked(
     async def write() -> None:
         for number in range(30):
             await scene.record(stack, resource_event(f"r{number}"))
-            await publish(database, horizon=1.0, limit=3)
+            await publish(database, horizon=lambda _: 1.0, limit=3)
 
     async def carry() -> None:
         nonlocal left
@@ -121,7 +121,7 @@ async def test_publishers_and_settlers_at_once_leave_nothing_blocked(
             assert len(claimed) <= 1
             await settle(database, [delivered(due) for due in claimed], disable_after=9)
             left -= len(claimed)
-            await publish(database, horizon=1.0, limit=3)
+            await publish(database, horizon=lambda _: 1.0, limit=3)
 
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         for job in (write(), write(), carry()):
@@ -135,14 +135,14 @@ async def test_what_joins_an_order_while_its_head_leaves_is_not_left_behind(
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/")
     await scene.record(stack, resource_event("a"))
-    await publish(database, horizon=1.0, limit=10)
+    await publish(database, horizon=lambda _: 1.0, limit=10)
     (head,) = await claim_ordinary(database)
     await scene.record(stack, resource_event("b"))
     async with database.transaction() as conn:  # what `settle` does, held open
         await conn.execute(LOCK_SUBSCRIPTIONS, [head.key.subscription_id])
         await conn.execute("update delivery set state = 'delivered', next_at = null")
         await conn.execute(RELEASE, [head.key.subscription_id], [stack.id])
-        joining = asyncio.create_task(publish(database, horizon=1.0, limit=10))
+        joining = asyncio.create_task(publish(database, horizon=lambda _: 1.0, limit=10))
         await until(lambda: _done_or_waiting(scene, joining))
     await joining
     assert [due.key.sequence for due in await claim_ordinary(database)] == [2]
@@ -158,8 +158,8 @@ async def test_one_publisher_at_a_time(scene: Scene, database: Database) -> None
     await scene.record(stack, resource_event("a"))
     async with database.transaction() as conn:
         await conn.execute("select position from publishing for update")
-        assert await publish(database, horizon=1.0, limit=10) is None
-    first = await publish(database, horizon=1.0, limit=10)
+        assert await publish(database, horizon=lambda _: 1.0, limit=10) is None
+    first = await publish(database, horizon=lambda _: 1.0, limit=10)
     assert first is not None
     assert (first.rows, first.deliveries) == (1, 0)
 
@@ -169,8 +169,8 @@ async def test_what_commits_late_gets_a_later_position(scene: Scene, database: D
     async with database.transaction() as conn:
         await scene.record_in(conn, late, resource_event("slow"))
         await scene.record(early, resource_event("quick"))
-        await publish(database, horizon=1.0, limit=10)
-    await publish(database, horizon=1.0, limit=10)
+        await publish(database, horizon=lambda _: 1.0, limit=10)
+    await publish(database, horizon=lambda _: 1.0, limit=10)
     names = await scene.value(
         "select array_agg(e.resource_name order by o.position) from outbox o"
         " join event e on e.stack_id = o.stack_id"
@@ -184,7 +184,7 @@ async def test_a_backlog_of_one_does_not_hold_up_another(scene: Scene, database:
     small = await scene.subscription("http://127.0.0.1:1/", ordered=False, stacks=[other.name])
     await scene.record(stack, *(resource_event(f"r{number}") for number in range(200)))
     await scene.record(other, resource_event("a"))
-    await publish(database, horizon=1.0, limit=10)
+    await publish(database, horizon=lambda _: 1.0, limit=10)
     claimed = await claim_ordinary(database, Room(free=10, retries=10, each=8, busy={}))
     assert small.id in {due.key.subscription_id for due in claimed}
     assert len(claimed) == 9
@@ -194,7 +194,7 @@ async def test_retries_leave_room_for_first_attempts(scene: Scene, database: Dat
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/", ordered=False)
     await scene.record(stack, *(resource_event(f"r{number}") for number in range(10)))
-    await publish(database, horizon=1.0, limit=10)
+    await publish(database, horizon=lambda _: 1.0, limit=10)
     claimed = await claim_ordinary(database)
     again = [settled(due, DeliveryState.PENDING) for due in claimed]
     await settle(database, again, disable_after=9)

@@ -14,7 +14,8 @@ from channels.settler import Settler
 from channels.store.claim import Room, claim
 from channels.store.publish import publish
 from engine.store.database import Database
-from tests.integration.channels.conftest import Away, Dispatching
+from tests.integration.channels.conftest import Dispatching
+from tests.integration.conftest import Away
 from tests.support.deliveries import claim_ordinary, delivered, none_pending
 from tests.support.events import Scene, resource_event
 from tests.support.receiver import Received, Receiver, until
@@ -70,7 +71,7 @@ async def test_a_settlement_that_cannot_be_written_takes_no_other_with_it(
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/", ordered=False)
     await scene.record(stack, *(resource_event(f"r{number}") for number in range(3)))
-    await publish(database, horizon=1.0, limit=10)
+    await publish(database, horizon=lambda _: 1.0, limit=10)
     claimed = await claim_ordinary(database)
     bad = replace(delivered(claimed[1]), answer="\x00")
     settler = Settler(database, disable_after=9)
@@ -133,7 +134,7 @@ async def test_what_a_dead_dispatcher_was_trying_another_tries_after_the_lease(
     stack = await scene.stack()
     await scene.subscription(receiver.url)
     await scene.record(stack, resource_event("a"))
-    await publish(database, horizon=1.0, limit=10)
+    await publish(database, horizon=lambda _: 1.0, limit=10)
     async with database.connection() as conn:
         room = Room(free=1, retries=1, each=1, busy={})
         assert len(await claim(conn, urgent=False, room=room, lease=0.5)) == 1  # then it dies

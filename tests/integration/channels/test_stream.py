@@ -14,7 +14,7 @@ from channels.stream import sse
 from channels.stream.feed import Feed, FeedSettings, Wanted
 from engine.errors import Invalid
 from engine.store.database import Database
-from tests.integration.channels.conftest import Away
+from tests.integration.conftest import Away
 from tests.support.events import Scene, StackRow, resource_event, stack_event
 from tests.support.receiver import until
 
@@ -72,7 +72,7 @@ async def reading(
 async def say(scene: Scene, stack: StackRow, *events: dict[str, Any]) -> None:
     await scene.record(stack, *events)
     # While somebody else publishes, what they read may be older than this.
-    await until(lambda: publish(scene.database, horizon=1.0, limit=100))
+    await until(lambda: publish(scene.database, horizon=lambda _: 1.0, limit=100))
 
 
 async def test_readers_see_what_is_new_of_their_project(scene: Scene, database: Database) -> None:
@@ -159,7 +159,7 @@ async def test_who_may_only_read_gets_no_token(scene: Scene, database: Database)
     stack = await scene.stack()
     async with feeding(database) as feed, reading(feed, Wanted("demo")) as reader:
         await scene.hook(stack)
-        await publish(database, horizon=1.0, limit=10)
+        await publish(database, horizon=lambda _: 1.0, limit=10)
         await until(lambda: reader.events)
     data = reader.events[0]["data"]["data"]
     assert (data["token"], data["signal_url"]) == (None, None)

@@ -27,7 +27,7 @@ async def test_made_read_and_removed(scene: Scene, database: Database) -> None:
     chosen = await scene.subscription("https://a.test/", events=["x.*"], points=["pre-create"])
     stack = await scene.stack()
     await scene.record(stack, resource_event("a"))
-    await publish(database, horizon=1.0, limit=10)
+    await publish(database, horizon=lambda _: 1.0, limit=10)
     async with database.connection() as conn:
         read = await subscriptions.get(conn, "demo", chosen.id)
         assert read is not None
@@ -76,7 +76,7 @@ async def test_no_order_lets_everything_go(scene: Scene, database: Database) -> 
     chosen = await scene.subscription("https://a.test/")
     stack = await scene.stack()
     await scene.record(stack, *(resource_event(f"r{number}") for number in range(4)))
-    await publish(database, horizon=1.0, limit=10)
+    await publish(database, horizon=lambda _: 1.0, limit=10)
     assert sum(row["next_at"] is not None for row in await scene.deliveries()) == 1
     async with database.connection() as conn:
         await subscriptions.update(conn, "demo", chosen.id, SubscriptionChange(ordered=False))

@@ -217,7 +217,7 @@ async def client_of(engine: StubEngine) -> AsyncIterator[Client]:
         feed=cast(Any, None),
         dispatcher=cast(Any, None),
         channels={},
-        horizon=1.0,
+        horizon=lambda _: 1.0,
         token_for=str,
         new_id=lambda: UUID(int=0),
         new_secret=str,

@@ -1,0 +1,86 @@
+"""Events out: a persistent message for each, confirmed by the broker."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+import orjson
+from aio_pika import DeliveryMode, Message
+
+from channels.amqp.broker import Broker, NotPublished
+from channels.contract import Delivered, Endpoint, Failed, Letter
+from channels.envelope import CONTENT_TYPE
+from engine.errors import Finding, Invalid
+from engine.words import Json
+
+#: AMQP's bound on names and routing keys, in bytes.
+LONGEST = 255
+
+
+class AmqpChannel:
+    """The target of a subscription is the name of an exchange.
+
+    exchanges: which names may be given, as globs: whoever may subscribe publishes there.
+    """
+
+    name = "amqp"
+
+    def __init__(self, broker: Broker, exchanges: Sequence[str]) -> None:
+        self._broker = broker
+        self._exchanges = exchanges
+
+    async def check_target(self, target: str) -> None:
+        allowed = [one for one in self._exchanges if fnmatchcase(target, one)]
+        if not allowed or len(target.encode()) > LONGEST:
+            remedy = f"Exchanges that may be named: {', '.join(self._exchanges)}."
+            reason = f'"{target}" is no exchange that events may go to'
+            raise Invalid([Finding("target", reason, remedy, "Invalid")])
+
+    async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
+        try:
+            await self.check_target(endpoint.target)
+            message = message_of(letter, self._broker.settings.answers)
+            await self._broker.publish(endpoint.target, routing_key(letter), message)
+        except Invalid as error:
+            return Failed(str(error))
+        except NotPublished as error:
+            return Failed(str(error))
+        return Delivered(None)
+
+
+def routing_key(letter: Letter) -> str:
+    """``<type>.<project>.<stack>``, such as ``headgate.hook.waiting.demo.web``.
+
+    A dot within the names of project and stack becomes ``_``, and so does what AMQP gives a meaning
+    in a binding; what is of no stack ends in ``_``.
+    """
+    stack = _stack(letter.document)
+    words = (stack.get("project") or "", stack.get("name") or "")
+    key = ".".join((letter.type, *(_word(word) for word in words)))
+    return key.encode()[:LONGEST].decode(errors="ignore")
+
+
+def _stack(document: object) -> dict[str, Json]:
+    data = document.get("data") if isinstance(document, dict) else None
+    stack = data.get("stack") if isinstance(data, dict) else None
+    return stack if isinstance(stack, dict) else {}
+
+
+def _word(name: str) -> str:
+    return name.translate({ord(one): "_" for one in ".*#"}) or "_"
+
+
+def message_of(letter: Letter, answers: str) -> Message:
+    """The CloudEvent in structured mode. The notice of a waiting hook says where answers go."""
+    hook = letter.document["data"].get("hook") if letter.waiting else None
+    return Message(
+        orjson.dumps(letter.document),
+        content_type=CONTENT_TYPE,
+        content_encoding="utf-8",
+        delivery_mode=DeliveryMode.PERSISTENT,
+        message_id=letter.id,
+        type=letter.type,
+        timestamp=letter.sent_at,
+        app_id="headgate",
+        reply_to=answers if hook else None,
+        correlation_id=hook["id"] if hook else None,
+    )

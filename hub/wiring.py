@@ -1,0 +1,154 @@
+"""What the parts of the program are made with, as the settings say it."""
+
+import base64
+import random
+import secrets
+from collections.abc import Mapping, Sequence
+from uuid import UUID, uuid5
+
+from channels.amqp.broker import BrokerSettings
+from channels.dispatcher import DispatcherSettings
+from channels.retry import RetryPolicy
+from channels.selection import Selection
+from channels.store.records import NewSubscription, Origin
+from channels.webhook.client import WebhookSettings
+from engine.hooks.rule import Limits as HookLimits
+from engine.hot.source import Limits as SourceLimits
+from engine.service import Limits
+from engine.types.command import Command, CommandSettings
+from engine.types.contract import ResourceType
+from engine.types.registry import Registry, built_in
+from engine.work.retrying import Retrying
+from engine.work.worker import WorkerSettings
+from hub.settings import Amqp, Settings, Webhook
+
+#: Names of configured subscriptions are made from what they say.
+_CONFIGURED = UUID("6f1f4a0e-51b7-4a3c-9d0c-1f2f5a8f7a10")
+
+
+def new_secret() -> str:
+    """A secret in the form of Standard Webhooks."""
+    return "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
+
+
+def make_registry(
+    settings: Settings, *types: ResourceType, gate: ResourceType | None = None
+) -> Registry:
+    command = settings.resource_types.command
+    return built_in(
+        random.SystemRandom(),
+        Command(
+            CommandSettings(
+                enabled=command.enabled,
+                allow=tuple(str(path) for path in command.allow),
+                max_output=command.max_output,
+                max_timeout=command.max_timeout,
+            )
+        ),
+        *types,
+        gate=gate,
+    )
+
+
+def make_limits(settings: Settings) -> Limits:
+    quotas = settings.quotas
+    return Limits(
+        source=SourceLimits(max_bytes=quotas.template_bytes, max_depth=quotas.document_depth),
+        hooks=HookLimits(settings.hooks.default_timeout, settings.hooks.max_timeout),
+        resources=quotas.resources_per_stack,
+        stacks=quotas.stacks_per_project,
+        versions=settings.retention.versions,
+        snapshots=quotas.snapshots_per_stack,
+        signals=quotas.signals_per_resource,
+        signal_bytes=quotas.signal_bytes,
+        operator=[
+            one.as_rule(f"[[hooks.rules]] {place}")
+            for place, one in enumerate(settings.hooks.rules, start=1)
+        ],
+    )
+
+
+def worker_settings(settings: Settings) -> WorkerSettings:
+    engine = settings.engine
+    return WorkerSettings(
+        batch=engine.batch,
+        lanes=engine.lanes,
+        lease=engine.lease,
+        poll=engine.poll,
+        operations=engine.operations,
+        drain=engine.drain,
+        default_timeout=settings.hooks.default_timeout,
+        retrying=Retrying(
+            limit=engine.action_retry_limit,
+            first=engine.first_retry,
+            longest=engine.max_retry,
+            random=random.SystemRandom().random,
+        ),
+    )
+
+
+def webhook_settings(webhook: Webhook) -> WebhookSettings:
+    return WebhookSettings(
+        allow=tuple(webhook.allow),
+        connect_timeout=webhook.connect_timeout.total_seconds(),
+        timeout=webhook.timeout.total_seconds(),
+        max_answer=webhook.max_answer,
+    )
+
+
+def broker_settings(amqp: Amqp) -> BrokerSettings | None:
+    """None: there is no broker to use."""
+    if not amqp.urls:
+        return None
+    return BrokerSettings(
+        urls=[one.get_secret_value() for one in amqp.urls],
+        answers=amqp.answers,
+        unrouted=amqp.unrouted,
+        kept=amqp.unrouted_kept,
+        connect_timeout=amqp.connect_timeout.total_seconds(),
+        publish_timeout=amqp.publish_timeout.total_seconds(),
+    )
+
+
+def retry_policies(settings: Settings) -> Mapping[str, RetryPolicy]:
+    """By channel."""
+    webhook, amqp = settings.channels.webhook, settings.channels.amqp
+    return {
+        "webhook": RetryPolicy(
+            attempts=webhook.attempts,
+            first=webhook.first_retry.total_seconds(),
+            longest=webhook.max_retry.total_seconds(),
+            attempt_timeout=webhook.timeout.total_seconds(),
+        ),
+        "amqp": RetryPolicy(
+            attempts=amqp.attempts,
+            first=amqp.first_retry.total_seconds(),
+            longest=amqp.max_retry.total_seconds(),
+            attempt_timeout=amqp.publish_timeout.total_seconds(),
+        ),
+    }
+
+
+def dispatcher_settings(settings: Settings) -> DispatcherSettings:
+    return DispatcherSettings(
+        retries=retry_policies(settings), each=settings.channels.webhook.concurrency
+    )
+
+
+def configured_subscriptions(settings: Settings) -> Sequence[NewSubscription]:
+    return [
+        NewSubscription(
+            id=uuid5(_CONFIGURED, repr((one.project, one.channel, one.target, one.events))),
+            project=one.project,
+            channel=one.channel,
+            target=one.target,
+            selection=Selection(
+                list(one.events), list(one.stacks), list(one.resources), list(one.types),
+                list(one.points),
+            ),
+            ordered=one.ordered,
+            secret=one.secret.get_secret_value() or new_secret(),
+            origin=Origin.CONFIGURATION,
+        )
+        for one in settings.subscriptions
+    ]  # fmt: skip
