@@ -42,8 +42,9 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Subscribe; the secret that signs is shown this once."""
-    body = {"channel": channel, "target": target, "events": events, "stacks": stacks, "resources": resources,
-            "types": types, "points": points, "ordered": not unordered}  # fmt: skip
+    body = {"channel": channel, "target": target, "events": events, "stacks": stacks,
+            "resources": resources, "types": types, "points": points,
+            "ordered": not unordered}  # fmt: skip
     made = _call(Where(url, project, user), "POST", body=body)
     tell(made, as_json, lambda: show.fields(made, NAMES))
 
