@@ -36,11 +36,11 @@ What is not here: which nodes exist and wait for whom (engine/plan), and what en
 (engine/plan/verdict.py).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
-from engine.hooks.rule import Rule, is_confirm, step_rule
+from engine.hooks.rule import is_confirm
+from engine.node.asking import ahead, ask
 from engine.node.effects import (
     Call,
     Effect,
@@ -68,67 +68,16 @@ from engine.node.inputs import (
     Succeeded,
     Superseded,
 )
-from engine.node.points import POINTS
+from engine.node.node import BREAKING, DROPPED_WHEN_SUPERSEDED, NOBODY, Node, Refused, Step
 from engine.words import (
     CONFIRM,
     GATES,
     Decision,
-    Mode,
     OnTimeout,
     Operation,
     Phase,
     State,
 )
-
-#: Operations whose failure leaves a resource of which nobody knows what state it is in.
-BREAKING = frozenset(
-    {Operation.CREATE, Operation.UPDATE, Operation.REPLACE, Operation.DELETE, Operation.CHECK}
-)
-
-#: Who decides when nobody does.
-NOBODY = "nobody"
-
-ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
-
-#: Where a newer traversal ends a node at once. A node that acts goes on to its outcome; so does
-#: one that is ready in `act` because a step of its operation was confirmed: it has begun.
-DROPPED_WHEN_SUPERSEDED: frozenset[tuple[State, Phase]] = frozenset(
-    (state, phase)
-    for state in (State.WAITING, State.READY, State.RUNNING, State.PARKED)
-    for phase in (Phase.PRE, Phase.POST)
-) | {(State.WAITING, Phase.ACT), (State.READY, Phase.ACT)}
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """What the machine needs to know of a node.
-
-    rules: the breakpoints that match it. passed: points already asked. reason: why it ended.
-    stepping: somebody steps: it stops before its operation, rule or no rule.
-    """
-
-    operation: Operation
-    state: State
-    phase: Phase
-    rules: tuple[Rule, ...] = ()
-    passed: tuple[str, ...] = ()
-    reason: str | None = None
-    stepping: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The node after, and what to do about it."""
-
-    node: Node
-    effects: tuple[Effect, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The input does not fit the node's state; nothing changes."""
-
-    reason: str
 
 
 def decide(node: Node, said: Input) -> Step | Refused:
@@ -222,17 +171,17 @@ def _unchanged(node: Node) -> Step:
     """Nothing to do; but Heat's short form asks before an update all the same, and so do we."""
     if node.operation is Operation.DELETE:
         return Step(replace(node, state=State.DONE), (WriteUnchanged(),))
-    for rule in _ahead(node, Operation.UPDATE, Phase.PRE):
+    for rule in ahead(node, Operation.UPDATE, Phase.PRE):
         if rule.short:
-            return _ask(replace(node, operation=Operation.UPDATE), rule)
+            return ask(replace(node, operation=Operation.UPDATE), rule)
     return Step(replace(node, state=State.DONE), (WriteUnchanged(),))
 
 
 def _before(node: Node) -> Step:
     """Pass the points before the operation, up to one that holds; behind the last one, act."""
     told: list[Effect] = []
-    for rule in _ahead(node, node.operation, Phase.PRE):
-        asked = _ask(node, rule)
+    for rule in ahead(node, node.operation, Phase.PRE):
+        asked = ask(node, rule)
         if rule.holds:
             return Step(asked.node, (*told, *asked.effects))
         told.extend(asked.effects)
@@ -251,8 +200,8 @@ def _succeeded(node: Node) -> Step:
 def _after(node: Node) -> Step:
     """Pass the points after the operation, up to one that holds; behind the last one, done."""
     told: list[Effect] = []
-    for rule in _ahead(node, node.operation, Phase.POST):
-        asked = _ask(node, rule)
+    for rule in ahead(node, node.operation, Phase.POST):
+        asked = ask(node, rule)
         if rule.holds:
             return Step(asked.node, (*told, *asked.effects))
         told.extend(asked.effects)
@@ -260,35 +209,6 @@ def _after(node: Node) -> Step:
     if node.operation is Operation.DELETE:
         told.append(Remove())
     return Step(replace(node, state=State.DONE), tuple(told))
-
-
-_STATE_AT: Mapping[Mode, State] = {
-    Mode.WAIT: State.PARKED,
-    Mode.STOP: State.STOPPED,
-}
-
-
-def _ask(node: Node, rule: Rule) -> Step:
-    asked = replace(
-        node,
-        state=_STATE_AT[rule.mode] if rule.holds else node.state,
-        passed=(*node.passed, rule.point),
-        reason=f"breakpoint {rule.point}" if rule.holds and rule.mode is Mode.STOP else None,
-    )
-    return Step(asked, (OpenHook(rule),))
-
-
-def _ahead(node: Node, operation: Operation, phase: Phase) -> list[Rule]:
-    by_point = {rule.point: rule for rule in node.rules}
-    if node.stepping and phase is Phase.PRE and operation not in GATES:
-        for point in POINTS[operation, phase][-1:]:
-            if point not in by_point or not by_point[point].holds:
-                by_point[point] = step_rule(point)
-    return [
-        by_point[point]
-        for point in POINTS[operation, phase]
-        if point in by_point and point not in node.passed
-    ]
 
 
 def _answered(node: Node, decision: Decision, by: str, reason: str) -> Step | Refused:
@@ -341,7 +261,7 @@ def _confirm(node: Node, step: str) -> Step | Refused:
         return Refused(f"{point} was asked already")
     rule = next((rule for rule in node.rules if rule.point == point), None)
     if rule is not None and rule.holds:
-        held = _ask(replace(node, phase=Phase.CONFIRM), rule)
+        held = ask(replace(node, phase=Phase.CONFIRM), rule)
         stopped = held.node.state is State.STOPPED
         return replace(held, effects=(*held.effects, *_left_midway(held.node))) if stopped else held
     asked = replace(node, passed=(*node.passed, point))

@@ -7,8 +7,9 @@ reached last, or toward nothing when there was none.
 from engine.errors import HeadgateError, Unavailable
 from engine.plan.draft import Options
 from engine.plan.verdict import Verdict, ended_early, verdict
+from engine.service.goals import Goal, find
 from engine.service.requests import StackRequest
-from engine.service.traversals import Goal, Traversals
+from engine.service.traversals import Traversals
 from engine.store import credentials
 from engine.store.accept import record_stack_event
 from engine.store.advance import End
@@ -121,7 +122,7 @@ async def _begin_rollback(
             number=ended.traversal + 1,
             version=version,
             blueprint=blueprint,
-            found=await traversals.find(conn, ended.stack_id, blueprint),
+            found=await find(conn, ended.stack_id, blueprint),
             requested_by=by,
             stored=reached is not None,
             # What was there before we came stays when its adoption fails.

@@ -1,38 +1,37 @@
 """The front door: accept a change, answer a hook, read what there is."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 import orjson
 
 from engine.errors import Conflict, Finding, Invalid, LimitReached, NotFound
 from engine.plan.draft import Options
-from engine.plan.verdict import ended_early
 from engine.service import ending
-from engine.service.answering import Answering
 from engine.service.blueprint import Blueprint, Limits
-from engine.service.breakpoints import Late, LiveBreakpoints
+from engine.service.breakpoints import LiveBreakpoints
 from engine.service.exports import Exports
+from engine.service.goals import Found, Goal, find
+from engine.service.interrupting import Interrupting, check_settled
 from engine.service.marks import Marks
 from engine.service.moves import Moves
 from engine.service.names import check_name, taken
 from engine.service.partial import chooser
 from engine.service.previews import Previews
-from engine.service.requests import Answer, StackRequest
+from engine.service.requests import StackRequest
 from engine.service.signals import ResourceSignals
 from engine.service.snapshots import Snapshots
-from engine.service.traversals import UNDER_WAY, Found, Goal, Traversals
+from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import accept
 from engine.store.advance import End
 from engine.store.database import Connection, Database
 from engine.store.existing import read_existing
-from engine.store.finish import Ending
 from engine.store.read import find_stack, read_given, read_template
 from engine.store.records import StackRecord
 from engine.store.sealing import Sealer
 from engine.types.registry import Registry
-from engine.words import Action, Json, Operation, TraversalState
+from engine.words import Action, Json, Operation
 
 #: Actions on a whole stack that leave its definition alone.
 VISITING = {
@@ -42,7 +41,7 @@ VISITING = {
 }
 
 
-class Engine(Answering):
+class Engine(Interrupting):
     """Changes of stacks, answers to hooks and reads; the rest behind doors of their own:
     `previews`, `snapshots`, `exports`, `marks`.
 
@@ -170,7 +169,7 @@ class Engine(Answering):
             _check_immutable(blueprint, await read_given(conn, stack_id, locked.version))
             await self._traversals.supersede(conn, locked, request.requested_by)
             await self._moves.carry_out(conn, project, locked, request, blueprint)
-            found = await self._traversals.find(conn, stack_id, blueprint)
+            found = await find(conn, stack_id, blueprint)
             await accept.adorn_stack(
                 conn,
                 stack_id=stack_id,
@@ -227,101 +226,11 @@ class Engine(Answering):
             await self._traversals.keep_credential(conn, stack_id, locked.traversal + 1, credential)
         self._wake()
 
-    async def cancel(self, project: str, stack_id: UUID, by: str, *, rollback: bool) -> None:
-        """End what is under way as FAILED; with rollback, begin the way back.
-
-        Invalid (NotSupported) when what is under way cannot be cancelled so.
-        """
-        may = {Action.UPDATE, Action.RESTORE} if rollback else {*Action} - {Action.DELETE}
-        async with self._database.transaction("accept") as conn:
-            locked = await self._traversals.lock(conn, project, stack_id)
-            if locked.state not in UNDER_WAY or locked.action not in may:
-                raise _not_now("Cancelling update", locked)
-            await self._end_early(conn, project, locked, TraversalState.FAILED, "cancelled", by)
-            if rollback:
-                ended = End(stack_id, locked.traversal)
-                way_back = Ending(
-                    late=True,
-                    action=Action(locked.action),
-                    version=locked.version,
-                    requested_by=by,
-                    project=project,
-                    name=locked.name,
-                    disable_rollback=False,
-                    newest=locked.newest,
-                )
-                await ending.roll_back(conn, self._traversals, ended, way_back, by)
-        self._wake()
-
-    async def stop(self, project: str, stack_id: UUID, by: str) -> None:
-        """End what is under way as STOPPED; an update goes on. Invalid when nothing is."""
-        async with self._database.transaction("accept") as conn:
-            locked = await self._traversals.lock(conn, project, stack_id)
-            if locked.state not in UNDER_WAY:
-                raise _not_now("Stopping", locked)
-            reason = f"Stopped: {by} asked for it; update the stack to resume"
-            await self._end_early(conn, project, locked, TraversalState.STOPPED, reason, by)
-        self._wake()
-
-    async def _end_early(
-        self,
-        conn: Connection,
-        project: str,
-        locked: accept.Locked,
-        state: TraversalState,
-        reason: str,
-        by: str,
-    ) -> None:
-        action = Action(locked.action)
-        said = f"Stack {action} cancelled" if state is TraversalState.FAILED else reason
-        verdict = ended_early(action, said, state)
-        ended = End(locked.id, locked.traversal)
-        await ending.cut_short(conn, ended, action, locked.version, verdict, by=by)
-
-    async def run_to(
-        self, project: str, stack_id: UUID, resource: str, answer: Answer
-    ) -> Sequence[Late]:
-        """Let what waits for whoever debugs go on, and hold the resource before its operation.
-
-        Returns the nodes it came too late for. NotFound when the resource has nothing ahead;
-        Invalid (NotSupported) when nothing is under way.
-        """
-        async with self._database.transaction("answer", replan=True) as conn:
-            locked = await self._traversals.lock(conn, project, stack_id)
-            if locked.state not in UNDER_WAY:
-                raise _not_now("Running on", locked)
-            late = await self.breakpoints.hold_here(conn, locked, resource)
-            await self.go_on(conn, locked, answer)
-        self._wake()
-        return late
-
     async def end_traversal(self, ended: End) -> None:
         """For workers: a traversal of which nothing is left, or whose time is over."""
         async with self._database.transaction("end") as conn:
             await ending.end(conn, self._traversals, ended)
         self._wake()
-
-
-def check_settled(locked: accept.Locked, what: str) -> None:
-    """Conflict (ActionInProgress) while a traversal of the stack is under way."""
-    if locked.state in UNDER_WAY:
-        raise Conflict(
-            f"Stack {locked.name} already has an action ({locked.action}) in progress.",
-            remedy=f"Wait for its end or cancel it, then {what}.",
-            code="ActionInProgress",
-        )
-
-
-def _not_now(what: str, locked: accept.Locked) -> Invalid:
-    status = f"{locked.action}_{locked.state.upper()}"
-    remedy = "Only what is in progress can be ended."
-    if locked.state in UNDER_WAY:
-        status = f"{locked.action}_IN_PROGRESS"
-        remedy = "Stop it, or cancel it without rollback."
-        if locked.action == Action.DELETE:
-            remedy = "Stop it: a delete has no way back."
-    reason = f"{what} when stack is {status} is not supported."
-    return Invalid([Finding("", reason, remedy, "NotSupported")])
 
 
 def _check_adopted(blueprint: Blueprint, request: StackRequest) -> None:

@@ -9,8 +9,9 @@ from uuid import UUID
 
 from engine.errors import Conflict, Findings, Invalid, nearest
 from engine.service.blueprint import Blueprint
+from engine.service.goals import Goal, find
 from engine.service.requests import Move, StackRequest
-from engine.service.traversals import UNDER_WAY, Goal, Traversals
+from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import accept, moves
 from engine.store.accept import Locked
 from engine.store.database import Connection
@@ -148,7 +149,7 @@ class Moves:
             number=locked.traversal + 1,
             version=locked.newest + 1,
             blueprint=blueprint,
-            found=await self._traversals.find(conn, stack_id, blueprint),
+            found=await find(conn, stack_id, blueprint),
             requested_by=by,
         )
         await self._traversals.toward(conn, goal)

@@ -2,12 +2,13 @@
 
 from engine.hot.definition import Definition
 from engine.plan.draft import Options
+from engine.service.goals import Found, Goal
 from engine.service.moves import Moves
 from engine.service.names import check_name, taken
 from engine.service.partial import chooser
 from engine.service.prediction import Prediction, Preview
 from engine.service.requests import StackRequest
-from engine.service.traversals import Found, Goal, Traversals
+from engine.service.traversals import Traversals
 from engine.service.viewing import rows_of
 from engine.store.database import Database
 from engine.store.existing import read_existing

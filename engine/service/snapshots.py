@@ -5,8 +5,9 @@ from uuid import UUID
 
 from engine.errors import Conflict, Finding, Invalid, LimitReached, NotFound
 from engine.plan.draft import Options
+from engine.service.goals import Goal, find
 from engine.service.requests import StackRequest
-from engine.service.traversals import UNDER_WAY, Goal, Traversals
+from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import snapshots
 from engine.store.accept import Locked
 from engine.store.database import Connection, Database
@@ -94,7 +95,7 @@ class Snapshots:
                 number=locked.traversal + 1,
                 version=locked.newest + 1,
                 blueprint=blueprint,
-                found=await self._traversals.find(conn, stack_id, blueprint, kept),
+                found=await find(conn, stack_id, blueprint, kept),
                 requested_by=by,
                 options=Options(restored=frozenset(kept)),
                 kept=kept,

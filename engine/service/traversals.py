@@ -3,27 +3,24 @@
 All methods work in the caller's transaction, under the lock on the stack's row.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from engine.errors import Conflict, Finding, Findings, Invalid, NotFound
 from engine.hooks.matching import Breakpoints, check_patterns
 from engine.hooks.operator import always, operator_declarations
-from engine.hooks.reading import Declaration
-from engine.hooks.rule import Rule, decode_rule, encode_rules
-from engine.plan.draft import Existing, Options, Plan
+from engine.hooks.rule import Rule, encode_rules
+from engine.plan.draft import Existing, Plan
 from engine.plan.gates import gated
-from engine.plan.graph import downstream
 from engine.plan.passes import plan
 from engine.plan.visits import plan_visits
 from engine.service.blueprint import Blueprint, Limits, build, node_inputs, stored_outputs
+from engine.service.goals import Goal, live_breakpoints
 from engine.service.requests import StackRequest
 from engine.service.viewing import Begun, view_of_nodes, view_toward
 from engine.store import accept, begin, credentials
-from engine.store.breakpoints import read_breakpoints
 from engine.store.database import Connection
-from engine.store.existing import read_concerned, read_existing, read_plain
+from engine.store.existing import read_existing
 from engine.store.records import TemplateRecord
 from engine.store.sealing import Sealer
 from engine.store.supersede import supersede
@@ -32,7 +29,6 @@ from engine.words import (
     Action,
     Json,
     Operation,
-    Point,
     ResourceId,
     StackId,
     TraversalState,
@@ -40,45 +36,6 @@ from engine.words import (
 
 #: States of a traversal that has not ended.
 UNDER_WAY = (TraversalState.RUNNING, TraversalState.ENDING)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What there is of a stack. settled: names whose rows are as wanted, left out of `rows`.
-
-    kept: breakpoints stay with some of the settled. live: breakpoints set on the live stack.
-    """
-
-    rows: Sequence[Existing] = ()
-    settled: frozenset[str] = frozenset()
-    kept: bool = False
-    live: Sequence[Declaration] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What a stack is to become, and at whose request.
-
-    stored: the version is in the store already. cleared: breakpoints left out, as
-    ``resource:point`` patterns. wanted_plan: the digest of the plan that its author saw, or "".
-    refuses: a plan with problems is refused; else its nodes fail where they may not go on.
-    credential: what it is to act with in the cloud.
-    """
-
-    stack_id: UUID
-    action: Action
-    number: int
-    version: int
-    blueprint: Blueprint
-    found: Found
-    requested_by: str
-    stored: bool = False
-    cleared: Sequence[str] = ()
-    options: Options = field(default_factory=Options)
-    kept: Mapping[str, Json] = field(default_factory=dict)
-    wanted_plan: str = ""
-    refuses: bool = True
-    credential: str = field(default="", repr=False)
 
 
 class Traversals:
@@ -227,15 +184,9 @@ class Traversals:
         by_operator = operator_declarations(
             self.limits.operator, locked.project, self.limits.hooks, always
         )
-        live = await self._live(conn, locked.id)
+        live = await live_breakpoints(conn, locked.id)
         asking = Breakpoints(live, operator=by_operator, type_of=types.get)
         return asking, await begin.stack_rules(conn, locked.id)
-
-    async def _live(self, conn: Connection, stack_id: UUID) -> list[Declaration]:
-        return [
-            Declaration(one.pattern, decode_rule(one.rule), f"breakpoint {one.id}")
-            for one in await read_breakpoints(conn, stack_id)
-        ]
 
     async def _begin_plain(
         self,
@@ -333,43 +284,8 @@ class Traversals:
             of_stack = encode_rules(lasting.of_stack())
             await begin.store_rules(conn, goal.stack_id, rules, of_stack)
 
-    async def find(
-        self, conn: Connection, stack_id: UUID, blueprint: Blueprint, also: Collection[str] = ()
-    ) -> Found:
-        """The rows that a change toward the blueprint may concern.
-
-        Those that are as wanted, and that nothing changed reads or requires, are only counted: what
-        an update costs should not grow with what it leaves alone. also: names that change anyway.
-        """
-        wanted = blueprint.definition.resources
-        plain = await read_plain(conn, stack_id)
-        settled = {
-            name
-            for name, digest in plain.digests.items()
-            if name in wanted and wanted[name].digest == digest
-        }
-        settled -= {*also, *_asked_anyway(blueprint)}
-        changed = downstream(
-            {name: one.reads for name, one in wanted.items()}, wanted.keys() - settled
-        )
-        required = {one for name in changed for one in wanted[name].requires}
-        gone = plain.digests.keys() - wanted.keys()
-        rows = await read_concerned(conn, stack_id, changed | required | gone)
-        live = await self._live(conn, stack_id)
-        return Found(rows, frozenset(settled - changed - required), plain.kept, live)
-
     def _new_resource_id(self) -> ResourceId:
         return ResourceId(self.new_id())
-
-
-def _asked_anyway(blueprint: Blueprint) -> list[str]:
-    """Resources with a short pre-update hook: it asks even if nothing changes."""
-    asking = Breakpoints(blueprint.asked, blueprint.by_environment, blueprint.by_template)
-    return [
-        name
-        for name in blueprint.definition.resources
-        if any(rule.short and rule.point == Point.PRE_UPDATE for rule in asking.of(name))
-    ]
 
 
 def _refuse(planned: Plan) -> None:

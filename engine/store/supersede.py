@@ -5,7 +5,7 @@ What acts goes on to its outcome; a newer traversal waits for it where it must.
 
 from uuid import UUID
 
-from engine.node.machine import DROPPED_WHEN_SUPERSEDED
+from engine.node.node import DROPPED_WHEN_SUPERSEDED
 from engine.store.credentials import forget
 from engine.store.database import Connection
 from engine.words import TraversalState

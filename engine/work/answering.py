@@ -13,7 +13,8 @@ from structlog.typing import FilteringBoundLogger
 from engine.hooks.audit import Entry
 from engine.hooks.rule import at_pace, decode_rules
 from engine.node.inputs import Answered, Expired
-from engine.node.machine import NOBODY, Node, Refused, decide
+from engine.node.machine import decide
+from engine.node.node import NOBODY, Node, Refused
 from engine.store.advance import Claim, Work, advance
 from engine.store.audit import record
 from engine.store.database import Connection
@@ -31,8 +32,9 @@ from engine.words import (
     State,
     Status,
 )
+from engine.work.opening import Notice
 from engine.work.steps import write_step
-from engine.work.writing import Notice, Result
+from engine.work.writing import Result
 
 log: FilteringBoundLogger = structlog.get_logger()
 

@@ -13,14 +13,16 @@ from engine.errors import HeadgateError
 from engine.hooks.rule import at_pace, decode_rules
 from engine.node.effects import Call
 from engine.node.inputs import Broke, Claimed, Denied, Input
-from engine.node.machine import Node, Refused, decide
+from engine.node.machine import decide
+from engine.node.node import Node, Refused
 from engine.store.advance import Work
 from engine.types.registry import Registry
 from engine.words import Json, Operation, Pace, Phase, State
 from engine.work.notices import notice
+from engine.work.opening import Notice
 from engine.work.prepare import Prepared, Unresolved, prepare
 from engine.work.steps import write_step
-from engine.work.writing import Notice, Result
+from engine.work.writing import Result
 
 log: FilteringBoundLogger = structlog.get_logger()
 

@@ -7,8 +7,8 @@ from engine.hot.resolve import MASK, resolve
 from engine.hot.schema import TypeSchema
 from engine.store.advance import Work
 from engine.words import GATES, VISITS, Direction, Json, Operation
+from engine.work.opening import Notice
 from engine.work.prepare import Inputs, Prepared
-from engine.work.writing import Notice
 
 
 def notice(prepared: Prepared) -> Notice:

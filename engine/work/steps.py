@@ -8,10 +8,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
-from engine.node.machine import Step
+from engine.node.node import Step
 from engine.store.advance import Work
 from engine.words import Json
-from engine.work.writing import Notice, Result, Writer
+from engine.work.opening import Notice
+from engine.work.writing import Result, Writer
 
 
 def write_step(

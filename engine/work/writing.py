@@ -1,15 +1,12 @@
 """Effects of the machine, in their order, as the parts of one document for the store."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import assert_never
 from uuid import UUID
 
-import orjson
-
-from engine.hooks.rule import Rule, encode_rule
+from engine.hooks.rule import Rule
 from engine.node.effects import (
     Call,
     Effect,
@@ -23,31 +20,19 @@ from engine.node.effects import (
     WriteFailed,
     WriteUnchanged,
 )
-from engine.node.machine import Node
+from engine.node.node import Node
 from engine.store.advance import Work
 from engine.words import (
-    CONFIRM,
     GATES,
     VISITS,
     Decision,
     DeletionPolicy,
     Json,
-    Mode,
     Operation,
     Phase,
     Status,
 )
-
-#: The first half of a resource's status while an operation runs on it, as Heat's clients know it.
-ACTION_OF: Mapping[str, str] = {
-    **{operation: operation.value.upper() for operation in Operation},
-    Operation.REPLACE: "CREATE",
-}
-#: How a hook that does not wait is closed at once: state, decision, event, what the event says.
-CLOSED_AT_ONCE: Mapping[Mode, tuple[str, str, str, str]] = {
-    Mode.NOTIFY: ("answered", "continue", "headgate.hook.answered", "was told and went on"),
-    Mode.STOP: ("expired", "stop", "headgate.hook.expired", "stopped the stack"),
-}
+from engine.work.opening import ACTION_OF, Notice, Told, hook_events, hook_row
 
 
 @dataclass(slots=True)
@@ -69,14 +54,6 @@ class Result:
     reason: str = ""
     attempts: int = 0
     seen: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Notice:
-    """What a person needs to decide; properties and changes are masked."""
-
-    properties: Mapping[str, Json]
-    changes: Mapping[str, Json]
 
 
 class Writer:
@@ -291,59 +268,10 @@ class Writer:
         )
 
     def _open(self, rule: Rule, hook_id: UUID, default: timedelta, notice: Notice) -> None:
-        work = self.work
-        said = dict(work.definition or {}) if work.operation in GATES else {
-            "type": work.type,
-            "operation": self.node.operation,
-            "physical_id": self.physical_id,
-            "properties": notice.properties,
-            "changes": notice.changes,
-            "dependents": work.dependents or [],
-        }  # fmt: skip
-        if self.result.seen:
-            said["seen"] = self.result.seen
-        timeout = rule.timeout or default
-        closed = CLOSED_AT_ONCE.get(Mode.NOTIFY if rule.dry else rule.mode)
-        self.hooks.append({
-            "id": hook_id,
-            "resource_name": work.name,
-            "path": work.name,
-            "point": rule.point,
-            "mode": rule.mode,
-            "state": closed[0] if closed else "waiting",
-            "on_timeout": rule.on_timeout,
-            "timeout": timeout.total_seconds(),
-            "rule": encode_rule(rule),
-            "wakes": None if closed else _wakes(rule),
-            "notice": said,
-            "digest": _digest(said),
-            "decision": closed[1] if closed else None,
-        })  # fmt: skip
-        mode = Mode.NOTIFY if rule.dry else rule.mode
-        data = {"hook_id": hook_id, "point": rule.point, "mode": mode}
-        if rule.dry:
-            data["dry"] = True
-        self._hook_event("headgate.hook.waiting", self._reached(rule, mode), data)
-        if closed:
-            said_so = {**data, "decision": closed[1], "decided_by": "rule"}
-            self._hook_event(closed[2], f"Hook {rule.point} {closed[3]}", said_so)
-
-    def _reached(self, rule: Rule, mode: Mode) -> str:
-        """Heat's own words where the node waits: clients find waiting hooks by them."""
-        inside = rule.point.startswith(CONFIRM)
-        action = ACTION_OF[self.node.operation] if inside else action_at(rule.point)
-        match mode:
-            case Mode.WAIT:
-                return f"{action} paused until Hook {rule.point} is cleared"
-            case Mode.STOP:
-                return f"{action} stopped at Hook {rule.point}"
-            case Mode.NOTIFY:
-                return f"{action} reached Hook {rule.point}"
-            case _ as never:
-                assert_never(never)
-
-    def _hook_event(self, kind: str, reason: str, data: Json) -> None:
-        self._event(kind, self.action or "INIT", self.status or "COMPLETE", reason, data)
+        told = Told(self.work, self.node.operation, self.physical_id, notice, self.result.seen)
+        self.hooks.append(hook_row(told, rule, hook_id, default))
+        for kind, reason, data in hook_events(self.node.operation, rule, hook_id):
+            self._event(kind, self.action or "INIT", self.status or "COMPLETE", reason, data)
 
     def _event(self, kind: str, action: str, status: str, reason: str, data: Json) -> None:
         self.events.append({
@@ -356,18 +284,3 @@ class Writer:
             "reason": reason,
             "data": data,
         })  # fmt: skip
-
-
-def action_at(point: str) -> str:
-    """The action a point belongs to: ``CREATE`` for pre-create and pre-stack-create."""
-    return point.rpartition("-")[2].upper()
-
-
-def _wakes(rule: Rule) -> float | None:
-    """Seconds until somebody is to be reminded, or others are asked, too."""
-    after = [one for one in (rule.remind, rule.escalate and rule.escalate.after) if one]
-    return min(after).total_seconds() if after else None
-
-
-def _digest(said: Json) -> str:
-    return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -3,7 +3,7 @@ finish.py, and of engine/service what decides between them."""
 
 from collections.abc import Iterator
 
-from engine.node import machine
+from engine.node import node as tables
 from engine.plan.verdict import EndedNode, verdict
 from engine.service.ending import ROLLED_BACK
 from engine.words import Action, Phase, State, TraversalState
@@ -22,7 +22,7 @@ def give_up(world: World, number: int, state: str) -> World:
 
 
 def dropped(node: Node | None) -> Node | None:
-    if node is None or (node.state, node.phase) not in machine.DROPPED_WHEN_SUPERSEDED:
+    if node is None or (node.state, node.phase) not in tables.DROPPED_WHEN_SUPERSEDED:
         return node
     return node._replace(state=State.DROPPED, claim=node.claim + 1, wake=False)
 

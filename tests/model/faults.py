@@ -9,8 +9,9 @@ import pytest
 
 from engine.hooks.rule import Rule
 from engine.node import machine
+from engine.node import node as tables
 from engine.node.effects import WakeAt
-from engine.node.machine import ENDED, Refused, Step
+from engine.node.node import ENDED, Refused, Step
 from engine.plan.draft import Existing
 from engine.words import Action, Operation, Phase, State
 from tests.model import accept, planning, protocol, sizes, store, telling
@@ -109,7 +110,7 @@ def _back_to_the_same(world: World) -> World:
     return accept.begin(world, Action.ROLLBACK, world.template)
 
 
-def _lost(fixed: Fixed, seen: Seen, node: machine.Node, broken: bool, *, left: bool) -> Write:
+def _lost(fixed: Fixed, seen: Seen, node: tables.Node, broken: bool, *, left: bool) -> Write:
     write = _failed(fixed, seen, node, broken, left=left)
     return write if write.kind == "update" else Write("update", write.row)
 
@@ -129,11 +130,11 @@ def _forgotten(world: World) -> World:
     return world
 
 
-def _rejected_goes_on(node: machine.Node, *_: object) -> Step:
+def _rejected_goes_on(node: tables.Node, *_: object) -> Step:
     return machine._go_on(node)
 
 
-def _timer_lost(node: machine.Node, said: Any) -> Step | Refused:
+def _timer_lost(node: tables.Node, said: Any) -> Step | Refused:
     step = machine.decide(node, said)
     if isinstance(step, Refused):
         return step
@@ -141,7 +142,7 @@ def _timer_lost(node: machine.Node, said: Any) -> Step | Refused:
     return Step(step.node, kept)
 
 
-_DROPPED = machine.DROPPED_WHEN_SUPERSEDED
+_DROPPED = tables.DROPPED_WHEN_SUPERSEDED
 _NOT_READY = frozenset(one for one in _DROPPED if one[0] is not State.READY)
 _NOT_PARKED = frozenset(one for one in _DROPPED if one[0] is not State.PARKED)
 _ALSO_ACTING = _DROPPED | {(State.RUNNING, Phase.ACT), (State.PARKED, Phase.ACT)}
@@ -181,15 +182,15 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "what is ready is not dropped by a newer traversal",
-        machine, "DROPPED_WHEN_SUPERSEDED", _NOT_READY, sizes.UPDATED, _GIVEN_UP,
+        tables, "DROPPED_WHEN_SUPERSEDED", _NOT_READY, sizes.UPDATED, _GIVEN_UP,
     ),
     Fault(
         "what is parked at a hook is not dropped by a newer traversal",
-        machine, "DROPPED_WHEN_SUPERSEDED", _NOT_PARKED, sizes.HOOK_GIVEN_UP, _GIVEN_UP,
+        tables, "DROPPED_WHEN_SUPERSEDED", _NOT_PARKED, sizes.HOOK_GIVEN_UP, _GIVEN_UP,
     ),
     Fault(
         "what acts is dropped by a newer traversal",
-        machine, "DROPPED_WHEN_SUPERSEDED", _ALSO_ACTING, sizes.DELETED,
+        tables, "DROPPED_WHEN_SUPERSEDED", _ALSO_ACTING, sizes.DELETED,
         "a_complete_stack_is_really_so",
     ),
     Fault(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from engine.node.machine import ENDED
+from engine.node.node import ENDED
 from engine.node.points import POINTS
 from engine.words import Direction, Operation, Phase, Point, State
 from tests.model.protocol import Move

@@ -4,7 +4,7 @@ Small on purpose: tests/model/faults.py breaks them one at a time.
 """
 
 from engine.hooks.rule import Rule
-from engine.node.machine import ENDED
+from engine.node.node import ENDED
 from engine.words import Direction, Operation, Phase, State
 from tests.model.world import (
     Fixed,

@@ -18,8 +18,9 @@ from engine.node.effects import (
     WriteUnchanged,
 )
 from engine.node.inputs import Broke, Claimed, Denied, Input, MustRetry, Succeeded
-from engine.node.machine import Node as Decided
-from engine.node.machine import Refused, Step, decide
+from engine.node.machine import decide
+from engine.node.node import Node as Decided
+from engine.node.node import Refused, Step
 from engine.plan.change import Actual, cleanup_change, forward_change
 from engine.words import (
     Direction,
@@ -30,7 +31,7 @@ from engine.words import (
     State,
     Status,
 )
-from engine.work.writing import ACTION_OF
+from engine.work.opening import ACTION_OF
 from tests.model.world import Fixed, Row, Seen, Told, Write
 
 SCHEMA = TypeSchema("T", description="", any_property=True)

@@ -244,7 +244,8 @@ async def test_an_answer_twice_is_fine_and_a_different_one_is_a_conflict(running
         ({"target": "http://10.0.0.1/"}, "target"),
         ({"target": "http://example.org/", "event": ["x"]}, 'Did you mean "events"?'),
         ({"target": "http://example.org/", "events": "x"}, "events"),
-        ({"channel": "amqp", "target": "amqp://x"}, "not available in this release"),
+        ({"channel": "amqp", "target": "headgate"}, "is not set up on this server"),
+        ({"channel": "post", "target": "headgate"}, "channel"),
     ],
 )
 async def test_a_wrong_subscription(running: Program, body: Json, told: str) -> None:

@@ -35,7 +35,8 @@ from engine.node.inputs import (
     Succeeded,
     Superseded,
 )
-from engine.node.machine import BREAKING, ENDED, NOBODY, Node, Refused, Step, decide
+from engine.node.machine import decide
+from engine.node.node import BREAKING, ENDED, NOBODY, Node, Refused, Step
 from engine.node.points import POINTS
 from engine.words import (
     GATES,

@@ -1,0 +1,97 @@
+"""What a stack is to become, and what there is of it that this concerns."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from engine.hooks.matching import Breakpoints
+from engine.hooks.reading import Declaration
+from engine.hooks.rule import decode_rule
+from engine.plan.draft import Existing, Options
+from engine.plan.graph import downstream
+from engine.service.blueprint import Blueprint
+from engine.store.breakpoints import read_breakpoints
+from engine.store.database import Connection
+from engine.store.existing import read_concerned, read_plain
+from engine.words import Action, Json, Point
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is of a stack. settled: names whose rows are as wanted, left out of `rows`.
+
+    kept: breakpoints stay with some of the settled. live: breakpoints set on the live stack.
+    """
+
+    rows: Sequence[Existing] = ()
+    settled: frozenset[str] = frozenset()
+    kept: bool = False
+    live: Sequence[Declaration] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a stack is to become, and at whose request.
+
+    stored: the version is in the store already. cleared: breakpoints left out, as
+    ``resource:point`` patterns. wanted_plan: the digest of the plan that its author saw, or "".
+    refuses: a plan with problems is refused; else its nodes fail where they may not go on.
+    credential: what it is to act with in the cloud.
+    """
+
+    stack_id: UUID
+    action: Action
+    number: int
+    version: int
+    blueprint: Blueprint
+    found: Found
+    requested_by: str
+    stored: bool = False
+    cleared: Sequence[str] = ()
+    options: Options = field(default_factory=Options)
+    kept: Mapping[str, Json] = field(default_factory=dict)
+    wanted_plan: str = ""
+    refuses: bool = True
+    credential: str = field(default="", repr=False)
+
+
+async def find(
+    conn: Connection, stack_id: UUID, blueprint: Blueprint, also: Collection[str] = ()
+) -> Found:
+    """The rows that a change toward the blueprint may concern.
+
+    Those that are as wanted, and that nothing changed reads or requires, are only counted: what
+    an update costs should not grow with what it leaves alone. also: names that change anyway.
+    """
+    wanted = blueprint.definition.resources
+    plain = await read_plain(conn, stack_id)
+    settled = {
+        name
+        for name, digest in plain.digests.items()
+        if name in wanted and wanted[name].digest == digest
+    }
+    settled -= {*also, *_asked_anyway(blueprint)}
+    changed = downstream({name: one.reads for name, one in wanted.items()}, wanted.keys() - settled)
+    required = {one for name in changed for one in wanted[name].requires}
+    gone = plain.digests.keys() - wanted.keys()
+    rows = await read_concerned(conn, stack_id, changed | required | gone)
+    live = await live_breakpoints(conn, stack_id)
+    return Found(rows, frozenset(settled - changed - required), plain.kept, live)
+
+
+async def live_breakpoints(conn: Connection, stack_id: UUID) -> list[Declaration]:
+    """Those that were set on the live stack, the first set first."""
+    return [
+        Declaration(one.pattern, decode_rule(one.rule), f"breakpoint {one.id}")
+        for one in await read_breakpoints(conn, stack_id)
+    ]
+
+
+def _asked_anyway(blueprint: Blueprint) -> list[str]:
+    """Resources with a short pre-update hook: it asks even if nothing changes."""
+    asking = Breakpoints(blueprint.asked, blueprint.by_environment, blueprint.by_template)
+    return [
+        name
+        for name in blueprint.definition.resources
+        if any(rule.short and rule.point == Point.PRE_UPDATE for rule in asking.of(name))
+    ]
