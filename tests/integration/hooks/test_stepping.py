@@ -75,6 +75,23 @@ async def test_to_run_passes_breakpoints_but_not_those_of_others(
     assert await run.until_ended("s") == "CREATE_COMPLETE"
 
 
+async def test_to_run_lets_go_what_waits_but_not_what_waits_for_others(
+    run: Program, world: World
+) -> None:
+    rules = {"hooks": [
+        {"at": "[ab]", "on": "pre-create"},
+        {"at": "d", "on": "pre-create", "answer_by": ["role:dba"]},
+        {"at": "e", "on": "pre-create", "approvals": 2},
+    ]}  # fmt: skip
+    await run.create("s", {name: thing() for name in "abde"}, environment=rules)
+    await run.waiting("s", 4)
+    await run.signal(await at(run, "a"), "run", user="ann")
+    left = await run.waiting("s", 2)
+    assert sorted(hook["path"] for hook in left) == ["d", "e"]
+    assert not {"d", "e"} & {name for _, name in world.done}
+    assert (await run.stack("s"))["stack_status"] == "CREATE_IN_PROGRESS"
+
+
 async def test_run_to_stops_there_and_nowhere_else(run: Program, world: World) -> None:
     await run.create("s", CHAIN, environment=AT_A)
     await at(run, "a")
