@@ -6,6 +6,7 @@ from hub.api.headgate import (
     health,
     history,
     hooks,
+    schemas,
     stream,
     subscriptions,
     trail,
@@ -18,6 +19,7 @@ ROUTES = (
     *trail.ROUTES,
     *subscriptions.ROUTES,
     *stream.ROUTES,
+    *schemas.ROUTES,
     *graph.ROUTES,
     *history.ROUTES,
 )

@@ -61,6 +61,26 @@ async def test_a_policy_program_lets_pass_and_refuses_in_any_project(
         assert world.done == [("create", "a")]
 
 
+async def test_a_live_breakpoint_does_not_take_the_place_of_an_operators_rule(
+    database_url: str, world: World
+) -> None:
+    rule = {"on": ["pre-create"], "at": "b", "answer_by": ["role:operator"]}
+    async with guarded(database_url, world, rule) as run:
+        rules = {"hooks": [{"at": "a", "on": "pre-create"}]}
+        resources = {"a": thing(), "b": thing(depends_on="a")}
+        await run.create("s", resources, environment=rules)
+        (first,) = await run.waiting("s")
+        await run.at("POST", "s", "/breakpoints", {"breakpoints": ["b:pre-create"]})
+        await run.signal(first)
+
+        async def at_b() -> Json:
+            return [one for one in await run.waiting("s") if one["path"] == "b"]
+
+        (hook,) = await eventually(at_b)
+        assert (await run.signal(hook, user="ann"))[0] == 403
+        assert (await run.signal(hook, roles="operator"))[0] == 200
+
+
 async def test_nobody_takes_an_operators_rule_away(database_url: str, world: World) -> None:
     rule = {"on": ["pre-create"], "at": "*", "types": ["Test::*"], "answer_by": ["role:operator"]}
     async with guarded(database_url, world, rule) as run:
