@@ -8,7 +8,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests bench format format-check lint types imports broker clean
+.PHONY: help setup demo serve test tests bench format format-check lint types imports programs clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -25,19 +25,24 @@ serve: $(READY) ## start a server on http://127.0.0.1:8004, its data in ./headga
 test: format-check lint types imports tests ## everything that must be green: format, lint, types, import rules, tests
 	@echo "make test: format, lint, types, import rules and tests are green"
 
-tests: $(READY) broker ## the tests alone
+tests: $(READY) programs ## the tests alone
 	$(PYTHON) -m pytest $(ARGS)
 
-# Tests of the AMQP channel start a RabbitMQ of their own. RUNLEVEL keeps Debian from starting one.
-broker:
-	@if [ ! -e /usr/lib/rabbitmq/bin/rabbitmq-server ]; then \
+# Tests of the AMQP channel start a RabbitMQ of their own; one of the examples is run with curl.
+# RUNLEVEL keeps Debian from starting a RabbitMQ.
+programs:
+	@missing=; \
+	[ -e /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing="$$missing rabbitmq-server"; \
+	command -v curl >/dev/null || missing="$$missing curl"; \
+	if [ -n "$$missing" ]; then \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	        echo "make: installing rabbitmq-server"; \
+	        echo "make: installing$$missing"; \
 	        apt-get update -qq; \
 	        RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-	            --no-install-recommends rabbitmq-server >/dev/null; \
+	            --no-install-recommends $$missing >/dev/null; \
 	    else \
-	        echo "make: the tests need RabbitMQ; install it (Debian: rabbitmq-server)" >&2; exit 1; \
+	        echo "make: the tests need$$missing; install it (Debian: apt-get install$$missing)" >&2; \
+	        exit 1; \
 	    fi; \
 	fi
 

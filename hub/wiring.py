@@ -102,6 +102,7 @@ def broker_settings(amqp: Amqp) -> BrokerSettings | None:
         return None
     return BrokerSettings(
         urls=[one.get_secret_value() for one in amqp.urls],
+        exchanges=[one for one in amqp.exchanges if not set("*?[") & set(one)],
         answers=amqp.answers,
         unrouted=amqp.unrouted,
         kept=amqp.unrouted_kept,

@@ -34,11 +34,13 @@ QUORUM: FieldTable = {"x-queue-type": "quorum"}
 class BrokerSettings:
     """urls: of the nodes of one cluster, tried in turn. Times in seconds.
 
+    exchanges: those that are there from the beginning; others when something is published.
     answers: the queue that answers come in; what is refused goes to ``<answers>.refused``.
     unrouted: what no queue is bound for is kept there, at most so many messages, the newest.
     """
 
     urls: Sequence[str] = field(repr=False)
+    exchanges: Sequence[str] = ()
     answers: str = "headgate.answers"
     unrouted: str = "headgate.unrouted"
     kept: int = 10_000
@@ -125,7 +127,10 @@ class Broker:
         consume: Consumer | None,
     ) -> None:
         await self._declare(connection)
-        self._link = _Link(connection, self.settings.unrouted)
+        link = _Link(connection, self.settings.unrouted)
+        for name in self.settings.exchanges:
+            await link.exchange(name)
+        self._link = link
         self._why = "the connection was lost"
         log.info("amqp.ready", broker=f"{url.host}:{url.port or 5672}")
         async with asyncio.TaskGroup() as group:
