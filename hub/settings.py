@@ -175,6 +175,9 @@ def _not_longer(section: Section, shorter: str, longer: str) -> None:
 
 class Amqp(Section):
     urls: Brokers = ()
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
     exchanges: Texts = ("headgate", "headgate.*")
     answers: Annotated[str, Field(min_length=1, max_length=200)] = "headgate.answers"
     unrouted: Annotated[str, Field(min_length=1, max_length=200)] = "headgate.unrouted"

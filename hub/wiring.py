@@ -3,6 +3,7 @@
 import base64
 import random
 import secrets
+import ssl
 from collections.abc import Mapping, Sequence
 from uuid import UUID, uuid5
 
@@ -12,6 +13,7 @@ from channels.retry import RetryPolicy
 from channels.selection import Selection
 from channels.store.records import NewSubscription, Origin
 from channels.webhook.client import WebhookSettings
+from engine.errors import Unavailable
 from engine.hooks.rule import Limits as HookLimits
 from engine.hot.source import Limits as SourceLimits
 from engine.service import Limits
@@ -96,6 +98,23 @@ def webhook_settings(webhook: Webhook) -> WebhookSettings:
     )
 
 
+def tls_context(said: Amqp, place: str) -> ssl.SSLContext | None:
+    """None: the system's authorities, and no certificate of our own. Raises Unavailable."""
+    if not (said.ca_file or said.cert_file):
+        return None
+    try:
+        context = ssl.create_default_context(cafile=said.ca_file or None)
+        if said.cert_file:
+            context.load_cert_chain(said.cert_file, said.key_file or None)
+    except OSError as error:  # ssl.SSLError is one
+        raise Unavailable(
+            f"cannot use the certificates: {error.strerror or error}",
+            place=place,
+            remedy="Name files in PEM form that the server may read.",
+        ) from error
+    return context
+
+
 def broker_settings(amqp: Amqp) -> BrokerSettings | None:
     """None: there is no broker to use."""
     if not amqp.urls:
@@ -106,6 +125,7 @@ def broker_settings(amqp: Amqp) -> BrokerSettings | None:
         answers=amqp.answers,
         unrouted=amqp.unrouted,
         kept=amqp.unrouted_kept,
+        tls=tls_context(amqp, "[channels.amqp]"),
         connect_timeout=amqp.connect_timeout.total_seconds(),
         publish_timeout=amqp.publish_timeout.total_seconds(),
     )

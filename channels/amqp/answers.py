@@ -77,6 +77,10 @@ class Answers:
             except Unavailable as error:
                 log.warning("amqp.answer.waits", hook=str(hook_id), reason=str(error))
                 await asyncio.sleep(PAUSE)
+            except Exception as error:
+                # Set aside like any other: one that breaks us is not to come again and again.
+                log.exception("amqp.answer.broken", hook=str(hook_id))
+                return f"an error of ours: {type(error).__name__}; the log has more"
 
     async def _reply(self, message: AbstractIncomingMessage, refusal: str | None) -> None:
         """To who wants to know. A queue that is gone is no reason to keep the answer."""

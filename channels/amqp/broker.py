@@ -5,6 +5,7 @@ that were under way to whoever asked. Here all of it is one loop over plain conn
 """
 
 import asyncio
+import ssl
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 
@@ -36,6 +37,7 @@ class BrokerSettings:
 
     exchanges: those that are there from the beginning; others when something is published.
     answers: the queue that answers come in; what is refused goes to ``<answers>.refused``.
+    tls: for amqps:// only; None: the system's authorities, and no certificate of our own.
     unrouted: what no queue is bound for is kept there, at most so many messages, the newest.
     """
 
@@ -44,6 +46,7 @@ class BrokerSettings:
     answers: str = "headgate.answers"
     unrouted: str = "headgate.unrouted"
     kept: int = 10_000
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
     connect_timeout: float = 5.0
     publish_timeout: float = 10.0
     first_retry: float = 0.2
@@ -75,7 +78,9 @@ class Broker:
             try:
                 async with asyncio.timeout(self.settings.connect_timeout):
                     connection = await aio_pika.connect(
-                        str(url), client_properties={"connection_name": "headgate"}
+                        str(url),
+                        ssl_context=self.settings.tls if url.scheme == "amqps" else None,
+                        client_properties={"connection_name": "headgate"},
                     )
             except (*LOST, TimeoutError) as error:
                 failures += 1
@@ -91,6 +96,10 @@ class Broker:
                 self._lost(url, _words(group.exceptions[0]))
                 failures = 1
                 await wait_at_most(stop, self.settings.first_retry)
+            except* Exception:
+                log.exception("amqp.broken")
+                failures = 1
+                await wait_at_most(stop, self.settings.max_retry)
             finally:
                 self._link = None
                 await _closed(connection)

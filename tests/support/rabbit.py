@@ -29,7 +29,8 @@ def free_port() -> int:
 
 
 class Rabbit:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, conf: str = "") -> None:
+        """conf: lines of its configuration."""
         if not PROGRAM.exists():
             raise FileNotFoundError(
                 f"{PROGRAM} is not there: `make tests` installs it as root on Debian"
@@ -43,17 +44,17 @@ class Rabbit:
         (folder / "plugins").write_text("[].\n")
         (folder / "rabbit.conf").write_text(
             # The whole machine is not ours: neither its memory nor its disk stops the broker.
-            "vm_memory_high_watermark.relative = 0.9\ndisk_free_limit.absolute = 10MB\n"
+            "vm_memory_high_watermark.relative = 0.9\ndisk_free_limit.absolute = 10MB\n" + conf
         )
 
     @property
     def url(self) -> str:
         return f"amqp://guest:guest@127.0.0.1:{self.port}/"
 
-    def start(self) -> None:
-        """Begin to start; `ready` waits for it."""
-        folder, log = self._folder, (self._folder / "out.log").open("ab")
-        environment = {
+    @property
+    def _environment(self) -> dict[str, str]:
+        folder = self._folder
+        return {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "RABBITMQ_NODENAME": f"t{self.port}@localhost",
@@ -69,9 +70,17 @@ class Rabbit:
             "ERL_EPMD_PORT": str(self._names),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
         }
+
+    def start(self) -> None:
+        """Begin to start; `ready` waits for it."""
+        log = (self._folder / "out.log").open("ab")
         with log:
             self._process = subprocess.Popen(
-                [str(PROGRAM)], env=environment, stdout=log, stderr=log, start_new_session=True
+                [str(PROGRAM)],
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
 
     async def ready(self) -> None:
@@ -98,6 +107,28 @@ class Rabbit:
     def _said(self) -> str:
         return (self._folder / "out.log").read_text()[-3000:]
 
+    def kill(self) -> None:
+        """As a machine that loses its power."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(30)
+        self._process = None
+
+    def halt(self, number: int) -> None:
+        """SIGSTOP or SIGCONT to all of it."""
+        assert self._process is not None
+        os.killpg(self._process.pid, number)
+
+    def control(self, *words: str) -> str:
+        """rabbitmqctl, of this node."""
+        program = PROGRAM.with_name("rabbitmqctl")
+        done = subprocess.run(
+            [str(program.resolve().with_name("rabbitmqctl")), *words],
+            env=self._environment, capture_output=True, text=True, timeout=PATIENCE,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     async def stop(self) -> None:
         """End it as its operator would; messages that are persistent stay."""
         if self._process is not None:
@@ -120,9 +151,9 @@ class Rabbit:
 
 
 @asynccontextmanager
-async def running_rabbit() -> AsyncIterator[Rabbit]:
+async def running_rabbit(*, conf: str = "") -> AsyncIterator[Rabbit]:
     folder = Path(tempfile.mkdtemp(prefix="headgate-rabbit-"))
-    rabbit = Rabbit(folder)
+    rabbit = Rabbit(folder, conf=conf)
     try:
         rabbit.start()
         await rabbit.ready()

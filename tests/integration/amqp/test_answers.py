@@ -5,12 +5,14 @@ from uuid import uuid4
 
 import orjson
 import pytest
+from structlog.testing import capture_logs
 
 from tests.integration.amqp.conftest import Post, subscribe
 from tests.integration.conftest import Away
 from tests.support.changes import put, thing
 from tests.support.program import Json, Program, program
 from tests.support.rabbit import Rabbit
+from tests.support.receiver import until
 from tests.support.things import Thing, World
 
 ASKS = {"hooks": [{"at": "a", "on": "pre-create"}]}
@@ -179,7 +181,29 @@ async def test_an_answer_waits_for_a_database_that_is_away(
     await run.create("s", {"a": thing()}, environment=ASKS)
     notice = await box.next()
     token = orjson.loads(notice.body)["data"]["token"]
-    async with away():
-        await box.say(notice.correlation_id, {"decision": "continue", "token": token})
+    with capture_logs() as logs:
+        async with away():
+            await box.say(notice.correlation_id, {"decision": "continue", "token": token})
+            await until(lambda: any(one["event"] == "amqp.answer.waits" for one in logs))
     assert orjson.loads((await box.next(box.replies)).body)["taken"]
     assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_an_answer_that_breaks_us_is_set_aside_and_comes_no_more(
+    run: Program, box: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await subscribe(run, box, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=ASKS)
+    notice = await box.next()
+
+    async def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run.engine, "answer", broken)
+        said = await box.answer(notice)
+    assert said == {
+        "taken": False, "reason": "an error of ours: ZeroDivisionError; the log has more",
+    }  # fmt: skip
+    assert (await box.next(f"answers.{box.name}.refused")).correlation_id == notice.correlation_id
+    assert (await box.answer(notice))["taken"]
