@@ -120,7 +120,7 @@ class Broker:
         except TimeoutError:
             seconds = self.settings.publish_timeout
             raise NotPublished(f"the broker did not confirm it within {seconds:g} s") from None
-        except LOST as error:
+        except (*LOST, RuntimeError) as error:  # aiormq's for a connection that is closed
             raise NotPublished(f"the connection was lost: {_words(error)}") from None
 
     def _lost(self, url: URL, why: str) -> None:
