@@ -1,6 +1,7 @@
 """Prints the figures of README and docs, medians of several runs, next to the machine's limit."""
 
 import asyncio
+import logging
 import os
 import random
 import statistics
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 import aiohttp
+import structlog
 import uvloop
 
 from engine.service import StackRequest
@@ -29,6 +31,8 @@ HELD = {"resource_registry": {"resources": {"*": {"hooks": "pre-create"}}}}
 
 
 async def main() -> None:
+    # Programs in this process write their lines with colours here, as no server does.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     print(f"{os.cpu_count()} cores; medians of {RUNS} runs; synchronous commit on\n")
     async with running_server() as postgres:
         async with postgres.new_database() as url:
