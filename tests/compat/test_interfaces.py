@@ -1,0 +1,132 @@
+"""The interfaces that others write against, as they were in version 1: what is here stays.
+
+A field may be added when whoever does not know it need not say it; none is removed or renamed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from datetime import UTC, datetime
+from inspect import Parameter, signature
+from uuid import UUID
+
+import pytest
+
+from channels import contract as channel
+from channels.contract import Channel
+from engine.hot.schema import TypeSchema
+from engine.lifecycle import contract as lifecycle
+from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
+from engine.lifecycle.plugins import Plugins
+from engine.types import contract as types
+from engine.types.contract import Call, Confirmation, Done, ResourceType
+from engine.words import ResourceId, StackId
+
+#: By interface and class, the fields of version 1 in their order.
+FIELDS: dict[tuple[object, str], str] = {
+    (lifecycle, "StackView"): "project stack_id stack_name action traversal version requested_by"
+    " parameters tags plan",
+    (lifecycle, "PlannedChange"): "name type change physical_id properties changes unknown certain",
+    (lifecycle, "Ended"): "state reason began",
+    (types, "Call"): "project stack_id stack_name resource_id resource_name operation_key now"
+    " properties previous changed physical_id data attributes progress attempts kept confirmed"
+    " answers credential signals",
+    (types, "Confirmation"): "step accepted by reason",
+    (types, "Done"): "physical_id attributes data reason",
+    (types, "Wait"): "until progress",
+    (types, "Confirm"): "step progress seen",
+    (types, "Replace"): "",
+    (types, "Failed"): "reason physical_id data retry",
+    (channel, "Letter"): "id type document sent_at waiting",
+    (channel, "Endpoint"): "subscription_id target secrets",
+    (channel, "ReceiverDecision"): "decision reason more",
+    (channel, "Delivered"): "code answer decision note",
+    (channel, "Failed"): "reason code answer retry_after final",
+}
+#: Methods of version 1, with what they are called with.
+METHODS: dict[type, dict[str, str]] = {
+    LifecyclePlugin: {"before": "view", "after": "view ended"},
+    ResourceType: dict.fromkeys(
+        ("create", "update", "delete", "check", "adopt", "suspend", "resume", "snapshot",
+         "needs_replace"), "call",
+    ) | {"reference": "resource_name physical_id data",
+         "check_properties": "properties place findings"},
+    Channel: {"check_target": "target", "deliver": "letter endpoint"},
+}  # fmt: skip
+
+
+def named() -> Iterator[object]:
+    for (module, name), said in FIELDS.items():
+        yield pytest.param(getattr(module, name), said.split(), id=f"{module.__name__}.{name}")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("kind", "kept"), list(named()))
+def test_fields_stay_where_they_were(kind: type, kept: list[str]) -> None:
+    now = fields(kind)
+    assert [one.name for one in now][: len(kept)] == kept
+    for added in now[len(kept) :]:
+        usual = (added.default, added.default_factory)
+        assert usual != (MISSING, MISSING), f"{added.name} is new, and must be said by everybody"
+
+
+@pytest.mark.parametrize("kind", METHODS, ids=lambda kind: kind.__name__)
+def test_methods_are_called_as_before(kind: type) -> None:
+    for name, arguments in METHODS[kind].items():
+        now = [one for one in signature(getattr(kind, name)).parameters.values()][1:]
+        positional = [one.name for one in now if one.kind is not Parameter.KEYWORD_ONLY]
+        assert positional[: len(arguments.split())] == arguments.split(), name
+        assert all(one.default is not Parameter.empty for one in now[len(arguments.split()) :])
+
+
+def test_the_version_is_the_one_that_is_kept_here() -> None:
+    assert lifecycle.VERSION == 1
+
+
+class Quiet(LifecyclePlugin):
+    """As the reference shows it."""
+
+    ordinal = 50
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str, bool]] = []
+
+    async def before(self, view: StackView) -> None:
+        if view.action == "DELETE" and "keep" in view.tags:
+            raise Refused("it is tagged keep")
+
+    def after(self, view: StackView, ended: Ended) -> None:
+        self.told.append((view.stack_name, ended.state, ended.failed))
+
+
+async def test_a_plug_in_of_version_1_works() -> None:
+    quiet = Quiet()
+    plugins = Plugins([quiet])
+    view = StackView("p", UUID(int=1), "web", "DELETE", 2, 1, "ann", {}, ("keep",))
+    assert await plugins.before(view) == "Quiet refused it: it is tagged keep"
+    await plugins.after(view, Ended("complete", ""))
+    assert quiet.told == [("web", "complete", False)]
+
+
+class Lamp(ResourceType):
+    """A type of version 1, with the least there must be."""
+
+    schema = TypeSchema("Acme::Lamp")
+
+    def create(self, call: Call) -> Done:
+        return Done(f"lamp-{call.resource_name}", {"lit": True})
+
+    def delete(self, call: Call) -> Done:
+        return Done(None)
+
+
+def test_a_type_of_version_1_works() -> None:
+    call = Call(
+        "p", StackId(UUID(int=1)), "web", ResourceId(UUID(int=2)), "a", UUID(int=3),
+        datetime(2026, 1, 1, tzinfo=UTC), {},
+    )  # fmt: skip
+    lamp = Lamp()
+    assert lamp.create(call) == Done("lamp-a", {"lit": True})
+    assert isinstance(lamp.update(call), types.Replace)
+    for operation in (lamp.check, lamp.adopt, lamp.suspend, lamp.resume, lamp.snapshot):
+        assert isinstance(operation(call), Done)
+    assert not lamp.needs_replace(call)
+    assert Confirmation("resize", True, "ann").reason == ""
