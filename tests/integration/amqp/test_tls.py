@@ -1,0 +1,105 @@
+"""A broker that shows a certificate, and wants one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import aio_pika
+import pytest
+import pytest_asyncio
+
+from channels.amqp.broker import Broker, NotPublished
+from engine.errors import Unavailable
+from hub.settings import Amqp
+from hub.wiring import broker_settings
+from tests.support.certificates import Authority, Pair
+from tests.support.program import eventually
+from tests.support.rabbit import free_port, running_rabbit
+
+
+@dataclass
+class Guarded:
+    """A broker behind TLS. ours: a certificate that it knows."""
+
+    url: str
+    authority: Path
+    ours: Pair
+    other: Authority
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Guarded]:
+    folder = tmp_path_factory.mktemp("tls")
+    authority, other = Authority(folder), Authority(folder, "other")
+    server, port = authority.pair("server", "127.0.0.1"), free_port()
+    conf = (
+        f"listeners.ssl.default = 127.0.0.1:{port}\n"
+        f"ssl_options.cacertfile = {authority.file}\n"
+        f"ssl_options.certfile = {server.certificate}\n"
+        f"ssl_options.keyfile = {server.key}\n"
+        "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = true\n"
+    )
+    async with running_rabbit(conf=conf):
+        url = f"amqps://guest:guest@127.0.0.1:{port}/"
+        yield Guarded(url, authority.file, authority.pair("hub"), other)
+
+
+async def outcome(**said: str) -> str:
+    """What a publication to it ends with: "" when it is confirmed."""
+    settings = broker_settings(Amqp(**said, publish_timeout="5s", connect_timeout="3s"))  # type: ignore[arg-type]
+    assert settings is not None
+    broker, stop = Broker(settings), asyncio.Event()
+    task = asyncio.create_task(broker.run(stop))
+
+    async def tried() -> list[str]:
+        try:
+            await broker.publish("", settings.answers, aio_pika.Message(b"x"))
+        except NotPublished as error:
+            return [] if "not been reached yet" in str(error) else [str(error)]
+        return [""]
+
+    try:
+        (said_of_it,) = await eventually(tried)
+    finally:
+        stop.set()
+        await task
+    return str(said_of_it)
+
+
+async def test_both_sides_know_each_other(guarded: Guarded) -> None:
+    ours = guarded.ours
+    assert (
+        await outcome(
+            urls=guarded.url,
+            ca_file=str(guarded.authority),
+            cert_file=str(ours.certificate),
+            key_file=str(ours.key),
+        )
+        == ""
+    )
+
+
+async def test_a_broker_that_nobody_vouches_for_is_not_spoken_to(guarded: Guarded) -> None:
+    said = await outcome(urls=guarded.url)
+    assert "cannot be reached" in said and "guest" not in said
+    other = guarded.other.file
+    assert "cannot be reached" in await outcome(urls=guarded.url, ca_file=str(other))
+
+
+async def test_a_broker_lets_nobody_in_whom_it_does_not_know(guarded: Guarded) -> None:
+    stranger = guarded.other.pair("stranger")
+    for one in ({}, {"cert_file": str(stranger.certificate), "key_file": str(stranger.key)}):
+        said = await outcome(urls=guarded.url, ca_file=str(guarded.authority), **one)
+        assert "broker is away" in said, said
+
+
+@pytest.mark.parametrize("text", ["", "no certificate"])
+def test_certificates_that_are_none(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "ca.pem"
+    if text:
+        path.write_text(text)
+    with pytest.raises(Unavailable) as raised:
+        broker_settings(Amqp(urls="amqps://h/", ca_file=str(path)))  # type: ignore[arg-type]
+    assert raised.value.finding.place == "[channels.amqp]"
+    assert "PEM" in raised.value.finding.remedy

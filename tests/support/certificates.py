@@ -1,0 +1,79 @@
+"""An authority of our own, and certificates that it signs, as files."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """PEM files."""
+
+    certificate: Path
+    key: Path
+
+
+class Authority:
+    def __init__(self, folder: Path, name: str = "authority") -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        self._root = self._signed(self._name, self._key, authority=True)
+        self.file = self._written(f"{name}.pem", self._root)
+
+    def pair(self, name: str, *addresses: str) -> Pair:
+        """A certificate for a server at these addresses, or for a client of this name."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        certificate = self._signed(subject, key, *addresses)
+        private = key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        key_file = self._folder / f"{name}.key"
+        key_file.write_bytes(private)
+        return Pair(self._written(f"{name}.pem", certificate), key_file)
+
+    def _written(self, name: str, certificate: x509.Certificate) -> Path:
+        path = self._folder / name
+        path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        return path
+
+    def _signed(
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePrivateKey,
+        *addresses: str,
+        authority: bool = False,
+    ) -> x509.Certificate:
+        now = datetime.now(UTC)
+        made = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - DAY)
+            .not_valid_after(now + DAY)
+            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+        )
+        if addresses:
+            names = [x509.IPAddress(ip_address(one)) for one in addresses]
+            made = made.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        return made.sign(self._key, hashes.SHA256())
