@@ -78,12 +78,21 @@ def _brokers(urls: Sequence[SecretStr]) -> Sequence[SecretStr]:
     return urls
 
 
+def _proxy(url: SecretStr) -> SecretStr:
+    said = url.get_secret_value()
+    parts = urlsplit(said)
+    if said and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise PydanticCustomError("proxy", "it is a URL such as http://proxy.example.org:3128")
+    return url
+
+
 Listen = Annotated[str, AfterValidator(_listen)]
 Url = Annotated[str, AfterValidator(_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Count = Annotated[int, BeforeValidator(_number), Field(gt=0)]
 Bytes = Count
 Texts = Annotated[tuple[str, ...], BeforeValidator(_list)]
+ProxyUrl = Annotated[SecretStr, AfterValidator(_proxy)]
 Brokers = Annotated[tuple[SecretStr, ...], BeforeValidator(_list), AfterValidator(_brokers)]
 Network = Annotated[IPv4Network | IPv6Network, PlainValidator(_network)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_list)]

@@ -27,6 +27,7 @@ from hub.setting_types import (
     Listen,
     Networks,
     Paths,
+    ProxyUrl,
     Texts,
     Url,
     host_and_port,
@@ -153,6 +154,10 @@ class Hooks(Section):
 
 class Webhook(Section):
     allow: Networks = ()
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    proxy: ProxyUrl = SecretStr("")
     connect_timeout: Duration = timedelta(seconds=5)
     timeout: Duration = timedelta(seconds=15)
     max_answer: Bytes = 65_536

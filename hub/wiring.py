@@ -95,10 +95,12 @@ def webhook_settings(webhook: Webhook) -> WebhookSettings:
         connect_timeout=webhook.connect_timeout.total_seconds(),
         timeout=webhook.timeout.total_seconds(),
         max_answer=webhook.max_answer,
+        tls=tls_context(webhook, "[channels.webhook]"),
+        proxy=webhook.proxy.get_secret_value(),
     )
 
 
-def tls_context(said: Amqp, place: str) -> ssl.SSLContext | None:
+def tls_context(said: Amqp | Webhook, place: str) -> ssl.SSLContext | None:
     """None: the system's authorities, and no certificate of our own. Raises Unavailable."""
     if not (said.ca_file or said.cert_file):
         return None

@@ -2,9 +2,10 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -48,12 +49,19 @@ RESOLVER_THREADS = 64
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """allow: networks that may be reached besides public ones. Times in seconds, sizes in bytes."""
+    """allow: networks that may be reached besides public ones. Times in seconds, sizes in bytes.
+
+    tls: None: the system's authorities, and no certificate of our own. proxy: the URL of one that
+    everything goes through, or "". Names of targets are resolved there then, and not judged here:
+    what may be reached is the proxy's to say.
+    """
 
     allow: tuple[Network, ...] = ()
     connect_timeout: float = 5.0
     timeout: float = 15.0
     max_answer: int = 65_536
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    proxy: str = field(default="", repr=False)
 
 
 class WebhookChannel:
@@ -73,12 +81,8 @@ class WebhookChannel:
     async def __aenter__(self) -> Self:
         settings = self._settings
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                resolver=self._resolver,
-                socket_factory=judging_socket_factory(settings.allow),
-                use_dns_cache=False,
-                limit=0,
-            ),
+            connector=self._connector(),
+            proxy=settings.proxy or None,
             timeout=aiohttp.ClientTimeout(total=settings.timeout, connect=settings.connect_timeout),
             cookie_jar=aiohttp.DummyCookieJar(),
             # Compressed answers are neither asked for nor unpacked: few bytes could become many.
@@ -87,6 +91,18 @@ class WebhookChannel:
             trust_env=False,
         )
         return self
+
+    def _connector(self) -> aiohttp.TCPConnector:
+        tls = self._settings.tls or True
+        if self._settings.proxy:
+            return aiohttp.TCPConnector(ssl=tls, limit=0)
+        return aiohttp.TCPConnector(
+            resolver=self._resolver,
+            socket_factory=judging_socket_factory(self._settings.allow),
+            use_dns_cache=False,
+            ssl=tls,
+            limit=0,
+        )
 
     async def __aexit__(
         self,
@@ -104,7 +120,7 @@ class WebhookChannel:
         if url is None:
             raise Invalid(found)
         host = url.raw_host or ""
-        if is_address(host):
+        if is_address(host) or self._settings.proxy:
             return
         try:
             async with asyncio.timeout(self._settings.connect_timeout):

@@ -149,6 +149,7 @@ def test_the_environment_writes_lists_times_and_booleans() -> None:
         ("[channels.webhook]\nallow = ['x']", "[channels.webhook] allow[0]", "a network", ""),
         ("[channels.webhook]\nallow = ['::1/128', '10.0.0.1/8']", "[channels.webhook] allow[1]",
          "a network", ""),
+        ("[channels.webhook]\nproxy = 'socks://x'", "[channels.webhook] proxy", "http://", ""),
         ("[channels.amqp]\nurls = ['http://x']", "[channels.amqp] urls", "amqp://", ""),
         ("[channels.amqp]\nfirst_retry = '2m'", "[channels.amqp]", "first_retry is longer", ""),
         ("[resource_types.command]\nallow = ['bin/x']", "[resource_types.command] allow",

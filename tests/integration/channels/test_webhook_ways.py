@@ -1,0 +1,162 @@
+"""Ways to a receiver that is not simply there: certificates on both sides, and a proxy between."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from ipaddress import ip_network
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from aiohttp import web
+
+from channels.contract import Delivered, Endpoint, Failed, Letter
+from channels.webhook.client import WebhookChannel, WebhookSettings
+from channels.webhook.sign import secret_of
+from engine.errors import Invalid
+from hub.settings import Webhook
+from hub.wiring import webhook_settings
+from tests.support.certificates import Authority
+from tests.support.program import free_port
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+LOOPBACK = (ip_network("127.0.0.0/8"),)
+LETTER = Letter("an-id", "headgate.hook.waiting", {"id": "an-id"}, NOW)
+
+
+async def send(settings: WebhookSettings, target: str) -> Delivered | Failed:
+    async with WebhookChannel(settings) as channel:
+        await channel.check_target(target)
+        endpoint = Endpoint(UUID(int=1), target, (secret_of(bytes(24)),))
+        return await channel.deliver(LETTER, endpoint)
+
+
+@asynccontextmanager
+async def serving(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """Says yes to everything; gives its URL."""
+
+    async def yes(_: web.Request) -> web.Response:
+        return web.Response(text="yes")
+
+    app = web.Application()
+    app.router.add_post("/hook", yes)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    port = free_port()
+    await web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls).start()
+    try:
+        yield f"http{'s' if tls else ''}://127.0.0.1:{port}/hook"
+    finally:
+        await runner.cleanup()
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+def guarding(authority: Authority, *, asks: bool = False) -> ssl.SSLContext:
+    server = authority.pair("server", "127.0.0.1")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(server.certificate, server.key)
+    if asks:
+        context.load_verify_locations(authority.file)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def said(**more: str) -> WebhookSettings:
+    return webhook_settings(Webhook(allow=LOOPBACK, **more))  # type: ignore[arg-type]
+
+
+async def test_a_receiver_whom_our_own_authority_vouches_for(authority: Authority) -> None:
+    async with serving(guarding(authority)) as url:
+        assert isinstance(await send(said(ca_file=str(authority.file)), url), Delivered)
+        outcome = await send(said(), url)
+    assert isinstance(outcome, Failed)
+    assert outcome.reason.startswith("no secure connection to 127.0.0.1")
+
+
+async def test_a_receiver_that_wants_to_know_who_we_are(authority: Authority) -> None:
+    ours = authority.pair("hub")
+    certificate = {"cert_file": str(ours.certificate), "key_file": str(ours.key)}
+    async with serving(guarding(authority, asks=True)) as url:
+        known = said(ca_file=str(authority.file), **certificate)
+        assert isinstance(await send(known, url), Delivered)
+        assert isinstance(await send(said(ca_file=str(authority.file)), url), Failed)
+
+
+@dataclass
+class Proxy:
+    """Forwards what it is asked to, to the address it is told. asked: the first lines it got."""
+
+    url: str
+    to: int
+    asked: list[str] = field(default_factory=list)
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = await reader.readline()
+        self.asked.append(line.decode().strip())
+        there, back = await asyncio.open_connection("127.0.0.1", self.to)
+        if line.startswith(b"CONNECT"):
+            while (await reader.readline()).strip():
+                pass
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        else:
+            back.write(line)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(pipe(reader, back))
+            group.create_task(pipe(there, writer))
+
+
+async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
+
+
+@asynccontextmanager
+async def forwarding(to: str) -> AsyncIterator[Proxy]:
+    """A proxy that leads everybody to one server."""
+    port = free_port()
+    proxy = Proxy(f"http://127.0.0.1:{port}", int(to.rsplit(":", 1)[1].partition("/")[0]))
+    server = await asyncio.start_server(proxy.talk, "127.0.0.1", port)
+    async with server:
+        yield proxy
+
+
+async def test_everything_goes_through_the_proxy_names_and_all() -> None:
+    async with serving() as url, forwarding(url) as proxy:
+        target = "http://receiver.invalid/hook"
+        assert isinstance(await send(said(proxy=proxy.url), target), Delivered)
+        assert proxy.asked == ["POST http://receiver.invalid/hook HTTP/1.1"]
+
+
+async def test_a_secure_target_is_tunnelled_to_and_known_by_its_certificate(
+    authority: Authority,
+) -> None:
+    async with serving(guarding(authority)) as url, forwarding(url) as proxy:
+        settings = said(proxy=proxy.url, ca_file=str(authority.file))
+        assert isinstance(await send(settings, url), Delivered)
+        assert proxy.asked == [f"CONNECT {url.partition('://')[2].partition('/')[0]} HTTP/1.1"]
+
+
+async def test_addresses_are_judged_with_a_proxy_too() -> None:
+    settings = webhook_settings(Webhook(proxy="http://127.0.0.1:1"))  # type: ignore[arg-type]
+    async with WebhookChannel(settings) as channel:
+        with pytest.raises(Invalid):
+            await channel.check_target("http://127.0.0.1/hook")
+
+
+async def test_a_proxy_that_is_away_is_told_of_without_its_password() -> None:
+    outcome = await send(said(proxy=f"http://me:secret@127.0.0.1:{free_port()}"), "http://x.test/")
+    assert isinstance(outcome, Failed)
+    assert "secret" not in outcome.reason and outcome.reason.startswith("no connection to")
