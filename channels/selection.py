@@ -19,8 +19,9 @@ EVERY_PROJECT = "*"
 class Selection:
     """Globs; an empty list asks for nothing, so everything passes.
 
-    resources: names or paths. types: resource types. points: hook points. A list that asks for
-    something an event does not have (points, of an event that is no hook's) keeps it out.
+    resources: names or paths. types: resource types. points: hook points. tags: of the stack, as
+    they are when the event is published. A list that asks for something an event does not have
+    (points, of an event that is no hook's) keeps it out.
     """
 
     events: Sequence[str] = ()
@@ -28,6 +29,7 @@ class Selection:
     resources: Sequence[str] = ()
     types: Sequence[str] = ()
     points: Sequence[str] = ()
+    tags: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Traits:
     resource_type: str | None = None
     point: str | None = None
     about: str | None = None
+    tags: Sequence[str] = ()
 
 
 def wants(selection: Selection, traits: Traits) -> bool:
@@ -54,6 +57,7 @@ def wants(selection: Selection, traits: Traits) -> bool:
         and _any(selection.resources, traits.resource_name, traits.path)
         and _any(selection.types, traits.resource_type)
         and _any(selection.points, traits.point)
+        and _any(selection.tags, *traits.tags)
     )
 
 

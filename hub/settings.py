@@ -213,6 +213,7 @@ class Subscription(Section):
     resources: Texts = ()
     types: Texts = ()
     points: Texts = ()
+    tags: Texts = ()
     ordered: bool = True
     secret: SecretStr = SecretStr("")
 

@@ -33,7 +33,7 @@ returning o.stack_id, o.project, o.first, o.last
 """
 READ_EVENTS = """
 select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e.data, w.project,
-       s.name as stack_name, h.id as hook_id, h.path
+       s.name as stack_name, s.tags, h.id as hook_id, h.path
   from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) w (stack_id, project, first, last)
   join event e on e.stack_id = w.stack_id and e.sequence between w.first and w.last
   join stack s on s.id = w.stack_id
@@ -41,7 +41,7 @@ select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e
 """
 READ_SINCE = """
 select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e.data, o.project,
-       s.name as stack_name, h.id as hook_id, h.path
+       s.name as stack_name, s.tags, h.id as hook_id, h.path
   from outbox o
   join event e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
   join stack s on s.id = o.stack_id
@@ -217,6 +217,7 @@ def _event(row: Any) -> _Event:
         resource_type=row["resource_type"],
         point=data.get("point"),
         about=about(data),
+        tags=row["tags"],
     )
     urgent = row["type"] == _WAITING and (data.get("mode") == Mode.WAIT or bool(data.get("dry")))
     return _Event(

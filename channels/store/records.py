@@ -51,6 +51,7 @@ class SubscriptionChange:
     resources: list[str] | None = None
     types: list[str] | None = None
     points: list[str] | None = None
+    tags: list[str] | None = None
     ordered: bool | None = None
     state: SubscriptionState | None = None
 

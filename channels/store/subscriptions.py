@@ -14,16 +14,16 @@ ROTATION = timedelta(days=1)
 
 INSERT = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
-                          ordered, secrets, state, origin)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12)
+                          ordered, secrets, state, origin, tags)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12, $13)
 """
 READ = """
-select id, project, channel, target, events, stacks, resources, types, points, ordered, state,
+select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
        reason, origin, failures, created_at
   from subscription where project = $1 and id = $2
 """
 LIST = """
-select id, project, channel, target, events, stacks, resources, types, points, ordered, state,
+select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
        reason, origin, failures, created_at
   from subscription
  where project = $1
@@ -32,7 +32,7 @@ select id, project, channel, target, events, stacks, resources, types, points, o
  order by created_at, id limit $3
 """
 ENABLED = """
-select id, project, channel, target, events, stacks, resources, types, points, ordered, state,
+select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
        reason, origin, failures, created_at
   from subscription where state = 'enabled' and (project = any ($1::text[]) or project = $2)
  order by id
@@ -46,13 +46,13 @@ update subscription
    set target = coalesce($3, target), events = coalesce($4, events),
        stacks = coalesce($5, stacks), resources = coalesce($6, resources),
        types = coalesce($7, types), points = coalesce($8, points),
-       ordered = coalesce($9, ordered), state = coalesce($10, state),
+       ordered = coalesce($9, ordered), tags = coalesce($11, tags), state = coalesce($10, state),
        reason = case $10 when 'enabled' then '' when 'disabled' then 'disabled on request'
                          else reason end,
        failures = case when $10 = 'enabled' then 0 else failures end
  where project = $1 and id = $2
-returning id, project, channel, target, events, stacks, resources, types, points, ordered, state,
-          reason, origin, failures, created_at
+returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
+          state, reason, origin, failures, created_at
 """
 RELEASE_ALL = """
 update delivery set next_at = clock_timestamp()
@@ -77,12 +77,13 @@ select id from subscription where origin = 'configuration' order by id for updat
 """
 CONFIGURE = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
-                          ordered, secrets, state, origin)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12)
+                          ordered, secrets, state, origin, tags)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12, $13)
 on conflict (id) do update
    set project = excluded.project, channel = excluded.channel, target = excluded.target,
        events = excluded.events, stacks = excluded.stacks, resources = excluded.resources,
-       types = excluded.types, points = excluded.points, ordered = excluded.ordered,
+       types = excluded.types, points = excluded.points, tags = excluded.tags,
+       ordered = excluded.ordered,
        secrets = case when excluded.secrets[1] = subscription.secrets[1]
                       then subscription.secrets else excluded.secrets end,
        state = 'enabled', reason = '', failures = 0
@@ -98,7 +99,7 @@ def _columns(new: NewSubscription) -> tuple[Any, ...]:
     return (
         new.id, new.project, new.channel, new.target, list(chosen.events), list(chosen.stacks),
         list(chosen.resources), list(chosen.types), list(chosen.points), new.ordered, new.secret,
-        new.origin,
+        new.origin, list(chosen.tags),
     )  # fmt: skip
 
 
@@ -122,6 +123,7 @@ async def update(
         row = await conn.fetchrow(
             CHANGE, project, subscription_id, change.target, change.events, change.stacks,
             change.resources, change.types, change.points, change.ordered, change.state,
+            change.tags,
         )  # fmt: skip
         if row is None:
             return None
@@ -179,5 +181,5 @@ async def lock_enabled(conn: Connection, ids: Sequence[UUID]) -> set[UUID]:
 
 def _record(row: Any) -> SubscriptionRecord:
     fields = dict(row)
-    names = ("events", "stacks", "resources", "types", "points")
+    names = ("events", "stacks", "resources", "types", "points", "tags")
     return SubscriptionRecord(selection=Selection(*(fields.pop(n) for n in names)), **fields)

@@ -13,8 +13,8 @@ Json = Any
 app = typer.Typer(help="Subscribe listeners, and look after deliveries.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(help="Id of the subscription.")]
 Globs = Annotated[list[str], typer.Option(help="Only these; globs; may repeat.")]
-NAMES = ("id", "target", "events", "stacks", "resources", "types", "points", "ordered", "state",
-         "reason", "origin", "created_at", "secret")  # fmt: skip
+NAMES = ("id", "target", "events", "stacks", "resources", "types", "points", "tags", "ordered",
+         "state", "reason", "origin", "created_at", "secret")  # fmt: skip
 
 
 def _call(where: Where, method: str, *parts: str, body: Json = None) -> Json:
@@ -33,6 +33,7 @@ def create(
     resources: Globs = [],  # noqa: B006
     types: Globs = [],  # noqa: B006
     points: Globs = [],  # noqa: B006
+    tags: Globs = [],  # noqa: B006
     unordered: Annotated[
         bool, typer.Option("--unordered", help="Do not hold a stack's events back for order.")
     ] = False,
@@ -43,7 +44,7 @@ def create(
 ) -> None:
     """Subscribe; the secret that signs is shown this once."""
     body = {"channel": channel, "target": target, "events": events, "stacks": stacks,
-            "resources": resources, "types": types, "points": points,
+            "resources": resources, "types": types, "points": points, "tags": tags,
             "ordered": not unordered}  # fmt: skip
     made = _call(Where(url, project, user), "POST", body=body)
     tell(made, as_json, lambda: show.fields(made, NAMES))

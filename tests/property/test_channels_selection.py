@@ -12,9 +12,17 @@ from channels.selection import DEAD, EVERY_PROJECT, Selection, Traits, about, is
 words = st.text("ab.*", max_size=4)
 globs = st.lists(st.text("ab.*?", max_size=4), max_size=3)
 maybe = st.none() | words
-selections = st.just(Selection()) | st.builds(Selection, globs, globs, globs, globs, globs)
+selections = st.just(Selection()) | st.builds(Selection, globs, globs, globs, globs, globs, globs)
 all_traits = st.builds(
-    Traits, st.sampled_from(["p", "q"]), words, words, maybe, maybe, maybe, maybe
+    Traits,
+    st.sampled_from(["p", "q"]),
+    words,
+    words,
+    maybe,
+    maybe,
+    maybe,
+    maybe,
+    tags=st.lists(words, max_size=2),
 )
 ME = UUID(int=1)
 
@@ -26,6 +34,7 @@ def plain(selection: Selection, traits: Traits) -> bool:
         (selection.resources, [traits.resource_name, traits.path]),
         (selection.types, [traits.resource_type]),
         (selection.points, [traits.point]),
+        (selection.tags, [*traits.tags]),
     )
     return all(
         any(value is not None and fnmatchcase(value, glob) for glob in wanted for value in values)

@@ -51,6 +51,7 @@ class New(Body):
     resources: Globs = []
     types: Globs = []
     points: Globs = []
+    tags: Globs = []
     ordered: bool = True
 
 
@@ -63,6 +64,7 @@ class Change(Body):
     resources: Globs | None = None
     types: Globs | None = None
     points: Globs | None = None
+    tags: Globs | None = None
     ordered: bool | None = None
     state: Literal["enabled", "disabled"] | None = None
 
@@ -86,6 +88,7 @@ def document(one: SubscriptionRecord) -> dict[str, Json]:
         "resources": list(chosen.resources),
         "types": list(chosen.types),
         "points": list(chosen.points),
+        "tags": list(chosen.tags),
         "ordered": one.ordered,
         "state": one.state,
         "reason": one.reason,
@@ -153,7 +156,9 @@ async def create(request: web.Request) -> web.Response:
                 project=project,
                 channel=new.channel,
                 target=new.target,
-                selection=Selection(new.events, new.stacks, new.resources, new.types, new.points),
+                selection=Selection(
+                    new.events, new.stacks, new.resources, new.types, new.points, new.tags
+                ),
                 ordered=new.ordered,
                 secret=secret,
             ),

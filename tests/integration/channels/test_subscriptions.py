@@ -33,7 +33,9 @@ async def test_made_read_and_removed(scene: Scene, database: Database) -> None:
         assert read is not None
         assert (read.target, read.selection, read.state) == (
             chosen.target,
-            Selection(events=["x.*"], stacks=[], resources=[], types=[], points=["pre-create"]),
+            Selection(
+                events=["x.*"], stacks=[], resources=[], types=[], points=["pre-create"], tags=[]
+            ),
             "enabled",
         )
         assert "whsec" not in str(read)
@@ -110,3 +112,24 @@ async def test_the_configuration_is_what_there_is(scene: Scene, database: Databa
         (two.id, "https://2.test/"), (by_api.id, "https://a.test/"),
     ]  # fmt: skip
     assert rows[0]["secrets"] == ["whsec_a"]
+
+
+async def test_tags_of_the_stack_are_asked_for(scene: Scene, database: Database) -> None:
+    wanted = await scene.subscription("https://a.test/", tags=["prod*"])
+    await scene.subscription("https://b.test/", tags=["test"])
+    plain, tagged = await scene.stack(), await scene.stack()
+    async with database.connection() as conn:
+        await conn.execute("update stack set tags = '{a,prod-1}' where id = $1", tagged.id)
+    await scene.record(plain, resource_event("a"))
+    await scene.record(tagged, resource_event("a"))
+    await publish(database, horizon=lambda _: 1.0, limit=10)
+    (one,) = await scene.deliveries()
+    assert (one["stack_id"], one["subscription_id"]) == (tagged.id, wanted.id)
+
+
+async def test_tags_are_changed_and_the_rest_is_kept(scene: Scene, database: Database) -> None:
+    made = await scene.subscription("https://a.test/", tags=["prod"], events=["x"])
+    async with database.connection() as conn:
+        now = await subscriptions.update(conn, "demo", made.id, SubscriptionChange(tags=["q"]))
+    assert now is not None
+    assert (now.selection.tags, now.selection.events) == (["q"], ["x"])
