@@ -122,7 +122,7 @@ async def running(
         loops = Loops(settings, database, key, types, plugins)
         if server is not None:
             loops.supervise(server)
-        await stack.enter_async_context(loops.webhook)
+        await loops.enter(stack)
         group = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = await loops.start(group, stack, roles, stop)
         _collect_seldom()

@@ -7,7 +7,7 @@ import random
 import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from uuid import UUID, uuid4
 
 from channels.amqp.answers import Answers
@@ -15,6 +15,7 @@ from channels.amqp.broker import Broker
 from channels.amqp.publisher import AmqpChannel
 from channels.contract import Channel, ReceiverDecision
 from channels.dispatcher import Dispatcher
+from channels.plugins import installed as installed_channels
 from channels.retry import horizon
 from channels.store import subscriptions
 from channels.stream.feed import Feed
@@ -100,6 +101,7 @@ class Loops:
         if (broker := broker_settings(settings.channels.amqp)) is not None:
             self.broker = Broker(broker)
             self.channels["amqp"] = AmqpChannel(self.broker, settings.channels.amqp.exchanges)
+        self.channels |= installed_channels(self.channels)
         self.feed = Feed(database)
         dispatching = dispatcher_settings(settings)
         self.horizon: Callable[[str], float] = lambda name: horizon(dispatching.policy(name))
@@ -201,7 +203,21 @@ class Loops:
             return str(error)
         return None
 
+    async def enter(self, stack: AsyncExitStack) -> None:
+        """Channels that are open while the program runs."""
+        for channel in self.channels.values():
+            if isinstance(channel, AbstractAsyncContextManager):
+                await stack.enter_async_context(channel)
+
     async def _configure_subscriptions(self) -> None:
         wanted = configured_subscriptions(self._settings)
+        for one in wanted:
+            if one.channel not in self.channels:
+                raise Unavailable(
+                    f'there is no channel "{one.channel}" here',
+                    place="[[subscriptions]] channel",
+                    remedy=f"Known: {', '.join(sorted(self.channels))}. AMQP needs"
+                    " [channels.amqp] urls.",
+                )
         async with self.database.connection() as conn:
             await subscriptions.configure(conn, wanted)

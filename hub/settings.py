@@ -207,7 +207,7 @@ class Channels(Section):
 class Subscription(Section):
     project: Annotated[str, Field(min_length=1)]
     target: Annotated[str, Field(min_length=1)]
-    channel: Literal["webhook", "amqp"] = "webhook"
+    channel: Annotated[str, Field(min_length=1)] = "webhook"
     events: Texts = ()
     stacks: Texts = ()
     resources: Texts = ()

@@ -70,6 +70,11 @@ class Broker:
         self._link: _Link | None = None
         self._why = "it has not been reached yet"
 
+    @property
+    def ready(self) -> bool:
+        """Whether a connection stands."""
+        return self._link is not None
+
     async def run(self, stop: asyncio.Event, consume: Consumer | None = None) -> None:
         """Keep a connection until told to stop. consume: works on each as long as it stands."""
         urls, failures = self.settings.urls, 0

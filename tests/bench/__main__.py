@@ -20,7 +20,7 @@ from engine.store.records import StackRecord
 from engine.types.registry import built_in
 from hub.settings import Quotas, Settings
 from hub.wiring import make_limits
-from tests.bench import bare, hooks, restarts
+from tests.bench import bare, channels, hooks, restarts
 from tests.bench.process import cpu, memory, settled
 from tests.bench.shapes import chain, layered, wide
 from tests.support.postgres import running_server
@@ -45,6 +45,7 @@ async def main() -> None:
             await one_of_ten_thousand(running)
         await restarts.rolling_restart(postgres)
         await restarts.recovery(postgres)
+        await channels.deliveries(postgres)
         await hooks.answers(postgres)
     await waiting()
 

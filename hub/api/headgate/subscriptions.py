@@ -44,7 +44,7 @@ class Body(BaseModel):
 class New(Body):
     """A new subscription. An empty list takes everything."""
 
-    channel: Literal["webhook", "amqp"] = "webhook"
+    channel: Annotated[str, Field(min_length=1, max_length=100)] = "webhook"
     target: Annotated[str, Field(min_length=1, max_length=2000)]
     events: Globs = []
     stacks: Globs = []
@@ -135,7 +135,9 @@ async def _read(request: web.Request, kind: type[Body]) -> Body:
 
 def _channel(parts: Parts, name: str) -> Channel:
     if name not in parts.channels:
-        remedy = "The operator names a broker in [channels.amqp] urls; webhook needs none."
+        remedy = f"Known: {', '.join(sorted(parts.channels))}."
+        if name == "amqp":
+            remedy = "The operator names a broker in [channels.amqp] urls; webhook needs none."
         raise invalid("channel", f'"{name}" is not set up on this server', remedy)
     return parts.channels[name]
 

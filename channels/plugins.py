@@ -1,0 +1,43 @@
+"""Channels from other packages: entry points under ``headgate.channels``.
+
+The name of the entry point is the channel's; what it leads to is called without arguments and gives
+a `channels.contract.Channel`. Where that is an async context manager, too, it is entered while the
+program runs.
+"""
+
+from collections.abc import Collection, Iterable
+from importlib.metadata import EntryPoint, entry_points
+
+from channels.contract import Channel
+from engine.errors import Unavailable
+
+ENTRY_POINTS = "headgate.channels"
+
+
+def installed(taken: Collection[str]) -> dict[str, Channel]:
+    """By name. taken: names that are ours. Raises Unavailable for one that cannot be used."""
+    return loaded(entry_points(group=ENTRY_POINTS), taken)
+
+
+def loaded(points: Iterable[EntryPoint], taken: Collection[str]) -> dict[str, Channel]:
+    found: dict[str, Channel] = {}
+    for point in points:
+        if point.name in taken or point.name in found:
+            raise _unusable(point, f'there is a channel "{point.name}" already')
+        try:
+            channel = point.load()()
+        except Exception as error:
+            raise _unusable(point, f"{type(error).__name__}: {error}") from error
+        missing = [name for name in ("check_target", "deliver") if not hasattr(channel, name)]
+        if missing:
+            raise _unusable(point, f"it has no {' and no '.join(missing)}")
+        found[point.name] = channel
+    return found
+
+
+def _unusable(point: EntryPoint, why: str) -> Unavailable:
+    return Unavailable(
+        f'cannot use the channel "{point.name}" ({point.value}): {why}',
+        place=ENTRY_POINTS,
+        remedy="Mend or uninstall the package it comes with.",
+    )

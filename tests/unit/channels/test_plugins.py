@@ -1,0 +1,56 @@
+"""Channels that come with other packages."""
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from channels.contract import Delivered, Endpoint, Failed, Letter
+from channels.plugins import ENTRY_POINTS, loaded
+from engine.errors import Unavailable
+
+
+class Pigeon:
+    """A channel of version 1."""
+
+    name = "pigeon"
+
+    async def check_target(self, target: str) -> None:
+        """Any loft will do."""
+
+    async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
+        return Delivered(None, endpoint.target)
+
+
+class Broken:
+    def __init__(self) -> None:
+        raise OSError("no pigeons")
+
+
+class Nothing:
+    """Neither takes nor checks."""
+
+
+def point(name: str, what: str) -> EntryPoint:
+    return EntryPoint(name, f"{__name__}:{what}", ENTRY_POINTS)
+
+
+def test_one_is_made_and_known_by_its_entry_point() -> None:
+    assert isinstance(loaded([point("pigeon", "Pigeon")], ["webhook"])["pigeon"], Pigeon)
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "why"),
+    [
+        ("webhook", "Pigeon", 'there is a channel "webhook" already'),
+        ("pigeon", "Broken", "OSError: no pigeons"),
+        ("pigeon", "Absent", "AttributeError"),
+        ("pigeon", "Nothing", "it has no check_target and no deliver"),
+    ],
+)
+def test_one_that_cannot_be_used_keeps_the_server_from_starting(
+    name: str, what: str, why: str
+) -> None:
+    with pytest.raises(Unavailable) as raised:
+        loaded([point(name, what)], ["webhook"])
+    assert why in str(raised.value) and name in str(raised.value)
+    assert raised.value.finding.remedy
