@@ -6,12 +6,14 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from channels.webhook.sign import is_secret
 from hub.cli import (
     actions,
     admin,
     answers,
     breakpoints,
     carrying,
+    forward,
     graphs,
     hooks,
     options,
@@ -90,15 +92,36 @@ def demo() -> None:
 
 @app.command(name="watch")
 def watch_(
-    stack: options.Name,
+    stack: Annotated[str | None, typer.Argument(help="Name or id of the stack.")] = None,
+    forward_to: Annotated[
+        str | None,
+        typer.Option("--forward", help="Bring events to this URL, until interrupted."),
+    ] = None,
+    secret: Annotated[
+        str, typer.Option(envvar="HEADGATE_SECRET", help="Signs what is brought; whsec_...")
+    ] = "",
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """Follow a stack, live, until its action ends; the exit code tells how."""
+    where = Where(url, project, user)
+    if forward_to is not None:
+        _check_forward(forward_to, secret)
+        ask(where, lambda client: forward.forward(client, forward_to, stack, secret))
+        return
+    if stack is None:
+        stop("name a stack, or where to bring the events of all: --forward URL", Exit.USAGE)
     code = ask(Where(url, project, user), lambda client: watch.watch(client, stack, as_json))
     raise typer.Exit(code)
+
+
+def _check_forward(target: str, secret: str) -> None:
+    if not target.startswith(("http://", "https://")):
+        stop(f'"{target}" is no URL to bring events to: write http://127.0.0.1:9000/', Exit.USAGE)
+    if secret and not is_secret(secret):
+        stop('the secret is none: it is "whsec_" and base64 of 24 bytes or more', Exit.USAGE)
 
 
 @app.command()
