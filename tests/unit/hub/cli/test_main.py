@@ -40,7 +40,7 @@ def _walk(command: object, name: str) -> Iterator[tuple[str, set[str]]]:
 def sections() -> dict[str, str]:
     """Full name of each command in the doc -> its section."""
     parts = re.split(r"^### `(headgate[^`]*)`$", DOC.read_text(), flags=re.MULTILINE)[1:]
-    names = [re.sub(r" (-[tf] )?[A-Z]+\b", "", title) for title in parts[::2]]
+    names = [re.sub(r" (-[tf] )?\[?[A-Z]+\b]?", "", title) for title in parts[::2]]
     return dict(zip(names, parts[1::2], strict=True))
 
 
