@@ -32,7 +32,8 @@ log: FilteringBoundLogger = structlog.get_logger()
 class DispatcherSettings:
     """Times in seconds. retry: of channels that have no policy of their own in `retries`.
 
-    capacity, each: attempts at once, in all and for one subscription.
+    capacity, each: attempts at once, in all and for one subscription. rates: by channel, attempts a
+    second for one subscription from this dispatcher; not said, or 0: as fast as it goes.
 
     poll: how long a lost notification may cost. drain: how long what is under way may take when we
     stop. lease: how long after a dispatcher's death what it was trying is tried again.
@@ -41,6 +42,7 @@ class DispatcherSettings:
 
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     retries: Mapping[str, RetryPolicy] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)
     capacity: int = 64
     each: int = 20
     urgent_capacity: int = 128
@@ -141,7 +143,10 @@ class Dispatcher:
             settling.cancel()
 
     def _lane(self, settler: Settler, urgent: bool, capacity: int, each: int) -> Lane:
-        settings = LaneSettings(urgent, capacity, each, self._settings.poll, self._settings.lease)
+        ours = self._settings
+        settings = LaneSettings(
+            urgent, capacity, each, ours.poll, ours.lease, lambda name: ours.rates.get(name, 0.0)
+        )
         return Lane(self._database, self._attempts, settler, settings)
 
     async def _drive(self, lane: Lane, stop: asyncio.Event) -> None:

@@ -6,12 +6,14 @@ before them in order), one for everything else.
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from channels.attempt import Attempts
+from channels.pace import Paces
 from channels.settler import Settler
 from channels.store.claim import Room, claim, next_due, renew
 from channels.store.records import Due
@@ -29,7 +31,8 @@ SHORTEST_PAUSE = 0.02
 class LaneSettings:
     """capacity: attempts at once; each: of one subscription. poll, lease: seconds.
 
-    The lease is renewed while an attempt lasts, and so may be shorter than that.
+    The lease is renewed while an attempt lasts, and so may be shorter than that. rate_of: attempts
+    a second for one subscription, by channel; 0: as fast as it goes.
     """
 
     urgent: bool
@@ -37,6 +40,7 @@ class LaneSettings:
     each: int
     poll: float
     lease: float
+    rate_of: Callable[[str], float] = lambda _: 0.0
 
 
 class Lane:
@@ -48,6 +52,7 @@ class Lane:
         self._settler = settler
         self._settings = settings
         self._under_way: dict[asyncio.Task[None], Due] = {}
+        self._paces = Paces(settings.rate_of)
         self.wake = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -89,22 +94,33 @@ class Lane:
                     claimed = await claim(conn, urgent=urgent, room=room, lease=lease)
                     if not claimed:
                         due = await next_due(conn, urgent=urgent, room=self._room())
-                        return poll if due is None else min(max(due, SHORTEST_PAUSE), poll)
+                        return self._pause(due)
+                now = asyncio.get_running_loop().time()
+                self._paces.spend(((one.key.subscription_id, one.channel) for one in claimed), now)
                 for one in claimed:
                     self._under_way[group.create_task(self._carry(one))] = one
         except Unavailable as error:
             log.warning("lane.unavailable", reason=str(error), urgent=self._settings.urgent)
         return poll
 
+    def _pause(self, due: float | None) -> float:
+        """due: seconds until something is. Those that are held to a rate are due again by that."""
+        more = self._paces.until_more(asyncio.get_running_loop().time())
+        waits = [one for one in (due, more) if one is not None]
+        return min([max(one, SHORTEST_PAUSE) for one in waits] + [self._settings.poll])
+
     def _room(self) -> Room:
         settings = self._settings
+        busy = Counter(due.key.subscription_id for due in self._under_way.values())
+        for name, left in self._paces.left(asyncio.get_running_loop().time()).items():
+            busy[name] = max(busy[name], settings.each - left)
         retrying = sum(1 for due in self._under_way.values() if due.attempts > 1)
         return Room(
             free=settings.capacity - len(self._under_way),
             # Half of the lane is kept for first attempts: an endpoint that hangs takes no more.
             retries=max(settings.capacity // 2 - retrying, 0),
             each=settings.each,
-            busy=Counter(due.key.subscription_id for due in self._under_way.values()),
+            busy=busy,
         )
 
     async def _carry(self, due: Due) -> None:

@@ -165,6 +165,7 @@ class Webhook(Section):
     first_retry: Duration = timedelta(seconds=1)
     max_retry: Duration = timedelta(minutes=15)
     concurrency: Count = 20
+    rate: Annotated[float, Field(ge=0, le=100_000)] = 0.0
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

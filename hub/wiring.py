@@ -154,7 +154,9 @@ def retry_policies(settings: Settings) -> Mapping[str, RetryPolicy]:
 
 def dispatcher_settings(settings: Settings) -> DispatcherSettings:
     return DispatcherSettings(
-        retries=retry_policies(settings), each=settings.channels.webhook.concurrency
+        retries=retry_policies(settings),
+        each=settings.channels.webhook.concurrency,
+        rates={"webhook": settings.channels.webhook.rate},
     )
 
 

@@ -240,7 +240,7 @@ FAULTS: tuple[Fault, ...] = (
         accept, "forgotten", _forgotten, sizes.UPDATED, _WAITS,
     ),
     Fault(
-        "breakpoints are passed by", machine, "_ahead", lambda *_: [], sizes.HOOKED, _ANSWER,
+        "breakpoints are passed by", machine, "ahead", lambda *_: [], sizes.HOOKED, _ANSWER,
     ),
     Fault(
         "a rejection goes on", machine, "_fail", _rejected_goes_on, sizes.HOOKED, _ANSWER,

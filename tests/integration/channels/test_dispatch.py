@@ -294,3 +294,22 @@ async def _published(scene: Scene) -> bool:
     return bool(
         await scene.value("select not exists (select 1 from outbox where position is null)")
     )
+
+
+async def test_a_rate_is_held_and_everything_comes(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    came: list[float] = []
+
+    async def note(_: Received) -> web.StreamResponse:
+        came.append(asyncio.get_running_loop().time())
+        return web.Response()
+
+    receiver.handle = note
+    await scene.subscription(receiver.url, ordered=False)
+    stack = await scene.stack()
+    await scene.record(stack, *(resource_event(f"r{number}") for number in range(12)))
+    async with dispatching(rates={"webhook": 5.0}, each=5):
+        await until(lambda: len(receiver.received) == 12)
+    # Five at once, and then five a second: whatever the machine does, never sooner.
+    assert all(came[place] - came[0] >= (place - 5) / 5.0 - 0.05 for place in range(6, 12)), came
