@@ -162,6 +162,7 @@ class Attempts:
             due.event,
             project=due.project,
             stack_name=due.stack_name,
+            plate=due.plate,
             hook=due.hook,
             told=told_documents(due.notices),
             signal_url=f"{self._public_url}/hooks/{waiting}/signal" if waiting else None,

@@ -11,7 +11,7 @@ from typing import assert_never
 from urllib.parse import quote
 from uuid import UUID
 
-from channels.store.records import DeliveryState, NoticeRecord
+from channels.store.records import DeliveryState, NoticeRecord, StackPlate
 from engine.store.records import EventRecord, HookRecord
 from engine.words import HookState, Json, Mode
 
@@ -38,6 +38,7 @@ class _Scene:
 
     event: EventRecord
     stack: dict[str, Json]
+    plate: StackPlate
     hook: HookRecord | None
     told: Sequence[Json]
     signal_url: str | None
@@ -66,6 +67,7 @@ def cloud_event(
     *,
     project: str,
     stack_name: str,
+    plate: StackPlate,
     hook: HookRecord | None,
     told: Sequence[Json],
     signal_url: str | None,
@@ -77,7 +79,7 @@ def cloud_event(
     of a hook that waits, None for whoever may not answer it.
     """
     stack = {"id": str(event.stack_id), "name": stack_name, "project": project}
-    scene = _Scene(event, stack, hook, told, signal_url, token)
+    scene = _Scene(event, stack, plate, hook, told, signal_url, token)
     document: dict[str, Json] = {
         "specversion": "1.0",
         "id": str(event.id),
@@ -248,6 +250,9 @@ def _of_stack(scene: _Scene) -> dict[str, Json]:
             "action": event.action,
             "status": STATUS_OF.get(moment, event.status),
             "reason": event.reason,
+            "owner": scene.plate.owner,
+            "tags": list(scene.plate.tags),
+            "created_at": rfc3339(scene.plate.created_at),
         },
         "traversal": event.data["traversal"],
         "version": event.data["version"],

@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 from channels.amqp.answers import Answers
 from channels.amqp.broker import Broker
+from channels.amqp.notifications import HeatChannel
 from channels.amqp.publisher import AmqpChannel
 from channels.contract import Channel, ReceiverDecision
 from channels.dispatcher import Dispatcher
@@ -100,7 +101,9 @@ class Loops:
         self.broker: Broker | None = None
         if (broker := broker_settings(settings.channels.amqp)) is not None:
             self.broker = Broker(broker)
-            self.channels["amqp"] = AmqpChannel(self.broker, settings.channels.amqp.exchanges)
+            amqp = settings.channels.amqp
+            self.channels["amqp"] = AmqpChannel(self.broker, amqp.exchanges)
+            self.channels["heat"] = HeatChannel(self.broker, amqp.heat_exchanges)
         self.channels |= installed_channels(self.channels)
         self.feed = Feed(database)
         dispatching = dispatcher_settings(settings)

@@ -158,6 +158,7 @@ class Webhook(Section):
     cert_file: str = ""
     key_file: str = ""
     proxy: ProxyUrl = SecretStr("")
+    signing_key_file: str = ""
     connect_timeout: Duration = timedelta(seconds=5)
     timeout: Duration = timedelta(seconds=15)
     max_answer: Bytes = 65_536
@@ -185,6 +186,7 @@ class Amqp(Section):
     cert_file: str = ""
     key_file: str = ""
     exchanges: Texts = ("headgate", "headgate.*")
+    heat_exchanges: Texts = ("heat",)
     answers: Annotated[str, Field(min_length=1, max_length=200)] = "headgate.answers"
     unrouted: Annotated[str, Field(min_length=1, max_length=200)] = "headgate.unrouted"
     unrouted_kept: Count = 10_000

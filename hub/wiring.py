@@ -5,7 +5,12 @@ import random
 import secrets
 import ssl
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from uuid import UUID, uuid5
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from channels.amqp.broker import BrokerSettings
 from channels.dispatcher import DispatcherSettings
@@ -89,6 +94,27 @@ def worker_settings(settings: Settings) -> WorkerSettings:
     )
 
 
+def signing_key(file: str) -> Ed25519PrivateKey | None:
+    """None: none was named. Raises Unavailable."""
+    if not file:
+        return None
+    try:
+        key = load_pem_private_key(Path(file).read_bytes(), password=None)
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise _no_key(file, str(error)) from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise _no_key(file, "it is of another kind")
+    return key
+
+
+def _no_key(file: str, why: str) -> Unavailable:
+    return Unavailable(
+        f"{file} holds no key to sign with: {why}",
+        place="[channels.webhook] signing_key_file",
+        remedy="Make one with `openssl genpkey -algorithm ed25519`, without a password.",
+    )
+
+
 def webhook_settings(webhook: Webhook) -> WebhookSettings:
     return WebhookSettings(
         allow=tuple(webhook.allow),
@@ -97,6 +123,7 @@ def webhook_settings(webhook: Webhook) -> WebhookSettings:
         max_answer=webhook.max_answer,
         tls=tls_context(webhook, "[channels.webhook]"),
         proxy=webhook.proxy.get_secret_value(),
+        key=signing_key(webhook.signing_key_file),
     )
 
 
@@ -136,6 +163,12 @@ def broker_settings(amqp: Amqp) -> BrokerSettings | None:
 def retry_policies(settings: Settings) -> Mapping[str, RetryPolicy]:
     """By channel."""
     webhook, amqp = settings.channels.webhook, settings.channels.amqp
+    by_broker = RetryPolicy(
+        attempts=amqp.attempts,
+        first=amqp.first_retry.total_seconds(),
+        longest=amqp.max_retry.total_seconds(),
+        attempt_timeout=amqp.publish_timeout.total_seconds(),
+    )
     return {
         "webhook": RetryPolicy(
             attempts=webhook.attempts,
@@ -143,12 +176,8 @@ def retry_policies(settings: Settings) -> Mapping[str, RetryPolicy]:
             longest=webhook.max_retry.total_seconds(),
             attempt_timeout=webhook.timeout.total_seconds(),
         ),
-        "amqp": RetryPolicy(
-            attempts=amqp.attempts,
-            first=amqp.first_retry.total_seconds(),
-            longest=amqp.max_retry.total_seconds(),
-            attempt_timeout=amqp.publish_timeout.total_seconds(),
-        ),
+        "amqp": by_broker,
+        "heat": by_broker,
     }
 
 

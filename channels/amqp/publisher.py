@@ -29,11 +29,7 @@ class AmqpChannel:
         self._exchanges = exchanges
 
     async def check_target(self, target: str) -> None:
-        allowed = [one for one in self._exchanges if fnmatchcase(target, one)]
-        if not allowed or len(target.encode()) > LONGEST:
-            remedy = f"Exchanges that may be named: {', '.join(self._exchanges)}."
-            reason = f'"{target}" is no exchange that events may go to'
-            raise Invalid([Finding("target", reason, remedy, "Invalid")])
+        check_exchange(target, self._exchanges)
 
     async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
         try:
@@ -45,6 +41,15 @@ class AmqpChannel:
         except NotPublished as error:
             return Failed(str(error))
         return Delivered(None)
+
+
+def check_exchange(target: str, exchanges: Sequence[str]) -> None:
+    """Raises Invalid for a name that none of these globs allows."""
+    allowed = [one for one in exchanges if fnmatchcase(target, one)]
+    if not allowed or len(target.encode()) > LONGEST:
+        remedy = f"Exchanges that may be named: {', '.join(exchanges)}."
+        reason = f'"{target}" is no exchange that events may go to'
+        raise Invalid([Finding("target", reason, remedy, "Invalid")])
 
 
 def routing_key(letter: Letter) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from channels.store.notices import notices_of
-from channels.store.records import Due, Key, NoticeRecord
+from channels.store.records import Due, Key, NoticeRecord, StackPlate
 from channels.store.subscriptions import ROTATION
 from engine.store.database import Connection
 from engine.store.records import EventRecord, HookRecord
@@ -64,7 +64,7 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
        s.channel, s.target,
        case when s.rotated_at > now() - $8::interval then s.secrets else s.secrets[1:1] end
            as secrets,
-       k.name as stack_name, now() as now,
+       k.name as stack_name, k.owner, k.tags, k.created_at as stack_created_at, now() as now,
        e.id as event_id, e.type, e.time, e.resource_name, e.resource_type, e.physical_id, e.action,
        e.status, e.reason, e.data,
        h.id as h_id, h.project as h_project, h.traversal as h_traversal,
@@ -170,6 +170,7 @@ def _due(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> Due:
         id=row["id"],
         project=row["project"],
         stack_name=row["stack_name"],
+        plate=plate_of(row),
         hook_id=row["hook_id"],
         attempts=row["attempts"],
         channel=row["channel"],
@@ -185,6 +186,10 @@ def _due(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> Due:
         notices=tuple(notices.get(row["h_id"], ())),
         now=row["now"],
     )
+
+
+def plate_of(row: Any) -> StackPlate:
+    return StackPlate(row["owner"], tuple(row["tags"]), row["stack_created_at"])
 
 
 _HOOK = (

@@ -123,6 +123,15 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class StackPlate:
+    """What is told of a stack with its own events, besides what they are about."""
+
+    owner: str
+    tags: tuple[str, ...]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Due:
     """A claimed delivery, with all that is needed to try it.
 
@@ -134,6 +143,7 @@ class Due:
     id: UUID
     project: str
     stack_name: str
+    plate: StackPlate
     hook_id: UUID | None
     attempts: int
     channel: str
@@ -186,5 +196,6 @@ class StreamEvent:
     cursor: Cursor
     project: str
     stack_name: str
+    plate: StackPlate
     event: EventRecord
     hook: HookRecord | None

@@ -3,14 +3,15 @@
 from typing import Any
 from uuid import UUID
 
-from channels.store.claim import hook_of
+from channels.store.claim import hook_of, plate_of
 from channels.store.records import Cursor, StreamEvent
 from engine.store.database import Connection
 from engine.store.records import EventRecord
 
 TOP = "select position from publishing"
 READ_AFTER = """
-select o.position, o.project, s.name as stack_name, e.stack_id, e.sequence, e.id, e.type, e.time,
+select o.position, o.project, s.name as stack_name, s.owner, s.tags,
+       s.created_at as stack_created_at, e.stack_id, e.sequence, e.id, e.type, e.time,
        e.resource_name, e.resource_type, e.physical_id, e.action, e.status, e.reason, e.data,
        h.id as h_id, h.project as h_project, h.traversal as h_traversal,
        h.resource_name as h_resource_name, h.path as h_path, h.point as h_point, h.mode as h_mode,
@@ -56,6 +57,7 @@ def _stream_event(row: Any) -> StreamEvent:
         cursor=Cursor(row["position"], row["sequence"]),
         project=row["project"],
         stack_name=row["stack_name"],
+        plate=plate_of(row),
         event=EventRecord(**{name: row[name] for name in _EVENT}),
         hook=hook_of(row) if row["h_id"] is not None else None,
     )

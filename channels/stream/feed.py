@@ -229,6 +229,7 @@ def document(item: StreamEvent) -> dict[str, object]:
         item.event,
         project=item.project,
         stack_name=item.stack_name,
+        plate=item.plate,
         hook=item.hook,
         told=(),
         signal_url=None,

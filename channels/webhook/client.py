@@ -13,6 +13,7 @@ from typing import Self
 
 import aiohttp
 import orjson
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from channels.contract import (
     RECEIVER_DECISIONS,
@@ -53,7 +54,7 @@ class WebhookSettings:
 
     tls: None: the system's authorities, and no certificate of our own. proxy: the URL of one that
     everything goes through, or "". Names of targets are resolved there then, and not judged here:
-    what may be reached is the proxy's to say.
+    what may be reached is the proxy's to say. key: signs besides the subscription's secrets.
     """
 
     allow: tuple[Network, ...] = ()
@@ -62,6 +63,7 @@ class WebhookSettings:
     max_answer: int = 65_536
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     proxy: str = field(default="", repr=False)
+    key: Ed25519PrivateKey | None = field(default=None, repr=False)
 
 
 class WebhookChannel:
@@ -77,6 +79,11 @@ class WebhookChannel:
         self._threads = ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="resolve")
         self._resolver = JudgedResolver(lookup or self._system_lookup, settings.allow)
         self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def public_key(self) -> str | None:
+        """What receivers may check signatures with; None: there is no key, only secrets."""
+        return sign.public_key(self._settings.key) if self._settings.key else None
 
     async def __aenter__(self) -> Self:
         settings = self._settings
@@ -139,7 +146,9 @@ class WebhookChannel:
         if self._session is None:
             raise RuntimeError("the webhook channel was not entered")
         body = orjson.dumps(letter.document)
-        headers = sign.headers(letter.id, letter.sent_at, body, endpoint.secrets)
+        headers = sign.headers(
+            letter.id, letter.sent_at, body, endpoint.secrets, self._settings.key
+        )
         try:
             async with self._session.post(
                 url,

@@ -1,4 +1,6 @@
-"""Signatures as Standard Webhooks has them: HMAC-SHA256 over id, time and body."""
+"""Signatures as Standard Webhooks has them, over id, time and body: HMAC-SHA256 with a secret (v1),
+and Ed25519 with the server's key (v1a), for receivers that are to check without being able to sign.
+"""
 
 import base64
 import hashlib
@@ -6,7 +8,9 @@ import hmac
 from collections.abc import Sequence
 from datetime import datetime
 
-PREFIX = "whsec_"
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+PREFIX, PUBLIC_PREFIX = "whsec_", "whpk_"
 SHORTEST, LONGEST = 24, 64
 
 
@@ -28,17 +32,28 @@ def is_secret(text: str) -> bool:
 
 
 def headers(
-    event_id: str, sent_at: datetime, body: bytes, secrets: Sequence[str]
+    event_id: str,
+    sent_at: datetime,
+    body: bytes,
+    secrets: Sequence[str],
+    key: Ed25519PrivateKey | None = None,
 ) -> dict[str, str]:
-    """The three headers; one signature for each secret, separated by spaces."""
+    """The three headers; one signature for each secret and for the key, separated by spaces."""
     seconds = str(int(sent_at.timestamp()))
     signed = b".".join((event_id.encode(), seconds.encode(), body))
-    signatures = (f"v1,{_signature(secret, signed)}" for secret in secrets)
+    signatures = [f"v1,{_signature(secret, signed)}" for secret in secrets]
+    if key is not None:
+        signatures.append(f"v1a,{base64.b64encode(key.sign(signed)).decode()}")
     return {
         "webhook-id": event_id,
         "webhook-timestamp": seconds,
         "webhook-signature": " ".join(signatures),
     }
+
+
+def public_key(key: Ed25519PrivateKey) -> str:
+    """What receivers check with, as Standard Webhooks writes it."""
+    return PUBLIC_PREFIX + base64.b64encode(key.public_key().public_bytes_raw()).decode()
 
 
 def _signature(secret: str, signed: bytes) -> str:

@@ -136,7 +136,7 @@ async def _read(request: web.Request, kind: type[Body]) -> Body:
 def _channel(parts: Parts, name: str) -> Channel:
     if name not in parts.channels:
         remedy = f"Known: {', '.join(sorted(parts.channels))}."
-        if name == "amqp":
+        if name in ("amqp", "heat"):
             remedy = "The operator names a broker in [channels.amqp] urls; webhook needs none."
         raise invalid("channel", f'"{name}" is not set up on this server', remedy)
     return parts.channels[name]

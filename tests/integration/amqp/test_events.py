@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from channels.amqp.broker import Broker, BrokerSettings, NotPublished
+from engine.types.contract import Failed
 from tests.integration.amqp.conftest import Post, post, subscribe
 from tests.support.changes import thing
 from tests.support.program import Program, eventually, program
@@ -164,3 +165,35 @@ async def test_what_is_said_of_a_broker_that_lets_nobody_in(
     stop.set()
     await task
     assert "a-secret" not in said + capsys.readouterr().out
+
+
+async def test_heats_listeners_are_told_as_by_heat(
+    database_url: str, rabbit: Rabbit, box: Post
+) -> None:
+    exchange = f"heat.{box.name}"
+    said = {"channels.amqp.urls": rabbit.url, **box.settings,
+            "channels.amqp.heat_exchanges": [exchange]}  # fmt: skip
+    await box.channel.declare_exchange(exchange, aio_pika.ExchangeType.TOPIC)
+    for level in ("info", "error"):
+        await box.queue.bind(exchange, f"notifications.{level}")
+    world = World()
+    world.will("create", "b", Failed("no"))
+    async with program(database_url, said, types=[Thing(world)]) as run:
+        body = {"channel": "heat", "target": exchange}
+        assert (await run.call("POST", "/subscriptions", body))[0] == 201
+        body = {"channel": "heat", "target": box.exchange}
+        assert (await run.call("POST", "/subscriptions", body))[0] == 400
+        await run.create("s", {"a": thing(), "b": thing()}, tags="prod,web")
+        await run.until_ended("s")
+        found = [await box.next(), await box.next()]
+    told = [orjson.loads(orjson.loads(message.body)["oslo.message"]) for message in found]
+    assert [message.routing_key for message in found] == [
+        "notifications.info",
+        "notifications.error",
+    ]
+    assert [one["event_type"] for one in told] == [
+        "orchestration.stack.create.start", "orchestration.stack.create.error",
+    ]  # fmt: skip
+    assert told[1]["payload"]["state"] == "CREATE_FAILED"
+    assert told[1]["payload"]["tags"] == ["prod", "web"]
+    assert await box.queue.get(fail=False) is None

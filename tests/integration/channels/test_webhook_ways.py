@@ -1,10 +1,11 @@
 """Ways to a receiver that is not simply there: certificates on both sides, and a proxy between."""
 
 import asyncio
+import base64
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from ipaddress import ip_network
 from pathlib import Path
@@ -12,26 +13,33 @@ from uuid import UUID
 
 import pytest
 from aiohttp import web
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from standardwebhooks import Webhook as StandardWebhook
 
 from channels.contract import Delivered, Endpoint, Failed, Letter
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from channels.webhook.sign import secret_of
-from engine.errors import Invalid
+from engine.errors import Invalid, Unavailable
 from hub.settings import Webhook
 from hub.wiring import webhook_settings
 from tests.support.certificates import Authority
 from tests.support.program import free_port
+from tests.support.receiver import receiving
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 LETTER = Letter("an-id", "headgate.hook.waiting", {"id": "an-id"}, NOW)
 
 
-async def send(settings: WebhookSettings, target: str) -> Delivered | Failed:
+async def send(
+    settings: WebhookSettings, target: str, letter: Letter = LETTER
+) -> Delivered | Failed:
     async with WebhookChannel(settings) as channel:
         await channel.check_target(target)
         endpoint = Endpoint(UUID(int=1), target, (secret_of(bytes(24)),))
-        return await channel.deliver(LETTER, endpoint)
+        return await channel.deliver(letter, endpoint)
 
 
 @asynccontextmanager
@@ -78,6 +86,40 @@ async def test_a_receiver_whom_our_own_authority_vouches_for(authority: Authorit
         outcome = await send(said(), url)
     assert isinstance(outcome, Failed)
     assert outcome.reason.startswith("no secure connection to 127.0.0.1")
+
+
+async def test_whoever_has_the_public_key_can_check(tmp_path: Path) -> None:
+    key = Ed25519PrivateKey.generate()
+    path = tmp_path / "signing.pem"
+    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    settings = said(signing_key_file=str(path))
+    public = WebhookChannel(settings).public_key or ""
+    assert public == "whpk_" + base64.b64encode(key.public_key().public_bytes_raw()).decode()
+    async with receiving() as receiver:
+        now = replace(LETTER, sent_at=datetime.now(UTC))
+        assert isinstance(await send(settings, receiver.url, now), Delivered)
+    (one,) = receiver.received
+    signatures = dict(each.split(",", 1) for each in one.headers["webhook-signature"].split(" "))
+    assert signatures.keys() == {"v1", "v1a"}
+    signed = f"{one.headers['webhook-id']}.{one.headers['webhook-timestamp']}.".encode() + one.body
+    key.public_key().verify(base64.b64decode(signatures["v1a"]), signed)
+    with pytest.raises(InvalidSignature):
+        key.public_key().verify(base64.b64decode(signatures["v1a"]), signed + b"x")
+    # Who knows secrets alone overlooks it.
+    StandardWebhook(secret_of(bytes(24))).verify(one.body, one.headers)
+
+
+@pytest.mark.parametrize("kind", ["absent", "text", "of another kind"])
+def test_a_file_that_holds_no_key(tmp_path: Path, authority: Authority, kind: str) -> None:
+    path = tmp_path / "signing.pem"
+    if kind == "text":
+        path.write_text("not a key")
+    elif kind == "of another kind":
+        path = authority.pair("other").key
+    with pytest.raises(Unavailable) as raised:
+        said(signing_key_file=str(path))
+    assert raised.value.finding.place == "[channels.webhook] signing_key_file"
+    assert "openssl genpkey" in raised.value.finding.remedy
 
 
 async def test_a_receiver_that_wants_to_know_who_we_are(authority: Authority) -> None:

@@ -14,6 +14,7 @@ from cloudevents.core.v1.event import CloudEvent
 
 from channels.envelope import cloud_event, hook_document, rfc3339, shown_target, trial_event
 from channels.schemas.events import HOOK, SCHEMAS
+from channels.store.records import StackPlate
 from engine.store.records import EventRecord, HookRecord
 
 STACK, EVENT, HOOK_ID = UUID(int=1), UUID(int=2), UUID(int=3)
@@ -62,6 +63,9 @@ def an_event(kind: str) -> EventRecord:
     )  # fmt: skip
 
 
+PLATE = StackPlate("ann", ("prod",), TIME)
+
+
 def rendered(kind: str, hook: HookRecord | None = None) -> dict[str, Any]:
     if kind == "headgate.subscription.enabled":
         return trial_event(
@@ -73,6 +77,7 @@ def rendered(kind: str, hook: HookRecord | None = None) -> dict[str, Any]:
         an_event(kind),
         project="demo",
         stack_name="web",
+        plate=PLATE,
         hook=hook if ".hook." in kind else None,
         told=TOLD,
         signal_url="https://hub.test/hooks/x/signal" if waits else None,
@@ -157,8 +162,9 @@ def test_a_stopped_stack_is_stopped_whatever_old_clients_are_told() -> None:
 def test_odd_names_are_escaped_in_the_source() -> None:
     event = an_event("headgate.stack.create.started")
     document = cloud_event(
-        event, project="a/b", stack_name="c d", hook=None, told=(), signal_url=None, token=None
-    )
+        event, project="a/b", stack_name="c d", plate=PLATE, hook=None, told=(), signal_url=None,
+        token=None,
+    )  # fmt: skip
     assert document["source"] == f"/v1/a%2Fb/stacks/c%20d/{STACK}"
 
 

@@ -1,0 +1,107 @@
+"""Heat's own notifications, for listeners that exist: of stacks alone, in oslo's envelope.
+
+Heat sends them before what they tell of is durable, and loses them when the broker is away; these
+come after it, and are tried again like every delivery.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import orjson
+from aio_pika import DeliveryMode, Message
+
+from channels.amqp.broker import Broker, NotPublished
+from channels.amqp.publisher import check_exchange
+from channels.contract import Delivered, Endpoint, Failed, Letter
+from engine.errors import Invalid
+from engine.words import Json
+
+TOPIC = "notifications"
+PUBLISHER = "orchestration.headgate"
+#: The end of an event's type -> the end of Heat's, its priority. Heat knows no STOPPED: to its
+#: listeners that is how an action fails.
+ENDS: Mapping[str, tuple[str, str]] = {
+    "started": ("start", "INFO"),
+    "completed": ("end", "INFO"),
+    "failed": ("error", "ERROR"),
+    "stopped": ("error", "ERROR"),
+}
+NOT_TOLD = "Heat has no notification of this: nothing was sent"
+
+
+class HeatChannel:
+    """The target of a subscription is the exchange, Heat's own is ``heat``.
+
+    exchanges: which names may be given, as globs.
+    """
+
+    name = "heat"
+
+    def __init__(self, broker: Broker, exchanges: Sequence[str]) -> None:
+        self._broker = broker
+        self._exchanges = exchanges
+
+    async def check_target(self, target: str) -> None:
+        check_exchange(target, self._exchanges)
+
+    async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
+        told = notification(letter)
+        if told is None:
+            return Delivered(None, note=NOT_TOLD)
+        message = Message(
+            orjson.dumps({"oslo.version": "2.0", "oslo.message": orjson.dumps(told).decode()}),
+            content_type="application/json",
+            content_encoding="utf-8",
+            delivery_mode=DeliveryMode.PERSISTENT,
+            message_id=letter.id,
+        )
+        try:
+            await self.check_target(endpoint.target)
+            key = f"{TOPIC}.{told['priority'].lower()}"
+            await self._broker.publish(endpoint.target, key, message)
+        except (Invalid, NotPublished) as error:
+            return Failed(str(error))
+        return Delivered(None)
+
+
+def notification(letter: Letter) -> dict[str, Json] | None:
+    """As a Heat server writes it; None for what it tells nobody."""
+    _, about, *rest = letter.type.split(".")
+    if about != "stack":
+        return None
+    action, moment = rest
+    end, priority = ENDS[moment]
+    stack = letter.document["data"]["stack"]
+    status = "FAILED" if moment == "stopped" else stack["status"]
+    return {
+        "message_id": letter.id,
+        "publisher_id": PUBLISHER,
+        "event_type": f"orchestration.stack.{action}.{end}",
+        "priority": priority,
+        "payload": {
+            "tenant_id": stack["project"],
+            "user_id": stack["owner"],
+            "user_identity": stack["owner"],
+            "username": stack["owner"],
+            "stack_identity": stack["id"],
+            "stack_name": stack["name"],
+            "state": f"{stack['action']}_{status}",
+            "state_reason": stack["reason"],
+            "create_at": _seconds(stack["created_at"]),
+            "updated_at": None if action == "create" else _seconds(letter.document["time"]),
+            "tags": stack["tags"],
+            "description": "No description",
+        },
+        "timestamp": _spaced(letter.document["time"]),
+        "_unique_id": letter.id.replace("-", ""),
+    }
+
+
+def _seconds(time: str) -> str:
+    """To the second, as Heat writes times of stacks."""
+    return f"{datetime.fromisoformat(time):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _spaced(time: str) -> str:
+    """As oslo.messaging writes them."""
+    return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S.%f}"
