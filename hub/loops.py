@@ -220,7 +220,7 @@ class Loops:
                     f'there is no channel "{one.channel}" here',
                     place="[[subscriptions]] channel",
                     remedy=f"Known: {', '.join(sorted(self.channels))}. AMQP needs"
-                    " [channels.amqp] urls.",
+                    " [channels.amqp] url.",
                 )
         async with self.database.connection() as conn:
             await subscriptions.configure(conn, wanted)

@@ -181,7 +181,7 @@ def _not_longer(section: Section, shorter: str, longer: str) -> None:
 
 
 class Amqp(Section):
-    urls: Brokers = ()
+    url: Brokers = ()
     ca_file: str = ""
     cert_file: str = ""
     key_file: str = ""

@@ -146,10 +146,10 @@ def tls_context(said: Amqp | Webhook, place: str) -> ssl.SSLContext | None:
 
 def broker_settings(amqp: Amqp) -> BrokerSettings | None:
     """None: there is no broker to use."""
-    if not amqp.urls:
+    if not amqp.url:
         return None
     return BrokerSettings(
-        urls=[one.get_secret_value() for one in amqp.urls],
+        urls=[one.get_secret_value() for one in amqp.url],
         exchanges=[one for one in amqp.exchanges if not set("*?[") & set(one)],
         answers=amqp.answers,
         unrouted=amqp.unrouted,

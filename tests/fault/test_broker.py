@@ -33,7 +33,7 @@ async def box(own: Rabbit) -> AsyncIterator[Post]:
 
 @pytest.fixture
 async def run(database_url: str, own: Rabbit, box: Post) -> AsyncIterator[Program]:
-    said = {"channels.amqp.urls": own.url, "engine.poll": "1s", **box.settings,
+    said = {"channels.amqp.url": own.url, "engine.poll": "1s", **box.settings,
             "channels.amqp.publish_timeout": "2s", "channels.amqp.max_retry": "2s"}  # fmt: skip
     async with program(database_url, said, types=[Thing(World())]) as made:
         await subscribe(made, box)

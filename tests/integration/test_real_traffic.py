@@ -32,7 +32,7 @@ async def box(rabbit: Rabbit) -> AsyncIterator[Post]:
 @pytest.fixture
 async def run(database_url: str, rabbit: Rabbit, box: Post, world: World) -> AsyncIterator[Program]:
     said = {
-        "channels.amqp.urls": rabbit.url, "engine.poll": "1s", **box.settings,
+        "channels.amqp.url": rabbit.url, "engine.poll": "1s", **box.settings,
         "channels.webhook.attempts": 1, "engine.first_retry": "1s",
     }  # fmt: skip
     async with program(database_url, said, types=[Thing(world)]) as made:

@@ -137,7 +137,7 @@ def _channel(parts: Parts, name: str) -> Channel:
     if name not in parts.channels:
         remedy = f"Known: {', '.join(sorted(parts.channels))}."
         if name in ("amqp", "heat"):
-            remedy = "The operator names a broker in [channels.amqp] urls; webhook needs none."
+            remedy = "The operator names a broker in [channels.amqp] url; webhook needs none."
         raise invalid("channel", f'"{name}" is not set up on this server', remedy)
     return parts.channels[name]
 

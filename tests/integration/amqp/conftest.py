@@ -111,7 +111,7 @@ def world() -> World:
 
 @pytest.fixture
 async def run(database_url: str, rabbit: Rabbit, box: Post, world: World) -> AsyncIterator[Program]:
-    said = {"channels.amqp.urls": rabbit.url, "engine.poll": "1s", **box.settings}
+    said = {"channels.amqp.url": rabbit.url, "engine.poll": "1s", **box.settings}
     async with program(database_url, said, types=[Thing(world)]) as made:
         yield made
 

@@ -141,7 +141,7 @@ async def guarded(
     """A policy door of the operator's, over AMQP, in every project."""
     doors = ["pre-stack-create", "pre-stack-update"]
     said = {
-        "channels.amqp.urls": rabbit.url,
+        "channels.amqp.url": rabbit.url,
         **box.settings,
         "hooks.rules": [{"on": doors, "timeout": "1h", "on_timeout": "reject",
                          "answer_by": ["token"]}],

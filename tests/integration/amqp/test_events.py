@@ -95,14 +95,14 @@ async def test_without_a_broker_nobody_subscribes_to_it(without: Program) -> Non
     status, said = await without.call("POST", "/subscriptions", body)
     assert status == 400
     assert '"amqp" is not set up on this server' in said["error"]["message"]
-    assert "[channels.amqp] urls" in said["error"]["remedy"]
+    assert "[channels.amqp] url" in said["error"]["remedy"]
 
 
 async def test_the_next_of_several_brokers_is_taken(
     database_url: str, rabbit: Rabbit, box: Post
 ) -> None:
     urls = f"amqp://guest:guest@127.0.0.1:{free_port()}/,{rabbit.url}"
-    said = {"channels.amqp.urls": urls, **box.settings}
+    said = {"channels.amqp.url": urls, **box.settings}
     async with program(database_url, said, types=[Thing(World())]) as run:
         await subscribe(run, box)
         await run.create("s", {"a": thing()})
@@ -113,7 +113,7 @@ async def test_a_broker_that_is_away_keeps_nothing_else_waiting(
     database_url: str, world: World
 ) -> None:
     async with running_rabbit() as rabbit, post(rabbit) as box:
-        said = {"channels.amqp.urls": rabbit.url, **box.settings}
+        said = {"channels.amqp.url": rabbit.url, **box.settings}
         async with program(database_url, said, types=[Thing(world)]) as run:
             await subscribe(run, box)
             await run.create("before", {"a": thing()})
@@ -171,7 +171,7 @@ async def test_heats_listeners_are_told_as_by_heat(
     database_url: str, rabbit: Rabbit, box: Post
 ) -> None:
     exchange = f"heat.{box.name}"
-    said = {"channels.amqp.urls": rabbit.url, **box.settings,
+    said = {"channels.amqp.url": rabbit.url, **box.settings,
             "channels.amqp.heat_exchanges": [exchange]}  # fmt: skip
     await box.channel.declare_exchange(exchange, aio_pika.ExchangeType.TOPIC)
     for level in ("info", "error"):

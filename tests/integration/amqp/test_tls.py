@@ -71,7 +71,7 @@ async def test_both_sides_know_each_other(guarded: Guarded) -> None:
     ours = guarded.ours
     assert (
         await outcome(
-            urls=guarded.url,
+            url=guarded.url,
             ca_file=str(guarded.authority),
             cert_file=str(ours.certificate),
             key_file=str(ours.key),
@@ -81,16 +81,16 @@ async def test_both_sides_know_each_other(guarded: Guarded) -> None:
 
 
 async def test_a_broker_that_nobody_vouches_for_is_not_spoken_to(guarded: Guarded) -> None:
-    said = await outcome(urls=guarded.url)
+    said = await outcome(url=guarded.url)
     assert "cannot be reached" in said and "guest" not in said
     other = guarded.other.file
-    assert "cannot be reached" in await outcome(urls=guarded.url, ca_file=str(other))
+    assert "cannot be reached" in await outcome(url=guarded.url, ca_file=str(other))
 
 
 async def test_a_broker_lets_nobody_in_whom_it_does_not_know(guarded: Guarded) -> None:
     stranger = guarded.other.pair("stranger")
     for one in ({}, {"cert_file": str(stranger.certificate), "key_file": str(stranger.key)}):
-        said = await outcome(urls=guarded.url, ca_file=str(guarded.authority), **one)
+        said = await outcome(url=guarded.url, ca_file=str(guarded.authority), **one)
         assert "broker is away" in said, said
 
 
@@ -100,6 +100,6 @@ def test_certificates_that_are_none(tmp_path: Path, text: str) -> None:
     if text:
         path.write_text(text)
     with pytest.raises(Unavailable) as raised:
-        broker_settings(Amqp(urls="amqps://h/", ca_file=str(path)))  # type: ignore[arg-type]
+        broker_settings(Amqp(url="amqps://h/", ca_file=str(path)))  # type: ignore[arg-type]
     assert raised.value.finding.place == "[channels.amqp]"
     assert "PEM" in raised.value.finding.remedy

@@ -40,7 +40,7 @@ async def box(rabbit: Rabbit) -> AsyncIterator[Post]:
 
 @pytest.fixture
 async def run(database_url: str, rabbit: Rabbit, box: Post) -> AsyncIterator[Program]:
-    said = {"channels.amqp.urls": rabbit.url, "engine.poll": "1s", **box.settings}
+    said = {"channels.amqp.url": rabbit.url, "engine.poll": "1s", **box.settings}
     async with program(database_url, said, types=[Thing(World())]) as made:
         yield made
 
