@@ -224,7 +224,7 @@ class StackMachine(RuleBasedStateMachine):
         self.in_order(job)
         self.world.say.clear()
         outcomes: dict[int, Outcome] = {
-            0: Failed("it broke"),
+            0: Failed("it broke", self.left_by_a_lost_call(job)),
             1: Failed("busy", retry=True),
             2: Wait(job.work.now + timedelta(hours=1), {"half": True}),
             3: Confirm("resize", {"half": True}),
@@ -235,6 +235,11 @@ class StackMachine(RuleBasedStateMachine):
             self.counts[type(outcomes[outcome]).__name__.lower()] += 1
         hands.operate(which)
         self.counts["operations"] += 1
+
+    def left_by_a_lost_call(self, job: Any) -> str | None:
+        """What an operation had made when its worker died is found, and named, when it fails."""
+        made = f"{job.work.name}-{(job.work.operation_key or UUID(int=0)).hex[:8]}"
+        return made if made in self.world.things else None
 
     def in_order(self, job: Any) -> None:
         """What a node waits for has ended well before its operation is called."""
