@@ -161,7 +161,6 @@ class Attempts:
         document = cloud_event(
             due.event,
             project=due.project,
-            stack_name=due.stack_name,
             plate=due.plate,
             hook=due.hook,
             told=told_documents(due.notices),

@@ -37,12 +37,23 @@ class _Scene:
     """What an event's data is made of."""
 
     event: EventRecord
-    stack: dict[str, Json]
-    plate: StackPlate
+    project: str
+    plate: StackPlate | None
     hook: HookRecord | None
     told: Sequence[Json]
     signal_url: str | None
     token: str | None
+
+    @property
+    def stack(self) -> dict[str, Json]:
+        named = {"id": str(self.event.stack_id), "name": self.stack_plate.name}
+        return named | {"project": self.project}
+
+    @property
+    def stack_plate(self) -> StackPlate:
+        if self.plate is None:
+            raise ValueError(f"event {self.event.id} is of a stack that was not handed in")
+        return self.plate
 
 
 def rfc3339(time: datetime) -> str:
@@ -52,6 +63,10 @@ def rfc3339(time: datetime) -> str:
 
 def stack_path(project: str, stack_name: str, stack_id: UUID) -> str:
     return f"/v1/{quote(project, safe='')}/stacks/{quote(stack_name, safe='')}/{stack_id}"
+
+
+def subscription_path(project: str, subscription_id: UUID) -> str:
+    return f"/v1/{quote(project, safe='')}/subscriptions/{subscription_id}"
 
 
 def shown_target(target: str) -> str:
@@ -66,24 +81,25 @@ def cloud_event(
     event: EventRecord,
     *,
     project: str,
-    stack_name: str,
-    plate: StackPlate,
+    plate: StackPlate | None,
     hook: HookRecord | None,
     told: Sequence[Json],
     signal_url: str | None,
     token: str | None,
 ) -> dict[str, Json]:
-    """The event as it is sent. ``sequence``, a JSON integer, counts per stack without gaps.
+    """The event as it is sent. ``sequence``, a JSON integer, counts per source without gaps.
 
-    hook: of events about hooks, as it is now; needed for these. signal_url, token: for the notice
-    of a hook that waits, None for whoever may not answer it.
+    plate: None for events of no stack, which are of a subscription. hook: of events about hooks, as
+    it is now; needed for these. signal_url, token: for the notice of a hook that waits, None for
+    whoever may not answer it.
     """
-    stack = {"id": str(event.stack_id), "name": stack_name, "project": project}
-    scene = _Scene(event, stack, plate, hook, told, signal_url, token)
+    scene = _Scene(event, project, plate, hook, told, signal_url, token)
     document: dict[str, Json] = {
         "specversion": "1.0",
         "id": str(event.id),
-        "source": stack_path(project, stack_name, event.stack_id),
+        "source": stack_path(project, plate.name, event.stack_id)
+        if plate
+        else subscription_path(project, event.stack_id),
         "type": event.type,
         "time": rfc3339(event.time),
         "datacontenttype": "application/json",
@@ -109,13 +125,14 @@ def trial_event(
     return {
         "specversion": "1.0",
         "id": str(event_id),
-        "source": f"/v1/{quote(project, safe='')}/subscriptions/{subscription_id}",
-        "type": "headgate.subscription.enabled",
+        "source": subscription_path(project, subscription_id),
+        "type": "headgate.subscription.test",
         "time": rfc3339(time),
         "datacontenttype": "application/json",
         "data": {
             "subscription": {
                 "id": str(subscription_id),
+                "project": project,
                 "channel": channel,
                 "target": shown_target(target),
             },
@@ -250,9 +267,9 @@ def _of_stack(scene: _Scene) -> dict[str, Json]:
             "action": event.action,
             "status": STATUS_OF.get(moment, event.status),
             "reason": event.reason,
-            "owner": scene.plate.owner,
-            "tags": list(scene.plate.tags),
-            "created_at": rfc3339(scene.plate.created_at),
+            "owner": scene.stack_plate.owner,
+            "tags": list(scene.stack_plate.tags),
+            "created_at": rfc3339(scene.stack_plate.created_at),
         },
         "traversal": event.data["traversal"],
         "version": event.data["version"],
@@ -302,7 +319,11 @@ def _of_delivery(scene: _Scene) -> dict[str, Json]:
     said = scene.event.data
     return {
         "stack": scene.stack,
-        "subscription": _subscription(said),
+        "subscription": {
+            "id": said["subscription"],
+            "channel": said["channel"],
+            "target": said["target"],
+        },
         "delivery": {name: said[name] for name in ("attempts", "code", "error")}
         | {"id": said["delivery"]},
         "event": {
@@ -314,16 +335,9 @@ def _of_delivery(scene: _Scene) -> dict[str, Json]:
 
 
 def _of_subscription(scene: _Scene) -> dict[str, Json]:
-    said = scene.event.data
-    return {
-        "stack": scene.stack,
-        "subscription": _subscription(said),
-        "reason": scene.event.reason,
-    }
-
-
-def _subscription(said: Mapping[str, Json]) -> dict[str, Json]:
-    return {"id": said["subscription"], "channel": said["channel"], "target": said["target"]}
+    said = dict(scene.event.data)
+    by, named = said.pop("by"), {"id": said.pop("subscription"), "project": scene.project}
+    return {"subscription": named | said, "by": by, "reason": scene.event.reason}
 
 
 #: By the second word of an event's type.

@@ -9,8 +9,6 @@ from uuid import UUID
 
 from engine.words import Json
 
-DEAD = "headgate.delivery.dead"
-
 #: The project of subscriptions that hear of every project.
 EVERY_PROJECT = "*"
 
@@ -20,8 +18,8 @@ class Selection:
     """Globs; an empty list asks for nothing, so everything passes.
 
     resources: names or paths. types: resource types. points: hook points. tags: of the stack, as
-    they are when the event is published. A list that asks for something an event does not have
-    (points, of an event that is no hook's) keeps it out.
+    they are when the event is published. stack_id: of this stack alone. A list that asks for
+    something an event does not have (points, of an event that is no hook's) keeps it out.
     """
 
     events: Sequence[str] = ()
@@ -30,18 +28,21 @@ class Selection:
     types: Sequence[str] = ()
     points: Sequence[str] = ()
     tags: Sequence[str] = ()
+    stack_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
     """What of an event can be asked for. path: of the resource, reaching into nested stacks.
 
-    about: the subscription that an event about a subscription or delivery is about.
+    stack_name: None: the event is of no stack. about: the subscription that an event about a
+    subscription or delivery is about.
     """
 
     project: str
     type: str
-    stack_name: str
+    stack_id: UUID
+    stack_name: str | None = None
     resource_name: str | None = None
     path: str | None = None
     resource_type: str | None = None
@@ -52,7 +53,8 @@ class Traits:
 
 def wants(selection: Selection, traits: Traits) -> bool:
     return (
-        _any(selection.events, traits.type)
+        selection.stack_id in (None, traits.stack_id)
+        and _any(selection.events, traits.type)
         and _any(selection.stacks, traits.stack_name)
         and _any(selection.resources, traits.resource_name, traits.path)
         and _any(selection.types, traits.resource_type)
@@ -62,10 +64,8 @@ def wants(selection: Selection, traits: Traits) -> bool:
 
 
 def is_for(subscription_id: UUID, project: str, selection: Selection, traits: Traits) -> bool:
-    """Whether a subscription gets an event: of its project, and not the news of its own death."""
-    if project not in (EVERY_PROJECT, traits.project):
-        return False
-    if traits.type == DEAD and traits.about == str(subscription_id):
+    """Whether a subscription gets an event: of its project, and not news of itself."""
+    if project not in (EVERY_PROJECT, traits.project) or traits.about == str(subscription_id):
         return False
     return wants(selection, traits)
 

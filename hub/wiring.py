@@ -203,6 +203,7 @@ def configured_subscriptions(settings: Settings) -> Sequence[NewSubscription]:
             ordered=one.ordered,
             secret=one.secret.get_secret_value() or new_secret(),
             origin=Origin.CONFIGURATION,
+            keeps_secret=not one.secret.get_secret_value(),
         )
         for one in settings.subscriptions
     ]  # fmt: skip

@@ -10,7 +10,6 @@ from channels.amqp.broker import Broker, NotPublished
 from channels.contract import Delivered, Endpoint, Failed, Letter
 from channels.envelope import CONTENT_TYPE
 from engine.errors import Finding, Invalid
-from engine.words import Json
 
 #: AMQP's bound on names and routing keys, in bytes.
 LONGEST = 255
@@ -58,16 +57,12 @@ def routing_key(letter: Letter) -> str:
     A dot within the names of project and stack becomes ``_``, and so does what AMQP gives a meaning
     in a binding; what is of no stack ends in ``_``.
     """
-    stack = _stack(letter.document)
-    words = (stack.get("project") or "", stack.get("name") or "")
+    data = letter.document["data"]
+    stack = data.get("stack") or {}
+    project = stack.get("project") or data.get("subscription", {}).get("project")
+    words = (project or "", stack.get("name") or "")
     key = ".".join((letter.type, *(_word(word) for word in words)))
     return key.encode()[:LONGEST].decode(errors="ignore")
-
-
-def _stack(document: object) -> dict[str, Json]:
-    data = document.get("data") if isinstance(document, dict) else None
-    stack = data.get("stack") if isinstance(data, dict) else None
-    return stack if isinstance(stack, dict) else {}
 
 
 def _word(name: str) -> str:

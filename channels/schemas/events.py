@@ -88,7 +88,12 @@ NOTICED = _object({
     "dependents": {"type": "array", "items": TEXT},
     "seen": MAP,
 })  # fmt: skip
-SUBSCRIPTION = _object({"id": UUID, "channel": TEXT, "target": TEXT})
+_SUBSCRIPTION: Mapping[str, Json] = {"id": UUID, "channel": TEXT, "target": TEXT}
+SUBSCRIPTION = _object(_SUBSCRIPTION)
+_WANTED = {
+    name: {"type": "array", "items": TEXT}
+    for name in ("events", "stacks", "resources", "types", "points", "tags")
+}
 
 
 def _of_stack(action: str, moment: str) -> Json:
@@ -132,6 +137,22 @@ def _of_hook(state: str | None) -> Json:
         "resource": _or_null(_object({"name": TEXT, "type": TEXT_OR_NULL})),
         "said": _object({"reason": TEXT}),
     }
+
+
+def _of_subscription(state: str | None) -> Json:
+    return {
+        "subscription": _object({
+            **_SUBSCRIPTION,
+            "project": TEXT,
+            "state": {"const": state} if state else _one_of("enabled", "disabled"),
+            "origin": _one_of("api", "configuration", "environment"),
+            "stack_id": {"anyOf": [UUID, {"type": "null"}]},
+            **_WANTED,
+            "ordered": {"type": "boolean"},
+        }),
+        "by": TEXT,
+        "reason": TEXT,
+    }  # fmt: skip
 
 
 def _or_null(schema: Json) -> Json:
@@ -212,21 +233,30 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
     | {
         "headgate.hook.waiting": ("A node has reached a breakpoint", _WAITING, False),
         "headgate.delivery.dead": ("A delivery was given up", _DEAD, False),
-        "headgate.subscription.disabled": (
-            "A subscription was disabled because its endpoint keeps failing",
-            {"stack": _object(STACK), "subscription": SUBSCRIPTION, "reason": TEXT},
-            False,
-        ),
-        "headgate.subscription.enabled": (
+        "headgate.subscription.test": (
             "A test, sent because somebody asked for it",
-            {"subscription": SUBSCRIPTION, "test": {"const": True}, "reason": TEXT},
+            {
+                "subscription": _object({**_SUBSCRIPTION, "project": TEXT}),
+                "test": {"const": True},
+                "reason": TEXT,
+            },
             False,
         ),
     }
+    | {
+        f"headgate.subscription.{what}": (title, _of_subscription(state), False)
+        for what, state, title in (
+            ("enabled", "enabled", "A subscription was made, or delivers again"),
+            ("disabled", "disabled", "A subscription was paused, or its endpoint keeps failing"),
+            ("changed", None, "What a subscription asks for was changed"),
+            ("rotated", None, "A subscription has a new secret, beside the one before"),
+            ("deleted", None, "A subscription was removed"),
+        )
+    }
 )  # fmt: skip
 
-#: Types that are of no stack and so are not counted in one.
-_UNCOUNTED = frozenset({"headgate.subscription.enabled"})
+#: Nothing happened, so it is not counted.
+_UNCOUNTED = frozenset({"headgate.subscription.test"})
 
 
 def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:

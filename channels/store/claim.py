@@ -80,7 +80,7 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
        h.approved_by as h_approved_by
   from claimed c
   join subscription s on s.id = c.subscription_id
-  join stack k on k.id = c.stack_id
+  left join stack k on k.id = c.stack_id
   join event e on e.stack_id = c.stack_id and e.sequence = c.sequence
   left join hook_now h on h.stack_id = c.stack_id and h.id = (e.data ->> 'hook_id')::uuid
  order by c.stack_id, c.sequence
@@ -169,7 +169,6 @@ def _due(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> Due:
         key=Key(row["stack_id"], row["sequence"], row["subscription_id"], row["claim"]),
         id=row["id"],
         project=row["project"],
-        stack_name=row["stack_name"],
         plate=plate_of(row),
         hook_id=row["hook_id"],
         attempts=row["attempts"],
@@ -188,8 +187,10 @@ def _due(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> Due:
     )
 
 
-def plate_of(row: Any) -> StackPlate:
-    return StackPlate(row["owner"], tuple(row["tags"]), row["stack_created_at"])
+def plate_of(row: Any) -> StackPlate | None:
+    if row["stack_name"] is None:
+        return None
+    return StackPlate(row["stack_name"], row["owner"], tuple(row["tags"]), row["stack_created_at"])
 
 
 _HOOK = (

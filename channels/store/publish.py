@@ -36,7 +36,7 @@ select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e
        s.name as stack_name, s.tags, h.id as hook_id, h.path
   from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) w (stack_id, project, first, last)
   join event e on e.stack_id = w.stack_id and e.sequence between w.first and w.last
-  join stack s on s.id = w.stack_id
+  left join stack s on s.id = w.stack_id
   left join hook h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
 """
 READ_SINCE = """
@@ -44,7 +44,7 @@ select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e
        s.name as stack_name, s.tags, h.id as hook_id, h.path
   from outbox o
   join event e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
-  join stack s on s.id = o.stack_id
+  left join stack s on s.id = o.stack_id
   left join hook h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
   left join delivery d on d.stack_id = e.stack_id and d.sequence = e.sequence
    and d.subscription_id = $3
@@ -211,13 +211,14 @@ def _event(row: Any) -> _Event:
     traits = Traits(
         project=row["project"],
         type=row["type"],
+        stack_id=row["stack_id"],
         stack_name=row["stack_name"],
         resource_name=row["resource_name"],
         path=row["path"],
         resource_type=row["resource_type"],
         point=data.get("point"),
         about=about(data),
-        tags=row["tags"],
+        tags=row["tags"] or (),
     )
     urgent = row["type"] == _WAITING and (data.get("mode") == Mode.WAIT or bool(data.get("dry")))
     return _Event(

@@ -19,6 +19,7 @@ class Origin(StrEnum):
 
     API = "api"
     CONFIGURATION = "configuration"
+    ENVIRONMENT = "environment"
 
 
 class DeliveryState(StrEnum):
@@ -29,7 +30,10 @@ class DeliveryState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewSubscription:
-    """A subscription that is to be. Its target was checked by its channel."""
+    """A subscription that is to be. Its target was checked by its channel.
+
+    keeps_secret: `secret` is for a new one; one that is there keeps its own.
+    """
 
     id: UUID
     project: str
@@ -39,6 +43,7 @@ class NewSubscription:
     ordered: bool
     secret: str
     origin: Origin = Origin.API
+    keeps_secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +129,9 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class StackPlate:
-    """What is told of a stack with its own events, besides what they are about."""
+    """What is told of a stack with its events, besides what they are about."""
 
+    name: str
     owner: str
     tags: tuple[str, ...]
     created_at: datetime
@@ -135,15 +141,14 @@ class StackPlate:
 class Due:
     """A claimed delivery, with all that is needed to try it.
 
-    now: the database's time. hook: of events about hooks; its deadline is what it will be when
-    this attempt arrives. secrets: newest first.
+    now: the database's time. plate: None: the event is of no stack. hook: of events about hooks;
+    its deadline is what it will be when this attempt arrives. secrets: newest first.
     """
 
     key: Key
     id: UUID
     project: str
-    stack_name: str
-    plate: StackPlate
+    plate: StackPlate | None
     hook_id: UUID | None
     attempts: int
     channel: str
@@ -191,11 +196,10 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """A published event, with its place."""
+    """A published event, with its place. plate: None: it is of no stack."""
 
     cursor: Cursor
     project: str
-    stack_name: str
-    plate: StackPlate
+    plate: StackPlate | None
     event: EventRecord
     hook: HookRecord | None

@@ -6,7 +6,10 @@ A settlement whose claim is no longer the delivery's is left out: somebody else 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from channels.store.records import DeliveryState, Settlement
+from channels.news import Kind, News
+from channels.store import subscriptions
+from channels.store.news import record_news
+from channels.store.records import DeliveryState, Settlement, SubscriptionState
 from engine.store.database import Database
 
 LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
@@ -66,7 +69,8 @@ update subscription s
                      else s.reason end
   from news n
  where s.id = n.subscription_id and s.state = 'enabled'
-returning s.id, s.state, s.reason
+returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
+          state, reason, origin, stack_id, failures, created_at
 """
 RECORD_DEAD = """
 select record_events(array_agg(
@@ -82,23 +86,13 @@ select record_events(array_agg(
        d (stack_id, sequence, subscription_id, id, event_id, event_type, channel, target, attempts,
           code, error)
 """
-RECORD_DISABLED = """
-select record_events(array_agg(
-           row (d.stack_id, 'headgate.subscription.disabled', null, null, null, null, null,
-                d.reason,
-                jsonb_build_object('subscription', d.subscription_id, 'channel', d.channel,
-                                   'target', d.target)
-                )::event_draft))
-  from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[])
-       d (stack_id, subscription_id, channel, target, reason)
-"""
 RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
 TELL_LANES = "select pg_notify('headgate_delivery', '')"
 TELL_TIMERS = "select pg_notify('headgate_hook', '')"
 
 #: Deliveries of these that are given up are not news of their own: two dead listeners would tell
 #: each other for ever.
-SILENT = frozenset({"headgate.delivery.dead", "headgate.subscription.disabled"})
+SILENT = ("headgate.delivery.", "headgate.subscription.")
 
 
 async def settle(
@@ -156,16 +150,14 @@ async def _tell_hooks(conn: Any, done: Sequence[Settlement]) -> None:
 
 
 async def _bury(conn: Any, dead: Sequence[Settlement], disable_after: int) -> None:
-    if news := [one for one in dead if one.event_type not in SILENT]:
+    if news := [one for one in dead if not one.event_type.startswith(SILENT)]:
         await conn.execute(RECORD_DEAD, *_arrays(news, _DEAD))
     ids, gone = [one.key.subscription_id for one in dead], [one.gone for one in dead]
     rows = await conn.fetch(GIVEN_UP, ids, gone, disable_after)
-    reasons = {row["id"]: row["reason"] for row in rows if row["state"] == "disabled"}
-    last = {one.key.subscription_id: one for one in dead if one.key.subscription_id in reasons}
-    if last:
-        told = list(last.values())
-        why = [reasons[one.key.subscription_id] for one in told]
-        await conn.execute(RECORD_DISABLED, *_arrays(told, _DISABLED), why)
+    now = [subscriptions.record_of(row) for row in rows]
+    disabled = [one for one in now if one.state == SubscriptionState.DISABLED]
+    told = [News(Kind.DISABLED, one, one.reason, "headgate") for one in disabled]
+    await record_news(conn, told)
 
 
 _Columns = tuple[Callable[[Settlement], Any], ...]
@@ -181,10 +173,6 @@ _DEAD: _Columns = (
     lambda o: o.key.stack_id, lambda o: o.key.sequence, lambda o: o.key.subscription_id,
     lambda o: o.id, lambda o: o.event_id, lambda o: o.event_type, lambda o: o.channel,
     lambda o: o.target, lambda o: o.attempts, lambda o: o.code, lambda o: o.error,
-)  # fmt: skip
-_DISABLED: _Columns = (
-    lambda o: o.key.stack_id, lambda o: o.key.subscription_id, lambda o: o.channel,
-    lambda o: o.target,
 )  # fmt: skip
 
 

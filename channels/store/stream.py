@@ -24,7 +24,7 @@ select o.position, o.project, s.name as stack_name, s.owner, s.tags,
        h.approved_by as h_approved_by
   from outbox o
   join event e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
-  join stack s on s.id = o.stack_id
+  left join stack s on s.id = o.stack_id
   left join hook_now h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
  where o.project = $1 and o.position >= $2 and (o.position > $2 or e.sequence > $3)
    and ($5::uuid is null or o.stack_id = $5)
@@ -56,7 +56,6 @@ def _stream_event(row: Any) -> StreamEvent:
     return StreamEvent(
         cursor=Cursor(row["position"], row["sequence"]),
         project=row["project"],
-        stack_name=row["stack_name"],
         plate=plate_of(row),
         event=EventRecord(**{name: row[name] for name in _EVENT}),
         hook=hook_of(row) if row["h_id"] is not None else None,

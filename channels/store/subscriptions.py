@@ -1,11 +1,16 @@
-"""Subscriptions: made, read, changed, removed. Called by the API and when the program starts."""
+"""Subscriptions: made, read, changed, removed; each change tells of itself (channels/news.py).
+
+Called by the API, by publishing, and when the program starts.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from channels.news import Kind, News, news
 from channels.selection import EVERY_PROJECT, Selection
+from channels.store.news import record_news
 from channels.store.records import NewSubscription, SubscriptionChange, SubscriptionRecord
 from engine.store.database import Connection
 
@@ -14,17 +19,19 @@ ROTATION = timedelta(days=1)
 
 INSERT = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
-                          ordered, secrets, state, origin, tags)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12, $13)
+                          ordered, secrets, state, origin, tags, stack_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12, $13, $14)
+returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
+          state, reason, origin, stack_id, failures, created_at
 """
 READ = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, failures, created_at
+       reason, origin, stack_id, failures, created_at
   from subscription where project = $1 and id = $2
 """
 LIST = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, failures, created_at
+       reason, origin, stack_id, failures, created_at
   from subscription
  where project = $1
    and ($2::uuid is null
@@ -33,7 +40,7 @@ select id, project, channel, target, events, stacks, resources, types, points, t
 """
 ENABLED = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, failures, created_at
+       reason, origin, stack_id, failures, created_at
   from subscription where state = 'enabled' and (project = any ($1::text[]) or project = $2)
  order by id
 """
@@ -52,7 +59,7 @@ update subscription
        failures = case when $10 = 'enabled' then 0 else failures end
  where project = $1 and id = $2
 returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, failures, created_at
+          state, reason, origin, stack_id, failures, created_at
 """
 RELEASE_ALL = """
 update delivery set next_at = clock_timestamp()
@@ -62,36 +69,45 @@ WAKE = "select pg_notify('headgate_delivery', '')"
 ROTATE = """
 update subscription set secrets = array[$3::text] || secrets[1:1], rotated_at = clock_timestamp()
  where project = $1 and id = $2
-returning id
 """
 SECRETS = """
 select case when rotated_at > now() - $2::interval then secrets else secrets[1:1] end as secrets,
        now() as now
   from subscription where id = $1
 """
-LOCK_ONE = "select id from subscription where project = $1 and id = $2 for update"
+LOCK_ONE = """
+select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
+       reason, origin, stack_id, failures, created_at
+  from subscription where project = $1 and id = $2 for update
+"""
 FORGET_DELIVERIES = "delete from delivery where subscription_id = any ($1::uuid[])"
 FORGET = "delete from subscription where id = any ($1::uuid[])"
 LOCK_CONFIGURED = """
-select id from subscription where origin = 'configuration' order by id for update
+select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
+       reason, origin, stack_id, failures, created_at
+  from subscription where origin = 'configuration' order by id for update
 """
 CONFIGURE = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
-                          ordered, secrets, state, origin, tags)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12, $13)
+                          ordered, secrets, state, origin, tags, stack_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12, $13, $14)
 on conflict (id) do update
    set project = excluded.project, channel = excluded.channel, target = excluded.target,
        events = excluded.events, stacks = excluded.stacks, resources = excluded.resources,
        types = excluded.types, points = excluded.points, tags = excluded.tags,
        ordered = excluded.ordered,
-       secrets = case when excluded.secrets[1] = subscription.secrets[1]
+       secrets = case when $15 or excluded.secrets[1] = subscription.secrets[1]
                       then subscription.secrets else excluded.secrets end,
        state = 'enabled', reason = '', failures = 0
 """
 
 
-async def create(conn: Connection, new: NewSubscription) -> None:
-    await conn.execute(INSERT, *_columns(new))
+async def create(conn: Connection, new: NewSubscription, by: str) -> SubscriptionRecord:
+    """by: who subscribes."""
+    async with conn.transaction():
+        made = record_of(await conn.fetchrow(INSERT, *_columns(new)))
+        await record_news(conn, news(None, made, by))
+        return made
 
 
 def _columns(new: NewSubscription) -> tuple[Any, ...]:
@@ -99,43 +115,55 @@ def _columns(new: NewSubscription) -> tuple[Any, ...]:
     return (
         new.id, new.project, new.channel, new.target, list(chosen.events), list(chosen.stacks),
         list(chosen.resources), list(chosen.types), list(chosen.points), new.ordered, new.secret,
-        new.origin, list(chosen.tags),
+        new.origin, list(chosen.tags), chosen.stack_id,
     )  # fmt: skip
 
 
 async def get(conn: Connection, project: str, subscription_id: UUID) -> SubscriptionRecord | None:
     row = await conn.fetchrow(READ, project, subscription_id)
-    return _record(row) if row else None
+    return record_of(row) if row else None
 
 
 async def list_page(
     conn: Connection, project: str, *, marker: UUID | None, limit: int
 ) -> list[SubscriptionRecord]:
     """In the order they were made. marker: the last of the page before."""
-    return [_record(row) for row in await conn.fetch(LIST, project, marker, limit)]
+    return [record_of(row) for row in await conn.fetch(LIST, project, marker, limit)]
 
 
 async def update(
-    conn: Connection, project: str, subscription_id: UUID, change: SubscriptionChange
+    conn: Connection, project: str, subscription_id: UUID, change: SubscriptionChange, by: str
 ) -> SubscriptionRecord | None:
     """None: there is no such subscription in the project."""
     async with conn.transaction():
+        before = await _locked(conn, project, subscription_id)
+        if before is None:
+            return None
         row = await conn.fetchrow(
             CHANGE, project, subscription_id, change.target, change.events, change.stacks,
             change.resources, change.types, change.points, change.ordered, change.state,
             change.tags,
         )  # fmt: skip
-        if row is None:
-            return None
         if change.ordered is False:
             await conn.execute(RELEASE_ALL, subscription_id)
+        now = record_of(row)
+        await record_news(conn, news(before, now, by))
         await conn.execute(WAKE)
-        return _record(row)
+        return now
 
 
-async def rotate(conn: Connection, project: str, subscription_id: UUID, secret: str) -> bool:
+async def rotate(
+    conn: Connection, project: str, subscription_id: UUID, secret: str, by: str
+) -> bool:
     """Sign with a new secret, and for a day with the one before, too. False: no such one."""
-    return await conn.fetchval(ROTATE, project, subscription_id, secret) is not None
+    async with conn.transaction():
+        one = await _locked(conn, project, subscription_id)
+        if one is None:
+            return False
+        await conn.execute(ROTATE, project, subscription_id, secret)
+        told = "It has a new secret; the one before signs for a day, too"
+        await record_news(conn, [News(Kind.ROTATED, one, told, by)])
+        return True
 
 
 async def secrets_now(
@@ -146,11 +174,13 @@ async def secrets_now(
     return (tuple(row["secrets"]), row["now"]) if row else None
 
 
-async def delete(conn: Connection, project: str, subscription_id: UUID) -> bool:
+async def delete(conn: Connection, project: str, subscription_id: UUID, by: str) -> bool:
     """Its deliveries go with it. False: there is no such subscription in the project."""
     async with conn.transaction():
-        if await conn.fetchval(LOCK_ONE, project, subscription_id) is None:
+        one = await _locked(conn, project, subscription_id)
+        if one is None:
             return False
+        await record_news(conn, news(one, None, by))
         await _forget(conn, [subscription_id])
         return True
 
@@ -158,10 +188,27 @@ async def delete(conn: Connection, project: str, subscription_id: UUID) -> bool:
 async def configure(conn: Connection, wanted: Sequence[NewSubscription]) -> None:
     """Make the subscriptions of the configuration be exactly these, by their ids."""
     async with conn.transaction():
-        known = {row["id"] for row in await conn.fetch(LOCK_CONFIGURED)}
-        await _forget(conn, sorted(known - {new.id for new in wanted}))
-        await conn.executemany(CONFIGURE, [_columns(new) for new in wanted])
+        before = await _configured(conn)
+        gone = sorted(before.keys() - {new.id for new in wanted})
+        told = [one for name in gone for one in news(before[name], None, "configuration")]
+        await record_news(conn, told)
+        await _forget(conn, gone)
+        await conn.executemany(CONFIGURE, [(*_columns(new), new.keeps_secret) for new in wanted])
+        after = await _configured(conn)
+        changes = (news(before.get(name), one, "configuration") for name, one in after.items())
+        await record_news(conn, [one for told in changes for one in told])
         await conn.execute(WAKE)
+
+
+async def _locked(
+    conn: Connection, project: str, subscription_id: UUID
+) -> SubscriptionRecord | None:
+    row = await conn.fetchrow(LOCK_ONE, project, subscription_id)
+    return record_of(row) if row else None
+
+
+async def _configured(conn: Connection) -> dict[UUID, SubscriptionRecord]:
+    return {row["id"]: record_of(row) for row in await conn.fetch(LOCK_CONFIGURED)}
 
 
 async def _forget(conn: Connection, ids: Sequence[UUID]) -> None:
@@ -171,7 +218,7 @@ async def _forget(conn: Connection, ids: Sequence[UUID]) -> None:
 
 async def enabled(conn: Connection, projects: Sequence[str]) -> list[SubscriptionRecord]:
     """Those that hear of any of these projects."""
-    return [_record(row) for row in await conn.fetch(ENABLED, projects, EVERY_PROJECT)]
+    return [record_of(row) for row in await conn.fetch(ENABLED, projects, EVERY_PROJECT)]
 
 
 async def lock_enabled(conn: Connection, ids: Sequence[UUID]) -> set[UUID]:
@@ -179,7 +226,8 @@ async def lock_enabled(conn: Connection, ids: Sequence[UUID]) -> set[UUID]:
     return {row["id"] for row in await conn.fetch(LOCK_ENABLED, ids)}
 
 
-def _record(row: Any) -> SubscriptionRecord:
+def record_of(row: Any) -> SubscriptionRecord:
+    """row: with the columns that READ reads."""
     fields = dict(row)
-    names = ("events", "stacks", "resources", "types", "points", "tags")
+    names = ("events", "stacks", "resources", "types", "points", "tags", "stack_id")
     return SubscriptionRecord(selection=Selection(*(fields.pop(n) for n in names)), **fields)

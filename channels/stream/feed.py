@@ -8,10 +8,9 @@ the last event it has read brings it back.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
-from uuid import UUID
+from dataclasses import dataclass, field
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -44,17 +43,22 @@ class FeedSettings:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a reader wants. stack_id: of one stack; types: globs on the event type; empty: all."""
+    """What a reader wants of a project's events."""
 
     project: str
-    stack_id: UUID | None = None
-    types: tuple[str, ...] = ()
+    selection: Selection = field(default_factory=Selection)
 
-    def has(self, item: StreamEvent) -> bool:
-        if self.stack_id is not None and item.event.stack_id != self.stack_id:
-            return False
-        traits = Traits(item.project, item.event.type, item.stack_name)
-        return wants(Selection(events=self.types), traits)
+    def has(self, line: "Line") -> bool:
+        return wants(self.selection, line.traits)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An event as all its readers get it: written once, however many they are."""
+
+    cursor: Cursor
+    traits: Traits
+    text: bytes
 
 
 class _Tail:
@@ -62,11 +66,11 @@ class _Tail:
 
     def __init__(self, start: Cursor) -> None:
         self.start = self.end = start
-        self.items: deque[StreamEvent] = deque()
+        self.items: deque[Line] = deque()
         self.readers = 0
         self.changed = asyncio.Event()
 
-    def add(self, items: list[StreamEvent], keep: int) -> None:
+    def add(self, items: list[Line], keep: int) -> None:
         self.items.extend(items)
         self.end = items[-1].cursor
         while len(self.items) > keep:
@@ -74,7 +78,7 @@ class _Tail:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    def after(self, cursor: Cursor) -> list[StreamEvent]:
+    def after(self, cursor: Cursor) -> list[Line]:
         return [item for item in self.items if item.cursor > cursor]
 
 
@@ -130,7 +134,7 @@ class Feed:
         page = self._settings.page
         while True:
             async with self._database.connection() as conn:
-                items = await events_after(conn, project, tail.end, limit=page)
+                items = _lines(await events_after(conn, project, tail.end, limit=page))
             if items:
                 tail.add(items, self._settings.kept)
             if len(items) < page:
@@ -147,9 +151,7 @@ class Feed:
             raise Invalid([sse.unknown_id("is ahead of everything that has happened here")])
         return cursor
 
-    async def events(
-        self, wanted: Wanted, cursor: Cursor
-    ) -> AsyncGenerator[StreamEvent | None, None]:
+    async def events(self, wanted: Wanted, cursor: Cursor) -> AsyncGenerator[Line | None, None]:
         """What is wanted after a cursor, for ever; None when nothing happened for a while."""
         async with self._tail(wanted.project, cursor) as tail:
             loop = asyncio.get_running_loop()
@@ -167,19 +169,17 @@ class Feed:
                 elif cursor >= tail.end:
                     await wait_at_most(changed, quiet)
 
-    async def _next(
-        self, wanted: Wanted, tail: _Tail, cursor: Cursor
-    ) -> tuple[list[StreamEvent], Cursor]:
+    async def _next(self, wanted: Wanted, tail: _Tail, cursor: Cursor) -> tuple[list[Line], Cursor]:
         """What is wanted of the next events, and the place after the last one looked at."""
         end = tail.end
         if cursor >= tail.start:
             found = tail.after(cursor)
             return [item for item in found if wanted.has(item)], max(cursor, end)
         async with self._database.connection() as conn:
-            found = await events_after(
-                conn, wanted.project, cursor, limit=self._settings.page, stack_id=wanted.stack_id
-            )
-        reached = found[-1].cursor if len(found) == self._settings.page else max(cursor, end)
+            only, page = wanted.selection.stack_id, self._settings.page
+            read = await events_after(conn, wanted.project, cursor, limit=page, stack_id=only)
+            found = _lines(read)
+        reached = found[-1].cursor if len(found) == page else max(cursor, end)
         # Short of a page: everything up to the tail's end was read, and perhaps a little more.
         reached = max(reached, found[-1].cursor) if found else reached
         return [item for item in found if wanted.has(item)], reached
@@ -211,16 +211,32 @@ class Feed:
             async for item in items:
                 try:
                     async with asyncio.timeout(self._settings.cut_off):
-                        await write(_text(item))
+                        await write(sse.HEARTBEAT if item is None else item.text)
                 except TimeoutError:
                     log.info("stream.cut_off", project=wanted.project)
                     return
 
 
-def _text(item: StreamEvent | None) -> bytes:
-    if item is None:
-        return sse.HEARTBEAT
-    return sse.event_text(item.cursor, item.event.type, document(item))
+def _lines(items: Sequence[StreamEvent]) -> list[Line]:
+    return [
+        Line(one.cursor, _traits(one), sse.event_text(one.cursor, one.event.type, document(one)))
+        for one in items
+    ]
+
+
+def _traits(item: StreamEvent) -> Traits:
+    event = item.event
+    return Traits(
+        project=item.project,
+        type=event.type,
+        stack_id=event.stack_id,
+        stack_name=item.plate.name if item.plate else None,
+        resource_name=event.resource_name,
+        path=item.hook.path if item.hook else None,
+        resource_type=event.resource_type,
+        point=(event.data or {}).get("point"),
+        tags=item.plate.tags if item.plate else (),
+    )
 
 
 def document(item: StreamEvent) -> dict[str, object]:
@@ -228,7 +244,6 @@ def document(item: StreamEvent) -> dict[str, object]:
     return cloud_event(
         item.event,
         project=item.project,
-        stack_name=item.stack_name,
         plate=item.plate,
         hook=item.hook,
         told=(),

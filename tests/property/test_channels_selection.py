@@ -7,17 +7,21 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.selection import DEAD, EVERY_PROJECT, Selection, Traits, about, is_for, wants
+from channels.selection import EVERY_PROJECT, Selection, Traits, about, is_for, wants
 
 words = st.text("ab.*", max_size=4)
 globs = st.lists(st.text("ab.*?", max_size=4), max_size=3)
 maybe = st.none() | words
-selections = st.just(Selection()) | st.builds(Selection, globs, globs, globs, globs, globs, globs)
+stacks = st.sampled_from([UUID(int=7), UUID(int=8)])
+selections = st.just(Selection()) | st.builds(
+    Selection, globs, globs, globs, globs, globs, globs, st.none() | stacks
+)
 all_traits = st.builds(
     Traits,
     st.sampled_from(["p", "q"]),
     words,
-    words,
+    stacks,
+    maybe,
     maybe,
     maybe,
     maybe,
@@ -36,7 +40,7 @@ def plain(selection: Selection, traits: Traits) -> bool:
         (selection.points, [traits.point]),
         (selection.tags, [*traits.tags]),
     )
-    return all(
+    return selection.stack_id in (None, traits.stack_id) and all(
         any(value is not None and fnmatchcase(value, glob) for glob in wanted for value in values)
         for wanted, values in asked
         if wanted
@@ -62,13 +66,13 @@ def test_projects_never_hear_of_each_other(
 
 
 @given(all_traits)
-def test_nobody_is_told_of_its_own_death(traits: Traits) -> None:
-    dead = replace(traits, type=DEAD, about=about({"subscription": str(ME)}))
-    assert not is_for(ME, EVERY_PROJECT, Selection(), dead)
-    assert is_for(UUID(int=2), EVERY_PROJECT, Selection(), dead)
+def test_nobody_is_told_news_of_itself(traits: Traits) -> None:
+    news = replace(traits, about=about({"subscription": str(ME)}))
+    assert not is_for(ME, EVERY_PROJECT, Selection(), news)
+    assert is_for(UUID(int=2), EVERY_PROJECT, Selection(), news)
 
 
 def test_case_counts() -> None:
-    traits = Traits("p", "headgate.hook.waiting", "Web")
+    traits = Traits("p", "headgate.hook.waiting", ME, "Web")
     assert wants(Selection(events=["headgate.hook.*"], stacks=["W*"]), traits)
     assert not wants(Selection(stacks=["w*"]), traits)

@@ -30,6 +30,10 @@ values ($1, $2, $3, 1, 1, $4, $4, $5, $6, 'waiting', 'stop', make_interval(secs 
         clock_timestamp(), clock_timestamp() + make_interval(secs => $7),
         jsonb_build_object('point', $5::text, 'mode', $6::text))
 """
+FORGET_NEWS = """
+with queued as (delete from outbox where stack_id = $1)
+delete from event where stack_id = $1
+"""
 READ_HOOK = "select * from hook where id = $1"
 READ_DELIVERIES = """
 select d.*, e.type as event_type from delivery d
@@ -96,10 +100,14 @@ class StackRow:
 
 @dataclass(slots=True)
 class Scene:
-    """Writes rows as the engine would: events with the stack locked, hooks with their event."""
+    """Writes rows as the engine would: events with the stack locked, hooks with their event.
+
+    told_of_subscriptions: whether their being made is an event; else there are those of stacks.
+    """
 
     database: Database
     project: str = "demo"
+    told_of_subscriptions: bool = False
     numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     async def stack(self, name: str = "", project: str = "") -> StackRow:
@@ -142,7 +150,9 @@ class Scene:
             secret=secret_of(uuid4().bytes + uuid4().bytes),
         )
         async with self.database.connection() as conn:
-            await subscriptions.create(conn, new)
+            await subscriptions.create(conn, new, "ann")
+            if not self.told_of_subscriptions:
+                await conn.execute(FORGET_NEWS, new.id)
         return new
 
     async def hook_row(self, hook_id: UUID) -> dict[str, Any]:

@@ -4,9 +4,25 @@ from contextlib import suppress
 
 from aiohttp import web
 
+from channels.selection import Selection
 from channels.stream.feed import Wanted
 from channels.stream.sse import CONTENT_TYPE
 from hub.api.parts import Route, identity_of, parts_of, project_of
+
+#: Names in the query, and in a selection. (`types` are those of events: so the route was first.)
+FILTERS = {
+    "types": "events",
+    "stacks": "stacks",
+    "resources": "resources",
+    "resource_types": "types",
+    "points": "points",
+    "tags": "tags",
+}
+
+
+def _globs(request: web.Request, name: str) -> tuple[str, ...]:
+    said = request.query.getall(name, [])
+    return tuple(text for each in said for text in each.split(",") if text)
 
 
 async def stream(request: web.Request) -> web.StreamResponse:
@@ -14,9 +30,8 @@ async def stream(request: web.Request) -> web.StreamResponse:
     identity_of(request)
     stack = request.query.get("stack")
     stack_id = (await parts.engine.find_stack(project, stack)).id if stack else None
-    types = tuple(
-        text for each in request.query.getall("types", []) for text in each.split(",") if text
-    )
+    globs = {name: _globs(request, asked) for asked, name in FILTERS.items()}
+    wanted = Wanted(project, Selection(stack_id=stack_id, **globs))
     last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
     start = await parts.feed.start(last)
     response = web.StreamResponse(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
@@ -24,7 +39,7 @@ async def stream(request: web.Request) -> web.StreamResponse:
     await response.prepare(request)
     await response.write(b": connected\n\n")
     with suppress(ConnectionError):  # the reader has gone
-        await parts.feed.pump(Wanted(project, stack_id, types), start, response.write)
+        await parts.feed.pump(wanted, start, response.write)
     return response
 
 
@@ -38,6 +53,11 @@ ROUTES = (
         query={
             "stack": "of this stack, by name or id",
             "types": "globs on the event type, comma separated",
+            "stacks": "globs on the stack's name",
+            "resources": "globs on the resource's name or path",
+            "resource_types": "globs on the resource's type",
+            "points": "globs on the hook's point",
+            "tags": "globs on the stack's tags",
             "last_event_id": "for readers that cannot send the header",
         },
         answer=CONTENT_TYPE,

@@ -93,6 +93,7 @@ def document(one: SubscriptionRecord) -> dict[str, Json]:
         "state": one.state,
         "reason": one.reason,
         "origin": one.origin,
+        "stack_id": str(chosen.stack_id) if chosen.stack_id else None,
         "failures": one.failures,
         "created_at": rfc3339(one.created_at),
     }
@@ -143,7 +144,7 @@ def _channel(parts: Parts, name: str) -> Channel:
 
 
 async def create(request: web.Request) -> web.Response:
-    identity_of(request)
+    identity = identity_of(request)
     new = await _read(request, New)
     if not isinstance(new, New):
         raise TypeError
@@ -151,7 +152,7 @@ async def create(request: web.Request) -> web.Response:
     await _channel(parts, new.channel).check_target(new.target)
     subscription_id, secret = parts.new_id(), parts.new_secret()
     async with parts.database.connection() as conn:
-        await subscriptions.create(
+        made = await subscriptions.create(
             conn,
             NewSubscription(
                 id=subscription_id,
@@ -164,10 +165,9 @@ async def create(request: web.Request) -> web.Response:
                 ordered=new.ordered,
                 secret=secret,
             ),
+            identity.name,
         )
-        made = await subscriptions.get(conn, project, subscription_id)
-    shown = document(made) if made else {"id": str(subscription_id)}
-    return answer(shown | {"secret": secret}, 201)
+    return answer(document(made) | {"secret": secret}, 201)
 
 
 async def listed(request: web.Request) -> web.Response:
@@ -209,14 +209,16 @@ async def change(request: web.Request) -> web.Response:
     if "state" in fields:
         fields["state"] = SubscriptionState(fields["state"])
     async with parts.database.connection() as conn:
-        now = await subscriptions.update(conn, one.project, one.id, SubscriptionChange(**fields))
+        now = await subscriptions.update(
+            conn, one.project, one.id, SubscriptionChange(**fields), identity_of(request).name
+        )
     return answer(document(now or one))
 
 
 async def delete(request: web.Request) -> web.Response:
     one = await _one(request)
     async with parts_of(request).database.connection() as conn:
-        await subscriptions.delete(conn, one.project, one.id)
+        await subscriptions.delete(conn, one.project, one.id, identity_of(request).name)
     return web.Response(status=204)
 
 
@@ -233,7 +235,7 @@ async def rotate(request: web.Request) -> web.Response:
     one, parts = await _one(request), parts_of(request)
     secret = parts.new_secret()
     async with parts.database.connection() as conn:
-        await subscriptions.rotate(conn, one.project, one.id, secret)
+        await subscriptions.rotate(conn, one.project, one.id, secret, identity_of(request).name)
     return answer({"id": str(one.id), "secret": secret})
 
 

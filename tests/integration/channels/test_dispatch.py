@@ -40,7 +40,7 @@ async def test_both_secrets_sign_while_a_rotation_lasts(
     chosen = await scene.subscription(receiver.url)
     new = "whsec_" + "QUFB" * 8
     async with scene.database.connection() as conn:
-        assert await subscriptions.rotate(conn, "demo", chosen.id, new)
+        assert await subscriptions.rotate(conn, "demo", chosen.id, new, "ann")
     async with dispatching():
         await scene.record(stack, resource_event("a"))
         await until(lambda: receiver.received)
@@ -174,7 +174,7 @@ async def test_an_endpoint_that_keeps_failing_is_disabled_and_gets_what_it_misse
         receiver.received.clear()
         async with scene.database.connection() as conn:
             change = SubscriptionChange(state=SubscriptionState.ENABLED)
-            await subscriptions.update(conn, "demo", chosen.id, change)
+            await subscriptions.update(conn, "demo", chosen.id, change, "ann")
             count = await deliveries.redeliver_since(
                 conn, "demo", chosen.id, before, horizon=lambda _: 1.0
             )

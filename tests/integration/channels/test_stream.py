@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 from structlog.testing import capture_logs
 
+from channels.selection import Selection
 from channels.store.publish import publish
 from channels.stream import sse
 from channels.stream.feed import Feed, FeedSettings, Wanted
@@ -135,7 +137,7 @@ async def test_many_readers_miss_nothing_while_events_pour_in(
 
 async def test_a_reader_may_want_less(scene: Scene, database: Database) -> None:
     one, other = await scene.stack(), await scene.stack()
-    wanted = Wanted("demo", one.id, ("headgate.resource.*.completed",))
+    wanted = Wanted("demo", Selection(stack_id=one.id, events=("headgate.resource.*.completed",)))
     for last in ("0-0", None):
         async with feeding(database) as feed, reading(feed, wanted, last) as reader:
             for stack in (other, one):
@@ -147,6 +149,40 @@ async def test_a_reader_may_want_less(scene: Scene, database: Database) -> None:
             str(one.id)
         }
         assert set(reader.subjects) == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("selection", "subjects"),
+    [
+        (Selection(stacks=("web-*",)), {"a", "db"}),
+        (Selection(resources=("d?",)), {"db"}),
+        (Selection(points=("pre-*",)), {"db"}),
+        (Selection(types=("OS::Nova::*",)), set()),
+        (Selection(tags=("prod",)), {"c"}),
+        (Selection(events=("headgate.subscription.*",)), {None}),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+async def test_a_reader_may_ask_for_all_that_a_subscription_may(
+    scene: Scene, database: Database, selection: Selection, subjects: set[str | None]
+) -> None:
+    told = replace(scene, told_of_subscriptions=True)
+    web, tagged = await scene.stack("web-1"), await scene.stack("other")
+    async with database.connection() as conn:
+        await conn.execute("update stack set tags = '{prod}' where id = $1", tagged.id)
+    async with (
+        feeding(database) as feed,
+        reading(feed, Wanted("demo", selection)) as live,
+        reading(feed, Wanted("demo", selection), "0-0") as later,
+        reading(feed, Wanted("demo")) as whole,
+    ):
+        await told.subscription("https://a.test/")
+        await say(scene, web, resource_event("a"))
+        await scene.hook(web, "db")
+        await say(scene, tagged, resource_event("c"))
+        await until(lambda: len(whole.events) == 4)
+        for reader in (live, later):
+            await until(lambda reader=reader: set(reader.subjects) == subjects)
 
 
 async def test_nothing_happens_but_the_line_stands(scene: Scene, database: Database) -> None:

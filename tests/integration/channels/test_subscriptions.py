@@ -40,8 +40,8 @@ async def test_made_read_and_removed(scene: Scene, database: Database) -> None:
         )
         assert "whsec" not in str(read)
         assert await subscriptions.get(conn, "other", chosen.id) is None
-        assert not await subscriptions.delete(conn, "other", chosen.id)
-        assert await subscriptions.delete(conn, "demo", chosen.id)
+        assert not await subscriptions.delete(conn, "other", chosen.id, "ann")
+        assert await subscriptions.delete(conn, "demo", chosen.id, "ann")
         assert await subscriptions.get(conn, "demo", chosen.id) is None
     assert await scene.deliveries() == []
 
@@ -62,14 +62,14 @@ async def test_a_change_keeps_the_rest(scene: Scene, database: Database) -> None
     chosen = await scene.subscription("https://a.test/", events=["a"], stacks=["b"])
     async with database.connection() as conn:
         change = SubscriptionChange(events=[], state=SubscriptionState.DISABLED)
-        changed = await subscriptions.update(conn, "demo", chosen.id, change)
+        changed = await subscriptions.update(conn, "demo", chosen.id, change, "ann")
         assert changed is not None
         assert (changed.selection.events, changed.selection.stacks) == ([], ["b"])
         assert (changed.state, changed.reason) == ("disabled", "disabled on request")
         assert await subscriptions.get(conn, "demo", chosen.id) == changed
-        assert await subscriptions.update(conn, "other", chosen.id, change) is None
+        assert await subscriptions.update(conn, "other", chosen.id, change, "ann") is None
         back = await subscriptions.update(
-            conn, "demo", chosen.id, SubscriptionChange(state=SubscriptionState.ENABLED)
+            conn, "demo", chosen.id, SubscriptionChange(state=SubscriptionState.ENABLED), "ann"
         )
         assert back == replace(changed, state="enabled", reason="")
 
@@ -81,16 +81,18 @@ async def test_no_order_lets_everything_go(scene: Scene, database: Database) -> 
     await publish(database, horizon=lambda _: 1.0, limit=10)
     assert sum(row["next_at"] is not None for row in await scene.deliveries()) == 1
     async with database.connection() as conn:
-        await subscriptions.update(conn, "demo", chosen.id, SubscriptionChange(ordered=False))
+        await subscriptions.update(
+            conn, "demo", chosen.id, SubscriptionChange(ordered=False), "ann"
+        )
     assert all(row["next_at"] is not None for row in await scene.deliveries())
 
 
 async def test_a_rotation_ends(scene: Scene, database: Database) -> None:
     chosen = await scene.subscription("https://a.test/")
     async with database.connection() as conn:
-        assert not await subscriptions.rotate(conn, "other", chosen.id, "new")
+        assert not await subscriptions.rotate(conn, "other", chosen.id, "new", "ann")
         for secret in ("new", "newer"):
-            assert await subscriptions.rotate(conn, "demo", chosen.id, secret)
+            assert await subscriptions.rotate(conn, "demo", chosen.id, secret, "ann")
         found = await subscriptions.secrets_now(conn, chosen.id)
         assert found is not None
         assert found[0] == ("newer", "new")
@@ -105,7 +107,7 @@ async def test_the_configuration_is_what_there_is(scene: Scene, database: Databa
     one, two = a_new("https://one.test/"), a_new("https://two.test/", "*")
     async with database.connection() as conn:
         await subscriptions.configure(conn, [one, two])
-        await subscriptions.rotate(conn, "*", two.id, "whsec_new")
+        await subscriptions.rotate(conn, "*", two.id, "whsec_new", "ann")
         await subscriptions.configure(conn, [replace(two, target="https://2.test/")])
         rows = await conn.fetch("select id, target, secrets from subscription order by target")
     assert [(row["id"], row["target"]) for row in rows] == [
@@ -130,6 +132,8 @@ async def test_tags_of_the_stack_are_asked_for(scene: Scene, database: Database)
 async def test_tags_are_changed_and_the_rest_is_kept(scene: Scene, database: Database) -> None:
     made = await scene.subscription("https://a.test/", tags=["prod"], events=["x"])
     async with database.connection() as conn:
-        now = await subscriptions.update(conn, "demo", made.id, SubscriptionChange(tags=["q"]))
+        now = await subscriptions.update(
+            conn, "demo", made.id, SubscriptionChange(tags=["q"]), "ann"
+        )
     assert now is not None
     assert (now.selection.tags, now.selection.events) == (["q"], ["x"])

@@ -47,6 +47,8 @@ DATA: dict[str, Any] = {
     },
     "subscription": {
         "subscription": str(UUID(int=4)), "channel": "webhook", "target": "https://a.test",
+        "origin": "api", "stack_id": None, "events": ["headgate.*"], "stacks": [], "resources": [],
+        "types": [], "points": [], "tags": [], "ordered": True, "by": "ann",
     },
 }  # fmt: skip
 
@@ -54,6 +56,8 @@ DATA: dict[str, Any] = {
 def an_event(kind: str) -> EventRecord:
     _, family, middle, *_ = kind.split(".")
     data = DATA.get(family) or {"operation": middle}
+    if family == "subscription":
+        data = data | {"state": "disabled" if middle == "disabled" else "enabled"}
     of_resource = family in ("resource", "hook")
     return EventRecord(
         stack_id=STACK, sequence=5, id=EVENT, type=kind, time=TIME,
@@ -63,11 +67,11 @@ def an_event(kind: str) -> EventRecord:
     )  # fmt: skip
 
 
-PLATE = StackPlate("ann", ("prod",), TIME)
+PLATE = StackPlate("web", "ann", ("prod",), TIME)
 
 
 def rendered(kind: str, hook: HookRecord | None = None) -> dict[str, Any]:
-    if kind == "headgate.subscription.enabled":
+    if kind == "headgate.subscription.test":
         return trial_event(
             event_id=EVENT, time=TIME, project="demo", subscription_id=UUID(int=4),
             channel="webhook", target="https://a.test/path?key=1",
@@ -76,8 +80,7 @@ def rendered(kind: str, hook: HookRecord | None = None) -> dict[str, Any]:
     document = cloud_event(
         an_event(kind),
         project="demo",
-        stack_name="web",
-        plate=PLATE,
+        plate=None if kind.startswith("headgate.subscription.") else PLATE,
         hook=hook if ".hook." in kind else None,
         told=TOLD,
         signal_url="https://hub.test/hooks/x/signal" if waits else None,
@@ -162,7 +165,7 @@ def test_a_stopped_stack_is_stopped_whatever_old_clients_are_told() -> None:
 def test_odd_names_are_escaped_in_the_source() -> None:
     event = an_event("headgate.stack.create.started")
     document = cloud_event(
-        event, project="a/b", stack_name="c d", plate=PLATE, hook=None, told=(), signal_url=None,
+        event, project="a/b", plate=replace(PLATE, name="c d"), hook=None, told=(), signal_url=None,
         token=None,
     )  # fmt: skip
     assert document["source"] == f"/v1/a%2Fb/stacks/c%20d/{STACK}"

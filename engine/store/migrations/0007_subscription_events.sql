@@ -1,0 +1,12 @@
+-- Subscriptions tell what becomes of them, and the environment of a stack may name some.
+--
+-- stack_id and sequence of an event, its outbox row and its deliveries: of the stack that it is of;
+-- of the subscription, when it is about one and of no stack.
+
+alter table subscription
+    add column sequence bigint not null default 0, -- number of its newest event
+    add column stack_id uuid,                      -- hears of this stack alone
+    drop constraint subscription_origin_check,
+    add constraint subscription_origin_check
+        check (origin in ('api', 'configuration', 'environment'));
+create index subscription_by_stack on subscription (stack_id) where stack_id is not null;

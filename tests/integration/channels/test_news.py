@@ -1,0 +1,136 @@
+"""What subscriptions tell of themselves: every change of state, to the others, once."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from channels.selection import Selection
+from channels.store import subscriptions
+from channels.store.records import Origin, SubscriptionChange, SubscriptionState
+from channels.webhook.sign import secret_of
+from engine.store.database import Database
+from tests.integration.channels.conftest import Dispatching
+from tests.support.events import Scene, resource_event
+from tests.support.receiver import Receiver, until
+
+READ_NEWS = """
+select e.type, e.sequence, e.reason, e.data from event e
+ where e.type like 'headgate.subscription.%' order by e.time, e.stack_id, e.sequence
+"""
+PAUSED = SubscriptionChange(state=SubscriptionState.DISABLED)
+RESUMED = SubscriptionChange(state=SubscriptionState.ENABLED)
+
+
+@pytest.fixture
+def telling(scene: Scene) -> Scene:
+    return replace(scene, told_of_subscriptions=True)
+
+
+async def _news(database: Database) -> list[dict[str, Any]]:
+    async with database.connection() as conn:
+        return [dict(row) for row in await conn.fetch(READ_NEWS)]
+
+
+async def test_a_life_is_told_step_by_step_and_of_no_stack(
+    telling: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    await telling.subscription(receiver.url, events=["headgate.subscription.*"])
+    told = await telling.subscription("https://a.test/secret-path?key=1", events=["x"])
+    change = SubscriptionChange(events=["y"])
+    async with database.connection() as conn:
+        await subscriptions.update(conn, "demo", told.id, change, "bob")
+        await subscriptions.update(conn, "demo", told.id, change, "bob")  # nothing changes
+        await subscriptions.update(conn, "demo", told.id, PAUSED, "bob")
+        await subscriptions.update(conn, "demo", told.id, RESUMED, "eve")
+        await subscriptions.rotate(conn, "demo", told.id, secret_of(b"n" * 24), "eve")
+        await subscriptions.delete(conn, "demo", told.id, "eve")
+    async with dispatching():
+        await until(lambda: len(receiver.events) == 6)
+    events = receiver.events
+    assert [
+        (event["type"].rpartition(".")[2], event["sequence"], event["data"]["by"])
+        for event in events
+    ] == [
+        ("enabled", 1, "ann"), ("changed", 2, "bob"), ("disabled", 3, "bob"),
+        ("enabled", 4, "eve"), ("rotated", 5, "eve"), ("deleted", 6, "eve"),
+    ]  # fmt: skip
+    assert {event["source"] for event in events} == {f"/v1/demo/subscriptions/{told.id}"}
+    assert events[1]["data"]["subscription"]["events"] == ["y"]
+    assert events[2]["data"]["reason"] == "disabled on request"
+    assert all("stack" not in event["data"] for event in events)
+    assert "secret-path" not in str(events)
+    assert "whsec_" not in str(events)
+
+
+async def test_nobody_hears_of_itself(
+    telling: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    await telling.subscription(receiver.url)
+    stack = await telling.stack()
+    await telling.record(stack, resource_event("a"))
+    async with dispatching():
+        await until(lambda: receiver.events)
+    assert [event["type"] for event in receiver.events] == ["headgate.resource.create.started"]
+
+
+async def test_a_project_hears_of_its_own_subscriptions_alone(
+    telling: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    await telling.subscription(receiver.url, events=["headgate.subscription.*"])
+    await telling.subscription("https://a.test/", project="other")
+    mine = await telling.subscription("https://b.test/")
+    async with dispatching():
+        await until(lambda: receiver.events)
+        await until(lambda: telling.value("select count(*) = 3 from outbox where position > 0"))
+    subjects = [event["data"]["subscription"]["id"] for event in receiver.events]
+    assert subjects == [str(mine.id)]
+
+
+async def test_an_endpoint_that_fails_is_news_of_its_subscription(
+    telling: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    chosen = await telling.subscription(receiver.url, events=["headgate.resource.*"])
+    receiver.answers(410)
+    stack = await telling.stack()
+    await telling.record(stack, resource_event("a"))
+    async with dispatching():
+        await until(lambda: telling.value("select state = 'disabled' from subscription"))
+    last = (await _news(database))[-1]
+    assert last["type"] == "headgate.subscription.disabled"
+    assert last["reason"] == "its endpoint said that it is gone for good"
+    assert (last["data"]["subscription"], last["data"]["by"]) == (str(chosen.id), "headgate")
+
+
+async def test_the_configuration_tells_only_what_it_changes(
+    telling: Scene, database: Database
+) -> None:
+    one = replace(
+        await telling.subscription("https://a.test/"),
+        origin=Origin.CONFIGURATION, project="*", keeps_secret=True,
+    )  # fmt: skip
+    async with database.connection() as conn:
+        await subscriptions.delete(conn, "demo", one.id, "ann")
+        await conn.execute("delete from event")
+        await subscriptions.configure(conn, [one])
+        await subscriptions.configure(conn, [one])
+        other = replace(one, selection=Selection(events=["headgate.hook.*"]))
+        await subscriptions.configure(conn, [other])
+        await subscriptions.configure(conn, [])
+    told = await _news(database)
+    assert [row["type"].rpartition(".")[2] for row in told] == ["enabled", "changed", "deleted"]
+    assert {row["data"]["by"] for row in told} == {"configuration"}
+
+
+async def test_a_configured_subscription_keeps_the_secret_nobody_gave(
+    scene: Scene, database: Database
+) -> None:
+    one = replace(
+        await scene.subscription("https://a.test/"),
+        origin=Origin.CONFIGURATION, keeps_secret=True,
+    )  # fmt: skip
+    async with database.connection() as conn:
+        await subscriptions.configure(conn, [replace(one, secret=secret_of(b"x" * 24))])
+        found = await subscriptions.secrets_now(conn, one.id)
+        assert found is not None
+        assert found[0] == (one.secret,)
