@@ -15,9 +15,10 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from channels.contract import Channel, Delivered, Endpoint, Failed, Letter, ReceiverDecision
-from channels.envelope import cloud_event, shown_target, told_documents
+from channels.envelope import cloud_event, told_documents
 from channels.retry import GiveUp, RetryPolicy, TryAgain, after_failure, horizon
 from channels.store.records import DeliveryState, Due, Settlement
+from channels.targets import shown_target
 from engine.errors import HeadgateError
 
 log: FilteringBoundLogger = structlog.get_logger()

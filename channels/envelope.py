@@ -12,6 +12,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from channels.store.records import DeliveryState, NoticeRecord, StackPlate
+from channels.targets import shown_target
 from engine.store.records import EventRecord, HookRecord
 from engine.words import HookState, Json, Mode
 
@@ -67,14 +68,6 @@ def stack_path(project: str, stack_name: str, stack_id: UUID) -> str:
 
 def subscription_path(project: str, subscription_id: UUID) -> str:
     return f"/v1/{quote(project, safe='')}/subscriptions/{subscription_id}"
-
-
-def shown_target(target: str) -> str:
-    """A target for the eyes of people: no path, query or account, which may hold secrets."""
-    scheme, separator, rest = target.partition("://")
-    if not separator:
-        return target
-    return f"{scheme}://{rest.partition('/')[0].partition('?')[0].rpartition('@')[2]}"
 
 
 def cloud_event(

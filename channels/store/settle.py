@@ -6,9 +6,8 @@ A settlement whose claim is no longer the delivery's is left out: somebody else 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from channels.news import Kind, News
 from channels.store import subscriptions
-from channels.store.news import record_news
+from channels.store.news import Kind, News, record_news
 from channels.store.records import DeliveryState, Settlement, SubscriptionState
 from engine.store.database import Database
 

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from channels.news import Kind, News, news
 from channels.selection import EVERY_PROJECT, Selection
-from channels.store.news import record_news
+from channels.store.news import Kind, News, news, record_news
 from channels.store.records import NewSubscription, SubscriptionChange, SubscriptionRecord
 from engine.store.database import Connection
 

@@ -12,9 +12,10 @@ import pytest
 from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
-from channels.envelope import cloud_event, hook_document, rfc3339, shown_target, trial_event
+from channels.envelope import cloud_event, hook_document, rfc3339, trial_event
 from channels.schemas.events import HOOK, SCHEMAS
 from channels.store.records import StackPlate
+from channels.targets import shown_target
 from engine.store.records import EventRecord, HookRecord
 
 STACK, EVENT, HOOK_ID = UUID(int=1), UUID(int=2), UUID(int=3)
