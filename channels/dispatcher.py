@@ -21,6 +21,7 @@ from channels.settler import Settler
 from channels.store import subscriptions
 from channels.store.publish import publish
 from channels.store.records import SubscriptionRecord
+from channels.store.unheard import sweep_unheard
 from channels.waiting import wait_at_most
 from engine.errors import NotFound, Unavailable
 from engine.store.database import Database
@@ -81,6 +82,7 @@ class Dispatcher:
             random=random,
         )
         self._publish = asyncio.Event()
+        self._disabled = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until told to stop. Begins anew after whatever goes wrong."""
@@ -131,13 +133,16 @@ class Dispatcher:
         async with (
             self._database.listen("headgate_outbox", self._publish.set),
             self._database.listen("headgate_delivery", wake_lanes),
+            self._database.listen("headgate_disabled", self._disabled.set),
             asyncio.TaskGroup() as group,
         ):
             settling = group.create_task(settler.run())
             publishing = group.create_task(self._publish_all())
+            sweeping = group.create_task(self._sweep())
             driving = [group.create_task(self._drive(lane, stop)) for lane in lanes]
             await stop.wait()
             publishing.cancel()
+            sweeping.cancel()
             wake_lanes()
             await asyncio.wait(driving)
             settling.cancel()
@@ -182,3 +187,16 @@ class Dispatcher:
                 done = None
             if done is None or done.rows < self._settings.publish_rows:
                 await wait_at_most(self._publish, self._settings.poll)
+
+    async def _sweep(self) -> None:
+        """Look for hooks nobody will hear of, now and whenever a subscription is disabled."""
+        while True:
+            self._disabled.clear()
+            try:
+                if await sweep_unheard(self._database):
+                    continue
+            except Unavailable as error:
+                log.warning("sweep.unavailable", reason=str(error))
+                await asyncio.sleep(self._settings.poll)
+                continue
+            await self._disabled.wait()

@@ -11,14 +11,13 @@ from typing import assert_never
 from urllib.parse import quote
 from uuid import UUID
 
+from channels.selection import WAITING
 from channels.store.records import DeliveryState, NoticeRecord, StackPlate
 from channels.targets import shown_target
 from engine.store.records import EventRecord, HookRecord
 from engine.words import HookState, Json, Mode
 
 CONTENT_TYPE = "application/cloudevents+json"
-WAITING = "headgate.hook.waiting"
-
 #: A stack's true status, by the last word of its event's type. (The stored status is what clients
 #: of the Orchestration API are told, who know no STOPPED.)
 STATUS_OF = {

@@ -9,6 +9,8 @@ from uuid import UUID
 
 from engine.words import Json
 
+WAITING = "headgate.hook.waiting"
+
 #: The project of subscriptions that hear of every project.
 EVERY_PROJECT = "*"
 

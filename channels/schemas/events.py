@@ -228,6 +228,7 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
             ("handed-over", "Somebody else is to answer"),
             ("reminder", "A hook still waits"),
             ("escalated", "Nobody has answered: others may, too"),
+            ("unheard", "Nobody could be told: no notice has arrived, and none will"),
         )
     }
     | {

@@ -33,6 +33,7 @@ select d.id, n.base + d.nth, gen_random_uuid(), d.type, now(), d.reason, d.data
   from draft d join numbered n on n.id = d.id
 """
 TELL_PUBLISHERS = "select pg_notify('headgate_outbox', '')"
+TELL_DISABLED = "select pg_notify('headgate_disabled', '')"
 
 
 class Kind(StrEnum):
@@ -112,3 +113,5 @@ async def record_news(conn: Connection, told: Sequence[News]) -> None:
             [one.data for one in told],
         )
         await conn.execute(TELL_PUBLISHERS)
+    if any(one.kind is Kind.DISABLED for one in told):
+        await conn.execute(TELL_DISABLED)

@@ -1,21 +1,30 @@
-"""Who was asked about a hook, and whether that arrived."""
+"""Who was asked about a hook, whether that arrived, and who would have been."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from channels.store.records import NoticeRecord
+from channels.selection import WAITING, Traits, is_for
+from channels.store import subscriptions
+from channels.store.records import NoticeRecord, SubscriptionRecord, SubscriptionState
 from engine.store.database import Connection
+from engine.store.records import HookRecord
+from engine.words import HookState
 
 READ_NOTICES = """
-select d.hook_id, d.subscription_id, s.channel, s.target, d.state, d.attempts, d.code, d.error,
-       d.next_at, d.settled_at
+select d.hook_id, d.subscription_id, s.channel, s.target, d.attempts, d.code, d.next_at,
+       d.settled_at,
+       case when d.state = 'pending' and s.state = 'disabled' then 'disabled' else d.state end
+           as state,
+       case when d.state = 'pending' and s.state = 'disabled' then s.reason else d.error end
+           as error
   from unnest($1::uuid[], $2::uuid[]) h (stack_id, id)
   join delivery d on d.stack_id = h.stack_id and d.hook_id = h.id
   join subscription s on s.id = d.subscription_id
  order by d.created_at, d.id
 """
+READ_TAGS = "select id, tags from stack where id = any ($1::uuid[])"
 
 
 async def notices_of(
@@ -28,3 +37,46 @@ async def notices_of(
     for row in rows:
         found[row["hook_id"]].append(NoticeRecord(**row))
     return dict(found)
+
+
+async def asked_of(conn: Connection, hooks: Sequence[HookRecord]) -> dict[UUID, list[NoticeRecord]]:
+    """By hook id, as `notices_of`; and who of those disabled now should hear of hooks that wait."""
+    found = await notices_of(conn, [(hook.stack_id, hook.id) for hook in hooks])
+    waiting = [hook for hook in hooks if hook.state == HookState.WAITING]
+    projects = sorted({hook.project for hook in waiting})
+    deaf = await subscriptions.in_state(conn, projects, SubscriptionState.DISABLED)
+    if not deaf:
+        return found
+    rows = await conn.fetch(READ_TAGS, sorted({hook.stack_id for hook in waiting}))
+    tags = {row["id"]: row["tags"] for row in rows}
+    for hook in waiting:
+        told = found.setdefault(hook.id, [])
+        known = {one.subscription_id for one in told}
+        traits = _traits(hook, tags.get(hook.stack_id, ()))
+        told += [
+            _not_asked(hook.id, one)
+            for one in deaf
+            if one.id not in known and is_for(one.id, one.project, one.selection, traits)
+        ]
+    return found
+
+
+def _traits(hook: HookRecord, tags: Sequence[str]) -> Traits:
+    return Traits(
+        project=hook.project,
+        type=WAITING,
+        stack_id=hook.stack_id,
+        stack_name=hook.stack_name,
+        resource_name=hook.resource_name or None,
+        path=hook.path,
+        resource_type=hook.notice.get("type"),
+        point=hook.point,
+        tags=tags,
+    )
+
+
+def _not_asked(hook_id: UUID, one: SubscriptionRecord) -> NoticeRecord:
+    return NoticeRecord(
+        hook_id, one.id, one.channel, one.target, "disabled", attempts=0, code=None,
+        error=one.reason, next_at=None, settled_at=None,
+    )  # fmt: skip

@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from channels.selection import EVERY_PROJECT, Traits, about, is_for
+from channels.selection import EVERY_PROJECT, WAITING, Traits, about, is_for
 from channels.store import subscriptions
-from channels.store.records import SubscriptionRecord
+from channels.store.records import SubscriptionRecord, SubscriptionState
 from engine.store.database import Connection, Database
 from engine.words import Mode
 
@@ -81,8 +81,6 @@ update hook h set deadline = h.opened_at + h.timeout + make_interval(secs => n.h
 TELL_STREAMS = "select pg_notify('headgate_published', '')"
 TELL_LANES = "select pg_notify('headgate_delivery', '')"
 
-_WAITING = "headgate.hook.waiting"
-
 #: Of a channel: seconds in which a delivery that always fails is given up.
 Horizon = Callable[[str], float]
 
@@ -137,7 +135,8 @@ async def publish(database: Database, *, horizon: Horizon, limit: int) -> Publis
 
 
 async def _wanted(conn: Connection, rows: Sequence[Any]) -> list[_Wanted]:
-    listeners = await subscriptions.enabled(conn, sorted({row["project"] for row in rows}))
+    projects = sorted({row["project"] for row in rows})
+    listeners = await subscriptions.in_state(conn, projects, SubscriptionState.ENABLED)
     heard = {listener.project for listener in listeners}
     told = [row for row in rows if row["project"] in heard or EVERY_PROJECT in heard]
     if not told:
@@ -220,7 +219,7 @@ def _event(row: Any) -> _Event:
         about=about(data),
         tags=row["tags"] or (),
     )
-    urgent = row["type"] == _WAITING and (data.get("mode") == Mode.WAIT or bool(data.get("dry")))
+    urgent = row["type"] == WAITING and (data.get("mode") == Mode.WAIT or bool(data.get("dry")))
     return _Event(
         stack_id=row["stack_id"], sequence=row["sequence"], id=row["id"], type=row["type"],
         project=row["project"], hook_id=row["hook_id"], urgent=urgent, traits=traits,

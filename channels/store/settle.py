@@ -9,6 +9,7 @@ from typing import Any
 from channels.store import subscriptions
 from channels.store.news import Kind, News, record_news
 from channels.store.records import DeliveryState, Settlement, SubscriptionState
+from channels.store.unheard import mark_unheard
 from engine.store.database import Database
 
 LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
@@ -45,13 +46,6 @@ update hook h
           from unnest($1::uuid[], $2::uuid[], $3::float8[]) u (stack_id, id, left_)
          group by stack_id, id) n
  where h.stack_id = n.stack_id and h.id = n.id and h.state = 'waiting' and h.told_at is null
-"""
-NEVER_TOLD = """
-update hook h set deadline = statement_timestamp() + h.timeout
-  from (select distinct * from unnest($1::uuid[], $2::uuid[])) n (stack_id, id)
- where h.stack_id = n.stack_id and h.id = n.id and h.state = 'waiting' and h.told_at is null
-   and not exists (select 1 from delivery d
-                    where d.stack_id = h.stack_id and d.hook_id = h.id and d.state = 'pending')
 """
 ARRIVED = "update subscription set failures = 0 where id = any ($1::uuid[]) and failures > 0"
 GIVEN_UP = """
@@ -143,8 +137,8 @@ async def _tell_hooks(conn: Any, done: Sequence[Settlement]) -> None:
     if failed := by_state[DeliveryState.PENDING]:
         await conn.execute(NOT_YET_TOLD, *_arrays(failed, _HOOK), [o.wait + o.left for o in failed])
     if dead := by_state[DeliveryState.DEAD]:
-        await conn.execute(NEVER_TOLD, *_arrays(dead, _HOOK))
-    if arrived or dead:
+        await mark_unheard(conn, *_arrays(dead, _HOOK))
+    if arrived:
         await conn.execute(TELL_TIMERS)
 
 

@@ -10,7 +10,12 @@ from uuid import UUID
 
 from channels.selection import EVERY_PROJECT, Selection
 from channels.store.news import Kind, News, news, record_news
-from channels.store.records import NewSubscription, SubscriptionChange, SubscriptionRecord
+from channels.store.records import (
+    NewSubscription,
+    SubscriptionChange,
+    SubscriptionRecord,
+    SubscriptionState,
+)
 from engine.store.database import Connection
 
 #: How long the secret before the newest still signs, too.
@@ -37,10 +42,10 @@ select id, project, channel, target, events, stacks, resources, types, points, t
         or (created_at, id) > (select created_at, id from subscription where id = $2))
  order by created_at, id limit $3
 """
-ENABLED = """
+IN_STATE = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
        reason, origin, stack_id, failures, created_at
-  from subscription where state = 'enabled' and (project = any ($1::text[]) or project = $2)
+  from subscription where state = $3 and (project = any ($1::text[]) or project = $2)
  order by id
 """
 LOCK_ENABLED = """
@@ -215,9 +220,11 @@ async def _forget(conn: Connection, ids: Sequence[UUID]) -> None:
     await conn.execute(FORGET, ids)
 
 
-async def enabled(conn: Connection, projects: Sequence[str]) -> list[SubscriptionRecord]:
-    """Those that hear of any of these projects."""
-    return [record_of(row) for row in await conn.fetch(ENABLED, projects, EVERY_PROJECT)]
+async def in_state(
+    conn: Connection, projects: Sequence[str], state: SubscriptionState
+) -> list[SubscriptionRecord]:
+    """Those in this state that hear of any of these projects, or would."""
+    return [record_of(row) for row in await conn.fetch(IN_STATE, projects, EVERY_PROJECT, state)]
 
 
 async def lock_enabled(conn: Connection, ids: Sequence[UUID]) -> set[UUID]:

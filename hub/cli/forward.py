@@ -12,7 +12,8 @@ from typing import Any
 import aiohttp
 import orjson
 
-from channels.envelope import CONTENT_TYPE, WAITING
+from channels.envelope import CONTENT_TYPE
+from channels.selection import WAITING
 from channels.webhook import sign
 from hub.cli import show
 from hub.cli.client import Client, Refused, StreamedEvent, place

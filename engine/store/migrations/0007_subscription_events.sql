@@ -10,3 +10,8 @@ alter table subscription
     add constraint subscription_origin_check
         check (origin in ('api', 'configuration', 'environment'));
 create index subscription_by_stack on subscription (stack_id) where stack_id is not null;
+
+-- When the last way to tell anybody of a hook had failed; null while there is one, or never was.
+alter table hook add column unheard_at timestamptz;
+create index delivery_notice on delivery (subscription_id)
+    where state = 'pending' and hook_id is not null;

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from aiohttp import web
 
 from channels.envelope import asked_documents, rfc3339
-from channels.store.notices import notices_of
+from channels.store.notices import asked_of
 from engine.store.read import HookFilter
 from engine.store.records import NodeRecord, TraversalRecord
 from engine.words import Json
@@ -67,7 +67,7 @@ async def why(request: web.Request) -> web.Response:
         HookFilter(state="waiting", stack_id=stack.id, limit=1000),
     )
     async with parts.database.connection() as conn:
-        notices = await notices_of(conn, [(hook.stack_id, hook.id) for hook in hooks])
+        notices = await asked_of(conn, hooks)
     asked = {hook.resource_name: asked_documents(notices.get(hook.id, [])) for hook in hooks}
     found = reasons(nodes, {hook.resource_name: hook for hook in hooks}, asked)
     shown = {"id": str(stack.id), "name": stack.name, "status": f"{stack.action}_{stack.status}"}

@@ -7,7 +7,7 @@ from uuid import UUID
 from aiohttp import web
 
 from channels.envelope import asked_documents, hook_document, told_documents
-from channels.store.notices import notices_of
+from channels.store.notices import asked_of
 from engine.errors import HeadgateError, nearest
 from engine.hooks.reading import WHO, parse_duration
 from engine.hooks.rule import TOKEN
@@ -36,7 +36,7 @@ from hub.api.signals import LONGEST_REASON, Said, Signal, answer_from, read_sign
 
 async def documents(parts: Parts, hooks: list[HookRecord]) -> list[Json]:
     async with parts.database.connection() as conn:
-        notices = await notices_of(conn, [(hook.stack_id, hook.id) for hook in hooks])
+        notices = await asked_of(conn, hooks)
     return [
         hook_document(
             hook,

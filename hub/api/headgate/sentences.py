@@ -74,11 +74,18 @@ def _held(node: NodeRecord, hook: HookRecord, asked: Sequence[Json]) -> Reason:
 def _told(asked: Sequence[Json]) -> str:
     if not asked:
         return "nobody subscribed to be told"
-    said = [f"{one['target']} ({_ARRIVED.get(one['state'], one['state'])})" for one in asked]
-    return "told: " + ", ".join(said[:_AT_MOST])
+    said = [f"{one['target']} ({_ARRIVED[one['state']]})" for one in asked]
+    lost = all(one["state"] in ("dead", "disabled") for one in asked)
+    how = "nobody could be told: " if lost else "told: "
+    return how + ", ".join(said[:_AT_MOST])
 
 
-_ARRIVED = {"delivered": "arrived", "pending": "on its way", "dead": "given up"}
+_ARRIVED = {
+    "delivered": "arrived",
+    "pending": "on its way",
+    "dead": "given up",
+    "disabled": "the subscription is disabled",
+}
 
 
 def _unfinished(node: NodeRecord, names: Sequence[str]) -> str:

@@ -91,7 +91,7 @@ def rendered(kind: str, hook: HookRecord | None = None) -> dict[str, Any]:
     return parsed
 
 
-NOT_AN_END = ("approved", "progress", "handed-over", "reminder", "escalated")
+NOT_AN_END = ("approved", "progress", "handed-over", "reminder", "escalated", "unheard")
 
 
 def hook_at(kind: str) -> HookRecord:
