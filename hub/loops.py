@@ -18,7 +18,7 @@ from channels.contract import Channel, ReceiverDecision
 from channels.dispatcher import Dispatcher
 from channels.plugins import installed as installed_channels
 from channels.retry import horizon
-from channels.store import subscriptions
+from channels.store.configured import configure
 from channels.stream.feed import Feed
 from channels.webhook.client import WebhookChannel
 from engine.errors import HeadgateError, Unavailable
@@ -223,4 +223,4 @@ class Loops:
                     " [channels.amqp] url.",
                 )
         async with self.database.connection() as conn:
-            await subscriptions.configure(conn, wanted)
+            await configure(conn, wanted)

@@ -14,6 +14,7 @@ from uuid import UUID
 from channels.selection import EVERY_PROJECT, WAITING, Traits, about, is_for
 from channels.store import subscriptions
 from channels.store.records import SubscriptionRecord, SubscriptionState
+from channels.store.sinks import Named, follow_sinks
 from engine.store.database import Connection, Database
 from engine.words import Mode
 
@@ -128,13 +129,14 @@ async def publish(database: Database, *, horizon: Horizon, limit: int) -> Publis
         rows = await conn.fetch(GIVE_POSITIONS, top, limit)
         if not rows:
             return Published(0, 0)
-        wanted = await _wanted(conn, rows)
+        named = await follow_sinks(conn, rows)
+        wanted = await _wanted(conn, rows, named)
         count = await insert_wanted(conn, wanted, horizon)
         await conn.execute(TELL_STREAMS)
         return Published(len(rows), count)
 
 
-async def _wanted(conn: Connection, rows: Sequence[Any]) -> list[_Wanted]:
+async def _wanted(conn: Connection, rows: Sequence[Any], named: Named) -> list[_Wanted]:
     projects = sorted({row["project"] for row in rows})
     listeners = await subscriptions.in_state(conn, projects, SubscriptionState.ENABLED)
     heard = {listener.project for listener in listeners}
@@ -143,15 +145,18 @@ async def _wanted(conn: Connection, rows: Sequence[Any]) -> list[_Wanted]:
         return []
     columns = ("stack_id", "project", "first", "last")
     read = await conn.fetch(READ_EVENTS, *([row[name] for row in told] for name in columns))
-    return _select(map(_event, read), listeners)
+    return _select(map(_event, read), listeners, named)
 
 
-def _select(events: Iterable[_Event], listeners: Sequence[SubscriptionRecord]) -> list[_Wanted]:
+def _select(
+    events: Iterable[_Event], listeners: Sequence[SubscriptionRecord], named: Named
+) -> list[_Wanted]:
     return [
         _Wanted(event, listener)
         for event in events
         for listener in listeners
         if is_for(listener.id, listener.project, listener.selection, event.traits)
+        and named.hears(listener, event.stack_id, event.sequence)
     ]
 
 
@@ -202,7 +207,7 @@ async def insert_missed(
 ) -> int:
     """Deliver again what was published since then and has not arrived, oldest first."""
     rows = await conn.fetch(READ_SINCE, listener.project, since, listener.id, limit, EVERY_PROJECT)
-    return await insert_wanted(conn, _select(map(_event, rows), [listener]), horizon)
+    return await insert_wanted(conn, _select(map(_event, rows), [listener], Named()), horizon)
 
 
 def _event(row: Any) -> _Event:

@@ -66,6 +66,7 @@ class SubscriptionRecord:
     """A subscription as it is; without its secrets, which are read only to sign.
 
     failures: deliveries given up since the last one that arrived. reason: why it is disabled.
+    named_until: number of its stack's event from which on the environment names it no more.
     """
 
     id: UUID
@@ -77,6 +78,7 @@ class SubscriptionRecord:
     state: str
     reason: str
     origin: str
+    named_until: int | None
     failures: int
     created_at: datetime
 

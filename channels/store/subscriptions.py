@@ -26,25 +26,30 @@ insert into subscription (id, project, channel, target, events, stacks, resource
                           ordered, secrets, state, origin, tags, stack_id)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12, $13, $14)
 returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, stack_id, failures, created_at
+          state, reason, origin, stack_id, named_until, failures, created_at
 """
 READ = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, failures, created_at
+       reason, origin, stack_id, named_until, failures, created_at
   from subscription where project = $1 and id = $2
 """
 LIST = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, failures, created_at
+       reason, origin, stack_id, named_until, failures, created_at
   from subscription
  where project = $1
    and ($2::uuid is null
         or (created_at, id) > (select created_at, id from subscription where id = $2))
+   and (stack_id is null
+        or exists (select 1 from stack k
+                    where k.id = stack_id and k.deleted_at is null and named_until is null)
+        or exists (select 1 from delivery d
+                    where d.subscription_id = subscription.id and d.state = 'pending'))
  order by created_at, id limit $3
 """
 IN_STATE = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, failures, created_at
+       reason, origin, stack_id, named_until, failures, created_at
   from subscription where state = $3 and (project = any ($1::text[]) or project = $2)
  order by id
 """
@@ -63,7 +68,7 @@ update subscription
        failures = case when $10 = 'enabled' then 0 else failures end
  where project = $1 and id = $2
 returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, stack_id, failures, created_at
+          state, reason, origin, stack_id, named_until, failures, created_at
 """
 RELEASE_ALL = """
 update delivery set next_at = clock_timestamp()
@@ -81,40 +86,23 @@ select case when rotated_at > now() - $2::interval then secrets else secrets[1:1
 """
 LOCK_ONE = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, failures, created_at
+       reason, origin, stack_id, named_until, failures, created_at
   from subscription where project = $1 and id = $2 for update
 """
 FORGET_DELIVERIES = "delete from delivery where subscription_id = any ($1::uuid[])"
 FORGET = "delete from subscription where id = any ($1::uuid[])"
-LOCK_CONFIGURED = """
-select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, failures, created_at
-  from subscription where origin = 'configuration' order by id for update
-"""
-CONFIGURE = """
-insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
-                          ordered, secrets, state, origin, tags, stack_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12, $13, $14)
-on conflict (id) do update
-   set project = excluded.project, channel = excluded.channel, target = excluded.target,
-       events = excluded.events, stacks = excluded.stacks, resources = excluded.resources,
-       types = excluded.types, points = excluded.points, tags = excluded.tags,
-       ordered = excluded.ordered,
-       secrets = case when $15 or excluded.secrets[1] = subscription.secrets[1]
-                      then subscription.secrets else excluded.secrets end,
-       state = 'enabled', reason = '', failures = 0
-"""
 
 
 async def create(conn: Connection, new: NewSubscription, by: str) -> SubscriptionRecord:
     """by: who subscribes."""
     async with conn.transaction():
-        made = record_of(await conn.fetchrow(INSERT, *_columns(new)))
+        made = record_of(await conn.fetchrow(INSERT, *columns_of(new)))
         await record_news(conn, news(None, made, by))
         return made
 
 
-def _columns(new: NewSubscription) -> tuple[Any, ...]:
+def columns_of(new: NewSubscription) -> tuple[Any, ...]:
+    """In the order of INSERT."""
     chosen = new.selection
     return (
         new.id, new.project, new.channel, new.target, list(chosen.events), list(chosen.stacks),
@@ -131,7 +119,10 @@ async def get(conn: Connection, project: str, subscription_id: UUID) -> Subscrip
 async def list_page(
     conn: Connection, project: str, *, marker: UUID | None, limit: int
 ) -> list[SubscriptionRecord]:
-    """In the order they were made. marker: the last of the page before."""
+    """In the order they were made. marker: the last of the page before.
+
+    Those of stacks that are gone, or name them no more, are left out when they have been told all.
+    """
     return [record_of(row) for row in await conn.fetch(LIST, project, marker, limit)]
 
 
@@ -185,23 +176,8 @@ async def delete(conn: Connection, project: str, subscription_id: UUID, by: str)
         if one is None:
             return False
         await record_news(conn, news(one, None, by))
-        await _forget(conn, [subscription_id])
+        await forget(conn, [subscription_id])
         return True
-
-
-async def configure(conn: Connection, wanted: Sequence[NewSubscription]) -> None:
-    """Make the subscriptions of the configuration be exactly these, by their ids."""
-    async with conn.transaction():
-        before = await _configured(conn)
-        gone = sorted(before.keys() - {new.id for new in wanted})
-        told = [one for name in gone for one in news(before[name], None, "configuration")]
-        await record_news(conn, told)
-        await _forget(conn, gone)
-        await conn.executemany(CONFIGURE, [(*_columns(new), new.keeps_secret) for new in wanted])
-        after = await _configured(conn)
-        changes = (news(before.get(name), one, "configuration") for name, one in after.items())
-        await record_news(conn, [one for told in changes for one in told])
-        await conn.execute(WAKE)
 
 
 async def _locked(
@@ -211,11 +187,8 @@ async def _locked(
     return record_of(row) if row else None
 
 
-async def _configured(conn: Connection) -> dict[UUID, SubscriptionRecord]:
-    return {row["id"]: record_of(row) for row in await conn.fetch(LOCK_CONFIGURED)}
-
-
-async def _forget(conn: Connection, ids: Sequence[UUID]) -> None:
+async def forget(conn: Connection, ids: Sequence[UUID]) -> None:
+    """With their deliveries. The subscriptions are locked."""
     await conn.execute(FORGET_DELIVERIES, ids)
     await conn.execute(FORGET, ids)
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 
 from engine.errors import Findings, nearest
 from engine.hot.declared import DeclaredHook, declared_list
+from engine.hot.event_sinks import EventSink, read_event_sinks
 from engine.hot.registry import Registry, read_registry
 from engine.words import Json
 
 MAPS = ("parameters", "parameter_defaults", "resource_registry")
-NOT_YET = ("event_sinks", "parameter_merge_strategies")
-SECTIONS = (*MAPS, *NOT_YET, "encrypted_param_names", "hooks")
+NOT_YET = ("parameter_merge_strategies",)
+LISTS = ("hooks", "event_sinks")
+SECTIONS = (*MAPS, *NOT_YET, *LISTS, "encrypted_param_names")
 
 __all__ = ["DeclaredHook", "Environment", "merge_environments", "parse_environment"]
 
@@ -24,6 +26,7 @@ class Environment:
     registry: Registry = field(default_factory=Registry)
     encrypted_param_names: tuple[str, ...] = ()
     declared: tuple[DeclaredHook, ...] = ()
+    sinks: tuple[EventSink, ...] = ()
     document: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
@@ -43,6 +46,7 @@ def parse_environment(document: dict[str, Json]) -> Environment:
     findings.raise_if_any()
     registry, declared = read_registry(document.get("resource_registry", {}), findings)
     declared += declared_list(document.get("hooks"), "hooks", findings)
+    sinks = read_event_sinks(document.get("event_sinks"), findings)
     encrypted = document.get("encrypted_param_names", [])
     if not isinstance(encrypted, list) or not all(isinstance(one, str) for one in encrypted):
         findings.add("encrypted_param_names", "This must be a list of names.")
@@ -53,12 +57,13 @@ def parse_environment(document: dict[str, Json]) -> Environment:
         registry=registry,
         encrypted_param_names=tuple(encrypted),
         declared=tuple(declared),
+        sinks=tuple(sinks),
         document=document,
     )
 
 
 def merge_environments(documents: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-    """Merge environment documents in order: later entries win, hooks are gathered.
+    """Merge environment documents in order: later entries win, hooks and event sinks are gathered.
 
     Sections that are maps are merged one level deep, so a later ``resource_registry.resources``
     replaces the earlier one whole, as in Heat.
@@ -69,7 +74,7 @@ def merge_environments(documents: Sequence[Mapping[str, Json]]) -> dict[str, Jso
             before = merged.get(name)
             if isinstance(before, dict) and isinstance(value, dict):
                 merged[name] = before | value
-            elif name == "hooks" and isinstance(before, list) and isinstance(value, list):
+            elif name in LISTS and isinstance(before, list) and isinstance(value, list):
                 merged[name] = before + value
             else:
                 merged[name] = value

@@ -75,6 +75,16 @@ def identity_of(request: web.Request) -> Identity:
     return parts_of(request).authenticator.identify(request.headers, project_of(request))
 
 
+def channel_of(parts: Parts, name: str, place: str = "channel") -> Channel:
+    """Raises Invalid when there is no such channel here. place: where it was named."""
+    if name not in parts.channels:
+        remedy = f"Known: {', '.join(sorted(parts.channels))}."
+        if name in ("amqp", "heat"):
+            remedy = "The operator names a broker in [channels.amqp] url; webhook needs none."
+        raise invalid(place, f'"{name}" is not set up on this server', remedy)
+    return parts.channels[name]
+
+
 def answer(
     document: Json, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> web.Response:

@@ -13,8 +13,8 @@ Json = Any
 app = typer.Typer(help="Subscribe listeners, and look after deliveries.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(help="Id of the subscription.")]
 Globs = Annotated[list[str], typer.Option(help="Only these; globs; may repeat.")]
-NAMES = ("id", "target", "events", "stacks", "resources", "types", "points", "tags", "ordered",
-         "state", "reason", "origin", "created_at", "secret")  # fmt: skip
+NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "points", "tags", "ordered",
+         "state", "reason", "origin", "stack_id", "created_at", "secret")  # fmt: skip
 
 
 def _call(where: Where, method: str, *parts: str, body: Json = None) -> Json:
@@ -56,7 +56,13 @@ def list_(
 ) -> None:
     """List subscriptions."""
     found = _call(Where(url, project, user), "GET")["subscriptions"]
-    columns = {"target": "TARGET", "events": "EVENTS", "state": "STATE", "id": "ID"}
+    columns = {
+        "channel": "CHANNEL",
+        "target": "TARGET",
+        "events": "EVENTS",
+        "state": "STATE",
+        "id": "ID",
+    }
     tell(found, as_json, lambda: show.table(found, columns))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program
-from tests.support.receiver import until
+from tests.support.receiver import Receiver, receiving, until
 
 Away = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -38,3 +38,15 @@ def away(postgres: TestServer, database_url: str) -> Away:
                 await conn.execute(f"alter database {name} with allow_connections true")
 
     return gone
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with receiving() as one:
+        yield one
+
+
+@pytest.fixture
+async def other_receiver() -> AsyncIterator[Receiver]:
+    async with receiving() as one:
+        yield one

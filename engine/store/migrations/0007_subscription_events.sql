@@ -5,7 +5,9 @@
 
 alter table subscription
     add column sequence bigint not null default 0, -- number of its newest event
-    add column stack_id uuid,                      -- hears of this stack alone
+    add column stack_id uuid,                      -- of origin environment: hears of it alone
+    add column named_until bigint,                 -- the event of it that began a change to an
+                                                   -- environment without this; null: named still
     drop constraint subscription_origin_check,
     add constraint subscription_origin_check
         check (origin in ('api', 'configuration', 'environment'));

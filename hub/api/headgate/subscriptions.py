@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from channels.contract import Channel, Delivered
+from channels.contract import Delivered
 from channels.envelope import rfc3339
 from channels.selection import Selection
 from channels.store import deliveries, subscriptions
@@ -21,10 +21,10 @@ from channels.store.records import (
 from engine.errors import Finding, Invalid, NotFound, nearest
 from engine.words import Json
 from hub.api.parts import (
-    Parts,
     Route,
     answer,
     body_of,
+    channel_of,
     identity_of,
     invalid,
     parts_of,
@@ -134,22 +134,13 @@ async def _read(request: web.Request, kind: type[Body]) -> Body:
         raise Invalid(found) from None
 
 
-def _channel(parts: Parts, name: str) -> Channel:
-    if name not in parts.channels:
-        remedy = f"Known: {', '.join(sorted(parts.channels))}."
-        if name in ("amqp", "heat"):
-            remedy = "The operator names a broker in [channels.amqp] url; webhook needs none."
-        raise invalid("channel", f'"{name}" is not set up on this server', remedy)
-    return parts.channels[name]
-
-
 async def create(request: web.Request) -> web.Response:
     identity = identity_of(request)
     new = await _read(request, New)
     if not isinstance(new, New):
         raise TypeError
     parts, project = parts_of(request), project_of(request)
-    await _channel(parts, new.channel).check_target(new.target)
+    await channel_of(parts, new.channel).check_target(new.target)
     subscription_id, secret = parts.new_id(), parts.new_secret()
     async with parts.database.connection() as conn:
         made = await subscriptions.create(
@@ -204,7 +195,7 @@ async def change(request: web.Request) -> web.Response:
         raise TypeError
     parts = parts_of(request)
     if said.target is not None:
-        await _channel(parts, one.channel).check_target(said.target)
+        await channel_of(parts, one.channel).check_target(said.target)
     fields = said.model_dump(exclude_none=True)
     if "state" in fields:
         fields["state"] = SubscriptionState(fields["state"])

@@ -10,6 +10,7 @@ from engine.service.prediction import KINDS, Preview, Previewed
 from engine.words import Json
 from hub.api.orchestration import show
 from hub.api.orchestration.requests import stack_request
+from hub.api.orchestration.sinks import check_sinks
 from hub.api.orchestration.stacks import S, base_of
 from hub.api.parts import Route, answer, body_of, identity_of, parts_of, project_of, stack_of
 
@@ -90,6 +91,7 @@ def preview_document(
 async def create(request: web.Request) -> web.Response:
     project, by = project_of(request), identity_of(request).name
     wanted = stack_request(await body_of(request), existing=False, requested_by=by)
+    await check_sinks(parts_of(request), wanted)
     preview, definition = await parts_of(request).engine.previews.create(project, wanted)
     document = preview_document(preview, project, wanted.name, NO_ID)
     url = show.stack_url(base_of(request), project, wanted.name, NO_ID)
@@ -135,6 +137,7 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
     wanted = stack_request(
         await body_of(request), existing=existing, requested_by=identity_of(request).name
     )
+    await check_sinks(parts_of(request), wanted)
     preview = await parts_of(request).engine.previews.update(project, stack, wanted)
     return answer(preview_document(preview, project, stack.name, str(stack.id)))
 

@@ -11,6 +11,7 @@ from engine.store.read import StackFilter
 from engine.words import Json
 from hub.api.orchestration import show
 from hub.api.orchestration.requests import stack_request
+from hub.api.orchestration.sinks import check_sinks
 from hub.api.parts import (
     Route,
     answer,
@@ -49,6 +50,7 @@ async def create(request: web.Request) -> web.Response:
     )
     if body.get("adopt_stack_data"):
         wanted = parts.engine.exports.adoption(wanted, body["adopt_stack_data"])
+    await check_sinks(parts, wanted)
     stack = await parts.engine.create_stack(project, wanted)
     url = show.stack_url(base_of(request), project, stack.name, stack.id)
     made = {"stack": {"id": str(stack.id), "links": [show.link(url)]}}
@@ -132,6 +134,7 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
         requested_by=who.name,
         credential=who.credential,
     )
+    await check_sinks(parts_of(request), wanted)
     await parts_of(request).engine.update_stack(project_of(request), stack.id, wanted)
     return answer({}, 202)
 

@@ -22,6 +22,7 @@ from engine.hot.template import Template, parse_template
 from engine.service import StackRequest
 from engine.words import Json
 from hub.api.orchestration.requests import stack_request
+from hub.api.orchestration.sinks import check_sinks
 from hub.api.parts import Route, answer, body_of, identity_of, invalid, parts_of, project_of
 from hub.settings import Settings
 
@@ -41,6 +42,7 @@ async def validate(request: web.Request) -> web.Response:
     wanted = stack_request(
         await body_of(request), existing=False, requested_by=identity_of(request).name
     )
+    await check_sinks(parts, wanted)
     return answer(validated(wanted, project, parts.engine.types, parts.settings))
 
 

@@ -16,7 +16,6 @@ from channels.retry import RetryPolicy
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from engine.store.database import Database
 from tests.support.events import Scene
-from tests.support.receiver import Receiver, receiving
 
 QUICK = DispatcherSettings(
     retry=RetryPolicy(attempts=3, first=0.02, longest=0.2, attempt_timeout=30.0),
@@ -47,18 +46,6 @@ Dispatching = Callable[..., AbstractAsyncContextManager[Dispatcher]]
 @pytest_asyncio.fixture
 async def scene(database: Database) -> Scene:
     return Scene(database)
-
-
-@pytest_asyncio.fixture
-async def receiver() -> AsyncIterator[Receiver]:
-    async with receiving() as one:
-        yield one
-
-
-@pytest_asyncio.fixture
-async def other_receiver() -> AsyncIterator[Receiver]:
-    async with receiving() as one:
-        yield one
 
 
 @pytest_asyncio.fixture

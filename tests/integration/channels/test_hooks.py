@@ -214,7 +214,7 @@ async def test_given_up_the_deadline_runs_from_then(
 ) -> None:
     stack = await scene.stack()
     for one in (receiver, other_receiver):
-        await scene.subscription(one.url, events=["headgate.hook.*"])
+        await scene.subscription(one.url, events=["headgate.hook.waiting"])
         one.answers(500)
     hook_id = await scene.hook(stack, seconds=100.0)
     async with dispatching():

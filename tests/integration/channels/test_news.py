@@ -7,6 +7,7 @@ import pytest
 
 from channels.selection import Selection
 from channels.store import subscriptions
+from channels.store.configured import configure
 from channels.store.records import Origin, SubscriptionChange, SubscriptionState
 from channels.webhook.sign import secret_of
 from engine.store.database import Database
@@ -112,11 +113,11 @@ async def test_the_configuration_tells_only_what_it_changes(
     async with database.connection() as conn:
         await subscriptions.delete(conn, "demo", one.id, "ann")
         await conn.execute("delete from event")
-        await subscriptions.configure(conn, [one])
-        await subscriptions.configure(conn, [one])
+        await configure(conn, [one])
+        await configure(conn, [one])
         other = replace(one, selection=Selection(events=["headgate.hook.*"]))
-        await subscriptions.configure(conn, [other])
-        await subscriptions.configure(conn, [])
+        await configure(conn, [other])
+        await configure(conn, [])
     told = await _news(database)
     assert [row["type"].rpartition(".")[2] for row in told] == ["enabled", "changed", "deleted"]
     assert {row["data"]["by"] for row in told} == {"configuration"}
@@ -130,7 +131,7 @@ async def test_a_configured_subscription_keeps_the_secret_nobody_gave(
         origin=Origin.CONFIGURATION, keeps_secret=True,
     )  # fmt: skip
     async with database.connection() as conn:
-        await subscriptions.configure(conn, [replace(one, secret=secret_of(b"x" * 24))])
+        await configure(conn, [replace(one, secret=secret_of(b"x" * 24))])
         found = await subscriptions.secrets_now(conn, one.id)
         assert found is not None
         assert found[0] == (one.secret,)

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 from channels.selection import Selection
 from channels.store import subscriptions
+from channels.store.configured import configure
 from channels.store.publish import publish
 from channels.store.records import (
     NewSubscription,
@@ -106,9 +107,9 @@ async def test_the_configuration_is_what_there_is(scene: Scene, database: Databa
     by_api = await scene.subscription("https://a.test/")
     one, two = a_new("https://one.test/"), a_new("https://two.test/", "*")
     async with database.connection() as conn:
-        await subscriptions.configure(conn, [one, two])
+        await configure(conn, [one, two])
         await subscriptions.rotate(conn, "*", two.id, "whsec_new", "ann")
-        await subscriptions.configure(conn, [replace(two, target="https://2.test/")])
+        await configure(conn, [replace(two, target="https://2.test/")])
         rows = await conn.fetch("select id, target, secrets from subscription order by target")
     assert [(row["id"], row["target"]) for row in rows] == [
         (two.id, "https://2.test/"), (by_api.id, "https://a.test/"),

@@ -6,6 +6,8 @@ from engine.errors import Invalid
 from engine.hot.environment import merge_environments, parse_environment
 from engine.words import Json
 
+SINK = {"type": "webhook", "target": "https://a.test/"}
+
 
 @pytest.mark.parametrize(
     ("document", "place", "part"),
@@ -13,7 +15,14 @@ from engine.words import Json
         ({"paramters": {}}, "paramters", 'environment has wrong section "paramters"'),
         ({"parameters": None}, "parameters", 'environment has empty section "parameters"'),
         ({"parameters": [1]}, "parameters", "must be a map"),
-        ({"event_sinks": [{"type": "x"}]}, "event_sinks", "not available yet"),
+        ({"event_sinks": {}}, "event_sinks", "must be a list"),
+        ({"event_sinks": ["x"]}, "event_sinks[0]", "is no event sink"),
+        ({"event_sinks": [{"type": "x"}]}, "event_sinks[0].target", "must be a text"),
+        ({"event_sinks": [{"target": "x"}]}, "event_sinks[0].type", "must be a text"),
+        ({"event_sinks": [SINK | {"ttl": 3600}]}, "event_sinks[0].ttl", "is not known here"),
+        ({"event_sinks": [SINK | {"events": [1]}]}, "event_sinks[0].events", "a list of globs"),
+        ({"event_sinks": [SINK | {"ordered": 1}]}, "event_sinks[0].ordered", "true or false"),
+        ({"event_sinks": [SINK] * 21}, "event_sinks", "the most is 20"),
         ({"parameter_merge_strategies": {"a": "merge"}}, "parameter_merge_strategies", "not avail"),
         ({"encrypted_param_names": "x"}, "encrypted_param_names", "list of names"),
         ({"hooks": {}}, "hooks", "must be a list of rules"),
@@ -103,3 +112,13 @@ def test_merging_goes_one_level_deep_and_gathers_hooks() -> None:
         "hooks": [{"at": "a"}, {"at": "b"}],
         "resource_registry": {"A": "B", "resources": {"s": {}}},
     }
+
+
+def test_event_sinks_are_gathered_and_said_twice_are_one() -> None:
+    first = {"event_sinks": [SINK]}
+    second = {"event_sinks": [SINK | {"events": "headgate.hook.*", "points": ["pre-*"]}, SINK]}
+    sinks = parse_environment(merge_environments([first, second])).sinks
+    assert [(sink.target, sink.filters, sink.ordered) for sink in sinks] == [
+        ("https://a.test/", {}, True),
+        ("https://a.test/", {"events": ("headgate.hook.*",), "points": ("pre-*",)}, True),
+    ]

@@ -1,0 +1,49 @@
+"""The subscriptions of the configuration."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from channels.store import subscriptions
+from channels.store.news import news, record_news
+from channels.store.records import NewSubscription, SubscriptionRecord
+from engine.store.database import Connection
+
+LOCK_CONFIGURED = """
+select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
+       reason, origin, stack_id, named_until, failures, created_at
+  from subscription where origin = 'configuration' order by id for update
+"""
+CONFIGURE = """
+insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
+                          ordered, secrets, state, origin, tags, stack_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12, $13, $14)
+on conflict (id) do update
+   set project = excluded.project, channel = excluded.channel, target = excluded.target,
+       events = excluded.events, stacks = excluded.stacks, resources = excluded.resources,
+       types = excluded.types, points = excluded.points, tags = excluded.tags,
+       ordered = excluded.ordered,
+       secrets = case when $15 or excluded.secrets[1] = subscription.secrets[1]
+                      then subscription.secrets else excluded.secrets end,
+       state = 'enabled', reason = '', failures = 0
+"""
+
+
+async def configure(conn: Connection, wanted: Sequence[NewSubscription]) -> None:
+    """Make the subscriptions of the configuration be exactly these, by their ids."""
+    async with conn.transaction():
+        before = await _configured(conn)
+        gone = sorted(before.keys() - {new.id for new in wanted})
+        told = [one for name in gone for one in news(before[name], None, "configuration")]
+        await record_news(conn, told)
+        await subscriptions.forget(conn, gone)
+        await conn.executemany(
+            CONFIGURE, [(*subscriptions.columns_of(new), new.keeps_secret) for new in wanted]
+        )
+        after = await _configured(conn)
+        changes = (news(before.get(name), one, "configuration") for name, one in after.items())
+        await record_news(conn, [one for told in changes for one in told])
+        await conn.execute(subscriptions.WAKE)
+
+
+async def _configured(conn: Connection) -> dict[UUID, SubscriptionRecord]:
+    return {row["id"]: subscriptions.record_of(row) for row in await conn.fetch(LOCK_CONFIGURED)}

@@ -1,0 +1,167 @@
+"""The event sinks that environments name: subscriptions that come and go with them.
+
+A sink hears of its stack from the event that begins a change to an environment that names it, up to
+the one that begins a change to an environment that does not. So a rollback tells the sinks of the
+update that it failed, and then those of the version before.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+from uuid import UUID, uuid5
+
+import orjson
+
+from channels.store import subscriptions
+from channels.store.news import Kind, News, record_news
+from channels.store.records import SubscriptionRecord
+from engine.store.database import Connection
+from engine.words import Json
+
+READ_BEGINNINGS = """
+select e.stack_id, e.sequence, w.project, t.environment -> 'event_sinks' as sinks
+  from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) w (stack_id, project, first, last)
+  join event e on e.stack_id = w.stack_id and e.sequence between w.first and w.last
+   and e.type like 'headgate.stack.%.started'
+  join template t on t.stack_id = e.stack_id and t.version = (e.data ->> 'version')::integer
+ order by e.stack_id, e.sequence
+"""
+OF_STACKS = """
+select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
+       reason, origin, stack_id, named_until, failures, created_at
+  from subscription where stack_id = any ($1::uuid[]) order by id
+"""
+LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
+# Two random UUIDs are 244 random bits.
+NAME = """
+insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
+                          ordered, secrets, state, origin, tags, stack_id)
+select n.id, n.project, n.channel, n.target, n.events, '{}', n.resources, n.types, n.points,
+       n.ordered,
+       array['whsec_' || encode(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
+                                'base64')],
+       'enabled', 'environment', '{}', n.stack_id
+  from jsonb_to_recordset($1) as n (id uuid, project text, stack_id uuid, channel text, target text,
+       events text[], resources text[], types text[], points text[], ordered boolean)
+on conflict (id) do update
+   set state = 'enabled', reason = '', failures = 0, named_until = null
+"""
+DROP = """
+update subscription s
+   set named_until = n.sequence, reason = 'the environment of its stack names it no more'
+  from unnest($1::uuid[], $2::bigint[]) n (id, sequence)
+ where s.id = n.id
+"""
+
+#: Ids of sinks are made from their stack and what they say.
+_SINKS = UUID("0f3c1d52-6f0b-4c8e-9b57-5d0a4f6f2c11")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Which sinks are named at which event. changes: by stack, (number of the event that begins a
+    change, ids named from there on); the first is what was before."""
+
+    changes: Mapping[UUID, Sequence[tuple[int, Set[UUID]]]] = field(default_factory=dict)
+
+    def hears(self, one: SubscriptionRecord, stack_id: UUID, sequence: int) -> bool:
+        """Whether a subscription is there to hear an event; all but sinks always are."""
+        if one.selection.stack_id is None:
+            return True
+        changes = self.changes.get(stack_id)
+        if changes is None:
+            return one.named_until is None or sequence < one.named_until
+        return one.id in [names for number, names in changes if number <= sequence][-1]
+
+
+async def follow_sinks(conn: Connection, rows: Sequence[Any]) -> Named:
+    """Let the sinks follow the changes that began. rows: of the outbox, to be published now.
+
+    When there is anything to do, all stacks of the rows are locked.
+    """
+    columns = ("stack_id", "project", "first", "last")
+    beginnings = await conn.fetch(
+        READ_BEGINNINGS, *([row[name] for row in rows] for name in columns)
+    )
+    if not beginnings:
+        return Named()
+    there = await _of_stacks(conn, [row["stack_id"] for row in beginnings])
+    wanted = {one["id"]: one for row in beginnings for one in _sinks(row)}
+    if not wanted and not there:
+        return Named()
+    changes: dict[UUID, list[tuple[int, Set[UUID]]]] = {}
+    for row in beginnings:
+        stack_id = row["stack_id"]
+        before = {one.id for one in there if _is_named(one) and one.selection.stack_id == stack_id}
+        names = {one["id"] for one in _sinks(row)}
+        changes.setdefault(stack_id, [(0, before)]).append((row["sequence"], names))
+    await conn.execute(LOCK_STACKS, sorted({row["stack_id"] for row in rows}))
+    await _follow(conn, there, wanted, changes)
+    return Named(changes)
+
+
+async def _follow(
+    conn: Connection,
+    there: Sequence[SubscriptionRecord],
+    wanted: Mapping[UUID, Mapping[str, Json]],
+    changes: Mapping[UUID, Sequence[tuple[int, Set[UUID]]]],
+) -> None:
+    named = {one.id for one in there if _is_named(one)}
+    well = {one.id for one in there if _is_named(one) and one.state == "enabled"}
+    dropped = dict(_dropped(changes.values()))
+    await conn.execute(NAME, [one for name, one in sorted(wanted.items()) if name not in well])
+    await conn.execute(DROP, list(dropped), list(dropped.values()))
+    await conn.execute(subscriptions.WAKE)
+    now = await _of_stacks(conn, sorted(changes))
+    by = "environment"
+    told = [News(Kind.ENABLED, one, "An environment names it", by)
+            for one in now if one.id in wanted and one.id not in named]  # fmt: skip
+    told += [News(Kind.DELETED, one, one.reason, by) for one in now if one.id in dropped]
+    await record_news(conn, told)
+
+
+def _dropped(
+    changes: Iterable[Sequence[tuple[int, Set[UUID]]]],
+) -> Iterable[tuple[UUID, int]]:
+    """Sinks that the last of a stack's changes names no more, and the event that left them out."""
+    for walk in changes:
+        last = walk[-1][1]
+        for (_, names), (number, after) in pairwise(walk):
+            yield from ((name, number) for name in names - after - last)
+
+
+def _is_named(one: SubscriptionRecord) -> bool:
+    return one.named_until is None
+
+
+async def _of_stacks(conn: Connection, stacks: Sequence[UUID]) -> list[SubscriptionRecord]:
+    return [subscriptions.record_of(row) for row in await conn.fetch(OF_STACKS, stacks)]
+
+
+def _sinks(row: Any) -> list[dict[str, Json]]:
+    """The sinks of a beginning, as NAME takes them."""
+    return [
+        {
+            "id": uuid5(_SINKS, f"{row['stack_id']} {_canonical(sink)}"),
+            "project": row["project"],
+            "stack_id": row["stack_id"],
+            "channel": sink["type"],
+            "target": sink["target"],
+            "events": _listed(sink.get("events")),
+            "resources": _listed(sink.get("resources")),
+            "types": _listed(sink.get("resource_types")),
+            "points": _listed(sink.get("points")),
+            "ordered": sink.get("ordered", True),
+        }
+        for sink in row["sinks"] or []
+    ]
+
+
+def _canonical(sink: Mapping[str, Json]) -> str:
+    return orjson.dumps(sink, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _listed(globs: Json) -> list[str]:
+    """One glob may stand without its list."""
+    return [globs] if isinstance(globs, str) else list(globs or [])

@@ -1,0 +1,161 @@
+"""event_sinks of an environment: subscriptions that come, change and go with their stack."""
+
+import json
+from typing import Any
+
+import pytest
+
+from engine.words import Json
+from tests.support.changes import gone
+from tests.support.program import Program, eventually, resource, template
+from tests.support.receiver import Receiver, until
+
+FAILS = {"type": "OS::Heat::TestResource", "properties": {"value": "x", "fail": True}}
+
+
+def sink(target: str, **more: Json) -> dict[str, Any]:
+    return {"type": "webhook", "target": target, **more}
+
+
+async def subscribed(running: Program) -> list[Json]:
+    _, said = await running.call("GET", "/subscriptions")
+    return list(said["subscriptions"])
+
+
+def kinds(receiver: Receiver) -> list[str]:
+    return [event["type"].removeprefix("headgate.") for event in receiver.events]
+
+
+async def test_the_first_event_of_a_stack_and_the_last_go_to_its_sinks(
+    running: Program, receiver: Receiver
+) -> None:
+    sinks = [sink(receiver.url, events=["headgate.stack.*"])]
+    await running.create("one", {"a": resource()}, environment={"event_sinks": sinks})
+    await running.create("other", {"a": resource()})
+    await running.until_ended("one")
+    await running.until_ended("other")
+    await running.at("DELETE", "one")
+    await gone(running, "one")
+    await until(lambda: len(receiver.events) == 4)
+    assert kinds(receiver) == [
+        "stack.create.started", "stack.create.completed",
+        "stack.delete.started", "stack.delete.completed",
+    ]  # fmt: skip
+    assert {event["data"]["stack"]["name"] for event in receiver.events} == {"one"}
+    await until(lambda: _none(running))
+
+
+async def _none(running: Program) -> bool:
+    """Those of a stack that is gone are no longer listed."""
+    return not await subscribed(running)
+
+
+async def test_a_sink_is_a_subscription_that_can_be_looked_after(
+    running: Program, receiver: Receiver
+) -> None:
+    sinks = [sink(receiver.url, points="pre-*", resource_types=["OS::Heat::*"], ordered=False)]
+    stack_id = await running.create("one", {"a": resource()}, environment={"event_sinks": sinks})
+    await running.until_ended("one")
+    (made,) = await eventually(lambda: subscribed(running))
+    assert {name: made[name] for name in ("origin", "stack_id", "channel", "target", "points",
+                                          "types", "ordered", "state")} == {
+        "origin": "environment", "stack_id": stack_id, "channel": "webhook",
+        "target": receiver.url, "points": ["pre-*"], "types": ["OS::Heat::*"], "ordered": False,
+        "state": "enabled",
+    }  # fmt: skip
+    _, said = await running.call("POST", f"/subscriptions/{made['id']}/rotate")
+    assert said["secret"].startswith("whsec_")
+    status, said = await running.call("POST", f"/subscriptions/{made['id']}/test")
+    assert (status, said["delivered"]) == (200, True)
+
+
+async def test_an_update_changes_them_and_a_rollback_brings_them_back(
+    running: Program, receiver: Receiver, other_receiver: Receiver
+) -> None:
+    only = {"events": ["headgate.stack.*"]}
+    before = {"event_sinks": [sink(receiver.url, **only)]}
+    after = {"event_sinks": [sink(other_receiver.url, **only)]}
+    await running.create("one", {"a": resource()}, environment=before)
+    await running.until_ended("one")
+    bad = template({"a": resource(), "b": FAILS})
+    await running.update("one", "PUT", template=bad, environment=after, disable_rollback=False)
+
+    async def rolled_back() -> bool:
+        return bool((await running.stack("one"))["stack_status"] == "ROLLBACK_COMPLETE")
+
+    await eventually(rolled_back)
+    await until(lambda: "stack.rollback.completed" in kinds(receiver))
+    await until(lambda: len(other_receiver.events) == 2)
+    assert kinds(other_receiver) == ["stack.update.started", "stack.update.failed"]
+    assert kinds(receiver)[-2:] == ["stack.rollback.started", "stack.rollback.completed"]
+    states = {one["target"]: (one["state"], one["reason"]) for one in await subscribed(running)}
+    assert states == {
+        receiver.url: ("enabled", ""),
+    }
+
+
+async def test_what_stays_keeps_its_deliveries(running: Program, receiver: Receiver) -> None:
+    sinks = {"event_sinks": [sink(receiver.url)]}
+    await running.create("one", {"a": resource()}, environment=sinks)
+    await running.until_ended("one")
+    (before,) = await eventually(lambda: subscribed(running))
+    await running.update("one", template=template({"a": resource(value="2")}))
+    await running.until_ended("one")
+    (after,) = await subscribed(running)
+    assert after == before
+
+
+async def test_sinks_of_several_environment_files_are_all_told(
+    running: Program, receiver: Receiver, other_receiver: Receiver
+) -> None:
+    files = {
+        "a.yaml": f"event_sinks: [{{type: webhook, target: '{receiver.url}'}}]",
+        "b.yaml": f"event_sinks: [{{type: webhook, target: '{other_receiver.url}'}}]",
+    }
+    more = {"files": files, "environment_files": ["a.yaml", "b.yaml"]}
+    await running.create("one", {"a": resource()}, **more)
+    for one in (receiver, other_receiver):
+        await until(lambda one=one: "stack.create.completed" in kinds(one))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (
+            {"type": "zaqar-queue", "target": "q", "ttl": 3600},
+            'event_sinks[0].ttl: is not known here',
+        ),
+        ({"type": "zaqar-queue", "target": "q"}, '"zaqar-queue" is not set up on this server'),
+        (sink("http://10.0.0.1/"), "event_sinks[0].target"),
+        (sink("nonsense"), "event_sinks[0].target"),
+        (sink("http://127.0.0.1:1/", evnts=["x"]), "Did you mean"),
+        ({"type": "amqp", "target": "headgate"}, "[channels.amqp] url"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("way", ["create", "file", "preview", "validate"])
+async def test_what_cannot_be_told_is_refused_before_anything_is_stored(
+    running: Program, wrong: dict[str, Any], told: str, way: str
+) -> None:
+    body: dict[str, Any] = {"stack_name": "one", "template": template({"a": resource()})}
+    if way == "file":
+        body |= {"environment_files": ["e"], "files": {"e": json.dumps({"event_sinks": [wrong]})}}
+    else:
+        body |= {"environment": {"event_sinks": [wrong]}}
+    path = {"preview": "/stacks/preview", "validate": "/validate"}.get(way, "/stacks")
+    status, said = await running.call("POST", path, body)
+    assert status == 400
+    assert told in json.dumps(said).replace('\\"', '"'), said
+    assert (await running.call("GET", "/stacks"))[1]["stacks"] == []
+    assert await subscribed(running) == []
+
+
+async def test_an_update_with_a_sink_that_cannot_be_is_refused_and_changes_nothing(
+    running: Program,
+) -> None:
+    await running.create("one", {"a": resource()})
+    await running.until_ended("one")
+    stack = await running.stack("one")
+    body = {"environment": {"event_sinks": [sink("http://169.254.169.254/")]}}
+    status, said = await running.call("PATCH", f"/stacks/one/{stack['id']}", body)
+    assert (status, "169.254" in str(said)) == (400, True)
+    assert (await running.stack("one"))["updated_time"] == stack["updated_time"]
