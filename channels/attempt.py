@@ -64,6 +64,12 @@ def settlement(
             assert_never(never_outcome)
 
 
+def untried(due: Due) -> Settlement:
+    """It was not its turn; it stays what it was."""
+    nothing = Failed("")
+    return replace(_settlement(due, nothing, DeliveryState.PENDING, ""), untried=True)
+
+
 def _settlement(
     due: Due,
     outcome: Delivered | Failed,

@@ -33,8 +33,9 @@ log: FilteringBoundLogger = structlog.get_logger()
 class DispatcherSettings:
     """Times in seconds. retry: of channels that have no policy of their own in `retries`.
 
-    capacity, each: attempts at once, in all and for one subscription. rates: by channel, attempts a
-    second for one subscription from this dispatcher; not said, or 0: as fast as it goes.
+    capacity, each: attempts at once, in all and for one subscription. behind: how many deliveries
+    are claimed with one that is first in order. rates: by channel, attempts a second for one
+    subscription from this dispatcher; not said, or 0: as fast as it goes.
 
     poll: how long a lost notification may cost. drain: how long what is under way may take when we
     stop. lease: how long after a dispatcher's death what it was trying is tried again.
@@ -46,6 +47,7 @@ class DispatcherSettings:
     rates: Mapping[str, float] = field(default_factory=dict)
     capacity: int = 64
     each: int = 20
+    behind: int = 24
     urgent_capacity: int = 128
     urgent_each: int = 8
     publish_rows: int = 500
@@ -150,7 +152,7 @@ class Dispatcher:
     def _lane(self, settler: Settler, urgent: bool, capacity: int, each: int) -> Lane:
         ours = self._settings
         settings = LaneSettings(
-            urgent, capacity, each, ours.poll, ours.lease, lambda name: ours.rates.get(name, 0.0)
+            urgent, capacity, each, ours.poll, ours.lease, ours.behind, ours.rates
         )
         return Lane(self._database, self._attempts, settler, settings)
 

@@ -1,22 +1,25 @@
 """A lane: claims what is due and tries it, so many at once, and so many per subscription.
 
+Where order is kept, what stands behind the first of a stack comes along, and is tried when that has
+arrived: a stack with many events does not wait for the database after each.
+
 There are two, with room of their own: one for the notices of hooks that wait (and for what stands
 before them in order), one for everything else.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from channels.attempt import Attempts
+from channels.attempt import Attempts, untried
 from channels.pace import Paces
 from channels.settler import Settler
-from channels.store.claim import Room, claim, next_due, renew
-from channels.store.records import Due
+from channels.store.claim import Room, claim, next_due, renew, runs
+from channels.store.records import DeliveryState, Due
 from channels.waiting import wait_at_most
 from engine.errors import Unavailable
 from engine.store.database import Database
@@ -26,13 +29,17 @@ log: FilteringBoundLogger = structlog.get_logger()
 #: Seconds at least between two looks at what is due, when nothing wakes the lane.
 SHORTEST_PAUSE = 0.02
 
+#: Seconds after which a run goes back: what it knows of its hooks grows old, and so do signatures.
+RUN_FOR = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class LaneSettings:
     """capacity: attempts at once; each: of one subscription. poll, lease: seconds.
 
-    The lease is renewed while an attempt lasts, and so may be shorter than that. rate_of: attempts
-    a second for one subscription, by channel; 0: as fast as it goes.
+    The lease is renewed while an attempt lasts, and so may be shorter than that. behind: how many
+    deliveries come with one that is first in order. rates: attempts a second for one subscription,
+    by channel; 0: as fast as it goes.
     """
 
     urgent: bool
@@ -40,7 +47,8 @@ class LaneSettings:
     each: int
     poll: float
     lease: float
-    rate_of: Callable[[str], float] = lambda _: 0.0
+    behind: int = 0
+    rates: Mapping[str, float] = field(default_factory=dict)
 
 
 class Lane:
@@ -51,8 +59,10 @@ class Lane:
         self._attempts = attempts
         self._settler = settler
         self._settings = settings
-        self._under_way: dict[asyncio.Task[None], Due] = {}
-        self._paces = Paces(settings.rate_of)
+        self._under_way: dict[asyncio.Task[None], Sequence[Due]] = {}
+        self._paces = Paces(lambda name: settings.rates.get(name, 0.0))
+        self._paced = [name for name, rate in settings.rates.items() if rate > 0]
+        self._stopping = False
         self.wake = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -68,6 +78,7 @@ class Lane:
                     self.wake.clear()
                     pause = await self._fill(group)
                     await wait_at_most(self.wake, pause)
+                self._stopping = True
             keeper.cancel()
 
     async def _renew(self) -> None:
@@ -79,7 +90,7 @@ class Lane:
                 continue
             try:
                 async with self._database.connection() as conn:
-                    keys = [due.key for due in self._under_way.values()]
+                    keys = [due.key for run in self._under_way.values() for due in run]
                     await renew(conn, keys, lease=lease)
             except Unavailable as error:
                 log.warning("lane.not_renewed", reason=str(error), urgent=self._settings.urgent)
@@ -97,8 +108,8 @@ class Lane:
                         return self._pause(due)
                 now = asyncio.get_running_loop().time()
                 self._paces.spend(((one.key.subscription_id, one.channel) for one in claimed), now)
-                for one in claimed:
-                    self._under_way[group.create_task(self._carry(one))] = one
+                for run in runs(claimed):
+                    self._under_way[group.create_task(self._carry(run))] = run
         except Unavailable as error:
             log.warning("lane.unavailable", reason=str(error), urgent=self._settings.urgent)
         return poll
@@ -111,23 +122,39 @@ class Lane:
 
     def _room(self) -> Room:
         settings = self._settings
-        busy = Counter(due.key.subscription_id for due in self._under_way.values())
+        first = [run[0] for run in self._under_way.values()]
+        busy = Counter(due.key.subscription_id for due in first)
         for name, left in self._paces.left(asyncio.get_running_loop().time()).items():
             busy[name] = max(busy[name], settings.each - left)
-        retrying = sum(1 for due in self._under_way.values() if due.attempts > 1)
+        retrying = sum(1 for due in first if due.attempts > 1)
         return Room(
             free=settings.capacity - len(self._under_way),
             # Half of the lane is kept for first attempts: an endpoint that hangs takes no more.
             retries=max(settings.capacity // 2 - retrying, 0),
             each=settings.each,
             busy=busy,
+            behind=settings.behind,
+            paced=self._paced,
         )
 
-    async def _carry(self, due: Due) -> None:
+    async def _carry(self, run: Sequence[Due]) -> None:
+        """Try one after the other as long as they arrive; the rest goes back untried."""
         try:
-            await self._settler.write(await self._attempts.try_once(due))
+            await asyncio.gather(*[written async for written in self._settled(run)])
         finally:
             task = asyncio.current_task()
             if task is not None:
                 self._under_way.pop(task, None)
             self.wake.set()
+
+    async def _settled(self, run: Sequence[Due]) -> AsyncIterator[asyncio.Future[None]]:
+        loop = asyncio.get_running_loop()
+        until, goes_on = loop.time() + RUN_FOR, True
+        for place, due in enumerate(run):
+            if place and (not goes_on or self._stopping or loop.time() > until):
+                yield self._settler.write(untried(due))
+                goes_on = False
+                continue
+            said = await self._attempts.try_once(due)
+            goes_on = said.state is not DeliveryState.PENDING and not said.gone
+            yield self._settler.write(said)

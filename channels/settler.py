@@ -29,12 +29,15 @@ class Settler:
         self._waiting: list[tuple[Settlement, asyncio.Future[None]]] = []
         self._wake = asyncio.Event()
 
-    async def write(self, settlement: Settlement) -> None:
-        """Return once it is durable, or was found to be somebody else's or impossible to write."""
-        written = asyncio.get_running_loop().create_future()
+    def write(self, settlement: Settlement) -> asyncio.Future[None]:
+        """Done once it is durable, or was found to be somebody else's or impossible to write.
+
+        What is handed in first is written first, or together with what comes after it.
+        """
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((settlement, written))
         self._wake.set()
-        await written
+        return written
 
     async def run(self) -> None:
         """Runs until cancelled, which loses nothing: what is not written is delivered again."""

@@ -3,6 +3,9 @@
 A claim is a lease, renewed while the attempt lasts: until it ends nobody else tries the delivery,
 and its number fences whoever comes late. Subscriptions take turns, so that no backlog of one holds
 up another.
+
+Where order is kept, the first delivery of a stack is claimed together with those behind it: a run,
+to be tried one after the other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,9 +43,15 @@ with recursive sender (id) as (
              from delivery d
             where d.state = 'pending' and d.next_at <= now() and d.urgent = $1
               and d.subscription_id = s.id
+              -- What a dead dispatcher left of a run is due all at once: its first comes first.
+              and not (s.ordered and exists (
+                  select 1 from delivery e
+                   where e.subscription_id = d.subscription_id and e.stack_id = d.stack_id
+                     and e.state = 'pending' and e.next_at is not null
+                     and e.sequence < d.sequence))
             order by d.next_at, d.sequence limit greatest($4 - coalesce(b.busy, 0), 0)) d
 ), chosen as (
-    select d.stack_id, d.sequence, d.subscription_id
+    select d.stack_id, d.sequence, d.subscription_id, d.attempts
       from candidate c
       join delivery d on d.stack_id = c.stack_id and d.sequence = c.sequence
        and d.subscription_id = c.subscription_id
@@ -50,18 +59,32 @@ with recursive sender (id) as (
        and d.state = 'pending' and d.next_at <= now()
      order by c.attempts > 0, c.place limit $5
        for no key update of d skip locked
+), run as (
+    select stack_id, sequence, subscription_id from chosen
+     union all
+    select b.stack_id, b.sequence, b.subscription_id
+      from chosen c
+      join subscription s on s.id = c.subscription_id and s.channel <> all ($10::text[])
+     cross join lateral (
+           select d.stack_id, d.sequence, d.subscription_id, d.urgent
+             from delivery d
+            where d.subscription_id = c.subscription_id and d.stack_id = c.stack_id
+              and d.state = 'pending' and d.next_at is null
+            order by d.sequence limit $9) b
+     where c.attempts = 0 and b.urgent = $1
 ), claimed as (
     update delivery d
        set claim = d.claim + 1, attempts = d.attempts + 1,
            next_at = now() + make_interval(secs => $7)
-      from chosen c
-     where d.stack_id = c.stack_id and d.sequence = c.sequence
-       and d.subscription_id = c.subscription_id
+      from run r
+     where d.stack_id = r.stack_id and d.sequence = r.sequence
+       and d.subscription_id = r.subscription_id
+       and d.state = 'pending' and (d.next_at is null or d.next_at <= now())
     returning d.stack_id, d.sequence, d.subscription_id, d.id, d.project, d.hook_id, d.claim,
               d.attempts
 )
 select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.claim, c.attempts,
-       s.channel, s.target,
+       s.channel, s.target, s.ordered,
        case when s.rotated_at > now() - $8::interval then s.secrets else s.secrets[1:1] end
            as secrets,
        k.name as stack_name, k.owner, k.tags, k.created_at as stack_created_at, now() as now,
@@ -125,13 +148,16 @@ class Room:
     """How much a lane can take.
 
     free: attempts in all, of these at most `retries` that are not first ones. each: attempts at
-    once per subscription; busy: how many each has under way here.
+    once per subscription; busy: how many each has under way here. behind: how many more come with
+    one that is first in order, except over the channels in `paced`.
     """
 
     free: int
     retries: int
     each: int
     busy: Mapping[UUID, int]
+    behind: int = 0
+    paced: Sequence[str] = ()
 
     @property
     def full(self) -> list[UUID]:
@@ -139,14 +165,24 @@ class Room:
 
 
 async def claim(conn: Connection, *, urgent: bool, room: Room, lease: float) -> list[Due]:
-    """Take what is due in a lane, for `lease` seconds."""
+    """Take what is due in a lane, for `lease` seconds. By stack, each stack's in order."""
     rows = await conn.fetch(
         CLAIM, urgent, list(room.busy), list(room.busy.values()), room.each, room.free,
-        room.retries, lease, ROTATION,
+        room.retries, lease, ROTATION, room.behind, list(room.paced),
     )  # fmt: skip
     hooks = sorted({(row["stack_id"], row["h_id"]) for row in rows if row["h_id"] is not None})
     notices = await notices_of(conn, hooks) if hooks else {}
     return [_due(row, notices) for row in rows]
+
+
+def runs(claimed: Sequence[Due]) -> list[list[Due]]:
+    """What is to be tried one after the other. Pure."""
+    found: dict[tuple[UUID, UUID, int], list[Due]] = {}
+    for due in claimed:
+        key = due.key
+        alone = 0 if due.ordered else key.sequence
+        found.setdefault((key.subscription_id, key.stack_id, alone), []).append(due)
+    return list(found.values())
 
 
 async def renew(conn: Connection, keys: Sequence[Key], *, lease: float) -> None:
@@ -174,6 +210,7 @@ def _due(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> Due:
         attempts=row["attempts"],
         channel=row["channel"],
         target=row["target"],
+        ordered=row["ordered"],
         secrets=tuple(row["secrets"]),
         event=EventRecord(
             stack_id=row["stack_id"],

@@ -155,6 +155,7 @@ class Due:
     attempts: int
     channel: str
     target: str
+    ordered: bool
     secrets: tuple[str, ...]
     event: EventRecord
     hook: HookRecord | None
@@ -168,7 +169,8 @@ class Settlement:
 
     state: delivered, dead, or pending, to be tried again after `wait` seconds. left: seconds until
     it will be given up if it goes on failing, counted from then. target: as people may see it.
-    gone: the endpoint said that it is gone for good.
+    gone: the endpoint said that it is gone for good. untried: there was no attempt: it stands
+    behind what failed, or time was up.
     """
 
     key: Key
@@ -186,6 +188,7 @@ class Settlement:
     wait: float = 0.0
     left: float = 0.0
     gone: bool = False
+    untried: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -18,13 +18,17 @@ select id from subscription where id = any ($1::uuid[]) order by id for no key u
 """
 SETTLE = """
 update delivery d
-   set state = s.state, code = s.code, error = nullif(s.error, ''), answer = nullif(s.answer, ''),
-       next_at = case when s.state = 'pending'
+   set state = s.state,
+       code = case when s.untried then d.code else s.code end,
+       error = case when s.untried then d.error else nullif(s.error, '') end,
+       answer = case when s.untried then d.answer else nullif(s.answer, '') end,
+       attempts = d.attempts - s.untried::integer,
+       next_at = case when s.state = 'pending' and not s.untried
                       then clock_timestamp() + make_interval(secs => s.wait) end,
        settled_at = case when s.state <> 'pending' then clock_timestamp() end
   from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::integer[], $5::text[], $6::integer[],
-              $7::text[], $8::text[], $9::float8[])
-       s (stack_id, sequence, subscription_id, claim, state, code, error, answer, wait)
+              $7::text[], $8::text[], $9::float8[], $10::boolean[])
+       s (stack_id, sequence, subscription_id, claim, state, code, error, answer, wait, untried)
  where d.stack_id = s.stack_id and d.sequence = s.sequence
    and d.subscription_id = s.subscription_id and d.claim = s.claim and d.state = 'pending'
 returning d.id
@@ -115,7 +119,7 @@ async def settle(
             await conn.execute(ARRIVED, [one.key.subscription_id for one in arrived])
         if dead:
             await _bury(conn, dead, disable_after)
-        if left := arrived + dead:
+        if left := arrived + dead + [one for one in done if one.untried]:
             released = await conn.fetchval(RELEASE, *_arrays(left, _PAIR))
             if released:
                 await conn.execute(TELL_LANES)
@@ -128,8 +132,9 @@ def _touches_stack(one: Settlement) -> bool:
 
 async def _tell_hooks(conn: Any, done: Sequence[Settlement]) -> None:
     """Set the deadlines of hooks by what became of their notices."""
+    tried = [one for one in done if not one.untried]
     by_state = {
-        state: [one for one in done if one.hook_id is not None and one.state is state]
+        state: [one for one in tried if one.hook_id is not None and one.state is state]
         for state in DeliveryState
     }
     if arrived := by_state[DeliveryState.DELIVERED]:
@@ -160,7 +165,7 @@ _HOOK: _Columns = (lambda o: o.key.stack_id, lambda o: o.hook_id)
 _SETTLED: _Columns = (
     lambda o: o.key.stack_id, lambda o: o.key.sequence, lambda o: o.key.subscription_id,
     lambda o: o.key.claim, lambda o: o.state, lambda o: o.code, lambda o: o.error,
-    lambda o: o.answer, lambda o: o.wait,
+    lambda o: o.answer, lambda o: o.wait, lambda o: o.untried,
 )  # fmt: skip
 _DEAD: _Columns = (
     lambda o: o.key.stack_id, lambda o: o.key.sequence, lambda o: o.key.subscription_id,

@@ -13,8 +13,8 @@ Json = Any
 app = typer.Typer(help="Subscribe listeners, and look after deliveries.", no_args_is_help=True)
 Id = Annotated[str, typer.Argument(help="Id of the subscription.")]
 Globs = Annotated[list[str], typer.Option(help="Only these; globs; may repeat.")]
-NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "points", "tags", "ordered",
-         "state", "reason", "origin", "stack_id", "created_at", "secret")  # fmt: skip
+NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "points", "tags",
+         "ordered", "state", "reason", "origin", "stack_id", "created_at", "secret")  # fmt: skip
 
 
 def _call(where: Where, method: str, *parts: str, body: Json = None) -> Json:

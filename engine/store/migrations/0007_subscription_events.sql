@@ -17,3 +17,8 @@ create index subscription_by_stack on subscription (stack_id) where stack_id is 
 alter table hook add column unheard_at timestamptz;
 create index delivery_notice on delivery (subscription_id)
     where state = 'pending' and hook_id is not null;
+
+-- Of an ordered subscription, several deliveries of a stack may be under way, one after the other.
+drop index delivery_under_way;
+create index delivery_under_way on delivery (subscription_id, stack_id, sequence)
+    where state = 'pending' and next_at is not null;
