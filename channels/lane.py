@@ -51,6 +51,14 @@ class LaneSettings:
     rates: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _Run:
+    """What is tried one after the other. sending: false once all that is left is to write it."""
+
+    dues: Sequence[Due]
+    sending: bool = True
+
+
 class Lane:
     def __init__(
         self, database: Database, attempts: Attempts, settler: Settler, settings: LaneSettings
@@ -59,7 +67,7 @@ class Lane:
         self._attempts = attempts
         self._settler = settler
         self._settings = settings
-        self._under_way: dict[asyncio.Task[None], Sequence[Due]] = {}
+        self._under_way: dict[asyncio.Task[None], _Run] = {}
         self._paces = Paces(lambda name: settings.rates.get(name, 0.0))
         self._paced = [name for name, rate in settings.rates.items() if rate > 0]
         self._stopping = False
@@ -90,7 +98,7 @@ class Lane:
                 continue
             try:
                 async with self._database.connection() as conn:
-                    keys = [due.key for run in self._under_way.values() for due in run]
+                    keys = [due.key for run in self._under_way.values() for due in run.dues]
                     await renew(conn, keys, lease=lease)
             except Unavailable as error:
                 log.warning("lane.not_renewed", reason=str(error), urgent=self._settings.urgent)
@@ -108,7 +116,7 @@ class Lane:
                         return self._pause(due)
                 now = asyncio.get_running_loop().time()
                 self._paces.spend(((one.key.subscription_id, one.channel) for one in claimed), now)
-                for run in runs(claimed):
+                for run in map(_Run, runs(claimed)):
                     self._under_way[group.create_task(self._carry(run))] = run
         except Unavailable as error:
             log.warning("lane.unavailable", reason=str(error), urgent=self._settings.urgent)
@@ -122,13 +130,14 @@ class Lane:
 
     def _room(self) -> Room:
         settings = self._settings
-        first = [run[0] for run in self._under_way.values()]
+        first = [run.dues[0] for run in self._under_way.values() if run.sending]
         busy = Counter(due.key.subscription_id for due in first)
         for name, left in self._paces.left(asyncio.get_running_loop().time()).items():
             busy[name] = max(busy[name], settings.each - left)
         retrying = sum(1 for due in first if due.attempts > 1)
         return Room(
-            free=settings.capacity - len(self._under_way),
+            # What waits to be written takes no place, until that piles up.
+            free=settings.capacity - max(len(first), len(self._under_way) - settings.capacity),
             # Half of the lane is kept for first attempts: an endpoint that hangs takes no more.
             retries=max(settings.capacity // 2 - retrying, 0),
             each=settings.each,
@@ -137,10 +146,13 @@ class Lane:
             paced=self._paced,
         )
 
-    async def _carry(self, run: Sequence[Due]) -> None:
+    async def _carry(self, run: _Run) -> None:
         """Try one after the other as long as they arrive; the rest goes back untried."""
         try:
-            await asyncio.gather(*[written async for written in self._settled(run)])
+            writing = [written async for written in self._settled(run.dues)]
+            run.sending = False
+            self.wake.set()
+            await asyncio.gather(*writing)
         finally:
             task = asyncio.current_task()
             if task is not None:

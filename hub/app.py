@@ -125,7 +125,7 @@ async def running(
         await loops.enter(stack)
         group = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = await loops.start(group, stack, roles, stop)
-        _collect_seldom()
+        collect_seldom()
         base = settings.server.base_url()
         if "api" in roles:
             base = await stack.enter_async_context(_api(settings, loops))
@@ -137,7 +137,7 @@ async def running(
             await loops.drained(tasks)
 
 
-def _collect_seldom() -> None:
+def collect_seldom() -> None:
     """What start-up made stays; and a template of ten thousand resources is no garbage.
 
     With the usual thresholds, half the time of reading a large template went to the collector.

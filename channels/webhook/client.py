@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from types import TracebackType
 from typing import Self
 
 import aiohttp
 import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from yarl import URL
 
 from channels.contract import (
     RECEIVER_DECISIONS,
@@ -35,7 +37,7 @@ from channels.webhook.guard import (
     judging_socket_factory,
     parse_target,
 )
-from engine.errors import Invalid
+from engine.errors import Finding, Invalid
 
 #: How many letters of an answer are kept for people.
 KEPT_ANSWER = 500
@@ -140,7 +142,7 @@ class WebhookChannel:
 
     async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
         """Try once. Raises nothing but what cancels it."""
-        url, found = parse_target(endpoint.target, self._settings.allow)
+        url, found = _parsed(endpoint.target, self._settings.allow)
         if url is None:
             return Failed("; ".join(str(one) for one in found))
         if self._session is None:
@@ -169,6 +171,12 @@ class WebhookChannel:
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(self._threads, _addresses, host, port)
         return list(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=1024)
+def _parsed(target: str, allow: tuple[Network, ...]) -> tuple[URL | None, list[Finding]]:
+    """What a target says does not change from one delivery to the next; its address may."""
+    return parse_target(target, allow)
 
 
 def _addresses(host: str, port: int) -> list[str]:

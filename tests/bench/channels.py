@@ -23,6 +23,7 @@ from channels.dispatcher import Dispatcher, DispatcherSettings
 from channels.webhook import sign
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from engine.store.database import Database, open_database
+from hub.app import collect_seldom
 from tests.support.events import Scene, resource_event
 from tests.support.postgres import TestServer
 from tests.support.program import free_port
@@ -34,6 +35,7 @@ EXCHANGE = "headgate.bench"
 
 
 async def deliveries(postgres: TestServer) -> None:
+    collect_seldom()  # as the program does
     async with running_rabbit() as rabbit, sink() as url:
         title = f"deliveries, {STACKS * EVENTS:,} of {STACKS} stacks in order"
         print(f"{title:<56}/s    bare/s   share")
