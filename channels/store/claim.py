@@ -59,19 +59,31 @@ with recursive sender (id) as (
        and d.state = 'pending' and d.next_at <= now()
      order by c.attempts > 0, c.place limit $5
        for no key update of d skip locked
-), run as (
-    select stack_id, sequence, subscription_id from chosen
-     union all
-    select b.stack_id, b.sequence, b.subscription_id
+), behind as materialized (
+    select b.row, b.nth
       from chosen c
       join subscription s on s.id = c.subscription_id and s.channel <> all ($10::text[])
      cross join lateral (
-           select d.stack_id, d.sequence, d.subscription_id, d.urgent
+           select d.ctid as row, d.urgent, row_number() over (order by d.sequence) as nth
              from delivery d
             where d.subscription_id = c.subscription_id and d.stack_id = c.stack_id
               and d.state = 'pending' and d.next_at is null
             order by d.sequence limit $9) b
      where c.attempts = 0 and b.urgent = $1
+), held as (
+    select d.stack_id, d.sequence, d.subscription_id, b.nth
+      from behind b
+      join delivery d on d.ctid = b.row
+     where d.state = 'pending' and d.next_at is null
+       for no key update of d skip locked
+), counted as (
+    select h.*, row_number() over (partition by subscription_id, stack_id order by nth) as place
+      from held h
+), run as (
+    select stack_id, sequence, subscription_id from chosen
+     union all
+    -- Up to the first that somebody else holds: a run has no gap.
+    select stack_id, sequence, subscription_id from counted where place = nth
 ), claimed as (
     update delivery d
        set claim = d.claim + 1, attempts = d.attempts + 1,
@@ -130,12 +142,20 @@ select extract(epoch from min(d.next_at) - now())::double precision as seconds
         order by d.next_at limit 1) d
  where s.id <> all ($2::uuid[])
 """
+# What is being settled now is let be: it needs no lease, and waiting for it could be a deadlock.
 RENEW = """
+with mine as (
+    select d.stack_id, d.sequence, d.subscription_id
+      from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::integer[])
+           k (stack_id, sequence, subscription_id, claim)
+      join delivery d on d.stack_id = k.stack_id and d.sequence = k.sequence
+       and d.subscription_id = k.subscription_id and d.claim = k.claim and d.state = 'pending'
+       for no key update of d skip locked
+)
 update delivery d set next_at = now() + make_interval(secs => $5)
-  from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::integer[])
-       k (stack_id, sequence, subscription_id, claim)
- where d.stack_id = k.stack_id and d.sequence = k.sequence
-   and d.subscription_id = k.subscription_id and d.claim = k.claim and d.state = 'pending'
+  from mine m
+ where d.stack_id = m.stack_id and d.sequence = m.sequence
+   and d.subscription_id = m.subscription_id
 """
 _EVENT = (
     "type", "time", "resource_name", "resource_type", "physical_id", "action", "status", "reason",

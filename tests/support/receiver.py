@@ -89,6 +89,17 @@ class Receiver:
 
         self.handle = handle
 
+    def holds(self) -> asyncio.Event:
+        """Answer when the event is set."""
+        go = asyncio.Event()
+
+        async def handle(_: Received) -> web.StreamResponse:
+            await go.wait()
+            return web.Response()
+
+        self.handle = handle
+        return go
+
     def hangs(self) -> None:
         async def handle(_: Received) -> web.StreamResponse:
             await asyncio.Event().wait()

@@ -1,0 +1,155 @@
+"""Runs: deliveries of a stack that are claimed together and tried one after the other."""
+
+import asyncio
+from dataclasses import replace
+
+from channels.attempt import untried
+from channels.retry import RetryPolicy
+from channels.store.claim import runs
+from channels.store.publish import publish
+from channels.store.records import DeliveryState
+from channels.store.settle import settle
+from engine.store.database import Database
+from tests.integration.channels.conftest import Dispatching
+from tests.support.deliveries import ROOM, claim_ordinary, delivered, none_pending, settled
+from tests.support.events import Scene, StackRow, resource_event
+from tests.support.receiver import Receiver, until
+
+BEHIND = replace(ROOM, behind=3)
+
+
+async def _published(scene: Scene, stack: StackRow, count: int) -> None:
+    await scene.record(stack, *(resource_event(f"r{number}") for number in range(count)))
+    await publish(scene.database, horizon=lambda _: 1.0, limit=100)
+
+
+async def test_what_stands_behind_the_first_comes_along(scene: Scene, database: Database) -> None:
+    stacks = [await scene.stack() for _ in range(2)]
+    await scene.subscription("http://127.0.0.1:1/")
+    for stack in stacks:
+        await _published(scene, stack, 6)
+    claimed = await claim_ordinary(database, BEHIND)
+    assert [[due.key.sequence for due in run] for run in runs(claimed)] == [[1, 2, 3, 4]] * 2
+    assert await claim_ordinary(database, BEHIND) == []
+    await settle(database, [delivered(due) for due in claimed], disable_after=9)
+    claimed = await claim_ordinary(database, BEHIND)
+    assert [[due.key.sequence for due in run] for run in runs(claimed)] == [[5, 6]] * 2
+
+
+async def test_without_order_nothing_waits_for_another(scene: Scene, database: Database) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/", ordered=False)
+    await _published(scene, stack, 3)
+    assert [len(run) for run in runs(await claim_ordinary(database, BEHIND))] == [1, 1, 1]
+
+
+async def test_no_run_where_a_rate_is_held_or_the_first_has_failed_before(
+    scene: Scene, database: Database
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/")
+    await _published(scene, stack, 3)
+    (due,) = await claim_ordinary(database, replace(BEHIND, paced=["webhook"]))
+    await settle(database, [settled(due, DeliveryState.PENDING)], disable_after=9)
+    (again,) = await claim_ordinary(database, BEHIND)
+    assert (again.key.sequence, again.attempts) == (1, 2)
+
+
+async def test_what_was_not_tried_stands_where_it_stood(scene: Scene, database: Database) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/")
+    await _published(scene, stack, 4)
+    first, second, third, fourth = await claim_ordinary(database, BEHIND)
+    said = [delivered(first), settled(second, DeliveryState.PENDING), untried(third)]
+    await settle(database, [*said, untried(fourth)], disable_after=9)
+    rows = {row["sequence"]: row for row in await scene.deliveries()}
+    assert [(rows[n]["state"], rows[n]["attempts"], rows[n]["next_at"] is None)
+            for n in (1, 2, 3, 4)] == [
+        ("delivered", 1, True), ("pending", 1, False), ("pending", 0, True), ("pending", 0, True),
+    ]  # fmt: skip
+    (again,) = await claim_ordinary(database, BEHIND)
+    assert again.key.sequence == 2
+
+
+async def test_given_up_at_once_the_rest_goes_on(scene: Scene, database: Database) -> None:
+    """The head is dead and the others went back: somebody must let the next of them go."""
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/")
+    await _published(scene, stack, 3)
+    first, *rest = await claim_ordinary(database, BEHIND)
+    await settle(database, [settled(first, DeliveryState.DEAD)], disable_after=9)
+    await settle(database, [untried(due) for due in rest], disable_after=9)
+    claimed = await claim_ordinary(database, BEHIND)
+    assert [due.key.sequence for due in claimed][:2] == [2, 3]
+
+
+async def test_a_run_that_a_dead_dispatcher_left_begins_with_its_first(
+    scene: Scene, database: Database
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/")
+    await _published(scene, stack, 4)
+    first, *_ = await claim_ordinary(database, BEHIND)
+    await settle(database, [delivered(first)], disable_after=9)
+    await scene.value("update delivery set next_at = now() - interval '1 h' where next_at > now()")
+    for sequence in (2, 3, 4):
+        (due,) = await claim_ordinary(database, BEHIND)
+        assert due.key.sequence == sequence
+        await settle(database, [delivered(due)], disable_after=9)
+
+
+async def test_a_run_ends_before_what_somebody_else_holds(scene: Scene, database: Database) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/")
+    await _published(scene, stack, 4)
+    async with database.transaction() as conn:
+        await conn.execute("select from delivery where sequence = 3 for update")
+        async with asyncio.timeout(10):
+            claimed = await claim_ordinary(database, BEHIND)
+    assert [due.key.sequence for due in claimed] == [1, 2]
+
+
+async def test_a_failure_in_the_middle_keeps_the_order(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    receiver.answers(200, 200, 500, 200, 503, 200)
+    await scene.record(stack, *(resource_event(f"r{number}") for number in range(6)))
+    async with dispatching(retry=RetryPolicy(attempts=5, first=0.02, longest=0.02)):
+        await until(lambda: none_pending(scene))
+    tried = [event["sequence"] for event in receiver.events]
+    assert tried == [1, 2, 3, 3, 4, 4, 5, 6]
+    attempts = [row["attempts"] for row in await scene.deliveries()]
+    assert attempts == [1, 1, 2, 2, 1, 1]
+
+
+async def test_a_stack_with_many_events_asks_the_database_seldom(
+    scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    await scene.record(stack, *(resource_event(f"r{number}") for number in range(100)))
+    async with dispatching(behind=24):
+        await until(lambda: none_pending(scene))
+    assert [event["sequence"] for event in receiver.events] == list(range(1, 101))
+    # Every settlement is a transaction: xmin of the rows tells how many there were.
+    assert await scene.value("select count(distinct xmin::text) from delivery") < 60
+
+
+async def test_told_to_stop_it_gives_back_what_it_has_not_begun(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    await scene.record(stack, *(resource_event(f"r{number}") for number in range(5)))
+    go = receiver.holds()
+    async with dispatching(behind=24, drain=20.0):
+        await until(lambda: receiver.under_way)
+        asyncio.get_running_loop().call_later(0.2, go.set)
+    assert [(row["state"], row["attempts"]) for row in await scene.deliveries()] == [
+        ("delivered", 1), *[("pending", 0)] * 4,
+    ]  # fmt: skip
+    async with dispatching():
+        await until(lambda: none_pending(scene))
+    assert [event["sequence"] for event in receiver.events] == [1, 2, 3, 4, 5]
