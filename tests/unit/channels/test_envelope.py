@@ -13,7 +13,7 @@ from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
 from channels.envelope import cloud_event, hook_document, rfc3339, shown_target, trial_event
-from channels.schemas.events import HOOK, SCHEMAS
+from channels.schemas.events import SCHEMAS, SHOWN_HOOK
 from channels.store.records import StackPlate
 from engine.store.records import EventRecord, HookRecord
 
@@ -21,6 +21,9 @@ STACK, EVENT, HOOK_ID = UUID(int=1), UUID(int=2), UUID(int=3)
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 TOLD = [{"subscription": str(UUID(int=9)), "channel": "webhook", "target": "https://a.test",
          "at": rfc3339(TIME)}]  # fmt: skip
+ASKED = [{"subscription": str(UUID(int=9)), "channel": "webhook", "target": "https://a.test",
+          "state": "pending", "attempts": 1, "code": 500, "error": "it answered 500",
+          "next_at": rfc3339(TIME)}]  # fmt: skip
 
 WAITING = HookRecord(
     id=HOOK_ID, project="demo", stack_id=STACK, stack_name="web", traversal=1, resource_name="db",
@@ -185,13 +188,13 @@ def test_what_is_told_of_an_answer_holds_no_token() -> None:
 
 @pytest.mark.parametrize("hook", [WAITING, ANSWERED, replace(WAITING, mode="notify")])
 def test_the_document_of_a_hook(hook: HookRecord) -> None:
-    document = hook_document(hook, asked=[{"x": 1}], told=TOLD)
-    jsonschema_rs.validator_for(HOOK, validate_formats=True).validate(document)
+    document = hook_document(hook, asked=ASKED, told=TOLD)
+    jsonschema_rs.validator_for(SHOWN_HOOK, validate_formats=True).validate(document)
     waits = hook.state == "waiting" and hook.mode == "wait"
     assert document["allowed"] == (
         ["continue", "reject", "step", "run", "progress"] if waits else []
     )
-    assert document["asked"] == [{"x": 1}]
+    assert document["asked"] == ASKED
     assert ("decided_by" in document) is (hook.state != "waiting")
     assert document["resource"]["properties"] == {"a": 1}
 
