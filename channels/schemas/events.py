@@ -20,7 +20,7 @@ from channels.schemas.words import (
     one_of,
     or_null,
 )
-from engine.words import Json
+from engine.words import Json, ResourceAction
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -100,6 +100,9 @@ CHANGE = fields({
 SHOWN_HOOK = fields(
     {**_HOOK, "state": _STATE, "resource": or_null(NOTICED)}, {**_DECIDED, "change": CHANGE}
 )
+_PLACE = fields({"stack_id": UUID, "resource": TEXT})
+#: Null in events of older versions.
+MOVED = or_null(fields({"from": _PLACE, "to": _PLACE}))
 SUBSCRIPTION = fields({"id": UUID, "channel": TEXT, "target": TEXT})
 
 
@@ -117,19 +120,23 @@ def _of_stack(action: str, moment: str) -> Json:
         }),
         "traversal": COUNT,
         "version": COUNT,
+        "stale": list_of(TEXT),
     }  # fmt: skip
 
 
 def _of_resource(operation: str) -> Json:
+    more = {"moved": MOVED} if operation == "move" else {}
     return {
+        **more,
         "stack": fields(STACK),
         "resource": fields({
             "name": TEXT,
             "type": TEXT,
             "physical_id": TEXT_OR_NULL,
-            "action": TEXT,
-            "status": TEXT,
+            "action": one_of(*ResourceAction),
+            "status": one_of("IN_PROGRESS", "COMPLETE", "FAILED"),
             "reason": TEXT,
+            "replaced": FLAG,
         }),
         "operation": {"const": operation},
     }  # fmt: skip

@@ -16,6 +16,7 @@ from channels.envelope import cloud_event, hook_document, rfc3339, shown_target,
 from channels.schemas.events import SCHEMAS, SHOWN_HOOK
 from channels.store.records import StackPlate
 from engine.store.records import EventRecord, HookRecord
+from engine.words import ResourceAction
 
 STACK, EVENT, HOOK_ID = UUID(int=1), UUID(int=2), UUID(int=3)
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -58,18 +59,23 @@ def an_event(kind: str) -> EventRecord:
     _, family, middle, *_ = kind.split(".")
     data = DATA.get(family) or {"operation": middle}
     of_resource = family in ("resource", "hook")
+    action = middle.upper()
+    if family == "resource" and action not in list(ResourceAction):
+        action = ResourceAction.UPDATE
     return EventRecord(
         stack_id=STACK, sequence=5, id=EVENT, type=kind, time=TIME,
         resource_name="db" if of_resource else None,
         resource_type="OS::Heat::None" if of_resource else None,
-        physical_id=None, action=middle.upper(), status="FAILED", reason="because", data=data,
+        physical_id=None, action=action, status="FAILED", reason="because", data=data,
     )  # fmt: skip
 
 
 PLATE = StackPlate("ann", ("prod",), TIME)
 
 
-def rendered(kind: str, hook: HookRecord | None = None) -> dict[str, Any]:
+def rendered(
+    kind: str, hook: HookRecord | None = None, event: EventRecord | None = None
+) -> dict[str, Any]:
     if kind == "headgate.subscription.enabled":
         return trial_event(
             event_id=EVENT, time=TIME, project="demo", subscription_id=UUID(int=4),
@@ -77,7 +83,7 @@ def rendered(kind: str, hook: HookRecord | None = None) -> dict[str, Any]:
         )  # fmt: skip
     waits = kind == "headgate.hook.waiting"
     document = cloud_event(
-        an_event(kind),
+        event or an_event(kind),
         project="demo",
         stack_name="web",
         plate=PLATE,
@@ -104,6 +110,23 @@ def hook_at(kind: str) -> HookRecord:
 def test_every_type_fits_its_schema(kind: str) -> None:
     document = rendered(kind, hook_at(kind))
     jsonschema_rs.validator_for(SCHEMAS[kind], validate_formats=True).validate(document)
+
+
+def test_what_only_some_events_say() -> None:
+    began, gone, moved = (
+        "headgate.stack.update.started", "headgate.resource.delete.completed",
+        "headgate.resource.move.completed",
+    )  # fmt: skip
+
+    def data(kind: str, **said: Any) -> Any:
+        event = an_event(kind)
+        return rendered(kind, event=replace(event, data={**event.data, **said}))["data"]
+
+    assert data(began)["stale"] == [] and data(began, stale=["b"])["stale"] == ["b"]
+    assert data(gone)["resource"]["replaced"] is False
+    assert data(gone, replaced=True)["resource"]["replaced"] is True
+    assert data(moved)["moved"] is None and "moved" not in data(gone)
+    assert data(moved, moved={"from": 1})["moved"] == {"from": 1}
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
