@@ -54,7 +54,7 @@ class Listener:
             return int(await conn.fetchval(LAST, stack["id"]))
 
     def _of(self, stack_id: str) -> list[Json]:
-        return [event for event in self.events if event["data"]["stack"]["id"] == stack_id]
+        return [event for event in self.events if event["source"].endswith(f"/{stack_id}")]
 
 
 async def as_shown(run: Program, stack: Json, said: History) -> History:
