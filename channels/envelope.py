@@ -265,11 +265,14 @@ def _of_stack(scene: _Scene) -> dict[str, Json]:
         },
         "traversal": event.data["traversal"],
         "version": event.data["version"],
+        "stale": event.data.get("stale", []),
     }
 
 
 def _of_resource(scene: _Scene) -> dict[str, Json]:
     event = scene.event
+    operation = event.data["operation"]
+    moved = {"moved": event.data.get("moved")} if operation == "move" else {}
     return {
         "stack": scene.stack,
         "resource": {
@@ -279,8 +282,10 @@ def _of_resource(scene: _Scene) -> dict[str, Json]:
             "action": event.action,
             "status": event.status,
             "reason": event.reason,
+            "replaced": event.data.get("replaced", False),
         },
-        "operation": event.data["operation"],
+        "operation": operation,
+        **moved,
     }
 
 

@@ -6,36 +6,39 @@ added to ``data``; keys that are here stay.
 
 from collections.abc import Mapping
 
-from engine.words import Json
+from channels.schemas.words import (
+    COUNT,
+    FLAG,
+    LIST,
+    MAP,
+    TEXT,
+    TEXT_OR_NULL,
+    TIME,
+    UUID,
+    fields,
+    list_of,
+    one_of,
+    or_null,
+)
+from engine.words import Json, ResourceAction
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-TEXT: Json = {"type": "string"}
-TEXT_OR_NULL: Json = {"type": ["string", "null"]}
-COUNT: Json = {"type": "integer", "minimum": 0}
-MAP: Json = {"type": "object"}
-LIST: Json = {"type": "array"}
-UUID: Json = {"type": "string", "format": "uuid"}
-TIME: Json = {"type": "string", "format": "date-time", "pattern": "Z$"}
-
-
-def _one_of(*values: str) -> Json:
-    return {"enum": list(values)}
-
-
-def _object(properties: Mapping[str, Json], optional: Mapping[str, Json] | None = None) -> Json:
-    return {
-        "type": "object",
-        "properties": {**properties, **(optional or {})},
-        "required": list(properties),
-    }
-
-
 POINT: Json = {"type": "string", "pattern": "^(pre|post|confirm)-[a-z].*$"}
-TOLD = _object({"subscription": UUID, "channel": TEXT, "target": TEXT, "at": TIME})
+ASKED = fields({
+    "subscription": UUID,
+    "channel": TEXT,
+    "target": TEXT,
+    "state": one_of("pending", "delivered", "dead", "disabled"),
+    "attempts": COUNT,
+    "code": {"type": ["integer", "null"]},
+    "error": TEXT_OR_NULL,
+    "next_at": or_null(TIME),
+})  # fmt: skip
+TOLD = fields({"subscription": UUID, "channel": TEXT, "target": TEXT, "at": TIME})
 
 STACK = {"id": UUID, "name": TEXT, "project": TEXT}
-STACK_STATUS = _one_of("IN_PROGRESS", "COMPLETE", "FAILED", "STOPPED")
+STACK_STATUS = one_of("IN_PROGRESS", "COMPLETE", "FAILED", "STOPPED")
 
 _HOOK: Mapping[str, Json] = {
     "id": UUID,
@@ -44,85 +47,100 @@ _HOOK: Mapping[str, Json] = {
     "resource_name": TEXT_OR_NULL,
     "path": TEXT,
     "point": POINT,
-    "mode": _one_of("notify", "wait", "stop"),
+    "mode": one_of("notify", "wait", "stop"),
     "opened_at": TIME,
     "deadline": TIME,
-    "on_timeout": _one_of("stop", "continue", "reject"),
-    "allowed": {
-        "type": "array",
-        "items": _one_of("continue", "reject", "step", "run", "patch", "progress"),
-    },
+    "on_timeout": one_of("stop", "continue", "reject"),
+    "allowed": list_of(one_of("continue", "reject", "step", "run", "patch", "progress")),
     "digest": TEXT,
-    "approvals": _object({"needed": COUNT, "given": COUNT, "by": LIST}),
+    "approvals": fields({"needed": COUNT, "given": COUNT, "by": LIST}),
     "answer_by": LIST,
     "exclude": TEXT,
     "ask": {"type": ["object", "null"]},
     "patch": LIST,
-    "dry": {"type": "boolean"},
+    "dry": FLAG,
     "requested_by": TEXT,
     "assigned": TEXT_OR_NULL,
     "reminders": COUNT,
-    "escalated_at": {"anyOf": [TIME, {"type": "null"}]},
+    "escalated_at": or_null(TIME),
     "answers": MAP,
-    "asked": LIST,
-    "told": {"type": "array", "items": TOLD},
+    "asked": list_of(ASKED),
+    "told": list_of(TOLD),
 }
 _DECIDED: Mapping[str, Json] = {
     "decision": TEXT_OR_NULL,
     "reason": TEXT_OR_NULL,
     "decided_by": TEXT_OR_NULL,
     "door": TEXT_OR_NULL,
-    "decided_at": {"anyOf": [TIME, {"type": "null"}]},
+    "decided_at": or_null(TIME),
 }
-#: A hook as ``GET /v1/{project}/hooks`` shows it, apart from ``resource``.
-HOOK = _object(
-    {**_HOOK, "state": _one_of("waiting", "answered", "expired", "superseded")}, _DECIDED
-)
-NOTICED = _object({
+_STATE = one_of("waiting", "answered", "expired", "superseded")
+#: A hook in events that tell of it as it is when they are sent.
+HOOK = fields({**_HOOK, "state": _STATE}, _DECIDED)
+NOTICED = fields({
     "name": TEXT,
     "type": TEXT_OR_NULL,
     "physical_id": TEXT_OR_NULL,
     "operation": TEXT_OR_NULL,
     "properties": MAP,
     "changes": MAP,
-    "dependents": {"type": "array", "items": TEXT},
+    "dependents": list_of(TEXT),
     "seen": MAP,
 })  # fmt: skip
 _SUBSCRIPTION: Mapping[str, Json] = {"id": UUID, "channel": TEXT, "target": TEXT}
-SUBSCRIPTION = _object(_SUBSCRIPTION)
+SUBSCRIPTION = fields(_SUBSCRIPTION)
 _WANTED = {
-    name: {"type": "array", "items": TEXT}
-    for name in ("events", "stacks", "resources", "types", "points", "tags")
+    name: list_of(TEXT) for name in ("events", "stacks", "resources", "types", "points", "tags")
 }
+#: What a hook of a whole stack is about, in place of a resource.
+CHANGE = fields({
+    "action": TEXT,
+    "version": COUNT,
+    "requested_by": TEXT,
+    "parameters": MAP,
+    "tags": list_of(TEXT),
+    "plan": list_of(MAP),
+})  # fmt: skip
+#: A hook as ``GET /v1/{project}/hooks`` shows it.
+SHOWN_HOOK = fields(
+    {**_HOOK, "state": _STATE, "resource": or_null(NOTICED)}, {**_DECIDED, "change": CHANGE}
+)
+_PLACE = fields({"stack_id": UUID, "resource": TEXT})
+#: Null in events of older versions.
+MOVED = or_null(fields({"from": _PLACE, "to": _PLACE}))
 
 
 def _of_stack(action: str, moment: str) -> Json:
     status = {"started": "IN_PROGRESS", "completed": "COMPLETE", "failed": "FAILED"}
     return {
-        "stack": _object({
+        "stack": fields({
             **STACK,
             "action": {"const": action.upper()},
             "status": {"const": status.get(moment, "STOPPED")},
             "reason": TEXT,
             "owner": TEXT,
-            "tags": {"type": "array", "items": TEXT},
+            "tags": list_of(TEXT),
             "created_at": TIME,
         }),
         "traversal": COUNT,
         "version": COUNT,
+        "stale": list_of(TEXT),
     }  # fmt: skip
 
 
 def _of_resource(operation: str) -> Json:
+    more = {"moved": MOVED} if operation == "move" else {}
     return {
-        "stack": _object(STACK),
-        "resource": _object({
+        **more,
+        "stack": fields(STACK),
+        "resource": fields({
             "name": TEXT,
             "type": TEXT,
             "physical_id": TEXT_OR_NULL,
-            "action": TEXT,
-            "status": TEXT,
+            "action": one_of(*ResourceAction),
+            "status": one_of("IN_PROGRESS", "COMPLETE", "FAILED"),
             "reason": TEXT,
+            "replaced": FLAG,
         }),
         "operation": {"const": operation},
     }  # fmt: skip
@@ -130,23 +148,23 @@ def _of_resource(operation: str) -> Json:
 
 def _of_hook(state: str | None) -> Json:
     """state: None: any, for the hook is shown as it is when the event is sent."""
-    hook = HOOK if state is None else _object({**_HOOK, "state": {"const": state}, **_DECIDED})
+    hook = HOOK if state is None else fields({**_HOOK, "state": {"const": state}, **_DECIDED})
     return {
         "hook": hook,
-        "stack": _object(STACK),
-        "resource": _or_null(_object({"name": TEXT, "type": TEXT_OR_NULL})),
-        "said": _object({"reason": TEXT}),
+        "stack": fields(STACK),
+        "resource": or_null(fields({"name": TEXT, "type": TEXT_OR_NULL})),
+        "said": fields({"reason": TEXT}),
     }
 
 
 def _of_subscription(state: str | None) -> Json:
     return {
-        "subscription": _object({
+        "subscription": fields({
             **_SUBSCRIPTION,
             "project": TEXT,
-            "state": {"const": state} if state else _one_of("enabled", "disabled"),
-            "origin": _one_of("api", "configuration", "environment"),
-            "stack_id": {"anyOf": [UUID, {"type": "null"}]},
+            "state": {"const": state} if state else one_of("enabled", "disabled"),
+            "origin": one_of("api", "configuration", "environment"),
+            "stack_id": or_null(UUID),
             **_WANTED,
             "ordered": {"type": "boolean"},
         }),
@@ -155,28 +173,23 @@ def _of_subscription(state: str | None) -> Json:
     }  # fmt: skip
 
 
-def _or_null(schema: Json) -> Json:
-    """Null where the hook is one of the whole stack."""
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
 _WAITING: Json = {
-    "hook": _object({**_HOOK, "state": {"const": "waiting"}}),
-    "stack": _object(STACK),
-    "resource": _or_null(NOTICED),
+    "hook": fields({**_HOOK, "state": {"const": "waiting"}}),
+    "stack": fields(STACK),
+    "resource": or_null(NOTICED),
     "signal_url": {"type": ["string", "null"], "format": "uri"},
     "token": TEXT_OR_NULL,
 }
 _DEAD: Json = {
-    "stack": _object(STACK),
+    "stack": fields(STACK),
     "subscription": SUBSCRIPTION,
-    "delivery": _object({
+    "delivery": fields({
         "id": UUID,
         "attempts": COUNT,
         "code": {"type": ["integer", "null"]},
         "error": TEXT,
     }),
-    "event": _object({"id": UUID, "type": TEXT, "sequence": COUNT}),
+    "event": fields({"id": UUID, "type": TEXT, "sequence": COUNT}),
 }  # fmt: skip
 
 #: Event type -> (title, the keys of ``data``, whether the event is of a resource).
@@ -237,7 +250,7 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
         "headgate.subscription.test": (
             "A test, sent because somebody asked for it",
             {
-                "subscription": _object({**_SUBSCRIPTION, "project": TEXT}),
+                "subscription": fields({**_SUBSCRIPTION, "project": TEXT}),
                 "test": {"const": True},
                 "reason": TEXT,
             },
@@ -268,14 +281,14 @@ def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
         "type": {"const": kind},
         "time": TIME,
         "datacontenttype": {"const": "application/json"},
-        "data": _object(data),
+        "data": fields(data),
     }
     if kind not in _UNCOUNTED:
         # An Integer of CloudEvents' JSON format: a number, so that 10 comes after 9.
         required["sequence"] = {"type": "integer", "minimum": 1}
     if of_resource:
         required["subject"] = {"type": "string", "minLength": 1}
-    return {"$schema": DIALECT, "title": title, **_object(required)}
+    return {"$schema": DIALECT, "title": title, **fields(required)}
 
 
 SCHEMAS: Mapping[str, Json] = {

@@ -242,6 +242,10 @@ def _reason(error: Exception) -> str:
     match error:
         case aiohttp.ClientConnectorError(os_error=Refused() as refused):
             return f"may not be reached: {refused}"
+        case aiohttp.ClientConnectorCertificateError(
+            certificate_error=ssl.SSLCertVerificationError(verify_message=why)
+        ):
+            return f"no secure connection to {error.host}: {why.rstrip('.')}"
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
             return f"no secure connection to {error.host}: {type(error).__name__}"
         case aiohttp.ClientConnectorError():

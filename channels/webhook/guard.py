@@ -37,6 +37,7 @@ REFUSED: tuple[tuple[Network, str], ...] = tuple(
         ("100.64.0.0/10", "a provider's inner network (CGNAT)"),
         ("127.0.0.0/8", "loopback"),
         ("169.254.0.0/16", "link-local, where clouds keep their metadata service"),
+        ("168.63.129.16/32", "a cloud's own, public as it looks (Azure's metadata and agents)"),
         ("172.16.0.0/12", "a private network"),
         ("192.0.0.0/24", "reserved for protocols"),
         ("192.0.2.0/24", "reserved for documentation"),

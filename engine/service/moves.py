@@ -106,13 +106,14 @@ class Moves:
             findings.add(f"{place}.to", reason, "Move or remove that one first.")
             return False
         await moves.move(conn, source, found.id, locked.id, one.to)
+        way = moves.Way(source, one.name, locked.id, one.to)
         if source == locked.id:
             said = f"renamed from {one.name}"
         else:
             said = f"moved from {one.name} of stack {one.from_stack}"
             left = f"moved to {one.to} of stack {locked.name}"
-            await moves.record_moved(conn, source, one.name, found, left)
-        await moves.record_moved(conn, locked.id, one.to, found, said)
+            await moves.record_moved(conn, source, one.name, found, left, way)
+        await moves.record_moved(conn, locked.id, one.to, found, said, way)
         return True
 
     async def _let_go(

@@ -41,6 +41,16 @@ class Movable:
     busy: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """From which name to which, and the ids of their stacks."""
+
+    from_stack: UUID
+    from_name: str
+    to_stack: UUID
+    to_name: str
+
+
 async def movable(conn: Connection, stack_id: UUID, name: str) -> Movable | None:
     row = await conn.fetchrow(MOVABLE, stack_id, name)
     return Movable(**row) if row else None
@@ -54,7 +64,13 @@ async def move(conn: Connection, stack_id: UUID, resource: UUID, to_stack: UUID,
 
 
 async def record_moved(
-    conn: Connection, stack_id: UUID, name: str, moved: Movable, reason: str
+    conn: Connection, stack_id: UUID, name: str, moved: Movable, reason: str, way: Way
 ) -> None:
-    data = {"operation": "move"}
+    data = {
+        "operation": "move",
+        "moved": {
+            "from": {"stack_id": way.from_stack, "resource": way.from_name},
+            "to": {"stack_id": way.to_stack, "resource": way.to_name},
+        },
+    }
     await conn.execute(MOVED_EVENT, stack_id, name, moved.type, moved.physical_id, reason, data)

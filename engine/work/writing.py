@@ -30,6 +30,7 @@ from engine.words import (
     Json,
     Operation,
     Phase,
+    ResourceAction,
     Status,
 )
 from engine.work.opening import ACTION_OF, Notice, Told, hook_events, hook_row
@@ -202,9 +203,9 @@ class Writer:
             healed = work.status == Status.FAILED
             if healed:
                 self.action, self.status = "UPDATE", Status.COMPLETE
-            reason = "it is as it should be" if healed else ""
+            reason = "it is as it should be"
             self.resource = self._row(
-                reason,
+                reason if healed else None,
                 metadata=work.metadata_now or {},
                 digest=definition.get("digest", ""),
                 deletion_policy=self._policy(),
@@ -214,11 +215,16 @@ class Writer:
                 self._event(kind, "UPDATE", Status.COMPLETE, reason, told)
 
     def _let_go(self, *, retained: bool) -> None:
+        """Whatever was told of before is told to have gone."""
         self._removed()
+        if self.work.action in (None, ResourceAction.INIT):
+            return
+        reason = "it goes: nothing was made of it"
+        told: dict[str, Json] = {"operation": "delete"}
         if retained and self.work.physical_id is not None:
             reason = "left as it is: the resource goes, the real thing is retained"
-            told = {"operation": "delete", "retained": True}
-            self._event("headgate.resource.delete.completed", "DELETE", "COMPLETE", reason, told)
+            told["retained"] = True
+        self._event("headgate.resource.delete.completed", "DELETE", "COMPLETE", reason, told)
 
     def _removed(self) -> None:
         if self.work.action is not None:
@@ -226,8 +232,11 @@ class Writer:
                 "write": "remove", "id": self.work.resource_id, "replaced_by": self.work.replaced_by
             }  # fmt: skip
 
-    def _row(self, reason: str, **changed: Json) -> dict[str, Json]:
-        """The resource's row as it is, with what changed; only what differs need be named."""
+    def _row(self, reason: str | None, **changed: Json) -> dict[str, Json]:
+        """The resource's row as it is, with what changed; only what differs need be named.
+
+        reason: None: what it was.
+        """
         work = self.work
         return {
             "write": "update",
@@ -258,6 +267,8 @@ class Writer:
             Moment.FAILED: Status.FAILED,
             Moment.RETRYING: Status.IN_PROGRESS,
         }[moment]
+        if operation is Operation.DELETE:
+            self.physical_id = self.work.physical_id  # of what has gone
         self._event(
             f"headgate.resource.{operation}.{moment}",
             ACTION_OF[operation],
@@ -282,5 +293,5 @@ class Writer:
             "action": action,
             "status": status,
             "reason": reason,
-            "data": data,
+            "data": data | ({"replaced": True} if self.work.replaced_by is not None else {}),
         })  # fmt: skip

@@ -5,8 +5,11 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
+from channels.schemas.words import MAP, TEXT, fields
 from engine.words import Json
-from hub.api.parts import Route, answer
+from hub.api.parts import JSON, Route, answer
+from hub.api.problems import PROBLEM
+from hub.api.shapes import Shapes
 
 _PARAMETER = re.compile(r"\{(\w+)(?::[^}]*)?\}")
 _FIXED = re.compile(r"\{rest:(\w+)\}")
@@ -15,9 +18,10 @@ _FIXED = re.compile(r"\{rest:(\w+)\}")
 def openapi(routes: Sequence[Route]) -> dict[str, Json]:
     """An OpenAPI 3.1 document. Paths that differ only in their last word are all there."""
     paths: dict[str, dict[str, Json]] = {}
+    shapes = Shapes()
     for route in routes:
         path = plain_path(route.path)
-        paths.setdefault(path, {})[route.method.lower()] = _operation(route, path)
+        paths.setdefault(path, {})[route.method.lower()] = _operation(route, path, shapes)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -27,6 +31,7 @@ def openapi(routes: Sequence[Route]) -> dict[str, Json]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
+        "components": {"schemas": shapes.schemas},
     }
 
 
@@ -34,7 +39,7 @@ def plain_path(path: str) -> str:
     return _PARAMETER.sub(r"{\1}", _FIXED.sub(r"\1", path))
 
 
-def _operation(route: Route, path: str) -> dict[str, Json]:
+def _operation(route: Route, path: str, shapes: Shapes) -> dict[str, Json]:
     parameters: list[Json] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _PARAMETER.findall(path)
@@ -47,23 +52,30 @@ def _operation(route: Route, path: str) -> dict[str, Json]:
         "summary": route.summary,
         "tags": [route.tag],
         "parameters": parameters,
-        "responses": {
-            str(route.status): _answer(route),
-            "default": {"description": "What is wrong, where, and the remedy."},
-        },
+        "responses": _responses(route, shapes),
     }
     if route.takes_body:
         schema: Json = {"type": "object"}
         if route.body is not None:
-            schema = route.body.model_json_schema()
+            schema = shapes.of_model(route.body)
         operation["requestBody"] = {"content": {"application/json": {"schema": schema}}}
     return operation
 
 
-def _answer(route: Route) -> dict[str, Json]:
-    if route.status in (204, 302):
-        return {"description": route.summary}
-    return {"description": route.summary, "content": {route.answer: {}}}
+def _responses(route: Route, shapes: Shapes) -> dict[str, Json]:
+    found: dict[str, Json] = {str(route.status): {"description": route.summary}}
+    if route.answer != JSON:
+        found[str(route.status)]["content"] = {route.answer: {}}
+    elif route.gives is not None:
+        found[str(route.status)] |= _content(route.gives, shapes)
+    for status, gives in route.also.items():
+        found[str(status)] = {"description": route.summary} | _content(gives, shapes)
+    wrong = {"description": "What is wrong, where, and the remedy."}
+    return found | {"default": wrong | _content(PROBLEM, shapes)}
+
+
+def _content(gives: Json, shapes: Shapes) -> dict[str, Json]:
+    return {"content": {JSON: {"schema": shapes.plain(gives)}}}
 
 
 def openapi_route(routes: Sequence[Route]) -> Route:
@@ -72,5 +84,6 @@ def openapi_route(routes: Sequence[Route]) -> Route:
     async def show(_: web.Request) -> web.Response:
         return answer(openapi((*routes, route)))
 
-    route = Route("GET", "/openapi.json", show, "This document", "health")
+    gives = fields({"openapi": TEXT, "info": MAP, "paths": MAP, "components": MAP})
+    route = Route("GET", "/openapi.json", show, "This document", "health", gives=gives)
     return route

@@ -19,6 +19,9 @@ from engine.words import Json
 from hub.auth.identity import Authenticator, Identity
 from hub.settings import Settings
 
+#: The content type of nearly all answers.
+JSON = "application/json"
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -48,7 +51,8 @@ PARTS: web.AppKey[Parts] = web.AppKey("parts", Parts)
 class Route:
     """One row of the API: the document at /openapi.json is written from these.
 
-    query: name -> what it means. body: what may be sent. status, answer: what comes back.
+    query: name -> what it means. body: what may be sent. status, answer: what comes back; gives:
+    its schema, where it is JSON. also: schemas of answers with other statuses that are no errors.
     """
 
     method: str
@@ -60,7 +64,9 @@ class Route:
     body: type[BaseModel] | None = None
     takes_body: bool = False
     status: int = 200
-    answer: str = "application/json"
+    answer: str = JSON
+    gives: Json = None
+    also: Mapping[int, Json] = field(default_factory=dict)
 
 
 def parts_of(request: web.Request) -> Parts:
@@ -91,7 +97,7 @@ def answer(
     return web.Response(
         body=orjson.dumps(document, default=str),
         status=status,
-        content_type="application/json",
+        content_type=JSON,
         headers=headers,
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from channels.envelope import rfc3339
+from channels.schemas.words import NOTHING, TEXT, TEXT_OR_NULL, TIME, fields, list_of, or_null
 from engine.errors import (
     AnswerRefused,
     Conflict,
@@ -16,6 +17,7 @@ from engine.errors import (
     Unavailable,
 )
 from engine.words import Json
+from hub.api.shapes import Shape, texts
 
 #: Nearest family first.
 STATUS: tuple[tuple[type[HeadgateError], int], ...] = (
@@ -75,6 +77,14 @@ def heat_document(status: int, code: str, message: str) -> Json:
     }
 
 
+HEAT_PROBLEM = Shape("HeatProblem", fields({
+    "code": {"type": "integer", "minimum": 400, "maximum": 599},
+    "title": TEXT,
+    "explanation": TEXT,
+    "error": fields({"type": TEXT, "message": TEXT, "traceback": NOTHING}),
+}))  # fmt: skip
+
+
 def _heat_line(finding: Finding) -> str:
     """A fault of a property reads as clients know it; the remedy follows."""
     if not (finding.place.startswith("resources.") and ".properties" in finding.place):
@@ -103,3 +113,17 @@ def own_form(error: HeadgateError) -> Json:
         document["decided_at"] = rfc3339(decided.at) if decided.at else None
         document["decision"] = decided.decision
     return {"error": document}
+
+
+#: The last three keys: where another answer was first.
+OWN_PROBLEM = Shape("OwnProblem", fields({"error": fields(
+    texts(("type", "message", "place", "remedy")),
+    {
+        "findings": list_of(fields(texts(("place", "reason", "remedy", "type")))),
+        "decided_by": TEXT_OR_NULL,
+        "decided_at": or_null(TIME),
+        "decision": TEXT_OR_NULL,
+    },
+)}))  # fmt: skip
+#: What every route may answer in place of what was asked for.
+PROBLEM = Shape("Problem", {"oneOf": [OWN_PROBLEM, HEAT_PROBLEM]})

@@ -29,11 +29,21 @@ class Authority:
         self._root = self._signed(self._name, self._key, authority=True)
         self.file = self._written(f"{name}.pem", self._root)
 
-    def pair(self, name: str, *addresses: str) -> Pair:
+    def pair(self, name: str, *addresses: str, expired: bool = False) -> Pair:
         """A certificate for a server at these addresses, or for a client of this name."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        certificate = self._signed(subject, key, *addresses)
+        certificate = self._signed(subject, key, *addresses, expired=expired)
+        return self._pair(name, certificate, key)
+
+    def itself(self, *addresses: str) -> Pair:
+        """A certificate that nobody else vouches for."""
+        name = "itself"
+        return self._pair(name, self._signed(self._name, self._key, *addresses), self._key)
+
+    def _pair(
+        self, name: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
+    ) -> Pair:
         private = key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
@@ -54,8 +64,10 @@ class Authority:
         key: ec.EllipticCurvePrivateKey,
         *addresses: str,
         authority: bool = False,
+        expired: bool = False,
     ) -> x509.Certificate:
         now = datetime.now(UTC)
+        end = now - DAY / 2 if expired else now + DAY
         made = (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -63,7 +75,7 @@ class Authority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - DAY)
-            .not_valid_after(now + DAY)
+            .not_valid_after(end)
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
             .add_extension(
                 x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False

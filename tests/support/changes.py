@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from engine.types.contract import Wait
-from tests.support.program import Json, Program, eventually, template
+from tests.support.program import Http, Json, eventually, template
 from tests.support.things import World
 
 #: An operation that does not end by itself.
@@ -15,11 +15,11 @@ def thing(size: Json = 1, **more: Json) -> Json:
     return {"type": "Test::Thing", "properties": properties, **more}
 
 
-async def put(run: Program, name: str, resources: Json, **body: Json) -> None:
+async def put(run: Http, name: str, resources: Json, **body: Json) -> None:
     await run.update(name, "PUT", template=template(resources), **body)
 
 
-async def refused(run: Program, method: str, name: str, rest: str, body: Json = None) -> Json:
+async def refused(run: Http, method: str, name: str, rest: str, body: Json = None) -> Json:
     stack = await run.stack(name)
     path = f"/stacks/{stack['stack_name']}/{stack['id']}{rest}"
     status, said = await run.call(method, path, body)
@@ -34,21 +34,21 @@ async def begun(world: World, operation: str, name: str) -> None:
     await eventually(look)
 
 
-async def ended_as(run: Program, name: str, status: str) -> None:
+async def ended_as(run: Http, name: str, status: str) -> None:
     async def look() -> bool:
         return bool((await run.stack(name))["stack_status"] == status)
 
     await eventually(look)
 
 
-async def gone(run: Program, name: str) -> None:
+async def gone(run: Http, name: str) -> None:
     async def look() -> bool:
         return (await run.call("GET", f"/stacks/{name}"))[0] == 404
 
     await eventually(look)
 
 
-async def ended_again(run: Program, name: str) -> None:
+async def ended_again(run: Http, name: str) -> None:
     """The newest traversal has ended well."""
 
     async def look() -> bool:

@@ -119,7 +119,8 @@ begin
         ), written as (
             update resource r
                set action = s.resource ->> 'action', status = s.resource ->> 'status',
-                   reason = s.resource ->> 'reason', type = s.resource ->> 'type',
+                   reason = coalesce(s.resource ->> 'reason', r.reason),
+                   type = s.resource ->> 'type',
                    physical_id = s.resource ->> 'physical_id',
                    reference = s.resource ->> 'reference',
                    properties = s.resource -> 'properties',
@@ -360,16 +361,23 @@ begin
                                         else n.operation_key end
               from chosen c
              where n.stack_id = c.stack_id and n.traversal = c.traversal and n.id = c.id
-            returning n.stack_id, n.traversal, n.id, n.name, n.type, n.operation, c.starts
+            returning n.stack_id, n.traversal, n.id, n.resource_id, n.name, n.type, n.operation,
+                      c.starts
         )
         select coalesce(array_agg(row (k.stack_id, k.traversal, k.id)::node_key order by k.id), '{}'),
                coalesce(array_agg(row (k.stack_id, 'headgate.resource.' || k.operation || '.started',
-                                       k.name, k.type, null, upper(k.operation), 'IN_PROGRESS',
-                                       'state changed',
-                                       jsonb_build_object('operation', k.operation))::event_draft
+                                       k.name, k.type, r.physical_id, upper(k.operation),
+                                       'IN_PROGRESS', 'state changed',
+                                       jsonb_build_object('operation', k.operation)
+                                       || case when r.replaced_by is null then '{}'::jsonb
+                                               else '{"replaced": true}' end)::event_draft
                                   order by k.id) filter (where k.starts), '{}')
           into v_claimed, v_started
-          from claimed k;
+          from claimed k
+          left join lateral ( -- what is only to be made is nothing real yet
+               select r.physical_id, r.replaced_by from resource r
+                where k.starts and k.operation <> 'create'
+                  and r.stack_id = k.stack_id and r.id = k.resource_id offset 0) r on true;
         v_events := v_events || v_started;
         v_mine := v_mine || v_claimed;
     end if;

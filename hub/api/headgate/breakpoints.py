@@ -6,6 +6,7 @@ from channels.envelope import rfc3339
 from engine.service.breakpoints import Late
 from engine.store.breakpoints import BreakpointRecord
 from engine.words import Json
+from hub.api.headgate import documents as gives
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, body_of, invalid, parts_of, project_of, stack_of, uuid_of
 from hub.api.signals import answer_from
@@ -74,11 +75,12 @@ async def run_to(request: web.Request) -> web.Response:
 
 
 ROUTES = (
-    Route("GET", f"{S}/breakpoints", listed, "Breakpoints set on the live stack", "stacks"),
+    Route("GET", f"{S}/breakpoints", listed, "Breakpoints set on the live stack", "stacks",
+          gives=gives.BREAKPOINTS),
     Route("POST", f"{S}/breakpoints", add, "Set breakpoints; told where it is too late", "stacks",
-          takes_body=True, status=201),
+          takes_body=True, status=201, gives=gives.ADDED),
     Route("DELETE", f"{S}/breakpoints/{{breakpoint}}", remove, "Take a breakpoint away", "stacks",
           status=204),
     Route("POST", f"{S}/run-to", run_to, "Go on, and stop before a resource", "stacks",
-          takes_body=True, status=202),
+          takes_body=True, status=202, gives=gives.TOO_LATE),
 )  # fmt: skip

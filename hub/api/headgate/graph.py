@@ -9,6 +9,7 @@ from channels.store.notices import asked_of
 from engine.store.read import HookFilter
 from engine.store.records import NodeRecord, TraversalRecord
 from engine.words import Json
+from hub.api.headgate import documents as gives
 from hub.api.headgate.sentences import reasons, unfinished_before
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, parts_of, project_of, stack_of
@@ -77,6 +78,8 @@ async def why(request: web.Request) -> web.Response:
 
 
 ROUTES = (
-    Route("GET", f"{S}/graph", graph, "The graph of the current traversal", "stacks"),
-    Route("GET", f"{S}/why", why, "Why a stack does not go on, in sentences", "stacks"),
-)
+    Route("GET", f"{S}/graph", graph, "The graph of the current traversal", "stacks",
+          gives=gives.GRAPH),
+    Route("GET", f"{S}/why", why, "Why a stack does not go on, in sentences", "stacks",
+          gives=gives.WHY),
+)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from aiohttp import web
 
+from hub.api.headgate import documents as gives
 from hub.api.parts import Route, answer, parts_of
 
 
@@ -15,6 +16,8 @@ async def readyz(request: web.Request) -> web.Response:
 
 
 ROUTES = (
-    Route("GET", "/healthz", healthz, "The process is alive", "health"),
-    Route("GET", "/readyz", readyz, "It may be given work; 503 says why not", "health"),
-)
+    Route("GET", "/healthz", healthz, "The process is alive", "health",
+          gives=gives.ALIVE),
+    Route("GET", "/readyz", readyz, "It may be given work; 503 says why not", "health",
+          gives=gives.READY, also={503: gives.NOT_READY}),
+)  # fmt: skip

@@ -4,6 +4,7 @@ from aiohttp import web
 
 from channels.envelope import rfc3339
 from engine.errors import NotFound
+from hub.api.headgate import documents as gives
 from hub.api.headgate.graph import traversal_document
 from hub.api.orchestration.stack_parts import shown_environment
 from hub.api.orchestration.stacks import S
@@ -72,8 +73,9 @@ async def kept(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("GET", f"{S}/versions", versions, "Versions of the template, and the walks toward them",
-          "stacks", query={"limit": "at most so many traversals"}),
-    Route("GET", f"{S}/versions/{{version}}", version, "One version of the template", "stacks"),
+          "stacks", query={"limit": "at most so many traversals"}, gives=gives.VERSIONS),
+    Route("GET", f"{S}/versions/{{version}}", version, "One version of the template", "stacks",
+          gives=gives.VERSION),
     Route("GET", f"{S}/resource_snapshots", kept, "What resources kept before they went",
-          "stacks"),
+          "stacks", gives=gives.KEPT),
 )  # fmt: skip

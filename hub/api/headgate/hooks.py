@@ -15,6 +15,7 @@ from engine.service import Answer
 from engine.store.read import HookFilter
 from engine.store.records import HookRecord
 from engine.words import CONFIRM, STACK_POINTS, Decision, Door, HookState, Json, Point
+from hub.api.headgate import documents as gives
 from hub.api.headgate.answer_page import page
 from hub.api.headgate.trail import entry_document
 from hub.api.parts import (
@@ -185,16 +186,18 @@ QUERY = {
     "marker": "`next` of the page before",
 }
 ROUTES = (
-    Route("GET", "/v1/{project}/hooks", listed, "The inbox", "hooks", query=QUERY),
-    Route("GET", "/v1/{project}/hooks/{hook}", shown, "Show a hook", "hooks"),
+    Route("GET", "/v1/{project}/hooks", listed, "The inbox", "hooks", query=QUERY,
+          gives=gives.HOOKS),
+    Route("GET", "/v1/{project}/hooks/{hook}", shown, "Show a hook", "hooks",
+          gives=gives.HOOK),
     Route("POST", "/v1/{project}/hooks/{hook}/signal", signal, "Answer by right of one's role",
-          "hooks", body=Signal, takes_body=True),
+          "hooks", body=Signal, takes_body=True, gives=gives.HOOK),
     Route("POST", "/v1/{project}/hooks/{hook}/hand-over", hand_over, "Let somebody else answer",
-          "hooks", takes_body=True),
+          "hooks", takes_body=True, gives=gives.HOOK),
     Route("GET", "/v1/{project}/hooks/{hook}/decisions", trail, "What was said to a hook",
-          "hooks"),
+          "hooks", gives=gives.DECISIONS),
     Route("POST", "/hooks/{hook}/signal", signal_by_token, "Answer by right of the hook's token",
-          "hooks", body=Signal, takes_body=True),
+          "hooks", body=Signal, takes_body=True, gives=gives.HOOK),
     Route("GET", "/hooks/{hook}", page, "A page with buttons that answer", "hooks",
           answer="text/html"),
 )  # fmt: skip

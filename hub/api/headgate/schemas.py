@@ -4,6 +4,7 @@ from aiohttp import web
 
 from channels.schemas.asyncapi import asyncapi
 from channels.webhook.client import WebhookChannel
+from hub.api.headgate import documents as gives
 from hub.api.parts import Route, answer, parts_of
 
 
@@ -24,6 +25,8 @@ ROUTES = (
         webhook_key,
         "What webhooks may be checked with besides their secret",
         "events",
+        gives=gives.PUBLIC_KEY,
     ),
-    Route("GET", "/asyncapi.json", show, "Events, and the channels that carry them", "events"),
-)
+    Route("GET", "/asyncapi.json", show, "Events, and the channels that carry them", "events",
+          gives=gives.ASYNCAPI),
+)  # fmt: skip

@@ -20,6 +20,7 @@ from channels.store.records import (
 )
 from engine.errors import Finding, Invalid, NotFound, nearest
 from engine.words import Json
+from hub.api.headgate import documents as gives
 from hub.api.parts import (
     Route,
     answer,
@@ -287,16 +288,18 @@ _PAGE = {"limit": "at most so many; 100 when not said", "marker": "`next` of the
 _T = "subscriptions"
 ROUTES = (
     Route("POST", _P, create, "Subscribe; the secret is shown this once", _T, body=New,
-          takes_body=True, status=201),
-    Route("GET", _P, listed, "List subscriptions", _T, query=_PAGE),
-    Route("GET", _S, shown, "Show a subscription", _T),
+          takes_body=True, status=201, gives=gives.NEW_SUBSCRIPTION),
+    Route("GET", _P, listed, "List subscriptions", _T, query=_PAGE,
+          gives=gives.SUBSCRIPTIONS),
+    Route("GET", _S, shown, "Show a subscription", _T, gives=gives.SUBSCRIPTION),
     Route("PATCH", _S, change, "Change, pause or enable a subscription", _T, body=Change,
-          takes_body=True),
+          takes_body=True, gives=gives.SUBSCRIPTION),
     Route("DELETE", _S, delete, "Forget a subscription and its deliveries", _T, status=204),
-    Route("POST", f"{_S}/test", test, "Send a test event now", _T),
-    Route("POST", f"{_S}/rotate", rotate, "A new secret; the old one signs, too, for a day", _T),
+    Route("POST", f"{_S}/test", test, "Send a test event now", _T, gives=gives.TRIED),
+    Route("POST", f"{_S}/rotate", rotate, "A new secret; the old one signs, too, for a day", _T,
+          gives=gives.SECRET),
     Route("GET", f"{_S}/deliveries", delivered, "Deliveries, newest first", _T,
-          query=_PAGE | {"state": "pending, delivered or dead"}),
+          query=_PAGE | {"state": "pending, delivered or dead"}, gives=gives.DELIVERIES),
     Route("POST", f"{_S}/redeliver", redeliver, "Deliver again", _T, body=Redeliver,
-          takes_body=True, status=202),
+          takes_body=True, status=202, gives=gives.REDELIVERED),
 )  # fmt: skip

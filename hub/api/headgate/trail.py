@@ -5,6 +5,7 @@ from aiohttp import web
 from channels.envelope import rfc3339
 from engine.hooks.audit import Entry
 from engine.words import Json
+from hub.api.headgate import documents as gives
 from hub.api.orchestration.stacks import S
 from hub.api.parts import (
     Route,
@@ -48,5 +49,6 @@ async def decisions(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("GET", f"{S}/decisions", decisions, "Who decided what: the audit trail", "stacks",
-          query={"after": "numbers above this one", "limit": "at most so many"}),
+          query={"after": "numbers above this one", "limit": "at most so many"},
+          gives=gives.TRAIL),
 )  # fmt: skip

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from aiohttp import web
 
+from channels.schemas.words import NOTHING
 from engine.service import Engine
 from engine.words import Action
 from hub.api.orchestration.stacks import S
@@ -63,5 +64,6 @@ async def act(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("POST", f"{S}/actions", act,
-          "Check, suspend, resume, cancel or stop a stack", "stacks", takes_body=True),
+          "Check, suspend, resume, cancel or stop a stack", "stacks", takes_body=True,
+          gives=NOTHING),
 )  # fmt: skip

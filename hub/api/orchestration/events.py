@@ -6,6 +6,7 @@ from aiohttp import web
 
 from engine.errors import NotFound
 from engine.store.records import EventRecord, StackRecord
+from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.resources import R
 from hub.api.orchestration.stacks import S, base_of
@@ -102,7 +103,9 @@ QUERY = {
 } | {name: "only those; may repeat" for name in FILTERS}
 
 ROUTES = (
-    Route("GET", f"{S}/events", of_stack, "Events of a stack", "events", query=QUERY),
-    Route("GET", f"{R}/events", of_resource, "Events of a resource", "events", query=QUERY),
-    Route("GET", f"{R}/events/{{event}}", one, "Show an event", "events"),
-)
+    Route("GET", f"{S}/events", of_stack, "Events of a stack", "events", query=QUERY,
+          gives=gives.EVENTS),
+    Route("GET", f"{R}/events", of_resource, "Events of a resource", "events", query=QUERY,
+          gives=gives.EVENTS),
+    Route("GET", f"{R}/events/{{event}}", one, "Show an event", "events", gives=gives.EVENT),
+)  # fmt: skip

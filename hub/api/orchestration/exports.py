@@ -2,6 +2,7 @@
 
 from aiohttp import web
 
+from hub.api.orchestration import documents as gives
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, identity_of, parts_of, project_of, stack_of
 
@@ -17,6 +18,8 @@ async def abandon(request: web.Request) -> web.Response:
 
 
 ROUTES = (
-    Route("GET", f"{S}/export", export, "Everything another server needs to adopt it", "stacks"),
-    Route("DELETE", f"{S}/abandon", abandon, "Forget a stack, touch nothing real", "stacks"),
-)
+    Route("GET", f"{S}/export", export, "Everything another server needs to adopt it", "stacks",
+          gives=gives.EXPORT),
+    Route("DELETE", f"{S}/abandon", abandon, "Forget a stack, touch nothing real", "stacks",
+          gives=gives.EXPORT),
+)  # fmt: skip

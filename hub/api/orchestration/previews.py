@@ -8,6 +8,7 @@ from engine.hooks.rule import Rule
 from engine.plan.predict import Stop
 from engine.service.prediction import KINDS, Preview, Previewed
 from engine.words import Json
+from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
@@ -145,10 +146,11 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
 STACK_ROUTES = (
     # Before the short path of a stack, which would match it, too.
     Route("POST", "/v1/{project}/stacks/preview", create, "What a create would do", "stacks",
-          takes_body=True),
+          takes_body=True, gives=gives.THOUGHT_OF),
 )  # fmt: skip
 ROUTES = (
-    Route("PUT", f"{S}/preview", put, "What an update would do", "stacks", takes_body=True),
+    Route("PUT", f"{S}/preview", put, "What an update would do", "stacks", takes_body=True,
+          gives=gives.PREVIEW),
     Route("PATCH", f"{S}/preview", patch, "What an update from what it is would do", "stacks",
-          takes_body=True),
+          takes_body=True, gives=gives.PREVIEW),
 )  # fmt: skip

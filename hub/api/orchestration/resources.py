@@ -2,9 +2,11 @@
 
 from aiohttp import web
 
+from channels.schemas.words import NOTHING
 from engine.errors import NotFound, nearest
 from engine.store.records import ResourceRecord, StackRecord
 from engine.words import Door, Json
+from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.stacks import S, base_of
 from hub.api.parts import (
@@ -136,11 +138,12 @@ MARKS = {"mark_unhealthy", "resource_status_reason", "protect"}
 
 ROUTES = (
     Route("GET", f"{S}/resources", listed, "List resources", "resources",
-          query={name: "only those" for name in FILTERS}),
-    Route("GET", R, shown, "Show a resource", "resources"),
-    Route("GET", f"{R}/metadata", metadata, "Metadata of a resource", "resources"),
+          query={name: "only those" for name in FILTERS}, gives=gives.RESOURCES),
+    Route("GET", R, shown, "Show a resource", "resources", gives=gives.RESOURCE),
+    Route("GET", f"{R}/metadata", metadata, "Metadata of a resource", "resources",
+          gives=gives.METADATA),
     Route("PATCH", R, mark, "Mark a resource unhealthy, or protect it", "resources",
-          takes_body=True),
+          takes_body=True, gives=NOTHING),
     Route("POST", f"{R}/signal", signal, "Clear a waiting hook, Heat's way", "resources",
-          takes_body=True),
+          takes_body=True, gives=NOTHING),
 )  # fmt: skip

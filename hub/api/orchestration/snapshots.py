@@ -7,6 +7,7 @@ from aiohttp import web
 from engine.store.records import StackRecord
 from engine.store.snapshots import SnapshotRecord
 from engine.words import Json
+from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.stack_parts import shown_environment
 from hub.api.orchestration.stacks import S
@@ -98,10 +99,12 @@ async def restore(request: web.Request) -> web.Response:
 
 
 ROUTES = (
-    Route("POST", f"{S}/snapshots", create, "Make a snapshot", "snapshots", takes_body=True),
-    Route("GET", f"{S}/snapshots", listed, "List snapshots", "snapshots"),
-    Route("GET", ONE, shown, "Show a snapshot", "snapshots"),
+    Route("POST", f"{S}/snapshots", create, "Make a snapshot", "snapshots", takes_body=True,
+          gives=gives.SNAPSHOT),
+    Route("GET", f"{S}/snapshots", listed, "List snapshots", "snapshots",
+          gives=gives.SNAPSHOTS),
+    Route("GET", ONE, shown, "Show a snapshot", "snapshots", gives=gives.ONE_SNAPSHOT),
     Route("DELETE", ONE, delete, "Delete a snapshot", "snapshots", status=204),
     Route("POST", f"{ONE}/restore", restore, "Go back to a snapshot", "snapshots",
-          takes_body=True, status=202),
+          takes_body=True, status=202, gives=gives.EMPTY),
 )  # fmt: skip

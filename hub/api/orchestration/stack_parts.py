@@ -5,11 +5,13 @@ from typing import Any
 
 from aiohttp import web
 
+from channels.schemas.words import MAP, TEXT, map_of
 from engine.errors import NotFound, nearest
 from engine.hot.resolve import MASK
 from engine.hot.schema import Constraint, Property, TypeSchema
 from engine.store.records import TemplateRecord
 from engine.words import Json
+from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, parts_of, stack_of
@@ -124,12 +126,15 @@ def _constraint(rule: Constraint) -> dict[str, Any]:
 
 
 ROUTES = (
-    Route("GET", f"{S}/template", template, "The template", "stacks"),
-    Route("GET", f"{S}/environment", environment, "The environment", "stacks"),
-    Route("GET", f"{S}/files", files, "Files that came with the template", "stacks"),
-    Route("GET", f"{S}/outputs", outputs, "Names of the outputs", "stacks"),
-    Route("GET", f"{S}/outputs/{{key}}", output, "An output with its value", "stacks"),
+    Route("GET", f"{S}/template", template, "The template", "stacks", gives=MAP),
+    Route("GET", f"{S}/environment", environment, "The environment", "stacks", gives=MAP),
+    Route("GET", f"{S}/files", files, "Files that came with the template", "stacks",
+          gives=map_of(TEXT)),
+    Route("GET", f"{S}/outputs", outputs, "Names of the outputs", "stacks", gives=gives.OUTPUTS),
+    Route("GET", f"{S}/outputs/{{key}}", output, "An output with its value", "stacks",
+          gives=gives.ONE_OUTPUT),
     Route("GET", "/v1/{project}/resource_types", resource_types, "Resource types", "types",
-          query={"with_description": "true: with what they are"}),
-    Route("GET", "/v1/{project}/resource_types/{type}", resource_type, "A resource type", "types"),
+          query={"with_description": "true: with what they are"}, gives=gives.TYPES),
+    Route("GET", "/v1/{project}/resource_types/{type}", resource_type, "A resource type", "types",
+          gives=gives.TYPE),
 )  # fmt: skip

@@ -9,6 +9,7 @@ from aiohttp import web
 from engine.errors import Forbidden
 from engine.store.read import StackFilter
 from engine.words import Json
+from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
@@ -180,24 +181,26 @@ LIST_QUERY = {
 SHORT = ("resources", "events", "template", "environment", "files", "actions")
 ROUTES = (
     Route("POST", "/v1/{project}/stacks", create, "Make a stack", "stacks",
-          takes_body=True, status=201),
-    Route("GET", "/v1/{project}/stacks", listed, "List stacks", "stacks", query=LIST_QUERY),
-    Route("GET", "/v1/{project}/stacks/detail", listed, "List stacks", "stacks", query=LIST_QUERY),
+          takes_body=True, status=201, gives=gives.MADE),
+    Route("GET", "/v1/{project}/stacks", listed, "List stacks", "stacks", query=LIST_QUERY,
+          gives=gives.STACKS),
+    Route("GET", "/v1/{project}/stacks/detail", listed, "List stacks", "stacks", query=LIST_QUERY,
+          gives=gives.STACKS),
     *(Route(method, "/v1/{project}/stacks/{name}", elsewhere, "Find a stack by name or id",
-            "stacks", status=302)
+            "stacks", status=302, gives=gives.FOUND)
       for method in ("GET", "POST", "PUT", "PATCH", "DELETE")),
     *(Route("GET", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", elsewhere,
-            f"Find the {rest} of a stack by name or id", "stacks", status=302)
+            f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND)
       for rest in SHORT),
     *(Route("POST", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", elsewhere,
-            f"Find the {rest} of a stack by name or id", "stacks", status=302)
+            f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND)
       for rest in ("resources", "events", "template", "actions")),
     # Behind the short paths, which would match these, too.
     Route("GET", S, shown, "Show a stack", "stacks",
-          query={"resolve_outputs": "false: without outputs"}),
+          query={"resolve_outputs": "false: without outputs"}, gives=gives.STACK),
     Route("PUT", S, replace, "Update a stack to what is sent", "stacks",
-          takes_body=True, status=202),
+          takes_body=True, status=202, gives=gives.EMPTY),
     Route("PATCH", S, patch, "Update a stack from what it is; resumes a stopped one, too",
-          "stacks", takes_body=True, status=202),
+          "stacks", takes_body=True, status=202, gives=gives.EMPTY),
     Route("DELETE", S, delete, "Delete a stack", "stacks", status=204),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from hub.api.parts import Handler, Route, invalid
+from hub.api.problems import PROBLEM
 
 
 def not_yet(what: str, remedy: str = "") -> Handler:
@@ -20,6 +21,7 @@ MISSING = (
 )
 
 ROUTES = tuple(
-    Route(method, path, not_yet(what), "Not available in this release", "stacks", status=400)
+    Route(method, path, not_yet(what), "Not available in this release", "stacks", status=400,
+          gives=PROBLEM)
     for method, path, what in MISSING
-)
+)  # fmt: skip

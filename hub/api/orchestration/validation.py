@@ -21,6 +21,7 @@ from engine.hot.source import Limits, check_document, read_document
 from engine.hot.template import Template, parse_template
 from engine.service import StackRequest
 from engine.words import Json
+from hub.api.orchestration import documents as gives
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
 from hub.api.parts import Route, answer, body_of, identity_of, invalid, parts_of, project_of
@@ -187,5 +188,5 @@ def constraint(rule: Constraint) -> dict[str, Json]:
 
 ROUTES = (
     Route("POST", "/v1/{project}/validate", validate, "Validate a template", "templates",
-          takes_body=True),
+          takes_body=True, gives=gives.VALIDATED),
 )  # fmt: skip

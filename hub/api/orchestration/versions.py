@@ -7,6 +7,7 @@ from aiohttp import web
 
 from engine.errors import NotFound
 from engine.hot.versions import ALIASES, VERSIONS, template_functions
+from hub.api.orchestration import documents as gives
 from hub.api.parts import Route, answer, parts_of
 
 
@@ -75,27 +76,17 @@ async def services(request: web.Request) -> web.Response:
 
 
 ROUTES = (
-    Route("GET", "/versions", root, "Versions of the API", "versions", status=300),
-    Route("GET", "/", root, "Versions of the API", "versions", status=300),
-    Route("GET", "/v1", root, "Versions of the API", "versions", status=300),
-    Route("GET", "/v1/", root, "Versions of the API", "versions", status=300),
-    Route("GET", "/v1/{project}", version, "Version of the API, for a project", "versions"),
-    Route("GET", "/v1/{project}/", version, "Version of the API, for a project", "versions"),
-    Route("GET", "/v1/{project}/services", services, "What runs", "versions"),
-    Route("GET", "/v1/{project}/build_info", build_info, "What this server is", "versions"),
-    Route(
-        "GET",
-        "/v1/{project}/template_versions",
-        template_versions,
-        "Template versions",
-        "templates",
-    ),
-    Route(
-        "GET",
-        "/v1/{project}/template_versions/{version}/functions",
-        functions,
-        "Functions of a template version",
-        "templates",
-        query={"with_condition_func": "true: those of conditions too"},
-    ),
-)
+    *(Route("GET", path, root, "Versions of the API", "versions", status=300, gives=gives.VERSIONS)
+      for path in ("/versions", "/", "/v1", "/v1/")),
+    *(Route("GET", path, version, "Version of the API, for a project", "versions",
+            gives=gives.VERSION)
+      for path in ("/v1/{project}", "/v1/{project}/")),
+    Route("GET", "/v1/{project}/services", services, "What runs", "versions", gives=gives.SERVICES),
+    Route("GET", "/v1/{project}/build_info", build_info, "What this server is", "versions",
+          gives=gives.BUILD),
+    Route("GET", "/v1/{project}/template_versions", template_versions, "Template versions",
+          "templates", gives=gives.TEMPLATE_VERSIONS),
+    Route("GET", "/v1/{project}/template_versions/{version}/functions", functions,
+          "Functions of a template version", "templates", gives=gives.FUNCTIONS,
+          query={"with_condition_func": "true: those of conditions too"}),
+)  # fmt: skip

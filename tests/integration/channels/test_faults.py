@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
+from aiohttp import web
+
 from channels.store.claim import Room
 from channels.store.publish import publish
 from channels.store.records import DeliveryState
@@ -15,7 +17,8 @@ from engine.store.database import Database
 from tests.integration.channels.conftest import Dispatching
 from tests.support.deliveries import claim_ordinary, dead, delivered, none_pending, settled
 from tests.support.events import Scene, resource_event
-from tests.support.receiver import Receiver, until
+from tests.support.program import Json
+from tests.support.receiver import Received, Receiver, until
 
 
 @asynccontextmanager
@@ -51,6 +54,59 @@ async def test_killed_between_sending_and_recording(
         await until(lambda: none_pending(scene))
     assert receiver.events[0]["id"] == sent
     assert [event["sequence"] for event in receiver.events] == [1, 2, 3, 4, 5]
+
+
+async def test_killed_again_and_again(scene: Scene, receiver: Receiver, database_url: str) -> None:
+    stacks = [await scene.stack() for _ in range(4)]
+    await scene.subscription(receiver.url)
+    for stack in stacks:
+        await scene.record(stack, *(resource_event(f"r{number}") for number in range(25)))
+    kills = 0
+    for letters in (1, 9, 16, 5, 22):  # after so many more, one is not answered
+        held = hangs_after(receiver, letters)
+        async with dispatch_process(database_url) as process:
+            await until(held.is_set)
+            process.send_signal(signal.SIGKILL)
+            assert await process.wait() == -signal.SIGKILL
+        kills += 1
+        await _leases_end(scene)
+    receiver.answers(200)
+    async with dispatch_process(database_url):
+        await until(lambda: none_pending(scene))
+    assert {row["state"] for row in await scene.deliveries()} == {"delivered"}
+    arrived = first_arrivals(receiver)
+    for stack in stacks:
+        source = f"/v1/{stack.project}/stacks/{stack.name}/{stack.id}"
+        assert [one["sequence"] for one in arrived if one["source"] == source] == [*range(1, 26)]
+    twice = len(receiver.received) - len(arrived)
+    assert twice >= kills
+    print(
+        f"{kills} kills, 100 events, {100 - len(arrived)} missing, {twice} twice, same id each time"
+    )
+
+
+def hangs_after(receiver: Receiver, letters: int) -> asyncio.Event:
+    """Set when a letter has come that is not answered."""
+    last, held = len(receiver.received) + letters, asyncio.Event()
+
+    async def handle(_: Received) -> web.StreamResponse:
+        if len(receiver.received) > last:
+            held.set()
+            await asyncio.Event().wait()
+        return web.Response()
+
+    receiver.handle = handle
+    return held
+
+
+def first_arrivals(receiver: Receiver) -> list[Json]:
+    """Each event once, in the order of arrival; the same letter each time that it came."""
+    letters: dict[str, Received] = {}
+    for one in receiver.received:
+        first = letters.setdefault(one.headers["webhook-id"], one)
+        assert one.body == first.body
+        assert one.event["id"] == one.headers["webhook-id"]
+    return [one.event for one in letters.values()]
 
 
 async def test_a_late_settlement_is_fenced_off(scene: Scene, database: Database) -> None:

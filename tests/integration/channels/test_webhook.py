@@ -227,6 +227,20 @@ async def test_a_name_reaches_the_judged_address(receiver: Receiver) -> None:
     assert receiver.received[0].headers["Host"].startswith("good.test:")
 
 
+async def test_the_judged_address_is_the_one_that_is_reached(receiver: Receiver) -> None:
+    answers = [["127.0.0.1"], ["127.0.0.1"], ["8.8.8.8"]]
+
+    async def lookup(host: str, port: int) -> Sequence[str]:
+        return answers.pop(0)
+
+    target = receiver.url.replace("127.0.0.1", "good.test")
+    async with a_channel(lookup=lookup) as channel:
+        await channel.check_target(target)
+        assert isinstance(await channel.deliver(a_letter(), an_endpoint(target)), Delivered)
+    assert answers == [["8.8.8.8"]]  # asked once to judge, and once to connect
+    assert len(receiver.received) == 1
+
+
 @pytest.mark.parametrize(
     ("target", "said"),
     [

@@ -13,15 +13,19 @@ from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
 from channels.envelope import cloud_event, hook_document, rfc3339, trial_event
-from channels.schemas.events import HOOK, SCHEMAS
+from channels.schemas.events import SCHEMAS, SHOWN_HOOK
 from channels.store.records import StackPlate
 from channels.targets import shown_target
 from engine.store.records import EventRecord, HookRecord
+from engine.words import ResourceAction
 
 STACK, EVENT, HOOK_ID = UUID(int=1), UUID(int=2), UUID(int=3)
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 TOLD = [{"subscription": str(UUID(int=9)), "channel": "webhook", "target": "https://a.test",
          "at": rfc3339(TIME)}]  # fmt: skip
+ASKED = [{"subscription": str(UUID(int=9)), "channel": "webhook", "target": "https://a.test",
+          "state": "pending", "attempts": 1, "code": 500, "error": "it answered 500",
+          "next_at": rfc3339(TIME)}]  # fmt: skip
 
 WAITING = HookRecord(
     id=HOOK_ID, project="demo", stack_id=STACK, stack_name="web", traversal=1, resource_name="db",
@@ -60,18 +64,23 @@ def an_event(kind: str) -> EventRecord:
     if family == "subscription":
         data = data | {"state": "disabled" if middle == "disabled" else "enabled"}
     of_resource = family in ("resource", "hook")
+    action = middle.upper()
+    if family == "resource" and action not in list(ResourceAction):
+        action = ResourceAction.UPDATE
     return EventRecord(
         stack_id=STACK, sequence=5, id=EVENT, type=kind, time=TIME,
         resource_name="db" if of_resource else None,
         resource_type="OS::Heat::None" if of_resource else None,
-        physical_id=None, action=middle.upper(), status="FAILED", reason="because", data=data,
+        physical_id=None, action=action, status="FAILED", reason="because", data=data,
     )  # fmt: skip
 
 
 PLATE = StackPlate("web", "ann", ("prod",), TIME)
 
 
-def rendered(kind: str, hook: HookRecord | None = None) -> dict[str, Any]:
+def rendered(
+    kind: str, hook: HookRecord | None = None, event: EventRecord | None = None
+) -> dict[str, Any]:
     if kind == "headgate.subscription.test":
         return trial_event(
             event_id=EVENT, time=TIME, project="demo", subscription_id=UUID(int=4),
@@ -79,7 +88,7 @@ def rendered(kind: str, hook: HookRecord | None = None) -> dict[str, Any]:
         )  # fmt: skip
     waits = kind == "headgate.hook.waiting"
     document = cloud_event(
-        an_event(kind),
+        event or an_event(kind),
         project="demo",
         plate=None if kind.startswith("headgate.subscription.") else PLATE,
         hook=hook if ".hook." in kind else None,
@@ -105,6 +114,23 @@ def hook_at(kind: str) -> HookRecord:
 def test_every_type_fits_its_schema(kind: str) -> None:
     document = rendered(kind, hook_at(kind))
     jsonschema_rs.validator_for(SCHEMAS[kind], validate_formats=True).validate(document)
+
+
+def test_what_only_some_events_say() -> None:
+    began, gone, moved = (
+        "headgate.stack.update.started", "headgate.resource.delete.completed",
+        "headgate.resource.move.completed",
+    )  # fmt: skip
+
+    def data(kind: str, **said: Any) -> Any:
+        event = an_event(kind)
+        return rendered(kind, event=replace(event, data={**event.data, **said}))["data"]
+
+    assert data(began)["stale"] == [] and data(began, stale=["b"])["stale"] == ["b"]
+    assert data(gone)["resource"]["replaced"] is False
+    assert data(gone, replaced=True)["resource"]["replaced"] is True
+    assert data(moved)["moved"] is None and "moved" not in data(gone)
+    assert data(moved, moved={"from": 1})["moved"] == {"from": 1}
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
@@ -189,13 +215,13 @@ def test_what_is_told_of_an_answer_holds_no_token() -> None:
 
 @pytest.mark.parametrize("hook", [WAITING, ANSWERED, replace(WAITING, mode="notify")])
 def test_the_document_of_a_hook(hook: HookRecord) -> None:
-    document = hook_document(hook, asked=[{"x": 1}], told=TOLD)
-    jsonschema_rs.validator_for(HOOK, validate_formats=True).validate(document)
+    document = hook_document(hook, asked=ASKED, told=TOLD)
+    jsonschema_rs.validator_for(SHOWN_HOOK, validate_formats=True).validate(document)
     waits = hook.state == "waiting" and hook.mode == "wait"
     assert document["allowed"] == (
         ["continue", "reject", "step", "run", "progress"] if waits else []
     )
-    assert document["asked"] == [{"x": 1}]
+    assert document["asked"] == ASKED
     assert ("decided_by" in document) is (hook.state != "waiting")
     assert document["resource"]["properties"] == {"a": 1}
 

@@ -24,6 +24,13 @@ REFUSED = [
     "64:ff9b::7f00:1", "64:ff9b::808:808", "64:ff9b:1::1", "2001::1", "2001:db8::1", "2001:10::1",
     "2002:7f00:1::1", "2002:808:808::1", "3fff::1", "5f00::1", "100::1", "fc00::1", "fd12::1",
     "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "4000::1", "8000::1",
+    "::ffff:0:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::",
+    "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+]  # fmt: skip
+#: Where clouds tell their machines their secrets.
+METADATA = [
+    "169.254.169.254", "169.254.170.2", "168.63.129.16", "100.100.100.200", "192.0.0.192",
+    "fd00:ec2::254", "fd20:ce::254", "fe80::a9fe:a9fe", "::ffff:168.63.129.16",
 ]  # fmt: skip
 ALLOWED = [
     "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0",
@@ -32,7 +39,7 @@ ALLOWED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.parametrize("text", [*REFUSED, *METADATA])
 def test_inner_addresses_are_refused(text: str) -> None:
     assert judge(ip_address(text), ()) is not None
 
@@ -129,6 +136,44 @@ def test_good_targets(target: str) -> None:
         ("http://[fe80::1%25eth0]/", "zone"),
         ("http://[fd00::1]/", "private"),
         ("http://169.254.169.254/latest/meta-data", "metadata"),
+        ("http://168.63.129.16/machine", "metadata"),
+        ("http://0/", "odd"),
+        ("http://0xA9FEA9FE/", "odd"),
+        ("http://2852039166/", "odd"),
+        ("http://0251.0376.0251.0376/", "odd"),
+        ("http://0o177.0.0.1/", "odd"),
+        ("http://4294967296/", "odd"),
+        ("http://0x7f\u30021/", "odd"),
+        ("http://127.0.0.1\u3002/", "odd"),
+        ("http://\uff11\uff12\uff17.\uff10.\uff10.\uff11/", "loopback"),
+        ("http://\U0001d7cf\U0001d7d0\U0001d7d5.0.0.1/", "loopback"),
+        ("http://\u0967\u0968\u096d.0.0.1/", "odd"),
+        ("http://example.org:80@127.0.0.1/", "user"),
+        ("http://127.0.0.1#@example.org/", "loopback"),
+        ("http://127.0.0.1?@example.org/", "loopback"),
+        ("http://good.example\\@127.0.0.1/", "no URL"),
+        ("http://127.0.0.1\\.example.org/", "no URL"),
+        ("http://example.org\uff20127.0.0.1/", "no URL"),
+        ("http://localhost%23@example.org/", "user"),
+        ("http:\\\\127.0.0.1/", "no host"),
+        ("http:/127.0.0.1/", "no host"),
+        ("http://example.org%40127.0.0.1/", "odd"),
+        ("http://127%2e0%2e0%2e1/", "no name"),
+        ("http://127.0.0.1%2eexample.org/", "no name"),
+        ("http://127.0.0.1%00.example.org/", "no name"),
+        ("http://%6c%6f%63alhost/", "no name"),
+        ("http://[::ffff:169.254.169.254]/", "clothes"),
+        ("http://[::127.0.0.1]/", "clothes"),
+        ("http://[64:ff9b::7f00:1]/", "NAT64"),
+        ("http://[2002:7f00:1::]/", "6to4"),
+        ("http://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/", "Teredo"),
+        ("http://[::1%25lo]/", "zone"),
+        ("http://[fe80::1%eth0]/", "zone"),
+        ("http://[127.0.0.1]/", "no URL"),
+        ("http://100.64.0.1/", "CGNAT"),
+        ("http://0.0.0.0/", "this host"),
+        ("http://255.255.255.255/", "broadcast"),
+        ("http://224.0.0.1/", "multicast"),
         ("https://example.org/" + "a" * 3000, "longer"),
     ],
 )
@@ -155,6 +200,47 @@ def test_every_address_of_a_name_is_judged() -> None:
     assert resolve(["10.0.0.1"], ["10.0.0.0/8"]) == ["10.0.0.1"]
     with pytest.raises(OSError, match="no address"):
         resolve([])
+
+
+#: What a resolver says at the end of CNAMEs; and names that were written in other letters.
+LEADS = {
+    "localhost": "127.0.0.1", "localhost.": "::1", "127.0.0.1.nip.example": "127.0.0.1",
+    "alias.example.org": "169.254.169.254", "xn--nxasmq6b.example": "10.0.0.1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost", "LOCALHOST", "\uff2c\uff2f\uff23\uff21\uff2c\uff28\uff2f\uff33\uff34",
+        "\u24db\u24de\u24d2\u24d0\u24db\u24d7\u24de\u24e2\u24e3", "localhost.", "localhost\u3002",
+        "127.0.0.1.nip.example", "alias.example.org", "\u03b2\u03cc\u03bb\u03bf\u03c2.example",
+    ],
+)  # fmt: skip
+def test_a_name_is_judged_by_where_it_leads(host: str) -> None:
+    asked = []
+
+    async def lookup(name: str, port: int) -> Sequence[str]:
+        asked.append(name)
+        return [LEADS.get(name, "10.0.0.2")]
+
+    url, _ = parse_target(f"http://{host}/", ())
+    assert url is not None
+    with pytest.raises(Refused):
+        asyncio.run(JudgedResolver(lookup, ()).resolve(url.raw_host or "", 80))
+    assert asked == [url.raw_host]
+
+
+def test_nobody_asks_again_for_the_judged_address() -> None:
+    """What is given out is the address itself, marked as one: a later answer changes nothing."""
+
+    async def lookup(name: str, port: int) -> Sequence[str]:
+        return ["8.8.8.8", "2606:4700::1111"]
+
+    found = asyncio.run(JudgedResolver(lookup, ()).resolve("a.test", 80))
+    assert [one["host"] for one in found] == ["8.8.8.8", "2606:4700::1111"]
+    assert all(one["flags"] & socket.AI_NUMERICHOST for one in found)
+    assert [one["family"] for one in found] == [socket.AF_INET, socket.AF_INET6]
 
 
 def test_the_socket_is_the_last_to_look() -> None:

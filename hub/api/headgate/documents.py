@@ -1,0 +1,188 @@
+"""What Headgate's own routes give: the schemas of their documents."""
+
+from collections.abc import Mapping
+
+from channels.schemas.events import POINT, SHOWN_HOOK
+from channels.schemas.words import (
+    ANYTHING,
+    COUNT,
+    FLAG,
+    LIST,
+    MAP,
+    TEXT,
+    TEXT_OR_NULL,
+    TIME,
+    UUID,
+    fields,
+    list_of,
+    map_of,
+    one_of,
+    or_null,
+)
+from engine.words import Action, Direction, Json, Operation, Phase, State, TraversalState
+from hub.api.shapes import Shape, page_of
+
+_NUMBER_OR_NULL: Json = {"type": ["integer", "null"]}
+_TIME_OR_NULL: Json = or_null(TIME)
+
+ALIVE = fields({"alive": {"const": True}})
+READY = fields({"ready": {"const": True}, "missing": {"type": "array", "maxItems": 0}})
+NOT_READY = fields({"ready": {"const": False}, "missing": {**list_of(TEXT), "minItems": 1}})
+
+HOOK = Shape("Hook", SHOWN_HOOK)
+HOOKS = page_of("hooks", HOOK)
+
+_ENTRY = Shape("TrailEntry", fields({
+    "number": COUNT,
+    "stack_id": UUID,
+    "hook_id": or_null(UUID),
+    "kind": TEXT,
+    "by": TEXT,
+    "door": TEXT,
+    "address": TEXT,
+    "at": TIME,
+    "reason": TEXT,
+    "digest": TEXT,
+    "data": ANYTHING,
+    "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+}))  # fmt: skip
+DECISIONS = fields({"decisions": list_of(_ENTRY)})
+TRAIL = page_of("decisions", _ENTRY, COUNT)
+
+BREAKPOINT = Shape("Breakpoint", fields({
+    "id": UUID,
+    "at": TEXT,
+    "on": POINT,
+    "rule": MAP,
+    "created_by": TEXT,
+    "created_at": TIME,
+}))  # fmt: skip
+BREAKPOINTS = fields({"breakpoints": list_of(BREAKPOINT)})
+_LATE = fields({"resource_name": TEXT_OR_NULL, "point": POINT, "reason": TEXT})
+TOO_LATE = fields({"too_late": list_of(_LATE)})
+ADDED = fields({"breakpoints": list_of(BREAKPOINT), "too_late": list_of(_LATE)})
+
+_SUBSCRIPTION: Mapping[str, Json] = {
+    "id": UUID,
+    "channel": TEXT,
+    "target": TEXT,
+    "events": list_of(TEXT),
+    "stacks": list_of(TEXT),
+    "resources": list_of(TEXT),
+    "types": list_of(TEXT),
+    "points": list_of(TEXT),
+    "tags": list_of(TEXT),
+    "ordered": FLAG,
+    "state": one_of("enabled", "disabled"),
+    "reason": TEXT,
+    "origin": one_of("api", "configuration", "environment"),
+    "stack_id": or_null(UUID),
+    "failures": COUNT,
+    "created_at": TIME,
+}
+SUBSCRIPTION = Shape("Subscription", fields(_SUBSCRIPTION))
+NEW_SUBSCRIPTION = Shape("NewSubscription", fields({**_SUBSCRIPTION, "secret": TEXT}))
+SUBSCRIPTIONS = page_of("subscriptions", SUBSCRIPTION)
+SECRET = fields({"id": UUID, "secret": TEXT})
+TRIED = {
+    "oneOf": [
+        fields({"delivered": {"const": True}, "code": _NUMBER_OR_NULL, "answer": TEXT}),
+        fields({"delivered": {"const": False}, "code": _NUMBER_OR_NULL, "reason": TEXT}),
+    ]
+}
+DELIVERY = Shape("Delivery", fields({
+    "id": UUID,
+    "stack_id": UUID,
+    "sequence": COUNT,
+    "event_id": UUID,
+    "type": TEXT,
+    "state": one_of("pending", "delivered", "dead"),
+    "attempts": COUNT,
+    "next_at": _TIME_OR_NULL,
+    "code": _NUMBER_OR_NULL,
+    "error": TEXT_OR_NULL,
+    "answer": TEXT_OR_NULL,
+    "created_at": TIME,
+    "settled_at": _TIME_OR_NULL,
+}))  # fmt: skip
+DELIVERIES = page_of("deliveries", DELIVERY)
+REDELIVERED = fields({"redelivered": COUNT})
+
+PUBLIC_KEY = fields({"public_key": TEXT_OR_NULL})
+ASYNCAPI = fields({
+    "asyncapi": TEXT,
+    "info": MAP,
+    "defaultContentType": TEXT,
+    "channels": MAP,
+    "operations": MAP,
+    "components": MAP,
+})  # fmt: skip
+
+TRAVERSAL = Shape("Traversal", fields({
+    "number": COUNT,
+    "action": one_of(*Action),
+    "state": one_of(*TraversalState),
+    "reason": TEXT,
+    "digest": TEXT,
+    "version": COUNT,
+    "stale": list_of(TEXT),
+    "requested_by": TEXT,
+    "worked_seconds": {"type": "number", "minimum": 0},
+    "started_at": TIME,
+    "ended_at": _TIME_OR_NULL,
+}))  # fmt: skip
+_NODE = Shape("Node", fields({
+    "id": COUNT,
+    "resource_name": TEXT,
+    "path": TEXT,
+    "type": TEXT,
+    "operation": one_of(*Operation),
+    "direction": one_of(*Direction),
+    "state": one_of(*State),
+    "phase": one_of(*Phase),
+    "waiting_for": list_of(COUNT),
+    "breakpoints": list_of(POINT),
+    "reason": TEXT_OR_NULL,
+}))  # fmt: skip
+GRAPH = fields({
+    "nodes": list_of(_NODE),
+    "edges": list_of({**list_of(COUNT), "minItems": 2, "maxItems": 2}),
+    "traversal": TRAVERSAL,
+})  # fmt: skip
+WHY = fields({
+    "stack": fields({"id": UUID, "name": TEXT, "status": TEXT, "reason": TEXT}),
+    "nodes": list_of(fields({
+        "resource_name": TEXT,
+        "state": one_of(*State),
+        "phase": one_of(*Phase),
+        "sentence": TEXT,
+        "since": _TIME_OR_NULL,
+        "until": _TIME_OR_NULL,
+        "told": LIST,
+    })),
+})  # fmt: skip
+
+VERSIONS = fields({
+    "versions": list_of(fields({
+        "version": COUNT,
+        "description": TEXT,
+        "requested_by": TEXT,
+        "created_at": TIME,
+        "current": FLAG,
+        "reached": FLAG,
+    })),
+    "traversals": list_of(TRAVERSAL),
+})  # fmt: skip
+VERSION = fields({
+    "version": COUNT,
+    "created_at": TIME,
+    "template": MAP,
+    "environment": MAP,
+    "files": map_of(TEXT),
+})  # fmt: skip
+KEPT = fields({"resource_snapshots": list_of(fields({
+    "resource_name": TEXT,
+    "type": TEXT,
+    "physical_id": TEXT_OR_NULL,
+    "created_at": TIME,
+}))})  # fmt: skip

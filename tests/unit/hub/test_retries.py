@@ -1,0 +1,48 @@
+"""How long a receiver may be away, with the settings as they come."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from channels.retry import GiveUp, RetryPolicy, after_failure, horizon
+from hub.settings import Settings
+from hub.wiring import retry_policies
+
+POLICIES = retry_policies(Settings())
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
+HOUR = timedelta(hours=1)
+
+
+def shortest(policy: RetryPolicy) -> timedelta:
+    """From the first attempt to the last, when each fails at once and every pause is the least."""
+    passed, attempts = 0.0, 1
+    while True:
+        follows = after_failure(policy, attempts, retry_after=None, final=False, chance=0.0)
+        if isinstance(follows, GiveUp):
+            return timedelta(seconds=passed)
+        passed += follows.wait
+        attempts += 1
+
+
+def longest(policy: RetryPolicy) -> timedelta:
+    return timedelta(seconds=horizon(policy))
+
+
+@pytest.mark.parametrize("channel", ["amqp", "heat"])
+def test_a_broker_that_is_away_for_an_hour_costs_no_delivery(channel: str) -> None:
+    assert shortest(POLICIES[channel]) > HOUR
+
+
+def test_the_reference_says_how_long() -> None:
+    broker, webhook = POLICIES["amqp"], POLICIES["webhook"]
+    assert (shortest(broker) // HOUR, longest(broker) // HOUR) == (12, 29)
+    assert "usual settings for 12 to 29 hours" in text("amqp.md")
+    minute = timedelta(minutes=1)
+    assert (shortest(webhook) // minute, longest(webhook) // minute) == (16, 35)
+    for page in ("webhooks.md", "hooks.md"):
+        assert "usual settings for 16 to 35 minutes" in text(page)
+
+
+def text(page: str) -> str:
+    return " ".join((REFERENCE / page).read_text().split())
