@@ -18,6 +18,8 @@ from engine.store.records import EventRecord, HookRecord
 from engine.words import HookState, Json, Mode
 
 CONTENT_TYPE = "application/cloudevents+json"
+#: Of the schemas of `data`. Keys may come to `data` without a new one; none goes or changes.
+SCHEMA_VERSION = 1
 #: A stack's true status, by the last word of its event's type. (The stored status is what clients
 #: of the Orchestration API are told, who know no STOPPED.)
 STATUS_OF = {
@@ -69,6 +71,11 @@ def subscription_path(project: str, subscription_id: UUID) -> str:
     return f"/v1/{quote(project, safe='')}/subscriptions/{subscription_id}"
 
 
+def dataschema(kind: str) -> str:
+    """The name of the schema of an event's ``data``; ``GET /schemas/{type}`` has it."""
+    return f"urn:headgate:schema:{kind}:{SCHEMA_VERSION}"
+
+
 def cloud_event(
     event: EventRecord,
     *,
@@ -95,6 +102,7 @@ def cloud_event(
         "type": event.type,
         "time": rfc3339(event.time),
         "datacontenttype": "application/json",
+        "dataschema": dataschema(event.type),
         "sequence": event.sequence,
         "data": _DATA[event.type.split(".")[1]](scene),
     }
@@ -121,6 +129,7 @@ def trial_event(
         "type": "headgate.subscription.test",
         "time": rfc3339(time),
         "datacontenttype": "application/json",
+        "dataschema": dataschema("headgate.subscription.test"),
         "data": {
             "subscription": {
                 "id": str(subscription_id),

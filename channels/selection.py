@@ -10,6 +10,7 @@ from uuid import UUID
 from engine.words import Json
 
 WAITING = "headgate.hook.waiting"
+DELIVERED = "headgate.delivery.delivered"
 
 #: The project of subscriptions that hear of every project.
 EVERY_PROJECT = "*"
@@ -66,8 +67,14 @@ def wants(selection: Selection, traits: Traits) -> bool:
 
 
 def is_for(subscription_id: UUID, project: str, selection: Selection, traits: Traits) -> bool:
-    """Whether a subscription gets an event: of its project, and not news of itself."""
-    if project not in (EVERY_PROJECT, traits.project) or traits.about == str(subscription_id):
+    """Whether a subscription gets an event: of its project, and no news of itself but good news.
+
+    What has arrived is told to whom it has arrived, too: else they would miss a number of the
+    stack's events.
+    """
+    if project not in (EVERY_PROJECT, traits.project):
+        return False
+    if traits.about == str(subscription_id) and traits.type != DELIVERED:
         return False
     return wants(selection, traits)
 

@@ -195,6 +195,7 @@ class Amqp(Section):
     attempts: Count = 1500
     first_retry: Duration = timedelta(seconds=1)
     max_retry: Duration = timedelta(minutes=1)
+    rate: Annotated[float, Field(ge=0, le=100_000)] = 0.0
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

@@ -182,10 +182,11 @@ def retry_policies(settings: Settings) -> Mapping[str, RetryPolicy]:
 
 
 def dispatcher_settings(settings: Settings) -> DispatcherSettings:
+    webhook, amqp = settings.channels.webhook, settings.channels.amqp
     return DispatcherSettings(
         retries=retry_policies(settings),
-        each=settings.channels.webhook.concurrency,
-        rates={"webhook": settings.channels.webhook.rate},
+        each=webhook.concurrency,
+        rates={"webhook": webhook.rate, "amqp": amqp.rate, "heat": amqp.rate},
     )
 
 

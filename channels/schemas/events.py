@@ -6,6 +6,7 @@ added to ``data``; keys that are here stay.
 
 from collections.abc import Mapping
 
+from channels.envelope import dataschema
 from channels.schemas.words import (
     COUNT,
     FLAG,
@@ -20,6 +21,7 @@ from channels.schemas.words import (
     one_of,
     or_null,
 )
+from channels.selection import WAITING
 from engine.words import Json, ResourceAction
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -180,7 +182,7 @@ _WAITING: Json = {
     "signal_url": {"type": ["string", "null"], "format": "uri"},
     "token": TEXT_OR_NULL,
 }
-_DEAD: Json = {
+_DELIVERY: Json = {
     "stack": fields(STACK),
     "subscription": SUBSCRIPTION,
     "delivery": fields({
@@ -246,7 +248,10 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
     }
     | {
         "headgate.hook.waiting": ("A node has reached a breakpoint", _WAITING, False),
-        "headgate.delivery.dead": ("A delivery was given up", _DEAD, False),
+        "headgate.delivery.dead": ("A delivery was given up", _DELIVERY, False),
+        "headgate.delivery.delivered": (
+            "The notice of a hook that waits has arrived", _DELIVERY, False
+        ),
         "headgate.subscription.test": (
             "A test, sent because somebody asked for it",
             {
@@ -265,12 +270,17 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
             ("changed", None, "What a subscription asks for was changed"),
             ("rotated", None, "A subscription has a new secret, beside the one before"),
             ("deleted", None, "A subscription was removed"),
+            ("redelivered", None, "Deliveries of a subscription were asked for again"),
         )
     }
 )  # fmt: skip
 
 #: Nothing happened, so it is not counted.
 _UNCOUNTED = frozenset({"headgate.subscription.test"})
+
+
+def _data(kind: str, data: Json) -> Json:
+    return fields(data, {"change": CHANGE} if kind == WAITING else {})
 
 
 def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
@@ -281,7 +291,8 @@ def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
         "type": {"const": kind},
         "time": TIME,
         "datacontenttype": {"const": "application/json"},
-        "data": fields(data),
+        "dataschema": {"const": dataschema(kind)},
+        "data": {"$id": dataschema(kind), "title": title, **_data(kind, data)},
     }
     if kind not in _UNCOUNTED:
         # An Integer of CloudEvents' JSON format: a number, so that 10 comes after 9.
@@ -291,6 +302,7 @@ def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
     return {"$schema": DIALECT, "title": title, **fields(required)}
 
 
+#: The whole event, by its type; ``properties.data`` has the schema that ``dataschema`` names.
 SCHEMAS: Mapping[str, Json] = {
     kind: _schema(kind, title, data, of_resource)
     for kind, (title, data, of_resource) in _TABLE.items()

@@ -4,7 +4,8 @@ from datetime import datetime
 from uuid import UUID
 
 from channels.store import publish, subscriptions
-from channels.store.records import DeliveryRecord
+from channels.store.news import Kind, News, record_news
+from channels.store.records import DeliveryRecord, SubscriptionRecord
 from engine.store.database import Connection
 
 LIST = """
@@ -79,6 +80,13 @@ async def redeliver_since(
         if listener is None:
             return 0
         return await publish.insert_missed(conn, listener, since, horizon=horizon, limit=limit)
+
+
+async def tell_redelivered(conn: Connection, one: SubscriptionRecord, count: int, by: str) -> None:
+    """In the transaction that asked for so many again."""
+    if count:
+        told = f"{count} {'delivery was' if count == 1 else 'deliveries were'} asked for again"
+        await record_news(conn, [News(Kind.REDELIVERED, one, told, by)])
 
 
 async def _revive(conn: Connection, subscription_id: UUID, delivery_id: UUID | None) -> int:

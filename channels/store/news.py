@@ -42,6 +42,7 @@ class Kind(StrEnum):
     CHANGED = "changed"
     ROTATED = "rotated"
     DELETED = "deleted"
+    REDELIVERED = "redelivered"
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,26 +69,27 @@ update subscription s
 returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
           state, reason, origin, stack_id, named_until, failures, created_at
 """
-RECORD_DEAD = """
+RECORD = """
 select record_events(array_agg(
-           row (d.stack_id, 'headgate.delivery.dead', null, null, null, null, null,
-                'Delivery of ' || d.event_type || ' to ' || d.target || ' given up: ' || d.error,
+           row (d.stack_id, 'headgate.delivery.' || d.state, null, null, null, null, null,
+                d.event_type || case when d.state = 'dead'
+                    then ' was not delivered to ' || d.target || ': ' || d.error
+                    else ' was delivered to ' || d.target end,
                 jsonb_build_object('subscription', d.subscription_id, 'channel', d.channel,
                                    'target', d.target, 'delivery', d.id, 'event_id', d.event_id,
                                    'event_type', d.event_type, 'event_sequence', d.sequence,
                                    'attempts', d.attempts, 'code', d.code, 'error', d.error)
                 )::event_draft order by d.stack_id, d.sequence))
   from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[],
-              $8::text[], $9::integer[], $10::integer[], $11::text[])
+              $8::text[], $9::integer[], $10::integer[], $11::text[], $12::text[])
        d (stack_id, sequence, subscription_id, id, event_id, event_type, channel, target, attempts,
-          code, error)
+          code, error, state)
 """
 RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
 TELL_LANES = "select pg_notify('headgate_delivery', '')"
 TELL_TIMERS = "select pg_notify('headgate_hook', '')"
 
-#: Deliveries of these that are given up are not news of their own: two dead listeners would tell
-#: each other for ever.
+#: What becomes of deliveries of these is no news: two listeners would tell each other for ever.
 SILENT = ("headgate.delivery.", "headgate.subscription.")
 
 
@@ -115,6 +116,8 @@ async def settle(
         arrived = [one for one in done if one.state is DeliveryState.DELIVERED]
         dead = [one for one in done if one.state is DeliveryState.DEAD]
         await _tell_hooks(conn, done)
+        if news := [one for one in done if _is_news(one)]:
+            await conn.execute(RECORD, *_arrays(news, _NEWS))
         if arrived:
             await conn.execute(ARRIVED, [one.key.subscription_id for one in arrived])
         if dead:
@@ -128,6 +131,13 @@ async def settle(
 
 def _touches_stack(one: Settlement) -> bool:
     return one.hook_id is not None or one.state is DeliveryState.DEAD
+
+
+def _is_news(one: Settlement) -> bool:
+    """What was given up; and the arrival of notices alone, for else each event would be two."""
+    if one.state is DeliveryState.DEAD:
+        return not one.event_type.startswith(SILENT)
+    return one.state is DeliveryState.DELIVERED and one.hook_id is not None
 
 
 async def _tell_hooks(conn: Any, done: Sequence[Settlement]) -> None:
@@ -148,8 +158,6 @@ async def _tell_hooks(conn: Any, done: Sequence[Settlement]) -> None:
 
 
 async def _bury(conn: Any, dead: Sequence[Settlement], disable_after: int) -> None:
-    if news := [one for one in dead if not one.event_type.startswith(SILENT)]:
-        await conn.execute(RECORD_DEAD, *_arrays(news, _DEAD))
     ids, gone = [one.key.subscription_id for one in dead], [one.gone for one in dead]
     rows = await conn.fetch(GIVEN_UP, ids, gone, disable_after)
     now = [subscriptions.record_of(row) for row in rows]
@@ -167,10 +175,11 @@ _SETTLED: _Columns = (
     lambda o: o.key.claim, lambda o: o.state, lambda o: o.code, lambda o: o.error,
     lambda o: o.answer, lambda o: o.wait, lambda o: o.untried,
 )  # fmt: skip
-_DEAD: _Columns = (
+_NEWS: _Columns = (
     lambda o: o.key.stack_id, lambda o: o.key.sequence, lambda o: o.key.subscription_id,
     lambda o: o.id, lambda o: o.event_id, lambda o: o.event_type, lambda o: o.channel,
     lambda o: o.target, lambda o: o.attempts, lambda o: o.code, lambda o: o.error,
+    lambda o: o.state,
 )  # fmt: skip
 
 

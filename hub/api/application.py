@@ -115,13 +115,15 @@ def _is_own(request: web.Request) -> bool:
     parts = request.rel_url.raw_path.strip("/").split("/")
     if parts[0] != "v1":
         return True
-    if len(parts) > 2 and parts[2] in ("hooks", "subscriptions", "events"):
+    if len(parts) > 2 and parts[2] in ("hooks", "subscriptions", "events", "webhook-key"):
         return True
     return len(parts) >= 6 and parts[2] == "stacks" and parts[5] in OWN_PARTS
 
 
 #: Parts of a stack's path that are not of the Orchestration API.
-OWN_PARTS = frozenset({"graph", "why", "breakpoints", "run-to", "decisions", "versions"})
+OWN_PARTS = frozenset(
+    {"graph", "why", "breakpoints", "run-to", "decisions", "versions", "resource_snapshots"}
+)
 
 
 def _refuse_nul(request: web.Request) -> None:

@@ -116,9 +116,9 @@ EXPECTED = {
         "waiting", "answered", "expired", "superseded", "approved", "progress", "handed-over",
         "reminder", "escalated",
     )),
-    "headgate.delivery.dead",
+    "headgate.delivery.dead", "headgate.delivery.delivered",
     *(f"headgate.subscription.{what}" for what in (
-        "enabled", "disabled", "changed", "rotated", "deleted",
+        "enabled", "disabled", "changed", "rotated", "deleted", "redelivered",
     )),
 }  # fmt: skip
 
@@ -150,9 +150,11 @@ async def test_everything_that_is_sent_fits_what_is_said_of_it(
         await eventually(lambda: published(run))
         assert (await run.call("POST", "/subscriptions", {"target": receiver.url}))[0] == 201
         await eventually(lambda: published(run))
-        await a_subscription(run, deaf)
+        stays = await a_subscription(run, deaf)
         await hooks_of_every_kind(run)
         await a_whole_life(run, world)
+        again = await run.call("POST", f"/subscriptions/{stays}/redeliver", {"state": "dead"})
+        assert again[0] == 202
         by_webhook = await everything(run, receiver)
     # Nobody hears of itself, and the queue's subscription was there first.
     first = orjson.loads((await box.next()).body)
@@ -173,10 +175,10 @@ async def test_everything_that_is_sent_fits_what_is_said_of_it(
     print(f"{len(ids)} events of {len(kinds)} types, three times each")
 
 
-async def a_subscription(run: Program, deaf: Receiver) -> None:
+async def a_subscription(run: Program, deaf: Receiver) -> str:
     """All that can become of one, and one that stays and is given up again and again."""
     dead = {"target": deaf.url, "events": ["headgate.stack.create.started"]}
-    assert (await run.call("POST", "/subscriptions", dead))[0] == 201
+    _, stays = await run.call("POST", "/subscriptions", dead)
     _, made = await run.call("POST", "/subscriptions", dead)
     path = f"/subscriptions/{made['id']}"
     for state in ("disabled", "enabled"):
@@ -184,21 +186,28 @@ async def a_subscription(run: Program, deaf: Receiver) -> None:
     assert (await run.call("PATCH", path, {"points": ["pre-*"]}))[0] == 200
     assert (await run.call("POST", f"{path}/rotate"))[0] == 200
     assert (await run.call("DELETE", path))[0] == 204
+    return str(stays["id"])
+
+
+ALL_OUT = """
+select not exists (select 1 from outbox where position is null)
+   and not exists (select 1 from delivery where state = 'pending')
+"""
 
 
 async def published(run: Program) -> bool:
     async with run.database.connection() as conn:
-        return bool(await conn.fetchval("select count(*) = 0 from outbox where position is null"))
+        return bool(await conn.fetchval(ALL_OUT))
 
 
 async def everything(run: Program, receiver: Receiver) -> list[Json]:
     """All that was published, when all of it has arrived."""
 
     async def all_there() -> bool:
+        seen = await published(run)
         async with run.database.connection() as conn:
             # Of the first two subscriptions it is not told: of the one before it, and of itself.
             count = await conn.fetchval("select count(*) - 2 from event")
-        seen = await published(run)
         return bool(seen and len({event["id"] for event in receiver.events}) == count)
 
     await eventually(all_there)

@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.selection import EVERY_PROJECT, Selection, Traits, about, is_for, wants
+from channels.selection import DELIVERED, EVERY_PROJECT, Selection, Traits, about, is_for, wants
 
 words = st.text("ab.*", max_size=4)
 globs = st.lists(st.text("ab.*?", max_size=4), max_size=3)
@@ -69,6 +69,7 @@ def test_projects_never_hear_of_each_other(
 def test_nobody_is_told_news_of_itself(traits: Traits) -> None:
     news = replace(traits, about=about({"subscription": str(ME)}))
     assert not is_for(ME, EVERY_PROJECT, Selection(), news)
+    assert is_for(ME, EVERY_PROJECT, Selection(), replace(news, type=DELIVERED))
     assert is_for(UUID(int=2), EVERY_PROJECT, Selection(), news)
 
 

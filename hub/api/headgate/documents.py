@@ -109,6 +109,14 @@ DELIVERIES = page_of("deliveries", DELIVERY)
 REDELIVERED = fields({"redelivered": COUNT})
 
 PUBLIC_KEY = fields({"public_key": TEXT_OR_NULL})
+SCHEMA = fields({
+    "$schema": TEXT,
+    "$id": TEXT,
+    "title": TEXT,
+    "type": TEXT,
+    "properties": MAP,
+    "required": list_of(TEXT),
+})  # fmt: skip
 ASYNCAPI = fields({
     "asyncapi": TEXT,
     "info": MAP,

@@ -3,7 +3,9 @@
 from aiohttp import web
 
 from channels.schemas.asyncapi import asyncapi
+from channels.schemas.events import SCHEMAS
 from channels.webhook.client import WebhookChannel
+from engine.errors import NotFound, nearest
 from hub.api.headgate import documents as gives
 from hub.api.parts import Route, answer, parts_of
 
@@ -18,6 +20,18 @@ async def webhook_key(request: web.Request) -> web.Response:
     return answer({"public_key": key})
 
 
+async def schema(request: web.Request) -> web.Response:
+    kind = request.match_info["type"]
+    if kind not in SCHEMAS:
+        raise NotFound(
+            f'there is no event type "{kind}"',
+            remedy=nearest(kind, list(SCHEMAS)) or "GET /asyncapi.json names all of them.",
+            code="EventTypeNotFound",
+        )
+    found = SCHEMAS[kind]
+    return answer({"$schema": found["$schema"], **found["properties"]["data"]})
+
+
 ROUTES = (
     Route(
         "GET",
@@ -29,4 +43,6 @@ ROUTES = (
     ),
     Route("GET", "/asyncapi.json", show, "Events, and the channels that carry them", "events",
           gives=gives.ASYNCAPI),
+    Route("GET", "/schemas/{type}", schema, "The schema of an event's data", "events",
+          gives=gives.SCHEMA),
 )  # fmt: skip

@@ -249,14 +249,14 @@ async def delivered(request: web.Request) -> web.Response:
 
 
 async def redeliver(request: web.Request) -> web.Response:
-    one, parts = await _one(request), parts_of(request)
+    one, parts, by = await _one(request), parts_of(request), identity_of(request).name
     said = await _read(request, Redeliver)
     if not isinstance(said, Redeliver):
         raise TypeError
     asked = [name for name, value in said.model_dump().items() if value is not None]
     if len(asked) != 1:
         raise invalid("", "say exactly one of delivery, since and state", "See /openapi.json.")
-    async with parts.database.connection() as conn:
+    async with parts.database.connection() as conn, conn.transaction():
         if said.delivery is not None:
             wanted = uuid_of(said.delivery, "delivery", "DeliveryNotFound")
             if not await deliveries.redeliver_one(conn, one.id, wanted):
@@ -269,6 +269,7 @@ async def redeliver(request: web.Request) -> web.Response:
             )
         else:
             count = await deliveries.redeliver_dead(conn, one.id)
+        await deliveries.tell_redelivered(conn, one, count, by)
     return answer({"redelivered": count}, 202)
 
 

@@ -106,7 +106,7 @@ async def test_an_answer_that_cannot_be_taken_now_is_asked_for_again(
     scene: Scene, receiver: Receiver, dispatching: Dispatching, answers: Answers
 ) -> None:
     stack = await scene.stack()
-    await scene.subscription(receiver.url)
+    await scene.subscription(receiver.url, events=["headgate.hook.*"])
     receiver.says({"decision": "continue"})
     taken = type(answers).__call__
     left = [Unavailable("not now"), Unavailable("not now")]
@@ -190,7 +190,8 @@ async def test_the_deadline_runs_from_the_first_arrival(
     assert await scene.value("select min(settled_at) from delivery") <= row["told_at"]
     assert _seconds(row["deadline"], row["told_at"]) == 100.0
     assert row["deadline"] > opened["deadline"]
-    said = datetime.fromisoformat(receiver.events[-1]["data"]["hook"]["deadline"])
+    notices = [event for event in receiver.events if event["type"] == "headgate.hook.waiting"]
+    said = datetime.fromisoformat(notices[-1]["data"]["hook"]["deadline"])
     assert opened["deadline"] < said <= row["deadline"]
 
 
@@ -288,6 +289,31 @@ async def test_who_was_asked_and_who_was_told(
     assert [one["subscription"] for one in told] == [str(good.id)]
     assert told[0]["target"] == receiver.url
     assert told[0]["at"].endswith("Z")
+
+
+async def test_the_arrival_of_a_notice_is_an_event_and_no_other_arrival(
+    scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    good = await scene.subscription(f"{receiver.url}/secret-path")
+    await scene.subscription(other_receiver.url, events=["headgate.delivery.*"])
+    hook_id = await scene.hook(stack)
+    await scene.record(stack, resource_event("a"))
+    async with dispatching():
+        await until(lambda: other_receiver.received)
+        await until(lambda: _pending(scene, 0))
+    (event,) = other_receiver.events
+    assert event["type"] == "headgate.delivery.delivered"
+    data = event["data"]
+    assert (data["subscription"]["id"], data["subscription"]["target"]) == (
+        str(good.id), receiver.url,
+    )  # fmt: skip
+    assert data["event"]["type"] == "headgate.hook.waiting"
+    assert (data["delivery"]["attempts"], data["delivery"]["code"]) == (1, 200)
+    assert await scene.value("select count(*) from event") == 3
+    # Without a gap, to whom it was delivered, too.
+    assert [one["sequence"] for one in receiver.events] == [1, 2, 3]
+    assert str(hook_id) in str(receiver.events[0])
 
 
 async def _told_at(scene: Scene, hook_id: UUID) -> Any:

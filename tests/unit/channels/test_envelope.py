@@ -170,6 +170,7 @@ def test_the_envelope() -> None:
     document = rendered("headgate.resource.create.started")
     assert {name: value for name, value in document.items() if name != "data"} == {
         "specversion": "1.0",
+        "dataschema": "urn:headgate:schema:headgate.resource.create.started:1",
         "id": str(EVENT),
         "source": f"/v1/demo/stacks/web/{STACK}",
         "type": "headgate.resource.create.started",
