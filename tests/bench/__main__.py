@@ -20,7 +20,7 @@ from engine.store.records import StackRecord
 from engine.types.registry import built_in
 from hub.settings import Quotas, Settings
 from hub.wiring import make_limits
-from tests.bench import bare, channels, hooks, restarts
+from tests.bench import bare, channels, hooks, restarts, streams
 from tests.bench.process import cpu, memory, settled
 from tests.bench.shapes import chain, layered, wide
 from tests.support.postgres import running_server
@@ -48,6 +48,7 @@ async def main() -> None:
         await channels.deliveries(postgres)
         await hooks.answers(postgres)
     await waiting()
+    await streams.readers()
 
 
 async def creates(url: str) -> None:

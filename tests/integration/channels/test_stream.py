@@ -135,6 +135,28 @@ async def test_many_readers_miss_nothing_while_events_pour_in(
             group.create_task(read())
 
 
+async def test_thousands_read_and_one_that_reads_nothing_holds_up_nobody(
+    scene: Scene, database: Database
+) -> None:
+    stack, readers = await scene.stack(), [Reader() for _ in range(2000)]
+
+    async def nothing(_: bytes) -> None:
+        await asyncio.Event().wait()
+
+    async with feeding(database, cut_off=60.0) as feed, asyncio.TaskGroup() as group:
+        start = await feed.start(None)
+        tasks = [group.create_task(feed.pump(Wanted("demo"), start, one.write)) for one in readers]
+        tasks.append(group.create_task(feed.pump(Wanted("demo"), start, nothing)))
+        await until(lambda: feed.readers == 2001)
+        await say(scene, stack, *(resource_event(f"r{number}") for number in range(5)))
+        await until(lambda: all(one.text.count(b"data: ") == 5 for one in readers))
+        for task in tasks:
+            task.cancel()
+    assert {one.text for one in readers} == {readers[0].text}
+    assert readers[0].subjects == [f"r{number}" for number in range(5)]
+    assert feed.readers == 0
+
+
 async def test_a_reader_may_want_less(scene: Scene, database: Database) -> None:
     one, other = await scene.stack(), await scene.stack()
     wanted = Wanted("demo", Selection(stack_id=one.id, events=("headgate.resource.*.completed",)))
