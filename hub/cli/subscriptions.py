@@ -1,5 +1,6 @@
 """headgate subscription ...: who is told of what."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -17,9 +18,15 @@ NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "p
          "ordered", "state", "reason", "origin", "stack_id", "created_at", "secret")  # fmt: skip
 
 
-def _call(where: Where, method: str, *parts: str, body: Json = None) -> Json:
+def _call(
+    where: Where,
+    method: str,
+    *parts: str,
+    body: Json = None,
+    query: Mapping[str, str] | None = None,
+) -> Json:
     path = place("subscriptions", *parts)
-    return ask(where, lambda client: client.call(method, path, body=body))
+    return ask(where, lambda client: client.call(method, path, body=body, query=query))
 
 
 @app.command()
@@ -77,6 +84,42 @@ def show_(
     """Show a subscription."""
     found = _call(Where(url, project, user), "GET", which)
     tell(found, as_json, lambda: show.fields(found, NAMES))
+
+
+@app.command()
+def change(
+    which: Id,
+    target: Annotated[str | None, typer.Option(help="Where events go from now on.")] = None,
+    events: Globs = [],  # noqa: B006
+    stacks: Globs = [],  # noqa: B006
+    resources: Globs = [],  # noqa: B006
+    types: Globs = [],  # noqa: B006
+    points: Globs = [],  # noqa: B006
+    tags: Globs = [],  # noqa: B006
+    everything: Annotated[
+        list[str], typer.Option(help="Take everything of this filter, such as events.")
+    ] = [],  # noqa: B006
+    ordered: Annotated[
+        bool | None, typer.Option("--ordered/--unordered", help="Keep a stack's events in order.")
+    ] = None,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Change what a subscription asks for; what is not named stays."""
+    filters = {"events": events, "stacks": stacks, "resources": resources, "types": types,
+               "points": points, "tags": tags}  # fmt: skip
+    if unknown := [name for name in everything if name not in filters]:
+        stop(f'"{unknown[0]}" is no filter; known: {", ".join(filters)}', Exit.USAGE)
+    body: dict[str, Json] = {name: globs for name, globs in filters.items() if globs}
+    body |= {name: [] for name in everything}
+    body |= {"target": target} if target is not None else {}
+    body |= {"ordered": ordered} if ordered is not None else {}
+    if not body:
+        stop("say what is to change", Exit.USAGE)
+    now = _call(Where(url, project, user), "PATCH", which, body=body)
+    tell(now, as_json, lambda: show.fields(now, NAMES))
 
 
 @app.command()
@@ -143,13 +186,18 @@ def rotate(
 @app.command()
 def deliveries(
     which: Id,
+    state: Annotated[
+        str | None, typer.Option(help="Only these: pending, delivered or dead.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="At most so many.")] = 100,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """What was sent, newest first."""
-    found = _call(Where(url, project, user), "GET", which, "deliveries")["deliveries"]
+    query = {"limit": str(limit)} | ({"state": state} if state else {})
+    found = _call(Where(url, project, user), "GET", which, "deliveries", query=query)["deliveries"]
     columns = {"created_at": "MADE", "type": "EVENT", "state": "STATE", "attempts": "TRIES",
                "code": "CODE", "error": "ERROR", "id": "ID"}  # fmt: skip
     tell(found, as_json, lambda: show.table(found, columns))

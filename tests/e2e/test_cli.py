@@ -152,6 +152,14 @@ def test_subscriptions_are_made_shown_and_forgotten(server: ServerProcess) -> No
     assert "secret" not in shown and shown["events"] == ["headgate.*"]
     tried = spoken(server, "subscription", "test", made["id"])
     assert tried["delivered"] is False and tried["reason"]
+    changed = spoken(
+        server, "subscription", "change", made["id"], "--everything", "events", "--tags", "prod",
+        "--unordered",
+    )  # fmt: skip
+    assert (changed["events"], changed["tags"], changed["ordered"]) == ([], ["prod"], False)
+    assert changed["target"] == made["target"]
+    listed = headgate(server, "subscription", "deliveries", made["id"], "--state", "dead")
+    assert made["id"] not in listed
     headgate(server, "subscription", "delete", made["id"])
     assert made["id"] not in headgate(server, "subscription", "list")
 

@@ -83,6 +83,8 @@ def test_every_command_that_asks_a_server_speaks_json() -> None:
         (["stack", "create", "x", "-t", "y", "--stack-timeout", "0"], "--stack-timeout"),
         (["resource", "protect", "x"], "RESOURCE"),
         (["subscription", "redeliver", "x"], "--dead"),
+        (["subscription", "change", "x"], "what is to change"),
+        (["subscription", "change", "x", "--everything", "evnts"], '"evnts" is no filter'),
         (["stack", "breakpoints", "add", "x"], "BREAKPOINT"),
         (["stack", "breakpoints", "remove", "x"], "--all"),
         (["stack", "breakpoints", "remove", "x", "y", "--all"], "--all"),
