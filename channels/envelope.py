@@ -7,6 +7,7 @@ are in channels/schemas/.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import assert_never
 from urllib.parse import quote
 from uuid import UUID
@@ -63,6 +64,7 @@ def rfc3339(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+@lru_cache(maxsize=4096)
 def stack_path(project: str, stack_name: str, stack_id: UUID) -> str:
     return f"/v1/{quote(project, safe='')}/stacks/{quote(stack_name, safe='')}/{stack_id}"
 

@@ -16,9 +16,10 @@ LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for 
 LOCK_SUBSCRIPTIONS = """
 select id from subscription where id = any ($1::uuid[]) order by id for no key update
 """
+# What goes on waiting gets another number, so that no renewal under way takes it for its own.
 SETTLE = """
 update delivery d
-   set state = s.state,
+   set state = s.state, claim = d.claim + (s.state = 'pending')::integer,
        code = case when s.untried then d.code else s.code end,
        error = case when s.untried then d.error else nullif(s.error, '') end,
        answer = case when s.untried then d.answer else nullif(s.answer, '') end,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from channels.attempt import untried
 from channels.retry import RetryPolicy
-from channels.store.claim import runs
+from channels.store.claim import renew, runs
 from channels.store.publish import publish
 from channels.store.records import DeliveryState
 from channels.store.settle import settle
@@ -69,6 +69,21 @@ async def test_what_was_not_tried_stands_where_it_stood(scene: Scene, database: 
     ]  # fmt: skip
     (again,) = await claim_ordinary(database, BEHIND)
     assert again.key.sequence == 2
+
+
+async def test_what_went_back_is_no_longer_renewed(scene: Scene, database: Database) -> None:
+    stack = await scene.stack()
+    await scene.subscription("http://127.0.0.1:1/")
+    await _published(scene, stack, 3)
+    first, second, third = await claim_ordinary(database, BEHIND)
+    said = [settled(first, DeliveryState.PENDING), untried(second)]
+    await settle(database, said, disable_after=9)
+    before = await scene.deliveries()
+    async with database.connection() as conn:
+        await renew(conn, [first.key, second.key, third.key], lease=3600.0)
+    after = await scene.deliveries()
+    assert [one["next_at"] for one in after[:2]] == [one["next_at"] for one in before[:2]]
+    assert after[2]["next_at"] > before[2]["next_at"]
 
 
 async def test_given_up_at_once_the_rest_goes_on(scene: Scene, database: Database) -> None:
