@@ -19,7 +19,7 @@ from channels.attempt import Attempts, untried
 from channels.pace import Paces
 from channels.settler import Settler
 from channels.store.claim import Room, claim, next_due, renew, runs
-from channels.store.records import DeliveryState, Due
+from channels.store.records import DeliveryState, Due, Settlement
 from channels.waiting import wait_at_most
 from engine.errors import Unavailable
 from engine.store.database import Database
@@ -31,6 +31,9 @@ SHORTEST_PAUSE = 0.02
 
 #: Seconds after which a run goes back: what it knows of its hooks grows old, and so do signatures.
 RUN_FOR = 1.0
+
+#: Seconds for which what came of a run's attempts is gathered, to be written together.
+GATHERED_FOR = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,24 +152,44 @@ class Lane:
     async def _carry(self, run: _Run) -> None:
         """Try one after the other as long as they arrive; the rest goes back untried."""
         try:
-            writing = [written async for written in self._settled(run.dues)]
-            run.sending = False
-            self.wake.set()
-            await asyncio.gather(*writing)
+            await asyncio.gather(*await self._settled(run))
         finally:
             task = asyncio.current_task()
             if task is not None:
                 self._under_way.pop(task, None)
             self.wake.set()
 
-    async def _settled(self, run: Sequence[Due]) -> AsyncIterator[asyncio.Future[None]]:
+    async def _settled(self, run: _Run) -> list[asyncio.Future[None]]:
+        """What is being written of a run: gathered for a moment, but for notices of hooks."""
+        loop = asyncio.get_running_loop()
+        writing: list[asyncio.Future[None]] = []
+        gathered: list[Settlement] = []
+
+        def hand_in() -> None:
+            writing.extend(map(self._settler.write, gathered))
+            gathered.clear()
+
+        since = loop.time()
+        try:
+            async for said in self._tried(run.dues):
+                gathered.append(said)
+                if said.hook_id is not None or loop.time() > since + GATHERED_FOR:
+                    hand_in()
+                    since = loop.time()
+        finally:
+            hand_in()  # also when cut off: what has arrived shall not come again
+        run.sending = False
+        self.wake.set()
+        return writing
+
+    async def _tried(self, run: Sequence[Due]) -> AsyncIterator[Settlement]:
         loop = asyncio.get_running_loop()
         until, goes_on = loop.time() + RUN_FOR, True
         for place, due in enumerate(run):
             if place and (not goes_on or self._stopping or loop.time() > until):
-                yield self._settler.write(untried(due))
+                yield untried(due)
                 goes_on = False
                 continue
             said = await self._attempts.try_once(due)
             goes_on = said.state is not DeliveryState.PENDING and not said.gone
-            yield self._settler.write(said)
+            yield said
