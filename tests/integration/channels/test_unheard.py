@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from channels.envelope import asked_documents
-from channels.store import subscriptions
+from channels.store import deliveries, subscriptions
 from channels.store.notices import asked_of
 from channels.store.records import SubscriptionChange, SubscriptionState
 from engine.store.database import Database
@@ -72,6 +72,42 @@ async def test_a_subscription_that_is_disabled_leaves_its_hooks_unheard(
         (asked,) = await _asked(database, hook_id)
         assert asked["state"] in ("dead", "disabled")
         assert "gone" in asked["error"]
+
+
+async def test_paused_while_its_notice_waits_the_hook_is_unheard_at_once(
+    scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    chosen = await scene.subscription(receiver.url)
+    await scene.record(stack, resource_event("a"))
+    receiver.hangs()
+    async with dispatching(drain=0.05):
+        await until(lambda: receiver.under_way)
+        await scene.hook(stack)
+        await until(lambda: scene.value("select 1 from delivery where hook_id is not null"))
+        async with database.connection() as conn:
+            change = SubscriptionChange(state=SubscriptionState.DISABLED)
+            await subscriptions.update(conn, "demo", chosen.id, change, "ann")
+        await until(lambda: scene.value(UNHEARD))
+
+
+async def test_asked_for_again_in_vain_it_is_told_once(
+    scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    chosen = await scene.subscription(receiver.url, events=NOTICES)
+    receiver.answers(500)
+    await scene.hook(stack)
+    async with dispatching():
+        await until(lambda: scene.value(UNHEARD))
+        tried = len(receiver.received)
+        async with database.connection() as conn:
+            assert await deliveries.redeliver_dead(conn, chosen.id) == 1
+        await until(lambda: len(receiver.received) == 2 * tried)
+        await until(
+            lambda: scene.value("select count(*) = 0 from delivery where state = 'pending'")
+        )
+    assert await scene.value(UNHEARD) == 1
 
 
 async def test_a_dispatcher_that_starts_finds_what_one_that_died_has_left(
