@@ -29,7 +29,7 @@ from tests.support.postgres import TestServer
 from tests.support.program import free_port
 from tests.support.rabbit import Rabbit, running_rabbit
 
-STACKS, EVENTS, AT_ONCE, SINGLE, RUNS = 200, 25, 20, 200, 3
+STACKS, EVENTS, AT_ONCE, SINGLE, RUNS = 800, 25, 20, 200, 3
 WEBHOOKS = WebhookSettings(allow=(ip_network("127.0.0.0/8"),))
 EXCHANGE = "headgate.bench"
 
