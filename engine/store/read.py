@@ -46,21 +46,24 @@ with listed as (
       join traversal t on t.stack_id = s.id and t.number = s.traversal
       join template v on v.stack_id = s.id and v.version = s.version
      where s.project = $1 and ($2 or s.deleted_at is null)
+), sorted as (
+    select l.*, array(
+               select case u.key when 'stack_name' then l.name
+                                 when 'stack_status' then l.action || '_' || l.status
+                                 when 'updated_time'
+                                 then coalesce(to_char(l.updated_at, 'YYYYMMDDHH24MISSUS'), '')
+                                 else to_char(l.created_at, 'YYYYMMDDHH24MISSUS') end
+                 from unnest($8::text[]) with ordinality u (key, nth) order by u.nth) as keys
+      from listed l
 ), wanted as (
-    select *, row_number() over (order by
-               case when not $9 then case $8
-                    when 'stack_name' then name when 'stack_status' then action || '_' || status
-                    when 'updated_time' then to_char(updated_at, 'YYYYMMDDHH24MISSUS')
-                    else to_char(created_at, 'YYYYMMDDHH24MISSUS') end end asc nulls last,
-               case when $9 then case $8
-                    when 'stack_name' then name when 'stack_status' then action || '_' || status
-                    when 'updated_time' then to_char(updated_at, 'YYYYMMDDHH24MISSUS')
-                    else to_char(created_at, 'YYYYMMDDHH24MISSUS') end end desc nulls last,
-               id) as place
-      from listed
+    select *, row_number() over (order by case when not $9 then keys end asc,
+                                          case when $9 then keys end desc, id) as place
+      from sorted
      where ($3::text[] is null or name = any ($3)) and ($4::uuid[] is null or id = any ($4))
        and ($5::text[] is null or status = any ($5) or action || '_' || status = any ($5))
        and ($6::text[] is null or action = any ($6)) and ($7::text[] is null or tags @> $7)
+       and ($12::text[] is null or tags && $12) and ($13::text[] is null or not tags @> $13)
+       and ($14::text[] is null or not tags && $14) and ($15::text[] is null or owner = any ($15))
 )
 select * from wanted
  where $10::uuid is null or place > (select place from wanted where id = $10)
@@ -178,15 +181,23 @@ async def find_stack(
 
 @dataclass(frozen=True, slots=True)
 class StackFilter:
-    """None: not asked for. tags: all of them. marker: the last stack of the page before."""
+    """None: not asked for. marker: the last stack of the page before.
+
+    tags: has all of them; tags_any: has one of them; not_tags: has not all of them; not_tags_any:
+    has none of them.
+    """
 
     names: Sequence[str] | None = None
     ids: Sequence[UUID] | None = None
     statuses: Sequence[str] | None = None
     actions: Sequence[str] | None = None
     tags: Sequence[str] | None = None
+    tags_any: Sequence[str] | None = None
+    not_tags: Sequence[str] | None = None
+    not_tags_any: Sequence[str] | None = None
+    owners: Sequence[str] | None = None
     show_deleted: bool = False
-    sort_key: str = "creation_time"
+    sort_keys: Sequence[str] = ("creation_time",)
     descending: bool = True
     marker: UUID | None = None
     limit: int | None = None
@@ -211,10 +222,10 @@ class HookFilter:
 async def list_stacks(conn: Connection, project: str, wanted: StackFilter) -> list[StackRecord]:
     rows = await conn.fetch(
         LIST_STACKS, project, wanted.show_deleted, wanted.names, wanted.ids, wanted.statuses,
-        wanted.actions, wanted.tags, wanted.sort_key, wanted.descending, wanted.marker,
-        wanted.limit,
+        wanted.actions, wanted.tags, wanted.sort_keys, wanted.descending, wanted.marker,
+        wanted.limit, wanted.tags_any, wanted.not_tags, wanted.not_tags_any, wanted.owners,
     )  # fmt: skip
-    return [StackRecord(**_without(row, "place")) for row in rows]
+    return [StackRecord(**_without(row, "place", "keys")) for row in rows]
 
 
 def _there(row: Any) -> Any:
@@ -224,10 +235,8 @@ def _there(row: Any) -> Any:
     return row
 
 
-def _without(row: Any, name: str) -> dict[str, Any]:
-    fields = dict(row)
-    del fields[name]
-    return fields
+def _without(row: Any, *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}
 
 
 async def read_template(conn: Connection, stack_id: UUID, version: int) -> TemplateRecord:

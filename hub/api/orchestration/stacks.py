@@ -28,8 +28,8 @@ from hub.api.parts import (
     uuid_or_none,
 )
 
-#: Ways to list stacks that would silently give the wrong ones if nobody said so.
-NO_FILTERS = ("tags_any", "not_tags", "not_tags_any")
+#: Stacks with all of these tags, one of these, not all of these, none of these.
+TAG_FILTERS = ("tags", "tags_any", "not_tags", "not_tags_any")
 SORT_KEYS = ("stack_name", "stack_status", "creation_time", "updated_time")
 S = "/v1/{project}/stacks/{name}/{id}"
 
@@ -79,31 +79,36 @@ async def listed(request: web.Request) -> web.Response:
 
 def _filter(request: web.Request) -> StackFilter:
     query = request.query
-    for name in NO_FILTERS:
-        if query.get(name):
-            reason = "is not available in this release"
-            raise invalid(name, reason, "Filter with `tags`.", "NotSupported")
-    key = (query.get("sort_keys") or "creation_time").split(",")[0]
-    if key not in SORT_KEYS:
-        raise invalid("sort_keys", f'"{key}" is not known', f"Known: {', '.join(SORT_KEYS)}.")
+    keys = _listed(query.getall("sort_keys", [])) or ["creation_time"]
+    for key in keys:
+        if key not in SORT_KEYS:
+            raise invalid("sort_keys", f'"{key}" is not known', f"Known: {', '.join(SORT_KEYS)}.")
     direction = query.get("sort_dir", "desc").lower()
     if direction not in ("asc", "desc"):
         raise invalid("sort_dir", f'"{direction}" is not known', "Send asc or desc.")
     names = [*query.getall("name", []), *query.getall("stack_name", [])]
     statuses = [*query.getall("status", []), *query.getall("stack_status", [])]
-    tags = [tag for text in query.getall("tags", []) for tag in text.split(",")]
+    tags = {name: _listed(query.getall(name, [])) for name in TAG_FILTERS}
+    owners = [*query.getall("username", []), *query.getall("stack_owner", [])]
+    actions = [*query.getall("action", []), *query.getall("stack_action", [])]
     return StackFilter(
         names=names or None,
         ids=_ids(query.getall("id")) if "id" in query else None,
         statuses=[status.upper() for status in statuses] or None,
-        actions=[action.upper() for action in query.getall("action", [])] or None,
-        tags=tags or None,
+        actions=[action.upper() for action in actions] or None,
+        owners=owners or None,
+        **tags,
         show_deleted=query_flag(request, "show_deleted"),
-        sort_key=key,
+        sort_keys=keys[: len(SORT_KEYS)],
         descending=direction == "desc",
         marker=query_uuid(request, "marker"),
         limit=query_limit(request, default=None),
     )
+
+
+def _listed(texts: Sequence[str]) -> list[str] | None:
+    """What is said in one text, with commas, or in several."""
+    return [one for text in texts for one in text.split(",") if one] or None
 
 
 def _ids(texts: Sequence[str]) -> list[UUID]:
@@ -168,13 +173,17 @@ async def elsewhere(request: web.Request) -> web.Response:
 LIST_QUERY = {
     "limit": "at most so many",
     "marker": "the last stack of the page before",
-    "sort_keys": "one of " + ", ".join(SORT_KEYS),
+    "sort_keys": "comma separated, of " + ", ".join(SORT_KEYS),
     "sort_dir": "asc or desc",
     "name": "only of this name; may repeat",
     "status": "only in this status, such as COMPLETE or CREATE_COMPLETE; may repeat",
     "action": "only in this action; may repeat",
     "id": "only of this id; may repeat",
     "tags": "only with all of these, comma separated",
+    "tags_any": "only with one of these, comma separated",
+    "not_tags": "only those that do not have all of these",
+    "not_tags_any": "only those that have none of these",
+    "username": "only of this owner; stack_owner is the same",
     "show_deleted": "true: deleted ones too",
     "with_count": "true: the number of all that match, too",
 }
