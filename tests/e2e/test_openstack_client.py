@@ -139,6 +139,26 @@ def test_waiting_ends_at_a_stopped_stack_and_says_how_to_go_on(
     assert shown["stack_status"] == "CREATE_STOPPED"
 
 
+def test_lists_by_tags_and_templates_of_types(server: ServerProcess, tmp_path: Path) -> None:
+    client = Client(server, "lists", tmp_path)
+    template = client.file("t.yaml", TEMPLATE)
+    client.session(
+        f"stack create -t {template} --tags x,y --wait --poll 1 one -f json",
+        f"stack create -t {template} --tags x --wait --poll 1 two -f json",
+    )
+    modes = ("", "--tag-mode any", "--tag-mode not", "--tag-mode not-any")
+    *lists, begun = documents(
+        client.session(
+            *(f"stack list --tags x,y {mode} -f json" for mode in modes),
+            "orchestration resource type show OS::Heat::RandomString --template-type hot -f json",
+        )
+    )
+    found = [{one["Stack Name"] for one in listed} for listed in lists]
+    assert found == [{"one"}, {"one", "two"}, {"two"}, set()]
+    assert begun["parameters"]["length"]["default"] == 32
+    assert begun["resources"]["RandomString"]["type"] == "OS::Heat::RandomString"
+
+
 def test_what_is_wrong_is_printed(server: ServerProcess, tmp_path: Path) -> None:
     client = Client(server, "wrong", tmp_path)
     template = client.file("t.yaml", TEMPLATE.replace("length", "lenght"))

@@ -9,7 +9,6 @@ from hub.api.orchestration import (
     snapshots,
     stack_parts,
     stacks,
-    unavailable,
     validation,
     versions,
 )
@@ -26,5 +25,4 @@ ROUTES = (
     *exports.ROUTES,
     *validation.ROUTES,
     *versions.ROUTES,
-    *unavailable.ROUTES,
 )

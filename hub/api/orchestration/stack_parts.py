@@ -1,20 +1,20 @@
 """What a stack consists of: its template, environment, files and outputs; types; validation."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from aiohttp import web
 
 from channels.schemas.words import MAP, TEXT, map_of
 from engine.errors import NotFound, nearest
 from engine.hot.resolve import MASK
-from engine.hot.schema import Constraint, Property, TypeSchema
+from engine.hot.schema import Property, TypeSchema
 from engine.store.records import TemplateRecord
 from engine.words import Json
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.stacks import S
-from hub.api.parts import Route, answer, parts_of, stack_of
+from hub.api.orchestration.type_templates import FORMS, constraint
+from hub.api.parts import Route, answer, invalid, parts_of, stack_of
 
 
 async def template(request: web.Request) -> web.Response:
@@ -73,12 +73,23 @@ async def resource_types(request: web.Request) -> web.Response:
     return answer({"resource_types": sorted(types)})
 
 
-async def resource_type(request: web.Request) -> web.Response:
+def _type(request: web.Request) -> TypeSchema:
     types, name = parts_of(request).engine.types, request.match_info["type"]
     if name not in types:
         reason = f"The Resource Type ({name}) could not be found."
         raise NotFound(reason, remedy=nearest(name, list(types)), code="EntityNotFound")
-    return answer(type_document(types[name]))
+    return types[name]
+
+
+async def resource_type(request: web.Request) -> web.Response:
+    return answer(type_document(_type(request)))
+
+
+async def type_template(request: web.Request) -> web.Response:
+    schema, form = _type(request), request.query.get("template_type", "cfn")
+    if form not in FORMS:
+        raise invalid("template_type", f'"{form}" is not known', f"Known: {', '.join(FORMS)}.")
+    return answer(FORMS[form](schema))
 
 
 def type_document(schema: TypeSchema) -> dict[str, Json]:
@@ -106,23 +117,12 @@ def property_document(one: Property) -> dict[str, Json]:
     if one.default is not None:
         document["default"] = one.default
     if one.constraints:
-        document["constraints"] = [_constraint(rule) for rule in one.constraints]
+        document["constraints"] = [constraint(rule) for rule in one.constraints]
     if one.fields:
         document["schema"] = {name: property_document(inner) for name, inner in one.fields.items()}
     if one.items:
         document["schema"] = {"*": property_document(one.items)}
     return document
-
-
-def _constraint(rule: Constraint) -> dict[str, Any]:
-    if rule.kind == "allowed_values":
-        return {"allowed_values": list(rule.allowed)}
-    if rule.kind == "allowed_pattern":
-        return {"allowed_pattern": rule.pattern}
-    if rule.kind == "custom_constraint":
-        return {"custom_constraint": rule.name}
-    bounds = {"min": rule.min, "max": rule.max, "step": rule.step, "offset": rule.offset}
-    return {rule.kind: {name: value for name, value in bounds.items() if value is not None}}
 
 
 ROUTES = (
@@ -137,4 +137,7 @@ ROUTES = (
           query={"with_description": "true: with what they are"}, gives=gives.TYPES),
     Route("GET", "/v1/{project}/resource_types/{type}", resource_type, "A resource type", "types",
           gives=gives.TYPE),
+    Route("GET", "/v1/{project}/resource_types/{type}/template", type_template,
+          "A template to start from", "types",
+          query={"template_type": "cfn or hot; cfn when not said"}, gives=MAP),
 )  # fmt: skip

@@ -65,7 +65,10 @@ async def what_the_server_is(run: Watched) -> None:
         await ok(run, "GET", f"/resource_types/{name}")
     for one in (await ok(run, "GET", "/template_versions"))["template_versions"]:
         await ok(run, "GET", f"/template_versions/{one['version']}/functions")
-    assert (await run.call("GET", "/resource_types/Test::Thing/template"))[0] == 400
+    for form in ("", "?template_type=hot", "?template_type=cfn"):
+        await ok(run, "GET", f"/resource_types/Test::Thing/template{form}")
+    status, _ = await run.call("GET", "/resource_types/Test::Thing/template?template_type=x")
+    assert status == 400
     await ok(run, "POST", "/validate", {"template": WHOLE, "parameters": {"key": "x"}})
     await ok(run, "POST", "/validate", {"template": template({}), "environment": HELD})
 

@@ -180,16 +180,11 @@ async def test_an_action_that_is_none_is_refused(
     assert told in said["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("GET", f"{V}/resource_types/Test::Secret/template"),
-    ],
-)
-async def test_what_is_not_there_yet_says_so(client: Client, method: str, path: str) -> None:
-    status, said, _ = await client.call(method, path)
-    assert (status, said["error"]["type"]) == (400, "NotSupported")
-    assert "is not available in this release" in said["error"]["message"]
+async def test_a_template_of_a_type_in_a_form_that_is_not_known(client: Client) -> None:
+    path = f"{V}/resource_types/Test::Secret/template?template_type=xml"
+    status, said, _ = await client.call("GET", path)
+    assert (status, said["error"]["type"]) == (400, "Invalid")
+    assert '"xml" is not known. Known: cfn, hot.' in said["error"]["message"]
 
 
 @pytest.mark.parametrize(
