@@ -169,15 +169,18 @@ class Lane:
             writing.extend(map(self._settler.write, gathered))
             gathered.clear()
 
-        since = loop.time()
+        timer: asyncio.TimerHandle | None = None
         try:
             async for said in self._tried(run.dues):
                 gathered.append(said)
-                if said.hook_id is not None or loop.time() > since + GATHERED_FOR:
+                if said.hook_id is not None:
                     hand_in()
-                    since = loop.time()
+                elif len(gathered) == 1:  # the next attempt may take long
+                    timer = loop.call_later(GATHERED_FOR, hand_in)
         finally:
-            hand_in()  # also when cut off: what has arrived shall not come again
+            if timer is not None:
+                timer.cancel()
+            hand_in()
         run.sending = False
         self.wake.set()
         return writing

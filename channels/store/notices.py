@@ -56,7 +56,9 @@ async def asked_of(conn: Connection, hooks: Sequence[HookRecord]) -> dict[UUID, 
         told += [
             _not_asked(hook.id, one)
             for one in deaf
-            if one.id not in known and is_for(one.id, one.project, one.selection, traits)
+            if one.id not in known
+            and one.named_until is None
+            and is_for(one.id, one.project, one.selection, traits)
         ]
     return found
 

@@ -140,12 +140,9 @@ async def _of_stacks(conn: Connection, stacks: Sequence[UUID]) -> list[Subscript
 
 
 def _sinks(row: Any) -> list[dict[str, Json]]:
-    """The sinks of a beginning, as NAME takes them."""
-    return [
+    """The sinks of a beginning, as NAME takes them; ids by what they come to, however written."""
+    said = [
         {
-            "id": uuid5(_SINKS, f"{row['stack_id']} {_canonical(sink)}"),
-            "project": row["project"],
-            "stack_id": row["stack_id"],
             "channel": sink["type"],
             "target": sink["target"],
             "events": _listed(sink.get("events")),
@@ -156,10 +153,16 @@ def _sinks(row: Any) -> list[dict[str, Json]]:
         }
         for sink in row["sinks"] or []
     ]
-
-
-def _canonical(sink: Mapping[str, Json]) -> str:
-    return orjson.dumps(sink, option=orjson.OPT_SORT_KEYS).decode()
+    stack_id, project = row["stack_id"], row["project"]
+    return [
+        {
+            "id": uuid5(_SINKS, f"{stack_id} {orjson.dumps(sink).decode()}"),
+            "project": project,
+            "stack_id": stack_id,
+            **sink,
+        }
+        for sink in said
+    ]
 
 
 def _listed(globs: Json) -> list[str]:

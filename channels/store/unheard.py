@@ -8,15 +8,16 @@ from uuid import UUID
 
 from engine.store.database import Connection, Database
 
-# A notice may still arrive when its subscription is enabled. statement_timestamp() is one time for
-# both columns.
+# A notice may still arrive when its subscription is enabled. What was asked for again in vain has a
+# new deadline, and is told of once. statement_timestamp() is one time for all of it.
 UNHEARD = """
 with unheard as (
     update hook h
-       set deadline = statement_timestamp() + h.timeout, unheard_at = statement_timestamp()
+       set deadline = statement_timestamp() + h.timeout,
+           unheard_at = coalesce(h.unheard_at, statement_timestamp())
       from (select distinct * from unnest($1::uuid[], $2::uuid[])) n (stack_id, id)
      where h.stack_id = n.stack_id and h.id = n.id
-       and h.state = 'waiting' and h.told_at is null and h.unheard_at is null
+       and h.state = 'waiting' and h.told_at is null and ($3 or h.unheard_at is null)
        and not exists (select 1 from delivery d
                          join subscription s on s.id = d.subscription_id and s.state = 'enabled'
                         where d.stack_id = h.stack_id and d.hook_id = h.id
@@ -31,6 +32,7 @@ select record_events(array_agg(
                 jsonb_build_object('hook_id', id, 'point', point, 'mode', mode))::event_draft
            order by stack_id, id))
   from unheard
+ where unheard_at = statement_timestamp()
 having count(*) > 0
 """
 OF_DISABLED = """
@@ -53,9 +55,14 @@ TELL_TIMERS = "select pg_notify('headgate_hook', '')"
 AT_ONCE = 500
 
 
-async def mark_unheard(conn: Connection, stacks: Sequence[UUID], hooks: Sequence[UUID]) -> None:
-    """Those of these hooks that nobody can be told of any more. The stacks are locked."""
-    await conn.execute(UNHEARD, stacks, hooks)
+async def mark_unheard(
+    conn: Connection, stacks: Sequence[UUID], hooks: Sequence[UUID], *, again: bool = True
+) -> None:
+    """Those of these hooks that nobody can be told of any more. The stacks are locked.
+
+    again: the deadline of those that were marked before runs anew.
+    """
+    await conn.execute(UNHEARD, stacks, hooks, again)
     await conn.execute(TELL_TIMERS)
 
 
@@ -69,5 +76,5 @@ async def sweep_unheard(database: Database) -> bool:
         if rows:
             stacks, hooks = [row["stack_id"] for row in rows], [row["hook_id"] for row in rows]
             await conn.execute(LOCK_STACKS, sorted(set(stacks)))
-            await mark_unheard(conn, stacks, hooks)
+            await mark_unheard(conn, stacks, hooks, again=False)
         return len(rows) == AT_ONCE

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from engine.errors import Findings, nearest
 from engine.hot.declared import DeclaredHook, declared_list
-from engine.hot.event_sinks import EventSink, read_event_sinks
+from engine.hot.event_sinks import read_event_sinks
 from engine.hot.registry import Registry, read_registry
 from engine.words import Json
 
@@ -26,7 +26,6 @@ class Environment:
     registry: Registry = field(default_factory=Registry)
     encrypted_param_names: tuple[str, ...] = ()
     declared: tuple[DeclaredHook, ...] = ()
-    sinks: tuple[EventSink, ...] = ()
     document: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
@@ -46,7 +45,7 @@ def parse_environment(document: dict[str, Json]) -> Environment:
     findings.raise_if_any()
     registry, declared = read_registry(document.get("resource_registry", {}), findings)
     declared += declared_list(document.get("hooks"), "hooks", findings)
-    sinks = read_event_sinks(document.get("event_sinks"), findings)
+    read_event_sinks(document.get("event_sinks"), findings)
     encrypted = document.get("encrypted_param_names", [])
     if not isinstance(encrypted, list) or not all(isinstance(one, str) for one in encrypted):
         findings.add("encrypted_param_names", "This must be a list of names.")
@@ -57,7 +56,6 @@ def parse_environment(document: dict[str, Json]) -> Environment:
         registry=registry,
         encrypted_param_names=tuple(encrypted),
         declared=tuple(declared),
-        sinks=tuple(sinks),
         document=document,
     )
 

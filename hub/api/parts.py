@@ -165,6 +165,12 @@ def query_uuid(request: web.Request, name: str) -> UUID | None:
     return found
 
 
+def query_list(request: web.Request, name: str) -> list[str]:
+    """What is said in one text, with commas, or in several."""
+    said = request.query.getall(name, [])
+    return [one for text in said for one in text.split(",") if one]
+
+
 def query_limit(request: web.Request, *, default: int | None, most: int = 1000) -> int | None:
     if "limit" not in request.query:
         return default

@@ -26,7 +26,7 @@ STYLE = {
 #: What stands for the whole stack, where a resource would be named.
 STACK = "(stack)"
 #: What may happen to a hook that goes on waiting.
-UNDECIDED = ("approved", "progress", "handed-over", "reminder", "escalated")
+UNDECIDED = ("approved", "progress", "handed-over", "reminder", "escalated", "unheard")
 MARK = {
     "waiting": "·",
     "ready": "○",
@@ -92,6 +92,13 @@ def _why(kind: str, data: Mapping[str, Json]) -> str:
     moment = kind.rpartition(".")[2]
     if hook:
         return _of_hook(moment, hook, data.get("said") or {})
+    if "delivery" in data:
+        error = data["delivery"]["error"]
+        return f"{data['event']['type']} to {data['subscription']['target']}" + (
+            f": {error}" if error else ""
+        )
+    if "subscription" in data:
+        return f"{data['subscription']['target']}: {data['reason']}"
     said = data.get("resource") or data.get("stack") or {}
     return str(said.get("reason") or "") if moment in ("failed", "stopped") else ""
 

@@ -7,7 +7,7 @@ from aiohttp import web
 from channels.selection import Selection
 from channels.stream.feed import Wanted
 from channels.stream.sse import CONTENT_TYPE
-from hub.api.parts import Route, identity_of, parts_of, project_of
+from hub.api.parts import Route, identity_of, parts_of, project_of, query_list
 
 #: Names in the query, and in a selection. (`types` are those of events: so the route was first.)
 FILTERS = {
@@ -20,17 +20,12 @@ FILTERS = {
 }
 
 
-def _globs(request: web.Request, name: str) -> tuple[str, ...]:
-    said = request.query.getall(name, [])
-    return tuple(text for each in said for text in each.split(",") if text)
-
-
 async def stream(request: web.Request) -> web.StreamResponse:
     parts, project = parts_of(request), project_of(request)
     identity_of(request)
     stack = request.query.get("stack")
     stack_id = (await parts.engine.find_stack(project, stack)).id if stack else None
-    globs = {name: _globs(request, asked) for asked, name in FILTERS.items()}
+    globs = {name: query_list(request, asked) for asked, name in FILTERS.items()}
     wanted = Wanted(project, Selection(stack_id=stack_id, **globs))
     last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
     start = await parts.feed.start(last)

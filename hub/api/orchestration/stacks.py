@@ -23,6 +23,7 @@ from hub.api.parts import (
     project_of,
     query_flag,
     query_limit,
+    query_list,
     query_uuid,
     stack_of,
     uuid_or_none,
@@ -79,7 +80,7 @@ async def listed(request: web.Request) -> web.Response:
 
 def _filter(request: web.Request) -> StackFilter:
     query = request.query
-    keys = _listed(query.getall("sort_keys", [])) or ["creation_time"]
+    keys = query_list(request, "sort_keys") or ["creation_time"]
     for key in keys:
         if key not in SORT_KEYS:
             raise invalid("sort_keys", f'"{key}" is not known', f"Known: {', '.join(SORT_KEYS)}.")
@@ -88,7 +89,7 @@ def _filter(request: web.Request) -> StackFilter:
         raise invalid("sort_dir", f'"{direction}" is not known', "Send asc or desc.")
     names = [*query.getall("name", []), *query.getall("stack_name", [])]
     statuses = [*query.getall("status", []), *query.getall("stack_status", [])]
-    tags = {name: _listed(query.getall(name, [])) for name in TAG_FILTERS}
+    tags = {name: query_list(request, name) or None for name in TAG_FILTERS}
     owners = [*query.getall("username", []), *query.getall("stack_owner", [])]
     actions = [*query.getall("action", []), *query.getall("stack_action", [])]
     return StackFilter(
@@ -104,11 +105,6 @@ def _filter(request: web.Request) -> StackFilter:
         marker=query_uuid(request, "marker"),
         limit=query_limit(request, default=None),
     )
-
-
-def _listed(texts: Sequence[str]) -> list[str] | None:
-    """What is said in one text, with commas, or in several."""
-    return [one for text in texts for one in text.split(",") if one] or None
 
 
 def _ids(texts: Sequence[str]) -> list[UUID]:

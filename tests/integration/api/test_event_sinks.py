@@ -105,6 +105,15 @@ async def test_what_stays_keeps_its_deliveries(running: Program, receiver: Recei
     assert after == before
 
 
+async def test_one_sink_written_in_two_ways_is_one(running: Program, receiver: Receiver) -> None:
+    only = {"events": ["headgate.stack.create.*"]}
+    twice = [sink(receiver.url, **only), sink(receiver.url, events=only["events"][0], ordered=True)]
+    await running.create("one", {"a": resource()}, environment={"event_sinks": twice})
+    await until(lambda: "stack.create.completed" in kinds(receiver))
+    assert len(await subscribed(running)) == 1
+    assert kinds(receiver) == ["stack.create.started", "stack.create.completed"]
+
+
 async def test_sinks_of_several_environment_files_are_all_told(
     running: Program, receiver: Receiver, other_receiver: Receiver
 ) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import replace
 
+from aiohttp import web
+
 from channels.attempt import untried
 from channels.retry import RetryPolicy
 from channels.store.claim import renew, runs
@@ -13,7 +15,7 @@ from engine.store.database import Database
 from tests.integration.channels.conftest import Dispatching
 from tests.support.deliveries import ROOM, claim_ordinary, delivered, none_pending, settled
 from tests.support.events import Scene, StackRow, resource_event
-from tests.support.receiver import Receiver, until
+from tests.support.receiver import Received, Receiver, until
 
 BEHIND = replace(ROOM, behind=3)
 
@@ -150,6 +152,25 @@ async def test_a_stack_with_many_events_asks_the_database_seldom(
     assert [event["sequence"] for event in receiver.events] == list(range(1, 101))
     # Every settlement is a transaction: xmin of the rows tells how many there were.
     assert await scene.value("select count(distinct xmin::text) from delivery") < 60
+
+
+async def test_what_has_arrived_is_written_while_the_next_takes_its_time(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    await scene.subscription(receiver.url)
+    await scene.record(stack, resource_event("a"), resource_event("b"))
+
+    async def second_hangs(one: Received) -> web.StreamResponse:
+        if one.event["sequence"] == 2:
+            await asyncio.Event().wait()
+        return web.Response()
+
+    receiver.handle = second_hangs
+    async with dispatching(drain=0.05):
+        await until(lambda: len(receiver.received) == 2)
+        await until(lambda: scene.value("select 1 from delivery where state = 'delivered'"))
+        assert receiver.under_way == 1
 
 
 async def test_told_to_stop_it_gives_back_what_it_has_not_begun(

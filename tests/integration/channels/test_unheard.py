@@ -97,7 +97,7 @@ async def test_asked_for_again_in_vain_it_is_told_once(
     stack = await scene.stack()
     chosen = await scene.subscription(receiver.url, events=NOTICES)
     receiver.answers(500)
-    await scene.hook(stack)
+    hook_id = await scene.hook(stack, seconds=100.0)
     async with dispatching():
         await until(lambda: scene.value(UNHEARD))
         tried = len(receiver.received)
@@ -108,6 +108,9 @@ async def test_asked_for_again_in_vain_it_is_told_once(
             lambda: scene.value("select count(*) = 0 from delivery where state = 'pending'")
         )
     assert await scene.value(UNHEARD) == 1
+    row, last = await scene.hook_row(hook_id), "select max(settled_at) from delivery"
+    # The deadline runs from the last failure: the attempts before had put it off by far more.
+    assert (row["deadline"] - await scene.value(last)).total_seconds() < 105.0
 
 
 async def test_a_dispatcher_that_starts_finds_what_one_that_died_has_left(

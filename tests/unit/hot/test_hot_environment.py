@@ -2,8 +2,9 @@
 
 import pytest
 
-from engine.errors import Invalid
+from engine.errors import Findings, Invalid
 from engine.hot.environment import merge_environments, parse_environment
+from engine.hot.event_sinks import read_event_sinks
 from engine.words import Json
 
 SINK = {"type": "webhook", "target": "https://a.test/"}
@@ -117,7 +118,9 @@ def test_merging_goes_one_level_deep_and_gathers_hooks() -> None:
 def test_event_sinks_are_gathered_and_said_twice_are_one() -> None:
     first = {"event_sinks": [SINK]}
     second = {"event_sinks": [SINK | {"events": "headgate.hook.*", "points": ["pre-*"]}, SINK]}
-    sinks = parse_environment(merge_environments([first, second])).sinks
+    findings = Findings()
+    sinks = read_event_sinks(merge_environments([first, second])["event_sinks"], findings)
+    assert findings.all == []
     assert [(sink.target, sink.filters, sink.ordered) for sink in sinks] == [
         ("https://a.test/", {}, True),
         ("https://a.test/", {"events": ("headgate.hook.*",), "points": ("pre-*",)}, True),

@@ -28,6 +28,8 @@ def event(kind: str, **data: Any) -> dict[str, Any]:
 
 HOOK = {"id": "1", "point": "pre-create", "deadline": "2026-11-21T20:16:36Z", "on_timeout": "stop"}
 
+THEIRS = {"id": "2", "channel": "webhook", "target": "https://a.test"}
+
 
 @pytest.mark.parametrize(
     ("document", "told"),
@@ -46,6 +48,15 @@ HOOK = {"id": "1", "point": "pre-create", "deadline": "2026-11-21T20:16:36Z", "o
                                                  "reason": "ann approved; 1 more to go"}),
          ["ann approved; 1 more to go"]),
         (event("hook.escalated", hook=HOOK, said={"reason": ""}), ["pre-create"]),
+        (event("hook.unheard", hook=HOOK, said={"reason": "nobody could be told"}),
+         ["nobody could be told"]),
+        (event("delivery.dead", subscription=THEIRS, delivery={"error": "it answered 500"},
+               event={"type": "headgate.hook.waiting"}),
+         ["headgate.hook.waiting to https://a.test: it answered 500"]),
+        (event("delivery.delivered", subscription=THEIRS, delivery={"error": ""},
+               event={"type": "headgate.hook.waiting"}), ["to https://a.test"]),
+        (event("subscription.disabled", subscription=THEIRS, reason="it is gone"),
+         ["https://a.test: it is gone"]),
     ],
 )  # fmt: skip
 def test_an_event_is_one_line(document: dict[str, Any], told: list[str]) -> None:
