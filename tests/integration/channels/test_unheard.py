@@ -58,19 +58,21 @@ async def test_one_that_has_it_is_enough(
 async def test_a_subscription_that_is_disabled_leaves_its_hooks_unheard(
     scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
 ) -> None:
-    """The notice waits behind what is tried again and again; then its endpoint says it is gone."""
-    stack, other = await scene.stack(), await scene.stack()
+    """Their notices stand behind what was answered with 410, and are never tried."""
+    stacks = [await scene.stack() for _ in range(2)]
     await scene.subscription(receiver.url)
-    hooks = [await scene.hook(stack, seconds=100.0), await scene.hook(other, seconds=100.0)]
-    await scene.record(other, resource_event("a"))
+    for stack in stacks:
+        await scene.record(stack, resource_event("a"))
+    hooks = [await scene.hook(stack, seconds=100.0) for stack in stacks]
     receiver.answers(410)
-    async with dispatching(each=1, urgent_each=1):
+    async with dispatching():
         await until(lambda: scene.value(UNHEARD + " having count(*) = 2"))
+    assert {event["type"] for event in receiver.events} == {"headgate.resource.create.started"}
     for hook_id in hooks:
         row = await scene.hook_row(hook_id)
         assert (row["deadline"] - row["unheard_at"]).total_seconds() == 100.0
         (asked,) = await _asked(database, hook_id)
-        assert asked["state"] in ("dead", "disabled")
+        assert (asked["state"], asked["attempts"]) == ("disabled", 0)
         assert "gone" in asked["error"]
 
 
