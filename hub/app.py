@@ -29,7 +29,7 @@ from engine.store.migrate import migrate
 from engine.types.contract import ResourceType
 from hub.api.application import make_application
 from hub.api.parts import Parts
-from hub.auth.identity import Nobody
+from hub.auth.nobody import Nobody
 from hub.log import set_up_logging
 from hub.loops import Loops
 from hub.settings import Settings

@@ -11,13 +11,17 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import Conflict, Finding, HeadgateError, Invalid, LimitReached, NotFound
 from hub.api import headgate, orchestration
 from hub.api.openapi import openapi_route
-from hub.api.parts import PARTS, Handler, Parts, Route, answer, invalid
+from hub.api.parts import IDENTITY, PARTS, Handler, Parts, Route, answer, invalid, require
 from hub.api.problems import heat_document, heat_form, own_form, status_of
+from hub.auth.presented import presented_in
+from hub.auth.roles import Right
 
 log: FilteringBoundLogger = structlog.get_logger()
 
 REQUEST_ID = "x-openstack-request-id"
 ID: web.RequestKey[str] = web.RequestKey("id", str)
+#: What each of the application's routes needs of whoever asks.
+NEEDS: web.AppKey[dict[web.AbstractRoute, Right]] = web.AppKey("needs")
 #: Ends of paths whose answers take as long as they take.
 ENDLESS = "/events/stream"
 
@@ -30,11 +34,14 @@ def all_routes() -> tuple[Route, ...]:
 def make_application(parts: Parts) -> web.Application:
     """Every route, with errors told, requests bounded and named, and a line in the log for each."""
     app = web.Application(
-        middlewares=[_named, _told, _bounded], client_max_size=parts.settings.server.max_body
+        middlewares=[_named, _told, _bounded, _admitted],
+        client_max_size=parts.settings.server.max_body,
     )
     app[PARTS] = parts
-    for route in all_routes():
-        app.router.add_route(route.method, route.path, route.handler, name=None)
+    app[NEEDS] = {
+        app.router.add_route(route.method, route.path, route.handler, name=None): route.right
+        for route in all_routes()
+    }
     return app
 
 
@@ -160,3 +167,18 @@ async def _bounded(request: web.Request, handler: Handler) -> web.StreamResponse
         reason = f"the request was not answered within {seconds:g} s"
         remedy = "What was accepted stands; look at the stack before you send it again."
         raise Invalid([Finding("", reason, remedy, "RequestTimeout")]) from None
+
+
+@web.middleware
+async def _admitted(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Find out who asks, and whether they have the right to what the route needs."""
+    match = request.match_info
+    right = request.app[NEEDS].get(match.route, Right.NOTHING)
+    if right is not Right.NOTHING:
+        project = match.get("project", "")
+        who = await request.app[PARTS].authenticator.identify(
+            presented_in(request.headers), project
+        )
+        request[IDENTITY] = who
+        require(who, right)
+    return await handler(request)

@@ -11,12 +11,13 @@ from pydantic import BaseModel
 from channels.contract import Channel
 from channels.dispatcher import Dispatcher
 from channels.stream.feed import Feed
-from engine.errors import Finding, Invalid, NotFound
+from engine.errors import Finding, Forbidden, Invalid, NotFound
 from engine.service import Engine
 from engine.store.database import Database
 from engine.store.records import StackRecord
 from engine.words import Json
 from hub.auth.identity import Authenticator, Identity
+from hub.auth.roles import HOLDERS, Right
 from hub.settings import Settings
 
 #: The content type of nearly all answers.
@@ -45,6 +46,7 @@ class Parts:
 
 
 PARTS: web.AppKey[Parts] = web.AppKey("parts", Parts)
+IDENTITY: web.RequestKey[Identity] = web.RequestKey("identity", Identity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Route:
 
     query: name -> what it means. body: what may be sent. status, answer: what comes back; gives:
     its schema, where it is JSON. also: schemas of answers with other statuses that are no errors.
+    needs: what whoever asks must have the right to; None: see `right`.
     """
 
     method: str
@@ -67,6 +70,16 @@ class Route:
     answer: str = JSON
     gives: Json = None
     also: Mapping[int, Json] = field(default_factory=dict)
+    needs: Right | None = None
+
+    @property
+    def right(self) -> Right:
+        """Where nothing is said: of a project's things, to read by GET and to write otherwise."""
+        if self.needs is not None:
+            return self.needs
+        if "{project}" not in self.path:
+            return Right.NOTHING
+        return Right.READ if self.method == "GET" else Right.WRITE
 
 
 def parts_of(request: web.Request) -> Parts:
@@ -78,7 +91,18 @@ def project_of(request: web.Request) -> str:
 
 
 def identity_of(request: web.Request) -> Identity:
-    return parts_of(request).authenticator.identify(request.headers, project_of(request))
+    """Who asks, as was found before the handler was called."""
+    return request[IDENTITY]
+
+
+def require(identity: Identity, right: Right) -> None:
+    """Raises Forbidden."""
+    if not identity.may(right):
+        raise Forbidden(
+            f"{identity.name} has no right to {right} here",
+            remedy=f"It takes the role {HOLDERS[right]}; an admin gives it.",
+            code="Forbidden",
+        )
 
 
 def channel_of(parts: Parts, name: str, place: str = "channel") -> Channel:

@@ -10,6 +10,7 @@ from hub.api.headgate import documents as gives
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, body_of, invalid, parts_of, project_of, stack_of, uuid_of
 from hub.api.signals import answer_from
+from hub.auth.roles import Right
 
 
 def _document(one: BreakpointRecord) -> dict[str, Json]:
@@ -82,5 +83,5 @@ ROUTES = (
     Route("DELETE", f"{S}/breakpoints/{{breakpoint}}", remove, "Take a breakpoint away", "stacks",
           status=204),
     Route("POST", f"{S}/run-to", run_to, "Go on, and stop before a resource", "stacks",
-          takes_body=True, status=202, gives=gives.TOO_LATE),
+          takes_body=True, status=202, gives=gives.TOO_LATE, needs=Right.ANSWER),
 )  # fmt: skip

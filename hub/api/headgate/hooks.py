@@ -33,6 +33,7 @@ from hub.api.parts import (
     uuid_of,
 )
 from hub.api.signals import LONGEST_REASON, Said, Signal, answer_from, read_signal
+from hub.auth.roles import Right
 
 
 async def documents(parts: Parts, hooks: list[HookRecord]) -> list[Json]:
@@ -191,9 +192,9 @@ ROUTES = (
     Route("GET", "/v1/{project}/hooks/{hook}", shown, "Show a hook", "hooks",
           gives=gives.HOOK),
     Route("POST", "/v1/{project}/hooks/{hook}/signal", signal, "Answer by right of one's role",
-          "hooks", body=Signal, takes_body=True, gives=gives.HOOK),
+          "hooks", body=Signal, takes_body=True, gives=gives.HOOK, needs=Right.ANSWER),
     Route("POST", "/v1/{project}/hooks/{hook}/hand-over", hand_over, "Let somebody else answer",
-          "hooks", takes_body=True, gives=gives.HOOK),
+          "hooks", takes_body=True, gives=gives.HOOK, needs=Right.ANSWER),
     Route("GET", "/v1/{project}/hooks/{hook}/decisions", trail, "What was said to a hook",
           "hooks", gives=gives.DECISIONS),
     Route("POST", "/hooks/{hook}/signal", signal_by_token, "Answer by right of the hook's token",

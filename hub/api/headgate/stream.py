@@ -7,7 +7,7 @@ from aiohttp import web
 from channels.selection import Selection
 from channels.stream.feed import Wanted
 from channels.stream.sse import CONTENT_TYPE
-from hub.api.parts import Route, identity_of, parts_of, project_of, query_list
+from hub.api.parts import Route, parts_of, project_of, query_list
 
 #: Names in the query, and in a selection. (`types` are those of events: so the route was first.)
 FILTERS = {
@@ -22,7 +22,6 @@ FILTERS = {
 
 async def stream(request: web.Request) -> web.StreamResponse:
     parts, project = parts_of(request), project_of(request)
-    identity_of(request)
     stack = request.query.get("stack")
     stack_id = (await parts.engine.find_stack(project, stack)).id if stack else None
     globs = {name: query_list(request, asked) for asked, name in FILTERS.items()}

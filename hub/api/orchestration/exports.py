@@ -5,6 +5,7 @@ from aiohttp import web
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, identity_of, parts_of, project_of, stack_of
+from hub.auth.roles import Right
 
 
 async def export(request: web.Request) -> web.Response:
@@ -19,7 +20,7 @@ async def abandon(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("GET", f"{S}/export", export, "Everything another server needs to adopt it", "stacks",
-          gives=gives.EXPORT),
+          gives=gives.EXPORT, needs=Right.WRITE),
     Route("DELETE", f"{S}/abandon", abandon, "Forget a stack, touch nothing real", "stacks",
           gives=gives.EXPORT),
 )  # fmt: skip

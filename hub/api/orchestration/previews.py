@@ -14,6 +14,7 @@ from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
 from hub.api.orchestration.stacks import S, base_of
 from hub.api.parts import Route, answer, body_of, identity_of, parts_of, project_of, stack_of
+from hub.auth.roles import Right
 
 #: The id of a stack that is not there, as clients know it.
 NO_ID = "None"
@@ -146,11 +147,11 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
 STACK_ROUTES = (
     # Before the short path of a stack, which would match it, too.
     Route("POST", "/v1/{project}/stacks/preview", create, "What a create would do", "stacks",
-          takes_body=True, gives=gives.THOUGHT_OF),
+          takes_body=True, gives=gives.THOUGHT_OF, needs=Right.READ),
 )  # fmt: skip
 ROUTES = (
     Route("PUT", f"{S}/preview", put, "What an update would do", "stacks", takes_body=True,
-          gives=gives.PREVIEW),
+          gives=gives.PREVIEW, needs=Right.READ),
     Route("PATCH", f"{S}/preview", patch, "What an update from what it is would do", "stacks",
-          takes_body=True, gives=gives.PREVIEW),
+          takes_body=True, gives=gives.PREVIEW, needs=Right.READ),
 )  # fmt: skip

@@ -18,9 +18,11 @@ from hub.api.parts import (
     parts_of,
     project_of,
     query_number,
+    require,
     stack_of,
 )
 from hub.api.signals import answer_from
+from hub.auth.roles import Right
 
 R = f"{S}/resources/{{resource}}"
 FILTERS = ("type", "status", "name", "action", "id", "physical_resource_id")
@@ -92,6 +94,7 @@ async def metadata(request: web.Request) -> web.Response:
 async def signal(request: web.Request) -> web.Response:
     stack, one, _ = await _found(request)
     body = await body_of(request)
+    require(identity_of(request), Right.ANSWER if "unset_hook" in body else Right.WRITE)
     if "unset_hook" not in body:
         await parts_of(request).engine.signals.send(
             project_of(request), stack.id, one.name, body, identity_of(request).name
@@ -145,5 +148,5 @@ ROUTES = (
     Route("PATCH", R, mark, "Mark a resource unhealthy, or protect it", "resources",
           takes_body=True, gives=NOTHING),
     Route("POST", f"{R}/signal", signal, "Clear a waiting hook, Heat's way", "resources",
-          takes_body=True, gives=NOTHING),
+          takes_body=True, gives=NOTHING, needs=Right.READ),
 )  # fmt: skip

@@ -28,6 +28,7 @@ from hub.api.parts import (
     stack_of,
     uuid_or_none,
 )
+from hub.auth.roles import Right
 
 #: Stacks with all of these tags, one of these, not all of these, none of these.
 TAG_FILTERS = ("tags", "tags_any", "not_tags", "not_tags_any")
@@ -192,13 +193,14 @@ ROUTES = (
     Route("GET", "/v1/{project}/stacks/detail", listed, "List stacks", "stacks", query=LIST_QUERY,
           gives=gives.STACKS),
     *(Route(method, "/v1/{project}/stacks/{name}", elsewhere, "Find a stack by name or id",
-            "stacks", status=302, gives=gives.FOUND)
+            "stacks", status=302, gives=gives.FOUND, needs=Right.READ)
       for method in ("GET", "POST", "PUT", "PATCH", "DELETE")),
     *(Route("GET", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", elsewhere,
             f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND)
       for rest in SHORT),
     *(Route("POST", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", elsewhere,
-            f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND)
+            f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND,
+            needs=Right.READ)
       for rest in ("resources", "events", "template", "actions")),
     # Behind the short paths, which would match these, too.
     Route("GET", S, shown, "Show a stack", "stacks",

@@ -25,6 +25,7 @@ from hub.api.orchestration import documents as gives
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
 from hub.api.parts import Route, answer, body_of, identity_of, invalid, parts_of, project_of
+from hub.auth.roles import Right
 from hub.settings import Settings
 
 KINDS: Mapping[ParameterKind, str] = {
@@ -188,5 +189,5 @@ def constraint(rule: Constraint) -> dict[str, Json]:
 
 ROUTES = (
     Route("POST", "/v1/{project}/validate", validate, "Validate a template", "templates",
-          takes_body=True, gives=gives.VALIDATED),
+          takes_body=True, gives=gives.VALIDATED, needs=Right.READ),
 )  # fmt: skip

@@ -9,6 +9,7 @@ from engine.errors import NotFound
 from engine.hot.versions import ALIASES, VERSIONS, template_functions
 from hub.api.orchestration import documents as gives
 from hub.api.parts import Route, answer, parts_of
+from hub.auth.roles import Right
 
 
 async def root(request: web.Request) -> web.Response:
@@ -81,7 +82,8 @@ ROUTES = (
     *(Route("GET", path, version, "Version of the API, for a project", "versions",
             gives=gives.VERSION)
       for path in ("/v1/{project}", "/v1/{project}/")),
-    Route("GET", "/v1/{project}/services", services, "What runs", "versions", gives=gives.SERVICES),
+    Route("GET", "/v1/{project}/services", services, "What runs", "versions", gives=gives.SERVICES,
+          needs=Right.OPERATE),
     Route("GET", "/v1/{project}/build_info", build_info, "What this server is", "versions",
           gives=gives.BUILD),
     Route("GET", "/v1/{project}/template_versions", template_versions, "Template versions",

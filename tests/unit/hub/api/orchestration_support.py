@@ -19,7 +19,7 @@ from engine.store.read import StackFilter
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
 from hub.api.application import make_application
 from hub.api.parts import Parts, invalid
-from hub.auth.identity import Nobody
+from hub.auth.nobody import Nobody
 from hub.settings import Server, Settings
 
 STACK_ID = UUID("7f599edc-9522-4a30-93e3-75f43c50906c")

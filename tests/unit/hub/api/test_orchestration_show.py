@@ -13,7 +13,8 @@ from engine.words import Json
 from hub.api.orchestration import show
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.validation import parameter, validated
-from hub.auth.identity import Nobody
+from hub.auth.nobody import Nobody
+from hub.auth.presented import presented_in
 from hub.settings import Settings
 from tests.unit.hub.api.orchestration_support import EVENT_ID, STACK_ID, event, resource, stack
 
@@ -210,8 +211,8 @@ def test_validation_refuses_what_creation_would(body: dict[str, Json], place: st
         ({"X-Auth-User": "x" * 999}, "x" * 255),
     ],
 )
-def test_without_authentication_everybody_is_who_they_say(
+async def test_without_authentication_everybody_is_who_they_say(
     headers: dict[str, str], name: str
 ) -> None:
-    who = Nobody().identify(headers, "any text")
+    who = await Nobody().identify(presented_in(headers), "any text")
     assert (who.name, who.project) == (name, "any text")
