@@ -29,11 +29,11 @@ from engine.store.migrate import migrate
 from engine.types.contract import ResourceType
 from hub.api.application import make_application
 from hub.api.parts import Parts
-from hub.auth.nobody import Nobody
+from hub.authenticating import authenticator
 from hub.log import set_up_logging
 from hub.loops import Loops
 from hub.settings import Settings
-from hub.wiring import new_secret
+from hub.wiring import make_admission, new_secret, server_tls
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -160,13 +160,23 @@ async def _api(settings: Settings, loops: Loops) -> AsyncIterator[str]:
         token_for=loops.token_for,
         new_id=uuid4,
         new_secret=new_secret,
+        random_bytes=secrets.token_bytes,
         ready=loops.ready,
-        authenticator=Nobody(),
     )
-    runner = web.AppRunner(make_application(parts), access_log=None, shutdown_timeout=5.0)
+    async with authenticator(settings.auth, loops.database) as asked:
+        application = make_application(parts, make_admission(settings, asked, loops.sealer))
+        async with _listening(settings, application) as url:
+            yield url
+
+
+@asynccontextmanager
+async def _listening(settings: Settings, application: web.Application) -> AsyncIterator[str]:
+    tls = server_tls(settings.server)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=5.0)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, settings.server.host, settings.server.port)
+        server = settings.server
+        site = web.TCPSite(runner, server.host, server.port, ssl_context=tls)
         try:
             await site.start()
         except OSError as error:

@@ -1,16 +1,36 @@
 """What a setting can be: times, counts, sizes in bytes, lists, addresses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, SecretStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    SecretStr,
+)
 from pydantic_core import PydanticCustomError
 
 from engine.hooks.reading import parse_duration
+from hub.auth.roles import Role
+
+
+class Section(BaseModel):
+    """One table of the settings: frozen, and closed to names that it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+def not_longer(section: Section, shorter: str, longer: str) -> None:
+    if getattr(section, shorter) > getattr(section, longer):
+        raise PydanticCustomError("order", f"{shorter} is longer than {longer}")
 
 
 def _duration(value: object) -> timedelta:
@@ -86,6 +106,26 @@ def _proxy(url: SecretStr) -> SecretStr:
     return url
 
 
+def _origins(origins: Sequence[str]) -> Sequence[str]:
+    for one in origins:
+        parts = urlsplit(one)
+        if parts.scheme not in ("http", "https") or one != f"{parts.scheme}://{parts.netloc}":
+            raise PydanticCustomError(
+                "origin", "it lists origins, such as https://console.example.org, without a path"
+            )
+    return origins
+
+
+def _roles(roles: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    known = [role.value for role in Role]
+    for given in roles.values():
+        if not set(given) & set(known):
+            raise PydanticCustomError(
+                "roles", 'it gives roles of ours, as { member = ["author"] }: ' + ", ".join(known)
+            )
+    return roles
+
+
 Listen = Annotated[str, AfterValidator(_listen)]
 Url = Annotated[str, AfterValidator(_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
@@ -97,3 +137,6 @@ Brokers = Annotated[tuple[SecretStr, ...], BeforeValidator(_list), AfterValidato
 Network = Annotated[IPv4Network | IPv6Network, PlainValidator(_network)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_list)]
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_list), AfterValidator(_absolute)]
+Origins = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_origins)]
+Rate = Annotated[float, Field(ge=0, le=100_000)]
+RoleMap = Annotated[Mapping[str, Texts], AfterValidator(_roles)]

@@ -4,73 +4,37 @@
 line says, each over the one before. Whatever is unknown or wrong is refused by name.
 """
 
-import ipaddress
 import os
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from engine import errors
 from engine.errors import Findings
 from engine.hooks.operator import OperatorRule, always, read_operator_rule
 from engine.hooks.rule import Limits
+from hub.setting_access import OPEN_MODES, Auth, Server
 from hub.setting_sources import finding, merged, nested, read_environment, read_file
 from hub.setting_types import (
     Brokers,
     Bytes,
     Count,
     Duration,
-    Listen,
     Networks,
     Paths,
     ProxyUrl,
+    Rate,
+    Section,
     Texts,
-    Url,
-    host_and_port,
+    not_longer,
 )
-
-#: Modes in which everybody may do everything.
-OPEN_MODES = ("none",)
 
 #: Where to look for what is wrong between two sections.
 PLACES = {"open_door": ("server", "listen")}
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class Server(Section):
-    listen: Listen = "127.0.0.1:8004"
-    public_url: Url = ""
-    max_body: Bytes = 1_048_576
-    request_timeout: Duration = timedelta(seconds=60)
-
-    @property
-    def host(self) -> str:
-        """Where to listen, without brackets."""
-        return host_and_port(self.listen)[0]
-
-    @property
-    def port(self) -> int:
-        """0 lets the system choose one."""
-        return int(host_and_port(self.listen)[1])
-
-    @property
-    def on_loopback(self) -> bool:
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
-
-    def base_url(self, port: int | None = None) -> str:
-        """Where others reach this server; port: the one the system chose."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return self.public_url or f"http://{host}:{port or self.port}"
 
 
 class DatabaseSettings(Section):
@@ -83,10 +47,6 @@ class DatabaseSettings(Section):
     def programs(self) -> Path | None:
         """Where PostgreSQL's programs are; None: those that come with headgate."""
         return Path(self.binaries) if self.binaries else None
-
-
-class Auth(Section):
-    mode: Literal["none"] = "none"
 
 
 class EngineSettings(Section):
@@ -102,7 +62,7 @@ class EngineSettings(Section):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        _not_longer(self, "first_retry", "max_retry")
+        not_longer(self, "first_retry", "max_retry")
         return self
 
 
@@ -142,7 +102,7 @@ class Hooks(Section):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        _not_longer(self, "default_timeout", "max_timeout")
+        not_longer(self, "default_timeout", "max_timeout")
         findings, limits = Findings(), Limits(self.default_timeout, self.max_timeout)
         for number, rule in enumerate(self.rules, start=1):
             said = rule.as_rule(f"[[hooks.rules]] {number}")
@@ -166,18 +126,13 @@ class Webhook(Section):
     first_retry: Duration = timedelta(seconds=1)
     max_retry: Duration = timedelta(minutes=15)
     concurrency: Count = 20
-    rate: Annotated[float, Field(ge=0, le=100_000)] = 0.0
+    rate: Rate = 0.0
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        _not_longer(self, "connect_timeout", "timeout")
-        _not_longer(self, "first_retry", "max_retry")
+        not_longer(self, "connect_timeout", "timeout")
+        not_longer(self, "first_retry", "max_retry")
         return self
-
-
-def _not_longer(section: Section, shorter: str, longer: str) -> None:
-    if getattr(section, shorter) > getattr(section, longer):
-        raise PydanticCustomError("order", f"{shorter} is longer than {longer}")
 
 
 class Amqp(Section):
@@ -195,11 +150,11 @@ class Amqp(Section):
     attempts: Count = 1500
     first_retry: Duration = timedelta(seconds=1)
     max_retry: Duration = timedelta(minutes=1)
-    rate: Annotated[float, Field(ge=0, le=100_000)] = 0.0
+    rate: Rate = 0.0
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        _not_longer(self, "first_retry", "max_retry")
+        not_longer(self, "first_retry", "max_retry")
         return self
 
 

@@ -4,6 +4,7 @@ import base64
 import random
 import secrets
 import ssl
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import UUID, uuid5
@@ -22,11 +23,17 @@ from engine.errors import Unavailable
 from engine.hooks.rule import Limits as HookLimits
 from engine.hot.source import Limits as SourceLimits
 from engine.service import Limits
+from engine.store.sealing import Sealer
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import ResourceType
 from engine.types.registry import Registry, built_in
 from engine.work.retrying import Retrying
 from engine.work.worker import WorkerSettings
+from hub.api.admission import Admission
+from hub.auth.gatekeeper import Gatekeeper
+from hub.auth.identity import Authenticator
+from hub.auth.sessions import Sessions
+from hub.setting_access import Server
 from hub.settings import Amqp, Settings, Webhook
 
 #: Names of configured subscriptions are made from what they say.
@@ -36,6 +43,47 @@ _CONFIGURED = UUID("6f1f4a0e-51b7-4a3c-9d0c-1f2f5a8f7a10")
 def new_secret() -> str:
     """A secret in the form of Standard Webhooks."""
     return "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
+
+
+def make_admission(settings: Settings, asked: Authenticator, sealer: Sealer) -> Admission:
+    auth, server = settings.auth, settings.server
+    return Admission(
+        Gatekeeper(
+            asked,
+            by_address=server.requests_per_address,
+            by_token=server.requests_per_token,
+            failures=auth.failures,
+            lockout=auth.lockout.total_seconds(),
+        ),
+        Sessions(
+            sealer,
+            lasts=auth.session.total_seconds(),
+            clock=time.time,
+            new_secret=lambda: secrets.token_urlsafe(24),
+        ),
+    )
+
+
+def server_tls(server: Server) -> ssl.SSLContext | None:
+    """None: what is sent goes in clear. Raises Unavailable."""
+    if not server.cert_file:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    load_certificate(context, server)
+    return context
+
+
+def load_certificate(context: ssl.SSLContext, server: Server) -> None:
+    """For connections from now on. Raises Unavailable."""
+    try:
+        context.load_cert_chain(server.cert_file, server.key_file or None)
+    except OSError as error:  # ssl.SSLError is one
+        raise Unavailable(
+            f"cannot use the certificate: {error.strerror or error}",
+            place="[server] cert_file",
+            remedy="Name files in PEM form that the server may read; the key without a password.",
+        ) from error
 
 
 def make_registry(

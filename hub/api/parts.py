@@ -16,7 +16,7 @@ from engine.service import Engine
 from engine.store.database import Database
 from engine.store.records import StackRecord
 from engine.words import Json
-from hub.auth.identity import Authenticator, Identity
+from hub.auth.identity import Identity
 from hub.auth.roles import HOLDERS, Right
 from hub.settings import Settings
 
@@ -41,11 +41,14 @@ class Parts:
     token_for: Callable[[UUID], str]
     new_id: Callable[[], UUID]
     new_secret: Callable[[], str]
+    random_bytes: Callable[[int], bytes]
     ready: Callable[[], Awaitable[list[str]]]
-    authenticator: Authenticator
 
 
 PARTS: web.AppKey[Parts] = web.AppKey("parts", Parts)
+#: The request's own id, under which the log has it.
+ID: web.RequestKey[str] = web.RequestKey("id", str)
+#: Who asks.
 IDENTITY: web.RequestKey[Identity] = web.RequestKey("identity", Identity)
 
 

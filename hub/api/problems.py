@@ -35,6 +35,7 @@ STATUS_OF_CODE: Mapping[str, int] = {
     "RequestTooLarge": 413,
     "DecisionUnavailable": 422,
     "RequestTimeout": 408,
+    "TooManyRequests": 429,
 }
 EXPLANATION: Mapping[int, str] = {
     400: "The server could not comply with the request since it is either malformed or otherwise "
@@ -47,6 +48,7 @@ EXPLANATION: Mapping[int, str] = {
     409: "There was a conflict when trying to complete your request.",
     413: "The body of your request was too large.",
     422: "The server was unable to process the contained instructions.",
+    429: "Too many requests came from here.",
     500: "The server has either erred or is incapable of performing the requested operation.",
     503: "The server is currently unavailable. Please try again at a later time.",
 }

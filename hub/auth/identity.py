@@ -35,6 +35,14 @@ class Identity:
 
 
 class Authenticator(Protocol):
+    """challenge: for ``WWW-Authenticate``; empty: there is nothing one could send."""
+
+    challenge: str
+
+    def knows(self, presented: Presented, project: str) -> bool:
+        """Whether they were let in a moment ago, and are not asked for again."""
+        ...
+
     async def identify(self, presented: Presented, project: str) -> Identity:
         """project: empty where the path names none.
 

@@ -9,6 +9,11 @@ class Nobody:
     """Everybody may do everything in every project, and is believed their name and their roles
     (``X-Auth-User``, ``X-Roles: operator,dba``)."""
 
+    challenge = ""
+
+    def knows(self, presented: Presented, project: str) -> bool:
+        return True
+
     async def identify(self, presented: Presented, project: str) -> Identity:
         return Identity(
             writable(presented.user) or ANONYMOUS,
@@ -16,5 +21,5 @@ class Nobody:
             tuple(map(writable, presented.said_roles)),
             EVERYTHING,
             everywhere=True,
-            credential=presented.token,
+            credential=presented.named or presented.token,
         )

@@ -7,8 +7,10 @@ from hub.api.headgate import (
     history,
     hooks,
     schemas,
+    sessions,
     stream,
     subscriptions,
+    tokens,
     trail,
 )
 
@@ -22,4 +24,6 @@ ROUTES = (
     *schemas.ROUTES,
     *graph.ROUTES,
     *history.ROUTES,
+    *sessions.ROUTES,
+    *tokens.ROUTES,
 )

@@ -21,6 +21,7 @@ from channels.schemas.words import (
 )
 from engine.words import Action, Direction, Json, Operation, Phase, State, TraversalState
 from hub.api.shapes import Shape, page_of
+from hub.auth.roles import Right
 
 _NUMBER_OR_NULL: Json = {"type": ["integer", "null"]}
 _TIME_OR_NULL: Json = or_null(TIME)
@@ -194,3 +195,32 @@ KEPT = fields({"resource_snapshots": list_of(fields({
     "physical_id": TEXT_OR_NULL,
     "created_at": TIME,
 }))})  # fmt: skip
+
+_RIGHTS = [str(right) for right in Right if right is not Right.NOTHING]
+#: csrf, expires_at: of a browser's session.
+SESSION = Shape("Session", fields({
+    "name": TEXT,
+    "project": TEXT,
+    "roles": list_of(TEXT),
+    "rights": list_of(one_of(*_RIGHTS)),
+    "everywhere": FLAG,
+    "csrf": TEXT_OR_NULL,
+    "expires_at": _TIME_OR_NULL,
+}))  # fmt: skip
+_TOKEN: Mapping[str, Json] = {
+    "id": UUID,
+    "name": TEXT,
+    "roles": list_of(TEXT),
+    "kind": one_of("token", "password"),
+    "everywhere": FLAG,
+    "created_by": TEXT,
+    "created_at": TIME,
+    "expires_at": _TIME_OR_NULL,
+    "used_at": _TIME_OR_NULL,
+    "revoked_at": _TIME_OR_NULL,
+    "revoked_by": TEXT_OR_NULL,
+}
+TOKEN = Shape("Token", fields(_TOKEN))
+TOKENS = fields({"tokens": list_of(TOKEN)})
+#: token: shown this once; null for a password.
+NEW_TOKEN = Shape("NewTokenGiven", fields({**_TOKEN, "token": TEXT_OR_NULL}))

@@ -7,6 +7,7 @@ from aiohttp import web
 from channels.selection import Selection
 from channels.stream.feed import Wanted
 from channels.stream.sse import CONTENT_TYPE
+from hub.api import response_headers
 from hub.api.parts import Route, parts_of, project_of, query_list
 
 #: Names in the query, and in a selection. (`types` are those of events: so the route was first.)
@@ -28,8 +29,9 @@ async def stream(request: web.Request) -> web.StreamResponse:
     wanted = Wanted(project, Selection(stack_id=stack_id, **globs))
     last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
     start = await parts.feed.start(last)
-    response = web.StreamResponse(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    response = web.StreamResponse(headers={"X-Accel-Buffering": "no"})
     response.content_type = CONTENT_TYPE
+    response_headers.add_to(response, request, parts.settings.server.cors_origins)
     await response.prepare(request)
     await response.write(b": connected\n\n")
     with suppress(ConnectionError):  # the reader has gone

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from channels.contract import Delivered
 from channels.envelope import rfc3339
@@ -18,13 +18,13 @@ from channels.store.records import (
     SubscriptionRecord,
     SubscriptionState,
 )
-from engine.errors import Finding, Invalid, NotFound, nearest
+from engine.errors import NotFound
 from engine.words import Json
+from hub.api.bodies import Body, read
 from hub.api.headgate import documents as gives
 from hub.api.parts import (
     Route,
     answer,
-    body_of,
     channel_of,
     identity_of,
     invalid,
@@ -38,21 +38,17 @@ from hub.api.parts import (
 Globs = Annotated[list[Annotated[str, Field(min_length=1, max_length=255)]], Field(max_length=100)]
 
 
-class Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
 class New(Body):
     """A new subscription. An empty list takes everything."""
 
     channel: Annotated[str, Field(min_length=1, max_length=100)] = "webhook"
     target: Annotated[str, Field(min_length=1, max_length=2000)]
-    events: Globs = []
-    stacks: Globs = []
-    resources: Globs = []
-    types: Globs = []
-    points: Globs = []
-    tags: Globs = []
+    events: Globs = Field(default_factory=list)
+    stacks: Globs = Field(default_factory=list)
+    resources: Globs = Field(default_factory=list)
+    types: Globs = Field(default_factory=list)
+    points: Globs = Field(default_factory=list)
+    tags: Globs = Field(default_factory=list)
     ordered: bool = True
 
 
@@ -118,28 +114,9 @@ def delivery_document(one: DeliveryRecord) -> dict[str, Json]:
     }
 
 
-async def _read(request: web.Request, kind: type[Body]) -> Body:
-    """Raises Invalid with every finding, by name."""
-    body = await body_of(request)
-    try:
-        return kind.model_validate(body)
-    except ValidationError as error:
-        known = list(kind.model_fields)
-        found = []
-        for one in error.errors(include_url=False, include_input=False):
-            place = ".".join(str(part) for part in one["loc"])
-            unknown = one["type"] == "extra_forbidden"
-            reason = "is not known here" if unknown else one["msg"]
-            remedy = nearest(place, known) or f"Known: {', '.join(known)}." if unknown else ""
-            found.append(Finding(place, reason, remedy, "Invalid"))
-        raise Invalid(found) from None
-
-
 async def create(request: web.Request) -> web.Response:
     identity = identity_of(request)
-    new = await _read(request, New)
-    if not isinstance(new, New):
-        raise TypeError
+    new = await read(request, New)
     parts, project = parts_of(request), project_of(request)
     await channel_of(parts, new.channel).check_target(new.target)
     subscription_id, secret = parts.new_id(), parts.new_secret()
@@ -191,9 +168,7 @@ async def shown(request: web.Request) -> web.Response:
 
 async def change(request: web.Request) -> web.Response:
     one = await _one(request)
-    said = await _read(request, Change)
-    if not isinstance(said, Change):
-        raise TypeError
+    said = await read(request, Change)
     parts = parts_of(request)
     if said.target is not None:
         await channel_of(parts, one.channel).check_target(said.target)
@@ -250,9 +225,7 @@ async def delivered(request: web.Request) -> web.Response:
 
 async def redeliver(request: web.Request) -> web.Response:
     one, parts, by = await _one(request), parts_of(request), identity_of(request).name
-    said = await _read(request, Redeliver)
-    if not isinstance(said, Redeliver):
-        raise TypeError
+    said = await read(request, Redeliver)
     asked = [name for name, value in said.model_dump().items() if value is not None]
     if len(asked) != 1:
         raise invalid("", "say exactly one of delivery, since and state", "See /openapi.json.")

@@ -17,10 +17,13 @@ from engine.hot.schema import Attribute, Kind, Property, TypeSchema
 from engine.service import Engine, Output, StackRequest
 from engine.store.read import StackFilter
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
+from engine.store.sealing import Sealer
 from hub.api.application import make_application
 from hub.api.parts import Parts, invalid
 from hub.auth.nobody import Nobody
-from hub.settings import Server, Settings
+from hub.setting_access import Server
+from hub.settings import Settings
+from hub.wiring import make_admission
 
 STACK_ID = UUID("7f599edc-9522-4a30-93e3-75f43c50906c")
 EVENT_ID = UUID("d996498a-50e1-4298-a014-42c847cc8157")
@@ -221,9 +224,11 @@ async def client_of(engine: StubEngine) -> AsyncIterator[Client]:
         token_for=str,
         new_id=lambda: UUID(int=0),
         new_secret=str,
+        random_bytes=bytes,
         ready=ready,
-        authenticator=Nobody(),
     )
-    app: web.Application = make_application(parts)
+    app: web.Application = make_application(
+        parts, make_admission(parts.settings, Nobody(), Sealer(bytes(32), random_bytes=bytes))
+    )
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
         yield Client(session, str(server.make_url("")).rstrip("/"), engine)

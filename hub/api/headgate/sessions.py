@@ -1,0 +1,82 @@
+"""Who one is here, and the sessions of browsers."""
+
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Annotated
+
+from aiohttp import web
+from pydantic import Field
+
+from channels.envelope import rfc3339
+from engine.words import Json
+from hub.api.admission import ADMISSION, SESSION
+from hub.api.bodies import Body, read
+from hub.api.headgate import documents as gives
+from hub.api.parts import Route, answer, identity_of, invalid, project_of
+from hub.auth.identity import Identity
+from hub.auth.presented import Presented
+from hub.auth.roles import Right
+from hub.auth.sessions import COOKIE, Session
+
+Text = Annotated[str, Field(max_length=8192)]
+
+
+class SignIn(Body):
+    """A token, or a name and a password."""
+
+    token: Text = ""
+    user: Text = ""
+    password: Text = ""
+
+
+def _document(who: Identity, session: Session | None) -> Json:
+    ends = datetime.fromtimestamp(session.until, UTC) if session else None
+    return {
+        "name": who.name,
+        "project": who.project,
+        "roles": list(who.roles),
+        "rights": sorted(right for right in who.rights if right is not Right.NOTHING),
+        "everywhere": who.everywhere,
+        "csrf": session.csrf if session else None,
+        "expires_at": rfc3339(ends) if ends else None,
+    }
+
+
+async def shown(request: web.Request) -> web.Response:
+    return answer(_document(identity_of(request), request.get(SESSION)))
+
+
+async def begin(request: web.Request) -> web.Response:
+    said = await read(request, SignIn)
+    presented = Presented(bearer=said.token, user=said.user, password=said.password)
+    if presented.nothing:
+        raise invalid("token", "is missing", "Send a token, or user and password.")
+    gatekeeper, sessions = request.app[ADMISSION].gatekeeper, request.app[ADMISSION].sessions
+    who = await gatekeeper.admit(presented, project_of(request), request.remote or "", monotonic())
+    cookie, session = sessions.begin(presented)
+    response = answer(_document(who, session), 201)
+    response.set_cookie(
+        COOKIE,
+        cookie,
+        max_age=int(sessions.lasts),
+        httponly=True,
+        secure=request.scheme == "https",
+        samesite="Strict",
+    )
+    return response
+
+
+async def end(request: web.Request) -> web.Response:
+    response = web.Response(status=204)
+    response.del_cookie(COOKIE, httponly=True, samesite="Strict")
+    return response
+
+
+ROUTES = (
+    Route("GET", "/v1/{project}/session", shown, "Who you are here, and what you may", "access",
+          gives=gives.SESSION),
+    Route("POST", "/v1/{project}/session", begin, "Sign in: a cookie for browsers", "access",
+          body=SignIn, takes_body=True, status=201, gives=gives.SESSION, needs=Right.NOTHING),
+    Route("DELETE", "/v1/{project}/session", end, "Sign out", "access", status=204,
+          needs=Right.READ),
+)  # fmt: skip

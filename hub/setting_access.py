@@ -1,0 +1,109 @@
+"""Settings of how one gets in: where the server listens, who may do what, how often."""
+
+import ipaddress
+from datetime import timedelta
+from typing import Literal, Self
+
+from pydantic import SecretStr, model_validator
+from pydantic_core import PydanticCustomError
+
+from hub.setting_types import (
+    Bytes,
+    Count,
+    Duration,
+    Listen,
+    Networks,
+    Origins,
+    Rate,
+    RoleMap,
+    Section,
+    Url,
+    host_and_port,
+)
+
+#: Modes in which everybody may do everything.
+OPEN_MODES = ("none",)
+
+
+class Server(Section):
+    listen: Listen = "127.0.0.1:8004"
+    public_url: Url = ""
+    cert_file: str = ""
+    key_file: str = ""
+    trusted_proxies: Networks = ()
+    cors_origins: Origins = ()
+    max_body: Bytes = 1_048_576
+    request_timeout: Duration = timedelta(seconds=60)
+    requests_per_address: Rate = 0.0
+    requests_per_token: Rate = 0.0
+
+    @property
+    def host(self) -> str:
+        """Where to listen, without brackets."""
+        return host_and_port(self.listen)[0]
+
+    @property
+    def port(self) -> int:
+        """0 lets the system choose one."""
+        return int(host_and_port(self.listen)[1])
+
+    @property
+    def on_loopback(self) -> bool:
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def in_clear(self) -> bool:
+        """Whether what is sent to it may be read on its way."""
+        return not (self.on_loopback or self.cert_file or self.trusted_proxies)
+
+    def base_url(self, port: int | None = None) -> str:
+        """Where others reach this server; port: the one the system chose."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        scheme = "https" if self.cert_file else "http"
+        return self.public_url or f"{scheme}://{host}:{port or self.port}"
+
+
+class Keystone(Section):
+    url: Url = ""
+    username: str = ""
+    password: SecretStr = SecretStr("")
+    project: str = ""
+    user_domain: str = "Default"
+    project_domain: str = "Default"
+    ca_file: str = ""
+    timeout: Duration = timedelta(seconds=10)
+    roles: RoleMap = {  # noqa: RUF012 - the section is frozen
+        "reader": ("reader",),
+        "member": ("author", "approver"),
+        "admin": ("admin",),
+    }
+    operator_project: str = ""
+    trusts: bool = False
+
+
+class Auth(Section):
+    mode: Literal["none", "tokens", "keystone"] = "none"
+    remembered: Duration = timedelta(seconds=30)
+    failures: Count = 20
+    lockout: Duration = timedelta(minutes=1)
+    session: Duration = timedelta(hours=12)
+    keystone: Keystone = Keystone()
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.mode == "keystone":
+            said = self.keystone
+            lacks = [
+                name
+                for name in ("url", "username", "password", "project")
+                if not getattr(said, name)
+            ]
+            if lacks or not said.password.get_secret_value():
+                names = ", ".join(lacks or ["password"])
+                raise PydanticCustomError(
+                    "keystone", "mode keystone needs [auth.keystone] {names}", {"names": names}
+                )
+        return self
