@@ -37,6 +37,12 @@ class Server(Section):
     requests_per_address: Rate = 0.0
     requests_per_token: Rate = 0.0
 
+    @model_validator(mode="after")
+    def _with_certificate(self) -> Self:
+        if self.key_file and not self.cert_file:
+            raise PydanticCustomError("no_certificate", "this is a key without a cert_file")
+        return self
+
     @property
     def host(self) -> str:
         """Where to listen, without brackets."""
@@ -96,13 +102,15 @@ class Auth(Section):
     def _whole(self) -> Self:
         if self.mode == "keystone":
             said = self.keystone
-            lacks = [
-                name
-                for name in ("url", "username", "password", "project")
-                if not getattr(said, name)
-            ]
-            if lacks or not said.password.get_secret_value():
-                names = ", ".join(lacks or ["password"])
+            values = {
+                "url": said.url,
+                "username": said.username,
+                "password": said.password.get_secret_value(),
+                "project": said.project,
+            }
+            lacks = [name for name, value in values.items() if not value]
+            if lacks:
+                names = ", ".join(lacks)
                 raise PydanticCustomError(
                     "keystone", "mode keystone needs [auth.keystone] {names}", {"names": names}
                 )

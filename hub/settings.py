@@ -34,7 +34,11 @@ from hub.setting_types import (
 )
 
 #: Where to look for what is wrong between two sections.
-PLACES = {"open_door": ("server", "listen")}
+PLACES = {
+    "open_door": ("server", "listen"),
+    "no_certificate": ("server", "key_file"),
+    "keystone": ("auth", "mode"),
+}
 
 
 class DatabaseSettings(Section):

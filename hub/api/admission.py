@@ -1,12 +1,14 @@
 """Before a handler is called: where the request is from, who asks, and whether they may."""
 
+import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from time import monotonic
 
 from aiohttp import web
 
-from engine.errors import HeadgateError
-from hub.api.parts import IDENTITY, Handler, require
+from engine.errors import HeadgateError, Unavailable
+from hub.api.parts import IDENTITY, PARTS, Handler, require
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
 from hub.auth.presented import Presented, presented_in
 from hub.auth.roles import Right
@@ -22,6 +24,8 @@ class Admission:
 ADMISSION: web.AppKey[Admission] = web.AppKey("admission", Admission)
 #: What each of the application's routes needs of whoever asks.
 NEEDS: web.AppKey[dict[web.AbstractRoute, Right]] = web.AppKey("needs")
+#: What the request brought to say who it is from.
+PRESENTED: web.RequestKey[Presented] = web.RequestKey("presented", Presented)
 #: The session that a request came with.
 SESSION: web.RequestKey[Session] = web.RequestKey("session", Session)
 
@@ -36,8 +40,9 @@ async def admitted(request: web.Request, handler: Handler) -> web.StreamResponse
     right = request.app[NEEDS].get(match.route, Right.NOTHING)
     if right is Right.NOTHING:
         return await handler(request)
-    who = await gatekeeper.admit(_presented(request), match.get("project", ""), address, now)
-    request[IDENTITY] = who
+    presented = _presented(request)
+    who = await gatekeeper.admit(presented, match.get("project", ""), address, now)
+    request[PRESENTED], request[IDENTITY] = presented, who
     require(who, right)
     return await handler(request)
 
@@ -57,17 +62,38 @@ def _presented(request: web.Request) -> Presented:
     return session.presented
 
 
-@web.middleware
-async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """For handlers that are shown a token of their own: wrong ones are counted as guesses.
+async def while_admitted(request: web.Request, work: Coroutine[None, None, None]) -> None:
+    """Do something that takes as long as it takes, until whoever asks is let in no more.
 
-    Raises TooMany.
+    They are looked at again whenever they would not be remembered any longer; that nobody can be
+    asked ends nothing.
     """
-    gatekeeper, now = request.app[ADMISSION].gatekeeper, monotonic()
-    gatekeeper.refuse_guessing(request.remote or "", now)
-    try:
-        return await handler(request)
-    except HeadgateError as error:
-        if error.code == UNAUTHORIZED:
-            gatekeeper.guessed(request.remote or "", now)
-        raise
+    app, who = request.app, request[IDENTITY]
+    authenticator = app[ADMISSION].gatekeeper.authenticator
+    seconds = app[PARTS].settings.auth.remembered.total_seconds()
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(work)
+        while not (await asyncio.wait({working}, timeout=seconds))[0]:
+            try:
+                await authenticator.identify(request[PRESENTED], who.project)
+            except Unavailable:
+                continue
+            except HeadgateError:
+                working.cancel()
+
+
+def guarded(handler: Handler) -> Handler:
+    """For a handler that is shown a token of its own: a wrong one counts as a guess. It raises
+    TooMany, too."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        gatekeeper, now = request.app[ADMISSION].gatekeeper, monotonic()
+        gatekeeper.refuse_guessing(request.remote or "", now)
+        try:
+            return await handler(request)
+        except HeadgateError as error:
+            if error.code == UNAUTHORIZED:
+                gatekeeper.guessed(request.remote or "", now)
+            raise
+
+    return handle

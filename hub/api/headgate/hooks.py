@@ -15,6 +15,7 @@ from engine.service import Answer
 from engine.store.read import HookFilter
 from engine.store.records import HookRecord
 from engine.words import CONFIRM, STACK_POINTS, Decision, Door, HookState, Json, Point
+from hub.api.admission import guarded
 from hub.api.headgate import documents as gives
 from hub.api.headgate.answer_page import page
 from hub.api.headgate.trail import entry_document
@@ -197,8 +198,9 @@ ROUTES = (
           "hooks", takes_body=True, gives=gives.HOOK, needs=Right.ANSWER),
     Route("GET", "/v1/{project}/hooks/{hook}/decisions", trail, "What was said to a hook",
           "hooks", gives=gives.DECISIONS),
-    Route("POST", "/hooks/{hook}/signal", signal_by_token, "Answer by right of the hook's token",
-          "hooks", body=Signal, takes_body=True, gives=gives.HOOK),
+    Route("POST", "/hooks/{hook}/signal", guarded(signal_by_token),
+          "Answer by right of the hook's token", "hooks", body=Signal,
+          takes_body=True, gives=gives.HOOK),
     Route("GET", "/hooks/{hook}", page, "A page with buttons that answer", "hooks",
           answer="text/html"),
 )  # fmt: skip

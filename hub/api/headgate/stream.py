@@ -8,6 +8,7 @@ from channels.selection import Selection
 from channels.stream.feed import Wanted
 from channels.stream.sse import CONTENT_TYPE
 from hub.api import response_headers
+from hub.api.admission import while_admitted
 from hub.api.parts import Route, parts_of, project_of, query_list
 
 #: Names in the query, and in a selection. (`types` are those of events: so the route was first.)
@@ -35,7 +36,7 @@ async def stream(request: web.Request) -> web.StreamResponse:
     await response.prepare(request)
     await response.write(b": connected\n\n")
     with suppress(ConnectionError):  # the reader has gone
-        await parts.feed.pump(wanted, start, response.write)
+        await while_admitted(request, parts.feed.pump(wanted, start, response.write))
     return response
 
 

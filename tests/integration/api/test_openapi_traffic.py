@@ -73,6 +73,24 @@ async def what_the_server_is(run: Watched) -> None:
     await ok(run, "POST", "/validate", {"template": template({}), "environment": HELD})
 
 
+async def who_may_do_what(run: Watched) -> None:
+    await ok(run, "GET", "/session")
+    made = await ok(run, "POST", "/tokens", {"name": "ci", "roles": ["author"], "expires_in": "1d"})
+    await ok(run, "POST", "/tokens", {"name": "ann", "roles": ["reader"], "everywhere": True,
+                                      "password": "long enough for it"})  # fmt: skip
+    signed_in = await ok(run, "POST", "/session", {"token": made["token"]})
+    assert signed_in["csrf"]
+    await ok(run, "GET", "/tokens?everywhere=true")
+    await ok(run, "DELETE", f"/tokens/{made['id']}")
+    await ok(run, "GET", "/tokens?gone=true")
+    await ok(run, "DELETE", "/session")
+    for path, body in (("/session", {}), ("/tokens", {"name": "", "roles": ["boss"]})):
+        status, _ = await run.call("POST", path, body)
+        assert status == 400
+    status, _ = await run.call("DELETE", f"/tokens/{made['id']}")
+    assert status == 404
+
+
 async def a_held_stack(run: Watched) -> None:
     sent = {"stack_name": "s", "template": WHOLE, "environment": HELD, "files": {"f": "text"},
             "tags": ["one"], "timeout_mins": 5}  # fmt: skip
@@ -286,6 +304,7 @@ async def test_every_answer_is_what_the_document_says(
     async with receiving() as receiver, receiving() as other:
         await ok(watched, "POST", "/subscriptions", {"target": receiver.url})
         await what_the_server_is(watched)
+        await who_may_do_what(watched)
         await a_held_stack(watched)
         await more_hooks(watched, receiver)
         await a_life(watched, world)

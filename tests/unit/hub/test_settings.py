@@ -49,11 +49,13 @@ def written(tree: dict[str, Any], place: str = "") -> set[str]:
     found: set[str] = set()
     for name, value in tree.items():
         below = value[0] if isinstance(value, list) and value and name in SECTIONS else value
-        nested = isinstance(below, dict) and bool(below)
+        nested = isinstance(below, dict) and bool(below) and place + name not in TABLES
         found |= written(below, f"{place}{name}.") if nested else {place + name}
     return found
 
 
+#: Settings that are tables themselves: their keys are the operator's.
+TABLES = ("auth.keystone.roles",)
 #: Those that may be there any number of times.
 SECTIONS = ("subscriptions", "rules")
 
@@ -135,7 +137,19 @@ def test_the_environment_writes_lists_times_and_booleans() -> None:
         ("[channels.webhook]\natempts = 1", "[channels.webhook] atempts", "no such", '"attempts"'),
         ("[channels.ampq]\nurl = []", "[channels.ampq]", "no such setting", "amqp"),
         ("[auth]\ncolour = 1", "[auth] colour", "no such setting", "mode"),
-        ("[auth]\nmode = 'tokens'", "[auth] mode", "'none'", ""),
+        ("[auth]\nmode = 'basic'", "[auth] mode", "'none'", ""),
+        ("[auth]\nmode = 'keystone'", "[auth] mode", "needs url, username, password, pro", ""),
+        (
+            "[auth]\nmode = 'keystone'\n[auth.keystone]\nurl = 'http://k:5000'\nproject = 's'\n"
+            "username = 'headgate'",
+            "[auth] mode",
+            "needs [auth.keystone] password",
+            "",
+        ),
+        ("[auth.keystone]\nroles = {member = ['boss']}", "[auth.keystone.roles]", "author", ""),
+        ("[server]\nkey_file = 'k.pem'", "[server] key_file", "without a cert_file", ""),
+        ("[server]\ncors_origins = ['https://a/']", "[server] cors_origins", "origins", ""),
+        ("[server]\ntrusted_proxies = ['10.0.0.1/8']", "[server] trusted_proxies[0]", "net", ""),
         ("server = 1", "server", "a section", ""),
         ("[server]\nlisten = 'here'", "[server] listen", "HOST:PORT", ""),
         ("[server]\nlisten = '127.0.0.1:70000'", "[server] listen", "HOST:PORT", ""),
