@@ -2,14 +2,16 @@
 
 import asyncio
 import re
+import secrets
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import typer
 
 from engine.errors import HeadgateError
+from hub.cli import tokens
 from hub.cli.context import AsJson, stop
 from hub.cli.exit_codes import Exit
 from hub.cli.files import dump
@@ -18,6 +20,10 @@ Json = Any
 #: Number and hash of an entry of a trail.
 Entry = tuple[int, str]
 app = typer.Typer(help="For whoever runs a server.", no_args_is_help=True)
+Config = Annotated[Path | None, typer.Option(metavar="FILE", help="The server's TOML file.")]
+DataDir = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Where the embedded database lives.")
+]
 WRITTEN = re.compile(r"([1-9]\d{0,8}):([0-9a-f]{64})")
 
 
@@ -34,12 +40,8 @@ def verify_audit(
             help="An entry as you wrote it down: the trail must still have it.",
         ),
     ] = "",
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The server's TOML file.")
-    ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the embedded database lives.")
-    ] = None,
+    config: Config = None,
+    data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """See whether the audit trail is as it was written."""
@@ -55,6 +57,60 @@ def verify_audit(
     else:
         typer.echo("\n".join(map(line, found)) or "nobody has decided anything")
     raise typer.Exit(Exit.ERROR if any(one["wrong"] for one in found) else Exit.COMPLETE)
+
+
+@app.command()
+def create_token(
+    name: tokens.Name,
+    role: tokens.Roles,
+    expires_in: tokens.ExpiresIn = "",
+    password: tokens.WithPassword = False,
+    everywhere: tokens.Everywhere = False,
+    project: Annotated[str, typer.Option("--project", help="The project it is for.")] = "",
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give out a token without having one: the first, or after all are lost."""
+    if everywhere == bool(project):
+        stop("say for which project it is: --project NAME or --everywhere", Exit.USAGE)
+    secret = tokens.read_password() if password else None
+    try:
+        made = asyncio.run(_given(config, data_dir, project, name, role, expires_in, secret))
+    except HeadgateError as error:
+        stop(str(error), Exit.ERROR)
+    tokens.print_given(made, as_json)
+
+
+async def _given(
+    config: Path | None,
+    data_dir: Path | None,
+    project: str,
+    name: str,
+    roles: list[str],
+    expires_in: str,
+    password: str | None,
+) -> Json:
+    from engine.store import tokens as store
+    from hub.api.headgate.tokens import document
+    from hub.auth.giving import Wish, given
+    from hub.settings import load_settings
+    from hub.visiting import visited
+
+    wish = Wish(
+        id=uuid4(),
+        project=project or store.EVERYWHERE,
+        name=name,
+        roles=roles,
+        by="headgate admin",
+        password=password,
+        expires_in=expires_in,
+        random_bytes=secrets.token_bytes(32),
+    )
+    kept, token = given(wish)
+    settings = load_settings(config, {"database.data_dir": data_dir})
+    async with visited(settings.database) as conn:
+        return {**document(await store.create(conn, kept)), "token": token}
 
 
 async def _checked(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
@@ -43,17 +43,32 @@ def place(*parts: str) -> str:
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Who asks; "" says nothing. roles: separated by commas."""
+
+    user: str = ""
+    roles: str = ""
+    token: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+
+    def headers(self) -> dict[str, str]:
+        said = {
+            "X-Auth-User": self.user,
+            "X-Roles": self.roles,
+            "X-Auth-Token": self.token,
+            "X-Auth-Key": self.password,
+        }
+        return {name: value for name, value in said.items() if value}
+
+
 class Client:
-    """An async context manager for one server and project.
+    """An async context manager for one server and project."""
 
-    user, roles (separated by commas): who asks; "" says nothing.
-    """
-
-    def __init__(self, url: str, project: str, *, user: str = "", roles: str = "") -> None:
+    def __init__(self, url: str, project: str, who: Who | None = None) -> None:
         self._url = url.rstrip("/")
         self._base = f"{self._url}/v1{place(project)}"
-        said = {"X-Auth-User": user, "X-Roles": roles}
-        self._who = {name: value for name, value in said.items() if value}
+        self._who = (who or Who()).headers()
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:

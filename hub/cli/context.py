@@ -11,7 +11,7 @@ import typer
 from rich.console import Console, RenderableType
 from yarl import URL as Address
 
-from hub.cli.client import Client, Refused
+from hub.cli.client import Client, Refused, Who
 from hub.cli.exit_codes import Exit
 from hub.cli.files import Unreadable, dump
 
@@ -63,8 +63,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 URL = "http://127.0.0.1:8004"
 PROJECT = "default"
 USER = ""
-#: The variable that holds your roles, separated by commas.
+#: The variable that holds your roles, separated by commas; believed in mode none alone.
 ROLES = "HEADGATE_ROLES"
+#: Variables that hold what lets you in: a token; or a password, beside --user. Never options, which
+#: others on the machine could read.
+TOKEN, PASSWORD = "HEADGATE_TOKEN", "HEADGATE_PASSWORD"
 
 #: Tables in files and pipes are not folded to a terminal's width.
 WIDTH = None if sys.stdout.isatty() else 240
@@ -82,13 +85,11 @@ class Where:
 def ask(where: Where, work: Callable[[Client], Awaitable[Answer]]) -> Answer:
     """Do something with a client; what goes wrong is said, and ends the command."""
 
-    try:
-        roles = sayable(os.environ.get(ROLES, ""))
-    except typer.BadParameter as error:
-        stop(f"{ROLES}: {error}", Exit.USAGE)
+    roles, token, password = (_of_environment(name) for name in (ROLES, TOKEN, PASSWORD))
 
     async def run() -> Answer:
-        async with Client(where.url, where.project, user=where.user, roles=roles) as client:
+        who = Who(where.user, roles, token, password)
+        async with Client(where.url, where.project, who) as client:
             return await work(client)
 
     try:
@@ -97,6 +98,13 @@ def ask(where: Where, work: Callable[[Client], Awaitable[Answer]]) -> Answer:
         stop(str(error), Exit.ERROR)
     except KeyboardInterrupt:
         stop("interrupted; the server goes on without us", Exit.ERROR)
+
+
+def _of_environment(name: str) -> str:
+    try:
+        return sayable(os.environ.get(name, ""))
+    except typer.BadParameter:
+        stop(f"{name} holds what cannot be printed; leave that out", Exit.USAGE)
 
 
 def stop(message: str, code: Exit) -> NoReturn:

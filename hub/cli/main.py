@@ -24,6 +24,7 @@ from hub.cli import (
     snapshots,
     stacks,
     subscriptions,
+    tokens,
     trail,
     versions,
     watch,
@@ -53,6 +54,7 @@ app.add_typer(resources.app, name="resource")
 app.add_typer(hooks.app, name="hook")
 app.add_typer(subscriptions.app, name="subscription")
 app.add_typer(resource_types.app, name="type")
+app.add_typer(tokens.app, name="token")
 app.add_typer(admin.app, name="admin")
 
 

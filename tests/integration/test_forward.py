@@ -9,7 +9,7 @@ from aiohttp import web
 from standardwebhooks import Webhook
 
 from channels.webhook.sign import secret_of
-from hub.cli.client import Client
+from hub.cli.client import Client, Who
 from hub.cli.forward import forward
 from tests.support.program import Json, Program, free_port, resource
 from tests.support.receiver import Received, Receiver, receiving, until
@@ -24,7 +24,7 @@ async def bringing(
 ) -> AsyncIterator[list[str]]:  # fmt: skip
     """While it runs; the lines that it prints are in the list at the end."""
     said: list[str] = []
-    async with Client(run.url, "p", user="ann") as client:
+    async with Client(run.url, "p", Who(user="ann")) as client:
         task = asyncio.create_task(forward(client, target, stack or None, secret))
 
         def heard(text: str) -> bool:

@@ -138,7 +138,7 @@ def test_the_environment_writes_lists_times_and_booleans() -> None:
         ("[channels.ampq]\nurl = []", "[channels.ampq]", "no such setting", "amqp"),
         ("[auth]\ncolour = 1", "[auth] colour", "no such setting", "mode"),
         ("[auth]\nmode = 'basic'", "[auth] mode", "'none'", ""),
-        ("[auth]\nmode = 'keystone'", "[auth] mode", "needs url, username, password, pro", ""),
+        ("[auth]\nmode = 'keystone'", "[auth] mode", "needs [auth.keystone] url, us", ""),
         (
             "[auth]\nmode = 'keystone'\n[auth.keystone]\nurl = 'http://k:5000'\nproject = 's'\n"
             "username = 'headgate'",
