@@ -4,6 +4,7 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
+KEYSTONE := .keystone/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -25,7 +26,7 @@ serve: $(READY) ## start a server on http://127.0.0.1:8004, its data in ./headga
 test: format-check lint types imports tests ## everything that must be green: format, lint, types, import rules, tests
 	@echo "make test: format, lint, types, import rules and tests are green"
 
-tests: $(READY) programs ## the tests alone
+tests: $(READY) $(KEYSTONE) programs ## the tests alone
 	$(PYTHON) -m pytest $(ARGS)
 
 # Tests of the AMQP channel start a RabbitMQ of their own; one of the examples is run with curl.
@@ -45,6 +46,14 @@ programs:
 	        exit 1; \
 	    fi; \
 	fi
+
+# The Keystone that tests ask who somebody is: an environment of its own, as its needs are not ours.
+$(KEYSTONE): requirements/keystone.lock | $(READY)
+	@echo "make: installing the Keystone of the tests in .keystone"
+	@rm -rf .keystone
+	@$(PYTHON) -m venv .keystone
+	@.keystone/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/keystone.lock
+	@touch $(KEYSTONE)
 
 bench: $(READY) ## measure, and print the figures
 	@$(PYTHON) -m tests.bench $(ARGS)
@@ -66,7 +75,7 @@ imports: $(READY) ## who may import whom
 	$(VENV)/bin/lint-imports
 
 clean: ## remove what was built here: .venv and caches
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .keystone build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A Python that is new enough; on Debian, what its venv module lacks is installed when we may.
 $(READY): requirements/test.lock pyproject.toml Makefile

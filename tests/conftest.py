@@ -8,6 +8,7 @@ import pytest_asyncio
 import structlog
 
 from engine.store.database import Database, open_database
+from tests.support.keystone import Keystone, running_keystone
 from tests.support.postgres import TestServer, open_directory, running_server
 from tests.support.rabbit import Rabbit, running_rabbit
 
@@ -32,6 +33,13 @@ async def rabbit() -> AsyncIterator[Rabbit]:
     """A RabbitMQ for the whole run; tests take exchanges and queues of their own."""
     async with running_rabbit() as broker:
         yield broker
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def keystone() -> AsyncIterator[Keystone]:
+    """A Keystone for the whole run; tests make projects and users of their own."""
+    async with running_keystone() as one:
+        yield one
 
 
 @pytest_asyncio.fixture

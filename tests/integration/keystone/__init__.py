@@ -1,0 +1,1 @@
+"""Mode keystone, against a real one."""
