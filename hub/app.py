@@ -29,7 +29,7 @@ from engine.store.migrate import migrate
 from engine.types.contract import ResourceType
 from hub.api.application import make_application
 from hub.api.parts import Parts
-from hub.authenticating import authenticator
+from hub.authenticating import authenticating
 from hub.log import set_up_logging
 from hub.loops import Loops
 from hub.settings import Settings
@@ -119,7 +119,8 @@ async def running(
         stack.push_async_callback(database.close)
         async with database.connection() as conn:
             key = await signing_key(conn, secrets.token_bytes(32))
-        loops = Loops(settings, database, key, types, plugins)
+        asked = await stack.enter_async_context(authenticating(settings.auth, database))
+        loops = Loops(settings, database, key, asked, types, plugins)
         if server is not None:
             loops.supervise(server)
         await loops.enter(stack)
@@ -163,10 +164,9 @@ async def _api(settings: Settings, loops: Loops) -> AsyncIterator[str]:
         random_bytes=secrets.token_bytes,
         ready=loops.ready,
     )
-    async with authenticator(settings.auth, loops.database) as asked:
-        application = make_application(parts, make_admission(settings, asked, loops.sealer))
-        async with _listening(settings, application) as url:
-            yield url
+    admission = make_admission(settings, loops.authenticator, loops.sealer)
+    async with _listening(settings, make_application(parts, admission)) as url:
+        yield url
 
 
 @asynccontextmanager

@@ -2,20 +2,21 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import assert_never
 
 from engine.store.database import Database
 from engine.store.tokens import CHANNEL
-from hub import setting_access
 from hub.auth.identity import Authenticator
-from hub.auth.keystone import Keystone, KeystoneSettings
+from hub.auth.keystone import Keystone, KeystoneRules
+from hub.auth.keystone_client import KeystoneAccess, KeystoneClient
 from hub.auth.nobody import Nobody
 from hub.auth.tokens import Tokens
 from hub.setting_access import Auth
 
 
 @asynccontextmanager
-async def authenticator(auth: Auth, database: Database) -> AsyncIterator[Authenticator]:
+async def authenticating(auth: Auth, database: Database) -> AsyncIterator[Authenticator]:
     """Raises Unavailable."""
     remember = auth.remembered.total_seconds()
     match auth.mode:
@@ -26,15 +27,21 @@ async def authenticator(auth: Auth, database: Database) -> AsyncIterator[Authent
             async with database.listen(CHANNEL, tokens.forget):
                 yield tokens
         case "keystone":
-            async with Keystone(_settings(auth.keystone), remember=remember) as keystone:
-                yield keystone
+            async with KeystoneClient(_access(auth)) as client:
+                yield Keystone(
+                    client,
+                    _rules(auth),
+                    challenge=f'Keystone uri="{_access(auth).url}"',
+                    now=lambda: datetime.now(UTC),
+                )
         case _:
             assert_never(auth.mode)
 
 
-def _settings(said: setting_access.Keystone) -> KeystoneSettings:
-    return KeystoneSettings(
-        url=said.url,
+def _access(auth: Auth) -> KeystoneAccess:
+    said = auth.keystone
+    return KeystoneAccess(
+        url=said.url.removesuffix("/v3"),
         username=said.username,
         password=said.password.get_secret_value(),
         project=said.project,
@@ -42,6 +49,15 @@ def _settings(said: setting_access.Keystone) -> KeystoneSettings:
         project_domain=said.project_domain,
         ca_file=said.ca_file,
         timeout=said.timeout.total_seconds(),
+    )
+
+
+def _rules(auth: Auth) -> KeystoneRules:
+    said = auth.keystone
+    return KeystoneRules(
         roles=said.roles,
         operator_project=said.operator_project,
+        default_domain=said.user_domain,
+        trusts=said.trusts,
+        remember=auth.remembered.total_seconds(),
     )

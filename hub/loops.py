@@ -37,6 +37,7 @@ from engine.work.telling import Telling
 from engine.work.timers import Timers
 from engine.work.worker import Worker
 from hub.api.signals import read_signal
+from hub.auth.identity import Authenticator
 from hub.settings import Settings
 from hub.wiring import (
     broker_settings,
@@ -57,11 +58,13 @@ class Loops:
         settings: Settings,
         database: Database,
         key: bytes,
+        authenticator: Authenticator,
         types: Sequence[ResourceType] = (),
         plugins: Plugins | None = None,
     ) -> None:
         self._settings = settings
         self.database = database
+        self.authenticator = authenticator
         self.failed: str | None = None
         self._server: EmbeddedServer | None = None
         self.plugins = installed() if plugins is None else plugins
@@ -79,6 +82,7 @@ class Loops:
             new_id=uuid4,
             end=lambda ended: self.engine.end_traversal(ended),
             sealer=self.sealer,
+            exchange=authenticator.exchange,
         )
         self.timers = Timers(
             database,

@@ -10,6 +10,7 @@ from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 class StackGate(ResourceType):
     """Of no resource: its properties are the view of the stack and its plan."""
 
+    uses_credential = False
     schema = TypeSchema(STACK_TYPE, description="The stack itself.", any_property=True)
 
     def __init__(self, plugins: Plugins) -> None:

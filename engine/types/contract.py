@@ -136,11 +136,13 @@ class ResourceType(ABC):
     """A kind of resource: a schema and the operations on it.
 
     replaces_broken: after an update that failed half way, the next update makes a new one (as Heat
-    does); False: it tries the update again.
+    does); False: it tries the update again. uses_credential: False: it acts on nothing outside, and
+    its calls carry no credential.
     """
 
     schema: TypeSchema
     replaces_broken: bool = True
+    uses_credential: bool = True
 
     @abstractmethod
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]: ...

@@ -5,6 +5,7 @@ from engine.types.contract import Call, Done, Outcome, ResourceType
 
 
 class NoneResource(ResourceType):
+    uses_credential = False
     schema = TypeSchema(
         "OS::Heat::None",
         description="Does nothing; takes any properties and gives null for any attribute.",

@@ -25,6 +25,7 @@ _DEFAULT_CLASSES: list[Json] = [{"class": "lettersdigits", "min": 1}]
 
 
 class RandomString(ResourceType):
+    uses_credential = False
     schema = TypeSchema(
         "OS::Heat::RandomString",
         description="A text by chance, such as a password. A change of any property makes another.",

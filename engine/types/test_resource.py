@@ -15,6 +15,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 class TestResource(ResourceType):
+    uses_credential = False
     __test__ = False  # not a test, whatever its name says
     schema = TypeSchema(
         "OS::Heat::TestResource",

@@ -15,6 +15,7 @@ _FALSE = frozenset({"f", "false", "off", "n", "no", "0"})
 
 
 class Value(ResourceType):
+    uses_credential = False
     schema = TypeSchema(
         "OS::Heat::Value",
         description="Gives its property back as an attribute.",

@@ -11,7 +11,7 @@ import orjson
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import HeadgateError
+from engine.errors import HeadgateError, Unavailable
 from engine.node.inputs import (
     Broke,
     Denied,
@@ -38,10 +38,16 @@ NUL = b"\\u0000"
 log: FilteringBoundLogger = structlog.get_logger()
 
 
-def start(prepared: Prepared, sealer: Sealer | None = None) -> Outcome | Awaitable[Outcome]:
+#: Makes what a traversal keeps into what can be acted with now: a trust into a token.
+Exchange = Callable[[str], str | Awaitable[str]]
+
+
+def start(
+    prepared: Prepared, sealer: Sealer | None = None, exchange: Exchange = str
+) -> Outcome | Awaitable[Outcome]:
     """Call the operation the node is in. A coroutine must be awaited by the caller, bounded.
 
-    sealer: opens the traversal's credential, for this call alone.
+    sealer, exchange: open the traversal's credential, for this call alone.
     """
     work = prepared.work
     operation = Operation(work.operation)
@@ -50,10 +56,17 @@ def start(prepared: Prepared, sealer: Sealer | None = None) -> Outcome | Awaitab
         changed = differing(work.properties or {}, prepared.properties)
     run = _OPERATIONS[operation](prepared.type)
     try:
-        credential = ""
-        if work.credential is not None and sealer is not None:
-            credential = sealer.open(work.key.stack_id, work.credential)
-        outcome = run(call_of(work, operation, prepared.properties, changed, credential))
+        kept = ""
+        if work.credential is not None and sealer is not None and prepared.type.uses_credential:
+            kept = sealer.open(work.key.stack_id, work.credential)
+        credential = exchange(kept) if kept else ""
+        if isinstance(credential, str):
+            outcome = run(call_of(work, operation, prepared.properties, changed, credential))
+        else:
+            outcome = _once_exchanged(
+                credential,
+                lambda given: run(call_of(work, operation, prepared.properties, changed, given)),
+            )
     except Exception as error:
         return failure(work, error)
     return _guarded(work, outcome) if isawaitable(outcome) else outcome
@@ -77,6 +90,13 @@ _OPERATIONS: Mapping[
 }
 
 
+async def _once_exchanged(
+    credential: Awaitable[str], run: Callable[[str], Outcome | Awaitable[Outcome]]
+) -> Outcome:
+    outcome = run(await credential)
+    return await outcome if isawaitable(outcome) else outcome
+
+
 async def _guarded(work: Work, outcome: Awaitable[Outcome]) -> Outcome:
     try:
         return await outcome
@@ -87,7 +107,7 @@ async def _guarded(work: Work, outcome: Awaitable[Outcome]) -> Outcome:
 def failure(work: Work, error: Exception) -> Failed:
     """The one border at which a type's exception becomes an outcome. Bugs are logged whole."""
     if isinstance(error, HeadgateError):
-        return Failed(str(error))
+        return Failed(str(error), retry=isinstance(error, Unavailable))
     log.error("operation.bug", resource=work.name, type=work.type, exc_info=error)
     return Failed(f"the type {work.type} failed unexpectedly: {type(error).__name__}")
 

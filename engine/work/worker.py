@@ -25,7 +25,7 @@ from engine.store.sealing import Sealer
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.words import Json
-from engine.work.act import judge, start
+from engine.work.act import Exchange, judge, start
 from engine.work.job import Job, Said, settle, take_up
 from engine.work.prepare import Prepared
 from engine.work.retrying import Retrying
@@ -58,10 +58,12 @@ class Worker:
         new_id: Callable[[], UUID],
         end: Callable[[End], Awaitable[None]],
         sealer: Sealer | None = None,
+        exchange: Exchange = str,
     ) -> None:
-        """end: ends a traversal of which nothing is left, or whose time is over. sealer: opens
-        credentials."""
+        """end: ends a traversal of which nothing is left, or whose time is over. sealer, exchange:
+        open credentials."""
         self._sealer = sealer
+        self._exchange = exchange
         self._end = end
         self._database = database
         self._registry = registry
@@ -181,7 +183,7 @@ class Worker:
             self._act(group, job, job.prepared)
 
     def _act(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
-        outcome = start(prepared, self._sealer)
+        outcome = start(prepared, self._sealer, self._exchange)
         if isawaitable(outcome):
             task = group.create_task(self._await(job, prepared, outcome))
             self._held[job.work.key] = task

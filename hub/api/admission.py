@@ -12,7 +12,7 @@ from hub.api.parts import IDENTITY, PARTS, Handler, require
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
 from hub.auth.presented import Presented, presented_in
 from hub.auth.roles import Right
-from hub.auth.sessions import COOKIE, CSRF_HEADER, Session, Sessions, check_origin
+from hub.auth.sessions import COOKIE, CSRF_HEADER, SAFE, Session, Sessions, check_origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,10 @@ async def admitted(request: web.Request, handler: Handler) -> web.StreamResponse
         return await handler(request)
     presented = _presented(request)
     who = await gatekeeper.admit(presented, match.get("project", ""), address, now)
-    request[PRESENTED], request[IDENTITY] = presented, who
     require(who, right)
+    if request.method not in SAFE:
+        who = await gatekeeper.authenticator.lasting(who)
+    request[PRESENTED], request[IDENTITY] = presented, who
     return await handler(request)
 
 

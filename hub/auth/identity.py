@@ -1,5 +1,6 @@
 """Who is asking. One authenticator a mode; handlers see only the `Identity`."""
 
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -41,6 +42,17 @@ class Authenticator(Protocol):
 
     def knows(self, presented: Presented, project: str) -> bool:
         """Whether they were let in a moment ago, and are not asked for again."""
+        ...
+
+    async def lasting(self, who: Identity) -> Identity:
+        """Them, with a credential that holds for as long as a change may take."""
+        ...
+
+    def exchange(self, credential: str) -> str | Awaitable[str]:
+        """What a change acts with, for the credential that its traversal keeps.
+
+        Raises Unavailable, and Forbidden where it holds no longer.
+        """
         ...
 
     async def identify(self, presented: Presented, project: str) -> Identity:

@@ -1,83 +1,60 @@
-"""Mode ``keystone``: tokens that a Keystone gave out, judged by it (Identity API v3)."""
+"""Mode ``keystone``: tokens that a Keystone gave out, judged by it."""
 
-import asyncio
-import ssl
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from time import monotonic
-from types import TracebackType
-from typing import Any, Self
 
-import aiohttp
+import structlog
+from structlog.typing import FilteringBoundLogger
 
-from engine.errors import Forbidden, Unavailable
+from engine.errors import Forbidden
 from hub.auth.identity import Identity, writable
+from hub.auth.keystone_client import KeystoneClient, Scoped
 from hub.auth.presented import Presented
 from hub.auth.remembered import Remembered, key_of
 from hub.auth.roles import Right, Role, rights_of, with_implied
 from hub.auth.tokens import unauthorized
 
-Json = Any
-_BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, TypeError)
+log: FilteringBoundLogger = structlog.get_logger()
+
+#: What a traversal keeps in place of a token that may end before it does.
+TRUST = "keystone-trust:"
+#: How long a trust lasts. One of a user is used for half as long, so a change has the other half.
+TRUST_LASTS = timedelta(days=7)
+#: Seconds that a token by trust is used: Keystone's own last an hour, if nobody changed that.
+TOKEN_LASTS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class KeystoneSettings:
-    """url: with or without ``/v3``. username, password, project: whom we ask as. roles: ours, for
-    each of Keystone's. operator_project: id or name; empty: nobody sees more than one project.
-    timeout: seconds of one request."""
+class KeystoneRules:
+    """roles: ours, for each of Keystone's. operator_project: id or name; empty: nobody sees more
+    than one project. trusts: changes act by a trust. remember: seconds that a token is not asked
+    about again, so also the longest that a revoked one lets in."""
 
-    url: str
-    username: str
-    password: str = field(repr=False)
-    project: str
-    user_domain: str
-    project_domain: str
-    ca_file: str
-    timeout: float
     roles: Mapping[str, Sequence[str]]
     operator_project: str
-
-
-@dataclass(frozen=True, slots=True)
-class Scoped:
-    """Whom a token is of, and in which project (id and name)."""
-
-    user_id: str
-    name: str
-    project_id: str
-    project_name: str
-    roles: Sequence[str]
+    default_domain: str
+    trusts: bool
+    remember: float
 
 
 class Keystone:
-    """An async context manager. remember: seconds that a token is not asked about again, so also
-    the longest that a revoked one lets in."""
-
-    def __init__(self, settings: KeystoneSettings, *, remember: float) -> None:
-        self._settings = settings
-        self._url = settings.url.removesuffix("/v3")
-        self._remember = remember
-        self._known: Remembered[Scoped] = Remembered()
-        self._own = ""
-        self._renewing = asyncio.Lock()
-        self._session: aiohttp.ClientSession | None = None
-        self.challenge = f'Keystone uri="{self._url}"'
-
-    async def __aenter__(self) -> Self:
-        timeout = aiohttp.ClientTimeout(total=self._settings.timeout)
-        connector = aiohttp.TCPConnector(ssl=_tls(self._settings.ca_file))
-        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
-        return self
-
-    async def __aexit__(
+    def __init__(
         self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        client: KeystoneClient,
+        rules: KeystoneRules,
+        *,
+        challenge: str,
+        now: Callable[[], datetime],
     ) -> None:
-        if self._session is not None:
-            await self._session.close()
+        self._client = client
+        self._rules = rules
+        self._now = now
+        self._known: Remembered[Scoped] = Remembered()
+        self._trusts: Remembered[str] = Remembered()
+        self._tokens: Remembered[str] = Remembered()
+        self.challenge = challenge
 
     def knows(self, presented: Presented, project: str) -> bool:
         return self._known.get(_key(presented), monotonic()) is not None
@@ -89,16 +66,23 @@ class Keystone:
                 "nobody is let in here without a token of Keystone",
                 "Send one as X-Auth-Token; `openstack token issue` gives one.",
             )
+        if presented.named.startswith(TRUST):
+            raise Forbidden(
+                "a trust of this server's is nothing that a request may name",
+                place="X-Headgate-Credential",
+                remedy="Leave it out: the request's own token is what the change acts with.",
+                code="Forbidden",
+            )
         found = self._known.get(_key(presented), monotonic())
         if found is None:
-            found = await self._judged(token)
-            self._known.keep(_key(presented), found, monotonic() + self._remember)
+            found = await self._client.judge(token)
+            self._known.keep(_key(presented), found, monotonic() + self._rules.remember)
         return self._identity(found, project, presented.named or token)
 
     def _identity(self, found: Scoped, project: str, credential: str) -> Identity:
         """Raises Forbidden: Keystone's projects are as far apart here as there."""
-        roles = given(found.roles, self._settings.roles)
-        operators = self._settings.operator_project
+        roles = given(found.roles, self._rules.roles)
+        operators = self._rules.operator_project
         everywhere = (
             bool(operators)
             and operators in (found.project_id, found.project_name)
@@ -110,8 +94,9 @@ class Keystone:
                 remedy="Ask for the project that the token is scoped to, by its id.",
                 code="InvalidTenant",
             )
+        at = "" if found.user_domain == self._rules.default_domain else f"@{found.user_domain}"
         return Identity(
-            found.name,
+            writable(found.user_name + at),
             project,
             roles,
             rights_of(roles),
@@ -120,84 +105,37 @@ class Keystone:
             credential=credential,
         )
 
-    async def _judged(self, token: str) -> Scoped:
-        try:
-            status, document = await self._ask(token, await self._own_token())
-            if status == 401:  # ours has ended, or was revoked
-                status, document = await self._ask(token, await self._own_token(self._own))
-            if status == 200:
-                return self._scoped(document["token"])
-        except _BROKEN as error:
-            raise self._away(type(error).__name__) from error
-        if status != 404:
-            raise self._away(f"it answered {status}")
-        raise unauthorized(
-            "Keystone does not know this token: it is wrong, revoked or expired",
-            "Get a new one: `openstack token issue`.",
-        )
+    async def lasting(self, who: Identity) -> Identity:
+        """By a trust, one a user, project and set of roles; where Keystone refuses one (to a token
+        that came by a trust itself), by the token, for as long as it holds."""
+        if not self._rules.trusts or not who.credential:
+            return who
+        of = self._known.get(_key(Presented(token=who.credential)), monotonic())
+        if of is None:  # it was named in a header of its own, and never judged
+            return who
+        place = key_of(Presented(token=who.key, user=",".join(sorted(of.roles))), of.project_id)
+        trust = self._trusts.get(place, monotonic())
+        if trust is None:
+            until = (self._now() + TRUST_LASTS).astimezone(UTC)
+            expires_at = until.isoformat(timespec="microseconds").replace("+00:00", "Z")
+            trust = await self._client.make_trust(who.credential, of, expires_at)
+            if trust is None:
+                log.warning("keystone.no_trust", user=who.name, project=of.project_id)
+                return who
+            self._trusts.keep(place, trust, monotonic() + TRUST_LASTS.total_seconds() / 2)
+        return replace(who, credential=TRUST + trust)
 
-    async def _ask(self, token: str, own: str) -> tuple[int, Json]:
-        headers = {"X-Auth-Token": own, "X-Subject-Token": token}
-        async with self._open().get(f"{self._url}/v3/auth/tokens", headers=headers) as answer:
-            return answer.status, await answer.json() if answer.status == 200 else None
+    def exchange(self, credential: str) -> str | Awaitable[str]:
+        """What a change acts with: a token for a trust, anything else as it is."""
+        return self._token(credential) if credential.startswith(TRUST) else credential
 
-    async def _own_token(self, ended: str | None = None) -> str:
-        """The token that we ask with; ended: one that holds no longer. Raises Unavailable."""
-        async with self._renewing:
-            if not self._own or self._own == ended:
-                self._own = await self._log_in()
-            return self._own
-
-    async def _log_in(self) -> str:
-        said = self._settings
-        user = {
-            "name": said.username,
-            "domain": {"name": said.user_domain},
-            "password": said.password,
-        }
-        scope = {"name": said.project, "domain": {"name": said.project_domain}}
-        body = {
-            "auth": {
-                "identity": {"methods": ["password"], "password": {"user": user}},
-                "scope": {"project": scope},
-            }
-        }
-        async with self._open().post(f"{self._url}/v3/auth/tokens", json=body) as answer:
-            if answer.status != 201:
-                raise self._away(f"it refused our own name and password with {answer.status}")
-            return answer.headers["X-Subject-Token"]
-
-    def _scoped(self, token: Mapping[str, Json]) -> Scoped:
-        """Raises Forbidden."""
-        project, user = token.get("project"), token["user"]
-        if project is None:
-            raise Forbidden(
-                "the token is of no project",
-                remedy="Get one that is scoped to a project: name it in OS_PROJECT_NAME.",
-                code="InvalidTenant",
-            )
-        domain = user["domain"]["name"]
-        at = "" if domain == self._settings.user_domain else f"@{domain}"
-        return Scoped(
-            user["id"],
-            writable(user["name"] + at),
-            project["id"],
-            project["name"],
-            [role["name"] for role in token.get("roles", [])],
-        )
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            raise RuntimeError("Keystone is asked outside of its context")
-        return self._session
-
-    def _away(self, why: str) -> Unavailable:
-        return Unavailable(
-            f"Keystone cannot be asked: {why}",
-            place="[auth.keystone] url",
-            remedy="Try again soon; what is under way goes on meanwhile.",
-            code="KeystoneUnavailable",
-        )
+    async def _token(self, credential: str) -> str:
+        """Raises Unavailable, Forbidden."""
+        found = self._tokens.get(credential, monotonic())
+        if found is None:
+            found = await self._client.token_by_trust(credential.removeprefix(TRUST))
+            self._tokens.keep(credential, found, monotonic() + TOKEN_LASTS)
+        return found
 
 
 def given(names: Sequence[str], table: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -216,17 +154,3 @@ def _token_in(presented: Presented) -> str:
 
 def _key(presented: Presented) -> str:
     return key_of(Presented(token=_token_in(presented)))
-
-
-def _tls(ca_file: str) -> ssl.SSLContext | bool:
-    """Raises Unavailable."""
-    if not ca_file:
-        return True
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except OSError as error:
-        raise Unavailable(
-            f"cannot use the authority {ca_file}: {error.strerror or error}",
-            place="[auth.keystone] ca_file",
-            remedy="Name a file in PEM form that the server may read.",
-        ) from error

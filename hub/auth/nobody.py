@@ -14,6 +14,12 @@ class Nobody:
     def knows(self, presented: Presented, project: str) -> bool:
         return True
 
+    async def lasting(self, who: Identity) -> Identity:
+        return who
+
+    def exchange(self, credential: str) -> str:
+        return credential
+
     async def identify(self, presented: Presented, project: str) -> Identity:
         return Identity(
             writable(presented.user) or ANONYMOUS,

@@ -1,6 +1,6 @@
 """Tokens of a real Keystone: who gets in, as what, and for how long after they are revoked."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
@@ -8,9 +8,13 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
+from engine.types.contract import ResourceType
+from hub.auth.keystone import TRUST
 from hub.auth.roles import Right
+from tests.support.changes import thing
 from tests.support.keystone import PASSWORD, Keystone, Project
-from tests.support.program import Program, eventually, program, resource, template
+from tests.support.program import Json, Program, eventually, program, resource, template
+from tests.support.things import Thing, World
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -45,9 +49,14 @@ def settings(keystone: Keystone, home: Project, **more: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def guarded(
-    url: str, keystone: Keystone, home: Project, **more: Any
+    url: str,
+    keystone: Keystone,
+    home: Project,
+    *,
+    types: Sequence[ResourceType] = (),
+    more: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[Program]:
-    async with program(url, settings(keystone, home, **more)) as run:
+    async with program(url, settings(keystone, home, **(more or {})), types=types) as run:
         run.project = home.id
         yield run
 
@@ -119,7 +128,7 @@ async def test_who_brings_no_token_of_keystone(run: Program) -> None:
 async def test_a_revoked_token_is_out_after_a_bounded_time(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
-    async with guarded(database_url, keystone, home, remembered="1s") as run:
+    async with guarded(database_url, keystone, home, more={"remembered": "1s"}) as run:
         headers = await token(keystone, home, "member")
         assert (await run.call("GET", "/stacks", headers=headers))[0] == 200
         await keystone.revoke(headers["X-Auth-Token"])
@@ -134,7 +143,7 @@ async def test_operators_of_the_named_project_see_every_project(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
     named = {"keystone.operator_project": home.name}
-    async with guarded(database_url, keystone, home, **named) as run:
+    async with guarded(database_url, keystone, home, more=named) as run:
         run.project = uuid4().hex
         admin, member = [await token(keystone, home, user) for user in ("admin", "member")]
         _, said = await run.call("GET", "/session", headers=admin)
@@ -145,7 +154,7 @@ async def test_operators_of_the_named_project_see_every_project(
 async def test_while_keystone_is_away_nobody_new_gets_in_and_it_is_said(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
-    async with guarded(database_url, keystone, home, remembered="1h") as run:
+    async with guarded(database_url, keystone, home, more={"remembered": "1h"}) as run:
         known, new = [await token(keystone, home, user) for user in ("member", "reader")]
         assert (await run.call("GET", "/stacks", headers=known))[0] == 200
         keystone.stop()
@@ -169,17 +178,110 @@ async def test_our_own_token_is_renewed_when_it_holds_no_longer(
         # A changed password revokes all of the user's tokens; it may be changed to what it was.
         for password in ("another password", PASSWORD):
             await keystone.admin("PATCH", f"/users/{user['id']}", {"user": {"password": password}})
-        assert (await run.call("GET", "/stacks", headers=second))[0] == 200
+
+        async def let_in() -> bool:  # what Keystone gave out in that same second is void, too
+            return (await run.call("GET", "/stacks", headers=second))[0] == 200
+
+        await eventually(let_in)
 
 
 async def test_a_wrong_password_of_our_own_is_told_without_it(
     database_url: str, keystone: Keystone, home: Project
 ) -> None:
     wrong = {"keystone.password": "not the password"}
-    async with guarded(database_url, keystone, home, **wrong) as run:
+    async with guarded(database_url, keystone, home, more=wrong) as run:
         status, said = await run.call(
             "GET", "/stacks", headers=await token(keystone, home, "member")
         )
         assert status == 503
         assert "refused our own name and password with 401" in said["error"]["message"]
         assert "not the password" not in str(said)
+
+
+async def test_a_change_acts_by_a_trust_that_outlives_the_token(
+    database_url: str, keystone: Keystone, home: Project
+) -> None:
+    world, trusts = World(), {"keystone.trusts": True}
+    async with guarded(database_url, keystone, home, types=[Thing(world)], more=trusts) as run:
+        member = await token(keystone, home, "member")
+        held = {"hooks": [{"at": "b", "on": ["pre-create"]}]}
+        sent = {"stack_name": "s", "environment": held,
+                "template": template({"a": thing(1), "b": thing(2, depends_on="a")})}  # fmt: skip
+        status, made = await run.call("POST", "/stacks", sent, headers=member)
+        assert status == 201, made
+        admin = await token(keystone, home, "admin")
+        [hook] = await eventually(lambda: waiting(run, admin))
+        # Somebody else answers; the user's own token is gone by then.
+        await keystone.revoke(member["X-Auth-Token"])
+        path = f"/hooks/{hook['id']}/signal"
+        assert (await run.call("POST", path, {"decision": "continue"}, headers=admin))[0] == 200
+        await eventually(lambda: complete(run, admin))
+        users = []
+        for call in world.calls:
+            assert (
+                not call.credential.startswith(TRUST) and call.credential != member["X-Auth-Token"]
+            )
+            judged = await keystone.admin(
+                "GET", "/auth/tokens", **{"X-Subject-Token": call.credential}
+            )
+            assert judged["token"]["project"]["id"] == home.id
+            assert "OS-TRUST:trust" in judged["token"]
+            users.append(judged["token"]["user"]["name"])
+        assert users == [name_in(home, "member"), name_in(home, "admin")]
+
+
+async def test_one_trust_of_a_user_serves_many_changes(
+    database_url: str, keystone: Keystone, home: Project
+) -> None:
+    world, trusts = World(), {"keystone.trusts": True}
+    async with guarded(database_url, keystone, home, types=[Thing(world)], more=trusts) as run:
+        user = await keystone.user(name_in(home, "busy"), home, ["member"])
+        headers: dict[str, str] = {}
+        for number in range(3):
+            headers = await token(keystone, home, "busy")
+            sent = {"stack_name": f"s{number}", "template": template({"a": thing(1)})}
+            assert (await run.call("POST", "/stacks", sent, headers=headers))[0] == 201
+        await eventually(lambda: called(world, 3))
+        found = await keystone.admin("GET", f"/OS-TRUST/trusts?trustor_user_id={user}")
+        assert len(found["trusts"]) == 1
+        forged = headers | {"X-Headgate-Credential": TRUST + found["trusts"][0]["id"]}
+        status, said = await run.call("GET", "/session", headers=forged)
+        assert (status, said["error"]["place"]) == (403, "X-Headgate-Credential")
+
+
+async def test_a_trust_that_is_gone_fails_the_change_and_says_what_to_do(
+    database_url: str, keystone: Keystone, home: Project
+) -> None:
+    world, trusts = World(), {"keystone.trusts": True}
+    async with guarded(database_url, keystone, home, types=[Thing(world)], more=trusts) as run:
+        user = await keystone.user(name_in(home, "leaver"), home, ["member"])
+        headers = await token(keystone, home, "leaver")
+        rule = {"hooks": [{"at": "a", "on": ["pre-create"], "timeout": "1s",
+                           "on_timeout": "continue"}]}  # fmt: skip
+        sent = {"stack_name": "s", "template": template({"a": thing(1)}), "environment": rule}
+        assert (await run.call("POST", "/stacks", sent, headers=headers))[0] == 201
+        await keystone.admin("DELETE", f"/users/{user}")
+        admin = await token(keystone, home, "admin")
+        said = await eventually(lambda: failed(run, admin))
+        assert "trust" in said and "with a token of your own" in said
+        assert world.calls == []
+
+
+async def waiting(run: Program, headers: Mapping[str, str]) -> Json:
+    _, said = await run.call("GET", "/hooks?state=waiting", headers=headers)
+    return said["hooks"]
+
+
+async def complete(run: Program, headers: Mapping[str, str]) -> bool:
+    _, said = await run.call("GET", "/stacks/s", headers=headers)
+    return bool(said["stack"]["stack_status"] == "CREATE_COMPLETE")
+
+
+async def called(world: World, times: int) -> bool:
+    return len(world.calls) == times
+
+
+async def failed(run: Program, headers: Mapping[str, str]) -> str:
+    _, said = await run.call("GET", "/stacks/s", headers=headers)
+    stack = said["stack"]
+    return str(stack["stack_status_reason"]) if stack["stack_status"] == "CREATE_FAILED" else ""

@@ -1,0 +1,216 @@
+"""Speaks to a Keystone (Identity API v3): judges tokens, makes trusts, acts by them."""
+
+import asyncio
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+
+from engine.errors import Forbidden, Unavailable
+from hub.auth.tokens import unauthorized
+
+Json = Any
+_BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, TypeError)
+
+
+@dataclass(frozen=True, slots=True)
+class KeystoneAccess:
+    """url: without ``/v3``. username, password, project: whom we ask as. timeout: seconds of one
+    request."""
+
+    url: str
+    username: str
+    password: str = field(repr=False)
+    project: str
+    user_domain: str
+    project_domain: str
+    ca_file: str
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped:
+    """Whom a token is of, and in which project."""
+
+    user_id: str
+    user_name: str
+    user_domain: str
+    project_id: str
+    project_name: str
+    roles: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What we ask with."""
+
+    token: str = field(default="", repr=False)
+    user_id: str = ""
+
+
+class KeystoneClient:
+    """An async context manager."""
+
+    def __init__(self, access: KeystoneAccess) -> None:
+        self._access = access
+        self._own = _Own()
+        self._renewing = asyncio.Lock()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        timeout = aiohttp.ClientTimeout(total=self._access.timeout)
+        connector = aiohttp.TCPConnector(ssl=_tls(self._access.ca_file))
+        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def judge(self, token: str) -> Scoped:
+        """Raises HeadgateError with the code Unauthorized, Forbidden (of no project),
+        Unavailable."""
+        try:
+            status, document, _ = await self._ask("GET", "/auth/tokens", subject=token)
+            if status == 200:
+                return _scoped(document["token"])
+        except _BROKEN as error:
+            raise away(type(error).__name__) from error
+        if status != 404:
+            raise away(f"it answered {status}")
+        raise unauthorized(
+            "Keystone does not know this token: it is wrong, revoked or expired",
+            "Get a new one: `openstack token issue`.",
+        )
+
+    async def make_trust(self, token: str, of: Scoped, expires_at: str) -> str | None:
+        """The id of a trust that lets us act as somebody until then (RFC 3339); None: refused."""
+        own = await self._renewed(None)
+        trust = {
+            "trustor_user_id": of.user_id,
+            "trustee_user_id": own.user_id,
+            "project_id": of.project_id,
+            "impersonation": True,
+            "roles": [{"name": role} for role in of.roles],
+            "expires_at": expires_at,
+        }
+        try:
+            status, document, _ = await self._request(
+                "POST", "/OS-TRUST/trusts", {"trust": trust}, {"X-Auth-Token": token}
+            )
+            return str(document["trust"]["id"]) if status == 201 else None
+        except _BROKEN as error:
+            raise away(type(error).__name__) from error
+
+    async def token_by_trust(self, trust: str) -> str:
+        """Raises Unavailable, and Forbidden where the trust holds no longer."""
+        try:
+            status, _, headers = await self._log_in({"OS-TRUST:trust": {"id": trust}})
+        except _BROKEN as error:
+            raise away(type(error).__name__) from error
+        if status != 201:
+            raise Forbidden(
+                f"the trust that this change acts by holds no longer: Keystone answered {status}",
+                remedy="Update the stack, or answer its hook, with a token of your own.",
+                code="TrustRefused",
+            )
+        return headers["X-Subject-Token"]
+
+    async def _ask(
+        self, method: str, path: str, *, subject: str
+    ) -> tuple[int, Json, Mapping[str, str]]:
+        """By our own token, renewed once if it holds no longer."""
+        own, seen = await self._renewed(None), 0
+        while True:
+            headers = {"X-Auth-Token": own.token, "X-Subject-Token": subject}
+            found = await self._request(method, path, None, headers)
+            if found[0] != 401 or seen:
+                return found
+            own, seen = await self._renewed(own), 1
+
+    async def _renewed(self, ended: _Own | None) -> _Own:
+        """What we ask with. ended: what holds no longer. Raises Unavailable."""
+        async with self._renewing:
+            if not self._own.token or self._own is ended:
+                domain = {"name": self._access.project_domain}
+                project = {"name": self._access.project, "domain": domain}
+                try:
+                    status, document, headers = await self._log_in({"project": project})
+                    if status == 201:
+                        user_id = document["token"]["user"]["id"]
+                        self._own = _Own(headers["X-Subject-Token"], user_id)
+                except _BROKEN as error:
+                    raise away(type(error).__name__) from error
+                if status != 201:
+                    raise away(f"it refused our own name and password with {status}")
+            return self._own
+
+    async def _log_in(self, scope: Json) -> tuple[int, Json, Mapping[str, str]]:
+        user = {
+            "name": self._access.username,
+            "domain": {"name": self._access.user_domain},
+            "password": self._access.password,
+        }
+        identity = {"methods": ["password"], "password": {"user": user}}
+        body = {"auth": {"identity": identity, "scope": scope}}
+        return await self._request("POST", "/auth/tokens", body, {})
+
+    async def _request(
+        self, method: str, path: str, body: Json, headers: Mapping[str, str]
+    ) -> tuple[int, Json, Mapping[str, str]]:
+        if self._session is None:
+            raise RuntimeError("Keystone is asked outside of its context")
+        url = f"{self._access.url}/v3{path}"
+        async with self._session.request(method, url, json=body, headers=headers) as answer:
+            document = await answer.json() if answer.status < 300 else None
+            return answer.status, document, answer.headers
+
+
+def _scoped(token: Mapping[str, Json]) -> Scoped:
+    """Raises Forbidden."""
+    project, user = token.get("project"), token["user"]
+    if project is None:
+        raise Forbidden(
+            "the token is of no project",
+            remedy="Get one that is scoped to a project: name it in OS_PROJECT_NAME.",
+            code="InvalidTenant",
+        )
+    return Scoped(
+        user["id"],
+        user["name"],
+        user["domain"]["name"],
+        project["id"],
+        project["name"],
+        [role["name"] for role in token.get("roles", [])],
+    )
+
+
+def away(why: str) -> Unavailable:
+    return Unavailable(
+        f"Keystone cannot be asked: {why}",
+        place="[auth.keystone] url",
+        remedy="Try again soon; what is under way goes on meanwhile.",
+        code="KeystoneUnavailable",
+    )
+
+
+def _tls(ca_file: str) -> ssl.SSLContext | bool:
+    """Raises Unavailable."""
+    if not ca_file:
+        return True
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot use the authority {ca_file}: {error.strerror or error}",
+            place="[auth.keystone] ca_file",
+            remedy="Name a file in PEM form that the server may read.",
+        ) from error
