@@ -27,18 +27,18 @@ async def authenticating(auth: Auth, database: Database) -> AsyncIterator[Authen
             async with database.listen(CHANNEL, tokens.forget):
                 yield tokens
         case "keystone":
-            async with KeystoneClient(_access(auth)) as client:
+            async with KeystoneClient(access_of(auth)) as client:
                 yield Keystone(
                     client,
                     _rules(auth),
-                    challenge=f'Keystone uri="{_access(auth).url}"',
+                    challenge=f'Keystone uri="{access_of(auth).url}"',
                     now=lambda: datetime.now(UTC),
                 )
         case _:
             assert_never(auth.mode)
 
 
-def _access(auth: Auth) -> KeystoneAccess:
+def access_of(auth: Auth) -> KeystoneAccess:
     said = auth.keystone
     return KeystoneAccess(
         url=said.url.removesuffix("/v3"),
