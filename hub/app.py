@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from uuid import UUID, uuid4
 
 import structlog
-from aiohttp import web
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import HeadgateError, Unavailable
+from engine.errors import HeadgateError
 from engine.lifecycle.plugins import Plugins
 from engine.service import Engine
 from engine.store.database import Database, open_database
@@ -30,10 +29,11 @@ from engine.types.contract import ResourceType
 from hub.api.application import make_application
 from hub.api.parts import Parts
 from hub.authenticating import authenticating
+from hub.listening import listening
 from hub.log import set_up_logging
 from hub.loops import Loops
 from hub.settings import Settings
-from hub.wiring import make_admission, new_secret, server_tls
+from hub.wiring import make_admission, new_secret
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -165,27 +165,5 @@ async def _api(settings: Settings, loops: Loops) -> AsyncIterator[str]:
         ready=loops.ready,
     )
     admission = make_admission(settings, loops.authenticator, loops.sealer)
-    async with _listening(settings, make_application(parts, admission)) as url:
+    async with listening(settings.server, make_application(parts, admission)) as url:
         yield url
-
-
-@asynccontextmanager
-async def _listening(settings: Settings, application: web.Application) -> AsyncIterator[str]:
-    tls = server_tls(settings.server)
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=5.0)
-    await runner.setup()
-    try:
-        server = settings.server
-        site = web.TCPSite(runner, server.host, server.port, ssl_context=tls)
-        try:
-            await site.start()
-        except OSError as error:
-            raise Unavailable(
-                f"cannot listen on {settings.server.listen}: {error.strerror}",
-                place="[server] listen",
-                remedy="Stop what listens there, or choose another port with --listen.",
-            ) from error
-        port = runner.addresses[0][1]
-        yield settings.server.base_url(port)
-    finally:
-        await runner.cleanup()

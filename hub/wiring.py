@@ -33,7 +33,6 @@ from hub.api.admission import Admission
 from hub.auth.gatekeeper import Gatekeeper
 from hub.auth.identity import Authenticator
 from hub.auth.sessions import Sessions
-from hub.setting_access import Server
 from hub.settings import Amqp, Settings, Webhook
 
 #: Names of configured subscriptions are made from what they say.
@@ -62,28 +61,6 @@ def make_admission(settings: Settings, asked: Authenticator, sealer: Sealer) -> 
             new_secret=lambda: secrets.token_urlsafe(24),
         ),
     )
-
-
-def server_tls(server: Server) -> ssl.SSLContext | None:
-    """None: what is sent goes in clear. Raises Unavailable."""
-    if not server.cert_file:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    load_certificate(context, server)
-    return context
-
-
-def load_certificate(context: ssl.SSLContext, server: Server) -> None:
-    """For connections from now on. Raises Unavailable."""
-    try:
-        context.load_cert_chain(server.cert_file, server.key_file or None)
-    except OSError as error:  # ssl.SSLError is one
-        raise Unavailable(
-            f"cannot use the certificate: {error.strerror or error}",
-            place="[server] cert_file",
-            remedy="Name files in PEM form that the server may read; the key without a password.",
-        ) from error
 
 
 def make_registry(

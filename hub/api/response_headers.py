@@ -11,6 +11,7 @@ SECURITY: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Server": "headgate",
 }
 OVER_TLS: Mapping[str, str] = {"Strict-Transport-Security": "max-age=31536000"}
 #: What a page of another origin may send, and see of the answer.
