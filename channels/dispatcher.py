@@ -19,6 +19,7 @@ from channels.lane import Lane, LaneSettings
 from channels.retry import RetryPolicy, horizon
 from channels.settler import Settler
 from channels.store import subscriptions
+from channels.store.backlog import disable_overfull
 from channels.store.publish import publish
 from channels.store.records import SubscriptionRecord
 from channels.store.unheard import sweep_unheard
@@ -39,7 +40,8 @@ class DispatcherSettings:
 
     poll: how long a lost notification may cost. drain: how long what is under way may take when we
     stop. lease: how long after a dispatcher's death what it was trying is tried again.
-    disable_after: deliveries given up in a row until a subscription is disabled.
+    disable_after: deliveries given up in a row until a subscription is disabled. backlog: how many
+    may pile up until it is; 0: any number; looked at every `poll`.
     """
 
     retry: RetryPolicy = field(default_factory=RetryPolicy)
@@ -55,6 +57,7 @@ class DispatcherSettings:
     drain: float = 10.0
     lease: float = 10.0
     disable_after: int = 20
+    backlog: int = 0
 
     def policy(self, channel: str) -> RetryPolicy:
         return self.retries.get(channel, self.retry)
@@ -141,10 +144,12 @@ class Dispatcher:
             settling = group.create_task(settler.run())
             publishing = group.create_task(self._publish_all())
             sweeping = group.create_task(self._sweep())
+            bounding = group.create_task(self._bound_backlogs())
             driving = [group.create_task(self._drive(lane, stop)) for lane in lanes]
             await stop.wait()
             publishing.cancel()
             sweeping.cancel()
+            bounding.cancel()
             wake_lanes()
             await asyncio.wait(driving)
             settling.cancel()
@@ -189,6 +194,15 @@ class Dispatcher:
                 done = None
             if done is None or done.rows < self._settings.publish_rows:
                 await wait_at_most(self._publish, self._settings.poll)
+
+    async def _bound_backlogs(self) -> None:
+        """What nobody takes is not piled up for ever."""
+        while self._settings.backlog:
+            try:
+                await disable_overfull(self._database, self._settings.backlog)
+            except Unavailable as error:
+                log.warning("backlog.unavailable", reason=str(error))
+            await asyncio.sleep(self._settings.poll)
 
     async def _sweep(self) -> None:
         """Look for hooks nobody will hear of, now and whenever a subscription is disabled."""

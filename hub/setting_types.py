@@ -130,6 +130,8 @@ Listen = Annotated[str, AfterValidator(_listen)]
 Url = Annotated[str, AfterValidator(_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Count = Annotated[int, BeforeValidator(_number), Field(gt=0)]
+#: 0: any number.
+CountOrAny = Annotated[int, BeforeValidator(_number), Field(ge=0)]
 Bytes = Count
 Texts = Annotated[tuple[str, ...], BeforeValidator(_list)]
 ProxyUrl = Annotated[SecretStr, AfterValidator(_proxy)]

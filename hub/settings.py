@@ -23,6 +23,7 @@ from hub.setting_types import (
     Brokers,
     Bytes,
     Count,
+    CountOrAny,
     Duration,
     Networks,
     Paths,
@@ -192,14 +193,40 @@ class ResourceTypes(Section):
     command: Command = Command()
 
 
+class ProjectQuotas(Section):
+    """What is not said is as for every project."""
+
+    template_bytes: Bytes | None = None
+    resources_per_stack: Count | None = None
+    stacks_per_project: Count | None = None
+    resources_per_project: CountOrAny | None = None
+    waiting_hooks_per_project: CountOrAny | None = None
+    subscriptions_per_project: CountOrAny | None = None
+    checks_per_day: CountOrAny | None = None
+    snapshots_per_stack: Count | None = None
+
+
 class Quotas(Section):
     template_bytes: Bytes = 524_288
     resources_per_stack: Count = 10_000
     stacks_per_project: Count = 512
+    resources_per_project: CountOrAny = 0
+    waiting_hooks_per_project: CountOrAny = 10_000
+    subscriptions_per_project: CountOrAny = 200
+    deliveries_per_subscription: CountOrAny = 100_000
+    checks_per_day: CountOrAny = 0
     document_depth: Count = 64
     snapshots_per_stack: Count = 32
     signals_per_resource: Count = 1000
     signal_bytes: Bytes = 65_536
+    projects: Mapping[str, ProjectQuotas] = {}
+
+    def of(self, project: str) -> Self:
+        """Those of a project, where it has its own."""
+        own = self.projects.get(project)
+        if own is None:
+            return self
+        return self.model_copy(update=own.model_dump(exclude_none=True))
 
 
 class Credentials(Section):

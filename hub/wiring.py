@@ -6,6 +6,7 @@ import secrets
 import ssl
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid5
 
@@ -23,6 +24,7 @@ from engine.errors import Unavailable
 from engine.hooks.rule import Limits as HookLimits
 from engine.hot.source import Limits as SourceLimits
 from engine.service import Limits
+from engine.service.quotas import Quotas
 from engine.store.sealing import Sealer
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import ResourceType
@@ -34,6 +36,7 @@ from hub.auth.gatekeeper import Gatekeeper
 from hub.auth.identity import Authenticator
 from hub.auth.sessions import Sessions
 from hub.settings import Amqp, Settings, Webhook
+from hub.settings import Quotas as QuotaSettings
 
 #: Names of configured subscriptions are made from what they say.
 _CONFIGURED = UUID("6f1f4a0e-51b7-4a3c-9d0c-1f2f5a8f7a10")
@@ -83,12 +86,15 @@ def make_registry(
 
 
 def make_limits(settings: Settings) -> Limits:
-    quotas = settings.quotas
+    own = {name: _limits(settings, settings.quotas.of(name)) for name in settings.quotas.projects}
+    return replace(_limits(settings, settings.quotas), projects=own)
+
+
+def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
     return Limits(
         source=SourceLimits(max_bytes=quotas.template_bytes, max_depth=quotas.document_depth),
         hooks=HookLimits(settings.hooks.default_timeout, settings.hooks.max_timeout),
         resources=quotas.resources_per_stack,
-        stacks=quotas.stacks_per_project,
         versions=settings.retention.versions,
         snapshots=quotas.snapshots_per_stack,
         signals=quotas.signals_per_resource,
@@ -97,6 +103,13 @@ def make_limits(settings: Settings) -> Limits:
             one.as_rule(f"[[hooks.rules]] {place}")
             for place, one in enumerate(settings.hooks.rules, start=1)
         ],
+        quotas=Quotas(
+            stacks_per_project=quotas.stacks_per_project,
+            resources_per_project=quotas.resources_per_project,
+            waiting_hooks_per_project=quotas.waiting_hooks_per_project,
+            checks_per_day=quotas.checks_per_day,
+            subscriptions_per_project=quotas.subscriptions_per_project,
+        ),
     )
 
 
@@ -210,6 +223,7 @@ def dispatcher_settings(settings: Settings) -> DispatcherSettings:
     webhook, amqp = settings.channels.webhook, settings.channels.amqp
     return DispatcherSettings(
         retries=retry_policies(settings),
+        backlog=settings.quotas.deliveries_per_subscription,
         each=webhook.concurrency,
         rates={"webhook": webhook.rate, "amqp": amqp.rate, "heat": amqp.rate},
     )

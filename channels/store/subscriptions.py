@@ -93,6 +93,13 @@ FORGET_DELIVERIES = "delete from delivery where subscription_id = any ($1::uuid[
 FORGET = "delete from subscription where id = any ($1::uuid[])"
 
 
+#: For quotas: those that the project made itself.
+USED = """
+select count(*)
+  from (select id from subscription where project = $1 and origin = 'api' limit $2) s
+"""
+
+
 async def create(conn: Connection, new: NewSubscription, by: str) -> SubscriptionRecord:
     """by: who subscribes."""
     async with conn.transaction():

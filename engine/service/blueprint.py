@@ -1,7 +1,7 @@
 """From a request to everything that is to be stored: read, checked whole, nothing done yet."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from engine.errors import Findings, Invalid, LimitReached
@@ -14,6 +14,7 @@ from engine.hot.expression import encode
 from engine.hot.source import Limits as SourceLimits
 from engine.hot.source import check_document, read_document
 from engine.hot.template import Template, parse_template
+from engine.service.quotas import Quotas
 from engine.service.requests import StackRequest
 from engine.store.begin import NodeInputs
 from engine.store.records import TemplateRecord
@@ -26,18 +27,22 @@ class Limits:
     """What is accepted at most. versions: how many of a template are kept.
 
     signals, signal_bytes: how many are kept for one resource, and how large.
-    operator: the operator's own breakpoints.
+    operator: the operator's own breakpoints. projects: those of projects that have their own.
     """
 
     source: SourceLimits
     hooks: HookLimits
     resources: int
-    stacks: int
     versions: int
     snapshots: int
     signals: int = 1000
     signal_bytes: int = 65_536
     operator: Sequence[OperatorRule] = ()
+    quotas: Quotas = field(default_factory=Quotas)
+    projects: Mapping[str, "Limits"] = field(default_factory=dict)
+
+    def of(self, project: str) -> "Limits":
+        return self.projects.get(project, self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import orjson
 
-from engine.errors import Conflict, Finding, Invalid, LimitReached, NotFound
+from engine.errors import Conflict, Finding, Invalid, NotFound
 from engine.plan.draft import Options
 from engine.service import ending
 from engine.service.blueprint import Blueprint, Limits
@@ -19,6 +19,7 @@ from engine.service.moves import Moves
 from engine.service.names import check_name, taken
 from engine.service.partial import chooser
 from engine.service.previews import Previews
+from engine.service.quotas import CHECKS, STACKS, Quotas
 from engine.service.requests import StackRequest
 from engine.service.signals import ResourceSignals
 from engine.service.snapshots import Snapshots
@@ -73,6 +74,9 @@ class Engine(Interrupting):
         self.signals = ResourceSignals(database, self._traversals, wake)
         self.breakpoints = LiveBreakpoints(database, self._traversals, new_id=new_id)
 
+    def quotas_of(self, project: str) -> Quotas:
+        return self._limits.of(project).quotas
+
     async def create_stack(self, project: str, request: StackRequest) -> StackRecord:
         """Validate whole, plan, store; return once durable. Conflict StackExists."""
         check_name(request.name)
@@ -99,7 +103,9 @@ class Engine(Interrupting):
                     wanted_plan=request.plan_digest,
                     credential=request.credential,
                 )
-                await self._traversals.toward(conn, goal)
+                planned = await self._traversals.toward(conn, goal)
+                await self.quotas_of(project).keep(conn, project, STACKS)
+                await self.quotas_of(project).keep_change(conn, project, planned)
             record = await find_stack(conn, project, known or stack_id, "")
         self._wake()
         if record is None:
@@ -132,12 +138,6 @@ class Engine(Interrupting):
     async def _insert_stack(
         self, conn: Connection, project: str, stack_id: UUID, request: StackRequest
     ) -> None:
-        if await accept.count_stacks(conn, project) >= self._limits.stacks:
-            raise LimitReached(
-                f"the project has {self._limits.stacks} stacks already",
-                remedy="Delete one; the operator sets the most in [quotas] stacks_per_project.",
-                code="RequestLimitExceeded",
-            )
         made = await accept.insert_stack(
             conn,
             stack_id=stack_id,
@@ -191,7 +191,8 @@ class Engine(Interrupting):
                 wanted_plan=request.plan_digest,
                 credential=request.credential,
             )
-            await self._traversals.toward(conn, goal)
+            planned = await self._traversals.toward(conn, goal)
+            await self.quotas_of(project).keep_change(conn, project, planned)
         self._wake()
 
     async def delete_stack(
@@ -224,6 +225,8 @@ class Engine(Interrupting):
             check_settled(locked, f"{action.lower()} it")
             await self._traversals.visit(conn, locked, action, VISITING[action], by)
             await self._traversals.keep_credential(conn, stack_id, locked.traversal + 1, credential)
+            if action == Action.CHECK:
+                await self.quotas_of(project).keep(conn, project, CHECKS)
         self._wake()
 
     async def end_traversal(self, ended: End) -> None:

@@ -30,7 +30,7 @@ class Snapshots:
         snapshot_id = self._traversals.new_id()
         async with self._database.transaction("accept") as conn:
             locked = await self._settled(conn, project, stack_id)
-            most = self._traversals.limits.snapshots
+            most = self._traversals.limits.of(project).snapshots
             if await snapshots.count_snapshots(conn, stack_id) >= most:
                 raise LimitReached(
                     f"the stack has {most} snapshots already",

@@ -73,7 +73,7 @@ class Traversals:
             stack_id=stack_id,
             stack_name=name,
             registry=self.registry,
-            limits=self.limits,
+            limits=self.limits.of(project),
         )
 
     async def lock(self, conn: Connection, project: str, stack_id: UUID) -> accept.Locked:

@@ -31,7 +31,6 @@ union all
 select request_digest, stack_id from idempotency where project = $1 and key = $2
 limit 1
 """
-COUNT_STACKS = "select count(*) from stack where project = $1 and deleted_at is null"
 LOCK_NAMED = """
 select id, name from stack
  where project = $1 and deleted_at is null and (name = any ($2) or id::text = any ($2))
@@ -130,11 +129,6 @@ async def claim_key(conn: Connection, project: str, key: str, digest: str, stack
     if row is None:
         raise Unavailable("the Idempotency-Key is being used", remedy="Send the request again.")
     return Key(**row)
-
-
-async def count_stacks(conn: Connection, project: str) -> int:
-    count: int = await conn.fetchval(COUNT_STACKS, project)
-    return count
 
 
 class Plate(NamedTuple):

@@ -178,6 +178,17 @@ def events(
     tell(found, as_json, lambda: show.table(found, columns))
 
 
+@app.command()
+def quota(
+    url: Url = URL, project: Project = PROJECT, user: User = USER, as_json: AsJson = False
+) -> None:
+    """What the project may use, and what it uses."""
+    where = Where(url, project, user)
+    found = ask(where, lambda client: client.call("GET", "/quotas"))["quotas"]
+    tell(found, as_json, lambda: show.table(found, {"name": "QUOTA", "limit": "LIMIT",
+                                                    "used": "USED"}))  # fmt: skip
+
+
 async def _of_stack(client: Client, name: str, what: str) -> Json:
     found = await outcomes.find(client, name)
     return await client.call("GET", outcomes.path_of(found, what))

@@ -16,7 +16,7 @@ from tests.support.program import Http, Json, ServerProcess, resource
 
 HELD = {"resource_registry": {"resources": {"*": {"hooks": "pre-create"}}}}
 #: For all the stacks of a run.
-ROOM = "[quotas]\nstacks_per_project = 5000\n"
+ROOM = "[quotas]\nstacks_per_project = 5000\nwaiting_hooks_per_project = 0\n"
 #: In stacks of so many resources.
 STACK = 1000
 SIGNALS = 200

@@ -18,6 +18,7 @@ from engine.hot.source import Limits as SourceLimits
 from engine.node.inputs import Broke, Denied, Expired, Input, MustReplace, MustRetry, MustWait
 from engine.service import Engine
 from engine.service.blueprint import Limits
+from engine.service.quotas import Quotas
 from engine.service.requests import Answer, StackRequest
 from engine.store.advance import End, Work, advance
 from engine.store.database import Database
@@ -93,8 +94,9 @@ class Replay:
     def __init__(self, database: Database, size: Size) -> None:
         self.database, self.size = database, size
         self.registry = Registry([Thing()])
+        quotas = Quotas(stacks_per_project=0)
         limits = Limits(
-            SourceLimits(), HOOK_LIMITS, resources=100, stacks=100_000, versions=100, snapshots=1
+            SourceLimits(), HOOK_LIMITS, resources=100, versions=100, snapshots=1, quotas=quotas
         )
         self.engine = Engine(database, self.registry, limits, new_id=uuid4)
         self.timers = Timers(database, poll=LEASE, default_timeout=TIMEOUT, new_id=uuid4)

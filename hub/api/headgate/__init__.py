@@ -6,6 +6,7 @@ from hub.api.headgate import (
     health,
     history,
     hooks,
+    quotas,
     schemas,
     sessions,
     stream,
@@ -26,4 +27,5 @@ ROUTES = (
     *history.ROUTES,
     *sessions.ROUTES,
     *tokens.ROUTES,
+    *quotas.ROUTES,
 )

@@ -196,6 +196,13 @@ KEPT = fields({"resource_snapshots": list_of(fields({
     "created_at": TIME,
 }))})  # fmt: skip
 
+#: limit: null for any number.
+QUOTAS = fields({"quotas": list_of(fields({
+    "name": TEXT,
+    "limit": _NUMBER_OR_NULL,
+    "used": COUNT,
+}))})  # fmt: skip
+
 _RIGHTS = [str(right) for right in Right if right is not Right.NOTHING]
 #: csrf, expires_at: of a browser's session.
 SESSION = Shape("Session", fields({

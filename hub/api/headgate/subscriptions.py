@@ -22,6 +22,7 @@ from engine.errors import NotFound
 from engine.words import Json
 from hub.api.bodies import Body, read
 from hub.api.headgate import documents as gives
+from hub.api.headgate.quotas import SUBSCRIPTIONS
 from hub.api.parts import (
     Route,
     answer,
@@ -120,7 +121,7 @@ async def create(request: web.Request) -> web.Response:
     parts, project = parts_of(request), project_of(request)
     await channel_of(parts, new.channel).check_target(new.target)
     subscription_id, secret = parts.new_id(), parts.new_secret()
-    async with parts.database.connection() as conn:
+    async with parts.database.transaction() as conn:
         made = await subscriptions.create(
             conn,
             NewSubscription(
@@ -136,6 +137,7 @@ async def create(request: web.Request) -> web.Response:
             ),
             identity.name,
         )
+        await parts.engine.quotas_of(project).keep(conn, project, SUBSCRIPTIONS)
     return answer(document(made) | {"secret": secret}, 201)
 
 

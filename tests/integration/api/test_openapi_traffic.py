@@ -75,6 +75,7 @@ async def what_the_server_is(run: Watched) -> None:
 
 async def who_may_do_what(run: Watched) -> None:
     await ok(run, "GET", "/session")
+    await ok(run, "GET", "/quotas")
     made = await ok(run, "POST", "/tokens", {"name": "ci", "roles": ["author"], "expires_in": "1d"})
     await ok(run, "POST", "/tokens", {"name": "ann", "roles": ["reader"], "everywhere": True,
                                       "password": "long enough for it"})  # fmt: skip

@@ -40,6 +40,8 @@ def names(model: type[BaseModel], place: str = "") -> set[str]:
     """Every setting there is: ``server.listen`` and so on."""
     found: set[str] = set()
     for name, field in model.model_fields.items():
+        if place + name in BY_NAME:
+            continue
         below = model_of(field.annotation)
         found |= names(below, f"{place}{name}.") if below else {place + name}
     return found
@@ -56,6 +58,8 @@ def written(tree: dict[str, Any], place: str = "") -> set[str]:
 
 #: Settings that are tables themselves: their keys are the operator's.
 TABLES = ("auth.keystone.roles",)
+#: Sections of which there is one for each name that the operator gives; see the example's comment.
+BY_NAME = ("quotas.projects",)
 #: Those that may be there any number of times.
 SECTIONS = ("subscriptions", "rules")
 

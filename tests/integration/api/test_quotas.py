@@ -1,0 +1,143 @@
+"""Quotas: a refusal names the limit and the use, nothing of what was refused is kept."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.support.program import Json, Program, eventually, program, resource, template
+from tests.support.receiver import Receiver
+
+FEW = {
+    "quotas.stacks_per_project": 3,
+    "quotas.resources_per_project": 6,
+    "quotas.waiting_hooks_per_project": 2,
+    "quotas.subscriptions_per_project": 2,
+    "quotas.checks_per_day": 2,
+    "quotas.projects.big.stacks_per_project": 4,
+    "quotas.projects.big.resources_per_project": 0,
+}
+
+
+@pytest.fixture
+async def run(database_url: str) -> AsyncIterator[Program]:
+    async with program(database_url, FEW) as made:
+        yield made
+
+
+def sent(name: str, count: int = 1, **more: Json) -> Json:
+    resources = {f"r{number}": resource() for number in range(count)}
+    return {"stack_name": name, "template": template(resources), **more}
+
+
+HELD = {"hooks": [{"at": "*", "on": ["pre-create"]}]}
+
+
+async def refused(run: Program, method: str, path: str, body: Json = None) -> str:
+    status, said = await run.call(method, path, body)
+    assert status == 400, said
+    assert said["error"]["type"] == "RequestLimitExceeded"
+    return str(said["error"]["message"])
+
+
+async def used(run: Program) -> dict[str, tuple[int | None, int]]:
+    _, said = await run.call("GET", "/quotas")
+    return {one["name"]: (one["limit"], one["used"]) for one in said["quotas"]}
+
+
+async def test_stacks_also_when_many_are_made_at_once(run: Program) -> None:
+    said = await asyncio.gather(
+        *(run.call("POST", "/stacks", sent(f"s{number}")) for number in range(12))
+    )
+    assert sorted(status for status, _ in said) == [201] * 3 + [400] * 9
+    wrong = next(document for status, document in said if status == 400)
+    assert wrong["error"]["message"] == (
+        "[quotas] stacks_per_project: with this, the project would have 4 stacks; it may have 3."
+        " Delete one; the operator sets the most."
+    )
+    assert (await used(run))["stacks_per_project"] == (3, 3)
+    run.project = "big"  # has quotas of its own
+    for number in range(4):
+        assert (await run.call("POST", "/stacks", sent(f"s{number}", 3)))[0] == 201
+    assert "it may have 4" in await refused(run, "POST", "/stacks", sent("s5"))
+    run.project = "p"
+    name = next(document["stack"]["id"] for status, document in said if status == 201)
+    await run.at("DELETE", name)
+    await run.until_ended(name)
+    assert (await run.call("POST", "/stacks", sent("again")))[0] == 201
+
+
+async def test_resources_of_all_stacks_together(run: Program) -> None:
+    await run.create("a", sent("a", 4)["template"]["resources"])
+    message = await refused(run, "POST", "/stacks", sent("b", 3))
+    assert "would have 7 resources; it may have 6" in message
+    assert (await run.call("GET", "/stacks/b"))[0] == 404
+    await run.create("b", sent("b", 2)["template"]["resources"])
+    await run.until_ended("b")
+    stack = await run.stack("b")
+    path = f"/stacks/b/{stack['id']}"
+    assert "would have 7" in await refused(run, "PUT", path, sent("b", 3))
+    assert len(await run.resources("b")) == 2
+    # What does not grow is never refused.
+    await run.until_ended("a")
+    await run.update("a", "PUT", template=template({"r0": resource("other")}))
+    assert await run.until_ended("a") == "UPDATE_COMPLETE"
+
+
+async def test_waiting_hooks(run: Program) -> None:
+    await run.create("a", {"r0": resource(), "r1": resource()}, environment=HELD)
+    await run.waiting("a", 2)
+    message = await refused(run, "POST", "/stacks", sent("b", 1, environment=HELD))
+    assert "would have 3 waiting hooks; it may have 2" in message
+    assert "Answer some, or leave out breakpoints" in message
+    await run.create("c", {"r0": resource()})  # holds nothing
+    assert await run.until_ended("c") == "CREATE_COMPLETE"
+    for hook in await run.waiting("a", 2):
+        await run.signal(hook)
+    await run.until_ended("a")
+    assert (await run.call("POST", "/stacks", sent("b", 1, environment=HELD)))[0] == 201
+
+
+async def test_checks_of_a_day(run: Program) -> None:
+    await run.create("a", {"r0": resource()})
+    await run.until_ended("a")
+    for _ in range(2):
+        await run.act("a", "check")
+        assert await run.until_ended("a") == "CHECK_COMPLETE"
+    stack = await run.stack("a")
+    message = await refused(run, "POST", f"/stacks/a/{stack['id']}/actions", {"check": None})
+    assert "would have 3 checks of stacks within a day; it may have 2" in message
+    assert (await run.stack("a"))["stack_status"] == "CHECK_COMPLETE"
+    assert (await used(run))["checks_per_day"] == (2, 2)
+
+
+async def test_subscriptions(run: Program, receiver: Receiver) -> None:
+    for _ in range(2):
+        assert (await run.call("POST", "/subscriptions", {"target": receiver.url}))[0] == 201
+    status, said = await run.call("POST", "/subscriptions", {"target": receiver.url})
+    assert (status, said["error"]["type"]) == (400, "RequestLimitExceeded")
+    assert said["error"]["place"] == "[quotas] subscriptions_per_project"
+    _, listed = await run.call("GET", "/subscriptions")
+    assert len(listed["subscriptions"]) == 2
+
+
+async def test_a_subscription_for_which_too_much_piles_up_is_disabled(database_url: str) -> None:
+    few: dict[str, Any] = {"quotas.deliveries_per_subscription": 5}
+    async with program(database_url, few) as run:
+        gone = {"target": "http://127.0.0.1:9/"}  # nobody listens there
+        _, made = await run.call("POST", "/subscriptions", gone)
+        _, other = await run.call("POST", "/subscriptions", gone | {"events": ["nothing.*"]})
+        await run.create("a", {f"r{number}": resource() for number in range(5)})
+        await run.until_ended("a")
+
+        async def disabled() -> Json:
+            _, said = await run.call("GET", f"/subscriptions/{made['id']}")
+            return said if said["state"] == "disabled" else None
+
+        said = await eventually(disabled)
+        assert said["reason"] == "more than 5 deliveries to it have piled up"
+        _, said = await run.call("GET", f"/subscriptions/{other['id']}")
+        assert said["state"] == "enabled"
+        _, kept = await run.call("GET", f"/subscriptions/{made['id']}/deliveries")
+        assert len(kept["deliveries"]) > 5
