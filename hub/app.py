@@ -33,7 +33,7 @@ from hub.listening import listening
 from hub.log import set_up_logging
 from hub.loops import Loops
 from hub.settings import Settings
-from hub.wiring import make_admission, new_secret
+from hub.wiring import make_admission, make_sealer, new_secret
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -115,12 +115,13 @@ async def running(
             url = await server.start()
             stack.push_async_callback(server.stop)
         await migrate(url)
-        database = await open_database(url, size=settings.database.pool)
+        sealer = make_sealer(settings)
+        database = await open_database(url, size=settings.database.pool, sealer=sealer)
         stack.push_async_callback(database.close)
         async with database.connection() as conn:
-            key = await signing_key(conn, secrets.token_bytes(32))
+            key = await signing_key(conn, secrets.token_bytes(32), sealer)
         asked = await stack.enter_async_context(authenticating(settings.auth, database))
-        loops = Loops(settings, database, key, asked, types, plugins)
+        loops = Loops(settings, database, key, sealer, asked, types, plugins)
         if server is not None:
             loops.supervise(server)
         await loops.enter(stack)

@@ -4,7 +4,6 @@ import asyncio
 import hmac
 import os
 import random
-import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -30,7 +29,7 @@ from engine.service import Engine
 from engine.store.database import Database
 from engine.store.embedded import EmbeddedServer
 from engine.store.instance import alive
-from engine.store.sealing import KEY_BYTES, Sealer, read_key
+from engine.store.sealing import Sealer
 from engine.types.contract import ResourceType
 from engine.words import Door, Json
 from engine.work.telling import Telling
@@ -58,6 +57,7 @@ class Loops:
         settings: Settings,
         database: Database,
         key: bytes,
+        sealer: Sealer,
         authenticator: Authenticator,
         types: Sequence[ResourceType] = (),
         plugins: Plugins | None = None,
@@ -69,10 +69,7 @@ class Loops:
         self._server: EmbeddedServer | None = None
         self.plugins = installed() if plugins is None else plugins
         registry = make_registry(settings, *types, gate=StackGate(self.plugins))
-        key_file = settings.credentials.path(settings.database.data_dir)
-        self.sealer = Sealer(
-            read_key(key_file, secrets.token_bytes(KEY_BYTES)), random_bytes=secrets.token_bytes
-        )
+        self.sealer = sealer
         self.telling = Telling(database, self.plugins, poll=settings.engine.poll)
         self.worker = Worker(
             database,

@@ -25,7 +25,7 @@ from engine.hooks.rule import Limits as HookLimits
 from engine.hot.source import Limits as SourceLimits
 from engine.service import Limits
 from engine.service.quotas import Quotas
-from engine.store.sealing import Sealer
+from engine.store.sealing import KEY_BYTES, Sealer, read_key
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import ResourceType
 from engine.types.registry import Registry, built_in
@@ -45,6 +45,13 @@ _CONFIGURED = UUID("6f1f4a0e-51b7-4a3c-9d0c-1f2f5a8f7a10")
 def new_secret() -> str:
     """A secret in the form of Standard Webhooks."""
     return "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
+
+
+def make_sealer(settings: Settings) -> Sealer:
+    """Raises Unavailable."""
+    key_file = settings.credentials.path(settings.database.data_dir)
+    key = read_key(key_file, secrets.token_bytes(KEY_BYTES))
+    return Sealer(key, random_bytes=secrets.token_bytes)
 
 
 def make_admission(settings: Settings, asked: Authenticator, sealer: Sealer) -> Admission:

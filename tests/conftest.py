@@ -8,6 +8,7 @@ import pytest_asyncio
 import structlog
 
 from engine.store.database import Database, open_database
+from tests.support.keys import A_SEALER
 from tests.support.keystone import Keystone, running_keystone
 from tests.support.postgres import TestServer, open_directory, running_server
 from tests.support.rabbit import Rabbit, running_rabbit
@@ -52,7 +53,7 @@ async def database_url(postgres: TestServer) -> AsyncIterator[str]:
 @pytest_asyncio.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """An open database with the whole schema and nothing in it."""
-    opened = await open_database(database_url)
+    opened = await open_database(database_url, sealer=A_SEALER)
     try:
         yield opened
     finally:

@@ -97,8 +97,8 @@ with recursive sender (id) as (
 )
 select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.claim, c.attempts,
        s.channel, s.target, s.ordered,
-       case when s.rotated_at > now() - $8::interval then s.secrets else s.secrets[1:1] end
-           as secrets,
+       case when s.rotated_at > now() - $8::interval then s.secrets
+            else jsonb_build_array(s.secrets -> 0) end as secrets,
        k.name as stack_name, k.owner, k.tags, k.created_at as stack_created_at, now() as now,
        e.id as event_id, e.type, e.time, e.resource_name, e.resource_type, e.physical_id, e.action,
        e.status, e.reason, e.data,

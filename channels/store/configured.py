@@ -16,13 +16,14 @@ select id, project, channel, target, events, stacks, resources, types, points, t
 CONFIGURE = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
                           ordered, secrets, state, origin, tags, stack_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12, $13, $14)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, jsonb_build_array($11::jsonb), 'enabled',
+        $12, $13, $14)
 on conflict (id) do update
    set project = excluded.project, channel = excluded.channel, target = excluded.target,
        events = excluded.events, stacks = excluded.stacks, resources = excluded.resources,
        types = excluded.types, points = excluded.points, tags = excluded.tags,
        ordered = excluded.ordered,
-       secrets = case when $15 or excluded.secrets[1] = subscription.secrets[1]
+       secrets = case when $15 or excluded.secrets -> 0 = subscription.secrets -> 0
                       then subscription.secrets else excluded.secrets end,
        state = 'enabled', reason = '', failures = 0
 """

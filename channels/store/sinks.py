@@ -5,6 +5,8 @@ the one that begins a change to an environment that does not. So a rollback tell
 update that it failed, and then those of the version before.
 """
 
+import base64
+import secrets
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,6 +19,7 @@ from channels.store import subscriptions
 from channels.store.news import Kind, News, record_news
 from channels.store.records import SubscriptionRecord
 from engine.store.database import Connection
+from engine.store.sealing import Hidden
 from engine.words import Json
 
 READ_BEGINNINGS = """
@@ -33,17 +36,15 @@ select id, project, channel, target, events, stacks, resources, types, points, t
   from subscription where stack_id = any ($1::uuid[]) order by id
 """
 LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
-# Two random UUIDs are 244 random bits.
 NAME = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
                           ordered, secrets, state, origin, tags, stack_id)
 select n.id, n.project, n.channel, n.target, n.events, '{}', n.resources, n.types, n.points,
        n.ordered,
-       array['whsec_' || encode(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
-                                'base64')],
-       'enabled', 'environment', '{}', n.stack_id
+       jsonb_build_array(n.secret), 'enabled', 'environment', '{}', n.stack_id
   from jsonb_to_recordset($1) as n (id uuid, project text, stack_id uuid, channel text, target text,
-       events text[], resources text[], types text[], points text[], ordered boolean)
+       events text[], resources text[], types text[], points text[], ordered boolean,
+       secret jsonb)
 on conflict (id) do update
    set state = 'enabled', reason = '', failures = 0, named_until = null
 """
@@ -104,13 +105,15 @@ async def follow_sinks(conn: Connection, rows: Sequence[Any]) -> Named:
 async def _follow(
     conn: Connection,
     there: Sequence[SubscriptionRecord],
-    wanted: Mapping[UUID, Mapping[str, Json]],
+    wanted: Mapping[UUID, dict[str, Json]],
     changes: Mapping[UUID, Sequence[tuple[int, Set[UUID]]]],
 ) -> None:
     named = {one.id for one in there if _is_named(one)}
     well = {one.id for one in there if _is_named(one) and one.state == "enabled"}
     dropped = dict(_dropped(changes.values()))
-    await conn.execute(NAME, [one for name, one in sorted(wanted.items()) if name not in well])
+    anew = [one | {"secret": Hidden(_new_secret())}
+            for name, one in sorted(wanted.items()) if name not in well]  # fmt: skip
+    await conn.execute(NAME, anew)
     await conn.execute(DROP, list(dropped), list(dropped.values()))
     await conn.execute(subscriptions.WAKE)
     now = await _of_stacks(conn, sorted(changes))
@@ -119,6 +122,10 @@ async def _follow(
             for one in now if one.id in wanted and one.id not in named]  # fmt: skip
     told += [News(Kind.DELETED, one, one.reason, by) for one in now if one.id in dropped]
     await record_news(conn, told)
+
+
+def _new_secret() -> str:
+    return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def _dropped(

@@ -17,6 +17,7 @@ from channels.store.records import (
     SubscriptionState,
 )
 from engine.store.database import Connection
+from engine.store.sealing import Hidden
 
 #: How long the secret before the newest still signs, too.
 ROTATION = timedelta(days=1)
@@ -24,7 +25,8 @@ ROTATION = timedelta(days=1)
 INSERT = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
                           ordered, secrets, state, origin, tags, stack_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, array[$11::text], 'enabled', $12, $13, $14)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, jsonb_build_array($11::jsonb), 'enabled',
+        $12, $13, $14)
 returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
           state, reason, origin, stack_id, named_until, failures, created_at
 """
@@ -76,11 +78,13 @@ update delivery set next_at = clock_timestamp()
 """
 WAKE = "select pg_notify('headgate_delivery', '')"
 ROTATE = """
-update subscription set secrets = array[$3::text] || secrets[1:1], rotated_at = clock_timestamp()
+update subscription
+   set secrets = jsonb_build_array($3::jsonb, secrets -> 0), rotated_at = clock_timestamp()
  where project = $1 and id = $2
 """
 SECRETS = """
-select case when rotated_at > now() - $2::interval then secrets else secrets[1:1] end as secrets,
+select case when rotated_at > now() - $2::interval then secrets
+            else jsonb_build_array(secrets -> 0) end as secrets,
        now() as now
   from subscription where id = $1
 """
@@ -113,7 +117,8 @@ def columns_of(new: NewSubscription) -> tuple[Any, ...]:
     chosen = new.selection
     return (
         new.id, new.project, new.channel, new.target, list(chosen.events), list(chosen.stacks),
-        list(chosen.resources), list(chosen.types), list(chosen.points), new.ordered, new.secret,
+        list(chosen.resources), list(chosen.types), list(chosen.points), new.ordered,
+        Hidden(new.secret),
         new.origin, list(chosen.tags), chosen.stack_id,
     )  # fmt: skip
 
@@ -162,7 +167,7 @@ async def rotate(
         one = await _locked(conn, project, subscription_id)
         if one is None:
             return False
-        await conn.execute(ROTATE, project, subscription_id, secret)
+        await conn.execute(ROTATE, project, subscription_id, Hidden(secret))
         told = "It has a new secret; the one before signs for a day, too"
         await record_news(conn, [News(Kind.ROTATED, one, told, by)])
         return True

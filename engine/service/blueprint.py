@@ -1,8 +1,10 @@
 """From a request to everything that is to be stored: read, checked whole, nothing done yet."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
+
+import orjson
 
 from engine.errors import Findings, Invalid, LimitReached
 from engine.hooks.operator import OperatorRule, operator_declarations
@@ -11,6 +13,7 @@ from engine.hooks.rule import Limits as HookLimits
 from engine.hot.definition import DefinedResource, Definition, define, fill_defaults
 from engine.hot.environment import Environment, merge_environments, parse_environment
 from engine.hot.expression import encode
+from engine.hot.resolve import MASK
 from engine.hot.source import Limits as SourceLimits
 from engine.hot.source import check_document, read_document
 from engine.hot.template import Template, parse_template
@@ -18,6 +21,7 @@ from engine.service.quotas import Quotas
 from engine.service.requests import StackRequest
 from engine.store.begin import NodeInputs
 from engine.store.records import TemplateRecord
+from engine.store.sealing import Hidden
 from engine.types.registry import Registry
 from engine.words import DeletionPolicy, Json, Restriction
 
@@ -106,7 +110,7 @@ def build(
     blueprint = Blueprint(
         template,
         environment,
-        files,
+        _without_hidden(files, request, definition.hidden, limits),
         parameters,
         definition,
         operator_declarations(limits.operator, project, limits.hooks, definition.decide),
@@ -148,6 +152,22 @@ def _file(name: str, files: Mapping[str, str], limits: Limits) -> Json:
         raise Invalid(findings.all)
     text = files[name]
     return document(text, f"environment {name}", limits.source) if text.strip() else {}
+
+
+def _without_hidden(
+    files: Mapping[str, str], request: StackRequest, hidden: Collection[str], limits: Limits
+) -> dict[str, str]:
+    """The files as they are kept and shown: environments among them have been merged, and their
+    hidden values are nobody's to see."""
+    kept = dict(files)
+    for name in request.environment_files:
+        said = _file(name, request.files, limits)
+        for section in ("parameters", "parameter_defaults"):
+            values = said.get(section)
+            if isinstance(values, dict) and (secret := values.keys() & hidden):
+                said = {**said, section: {**values, **dict.fromkeys(secret, MASK)}}
+                kept[name] = orjson.dumps(said).decode()
+    return kept
 
 
 def document(value: Json, what: str, limits: SourceLimits) -> dict[str, Json]:
@@ -231,21 +251,26 @@ def _definition(
     resource: DefinedResource, version: str, registry: Registry, secret: set[str]
 ) -> dict[str, Json]:
     masked = resource.masked_properties
+    sealed: Callable[[Json], Json] = Hidden if masked is not None else _plain
     stored: dict[str, Json] = {
         "version": version,
         "digest": resource.digest,
         "masked": None if masked is None else encode(masked),
     }
     if resource.reads:
-        stored["properties"] = encode(resource.properties)
-        stored["metadata"] = encode(resource.metadata)
+        stored["properties"] = sealed(encode(resource.properties))
+        stored["metadata"] = sealed(encode(resource.metadata))
         stored["secret_references"] = sorted(secret & resource.reads)
     else:
         schema = registry.schemas()[resource.type]
         stored["static"] = True
-        stored["properties"] = fill_defaults(schema, resource.properties)
-        stored["metadata"] = resource.metadata
+        stored["properties"] = sealed(fill_defaults(schema, resource.properties))
+        stored["metadata"] = sealed(resource.metadata)
     return stored
+
+
+def _plain(value: Json) -> Json:
+    return value
 
 
 def stored_outputs(definition: Definition) -> Json:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from engine.errors import Unavailable
 from engine.store.database import Connection
+from engine.store.sealing import Hidden
 from engine.words import Json
 
 INSERT_STACK = """
@@ -178,9 +179,15 @@ async def insert_template(
     outputs: Json,
     requested_by: str,
 ) -> None:
+    """Where a parameter is hidden, whatever may hold its value is sealed."""
+    if hidden := sorted(hidden):
+        values = ("parameters", "parameter_defaults")
+        environment = {name: Hidden(value) if name in values else value
+                       for name, value in environment.items()}  # fmt: skip
+        files, parameters, outputs = Hidden(files), Hidden(parameters), Hidden(outputs)
     await conn.execute(
         INSERT_TEMPLATE, stack_id, version, description, template, environment, files,
-        parameters, shown, sorted(hidden), outputs, requested_by,
+        parameters, shown, hidden, outputs, requested_by,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine import errors
 from engine.store.faults import reach
+from engine.store.sealing import Hidden, Sealer
 from engine.words import Json
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -132,19 +133,34 @@ def _lost(connection: Connection) -> bool:
 _JSONB = b"\x01"
 
 
-def _encode(value: Json) -> bytes:
-    return _JSONB + orjson.dumps(value, default=str)  # asyncpg has a UUID of its own
+class _Documents:
+    """How jsonb is written and read. sealer: None: hidden values cannot be written, and are read as
+    they are."""
 
+    def __init__(self, sealer: Sealer | None) -> None:
+        self._sealer = sealer
 
-def _decode(stored: bytes) -> Json:
-    return orjson.loads(memoryview(stored)[1:])
+    def encode(self, value: Json) -> bytes:
+        return _JSONB + orjson.dumps(value, default=self._plain)
 
+    def _plain(self, value: object) -> Json:
+        if not isinstance(value, Hidden):
+            return str(value)  # asyncpg has a UUID of its own
+        if self._sealer is None:
+            raise RuntimeError("a hidden value is written without a key to seal it with")
+        return self._sealer.hide(value)
 
-async def _prepare(connection: Connection) -> None:
-    # In binary form, because COPY takes nothing else; it was as fast as text.
-    await connection.set_type_codec(
-        "jsonb", schema="pg_catalog", encoder=_encode, decoder=_decode, format="binary"
-    )
+    def decode(self, stored: bytes) -> Json:
+        document = orjson.loads(memoryview(stored)[1:])
+        if self._sealer is not None and self._sealer.marker in stored:
+            return self._sealer.shown(document)
+        return document
+
+    async def prepare(self, connection: Connection) -> None:
+        # In binary form, because COPY takes nothing else; it was as fast as text.
+        await connection.set_type_codec(
+            "jsonb", schema="pg_catalog", encoder=self.encode, decoder=self.decode, format="binary"
+        )
 
 
 async def _keep(_: Connection) -> None:
@@ -161,7 +177,7 @@ async def connect(url: str, *, session: dict[str, str] | None = None) -> Connect
             server_settings=SESSION | (session or {}),
         )
         try:
-            await _prepare(connection)
+            await _Documents(None).prepare(connection)
         except BaseException:
             connection.terminate()
             raise
@@ -315,8 +331,11 @@ class _Listener:
                 pause = min(pause * 2, RECONNECT_MAX)
 
 
-async def open_database(url: str, *, size: int = 10) -> Database:
-    """Open a pool of at most ``size`` connections. Raises Unavailable when none can be made."""
+async def open_database(url: str, *, size: int = 10, sealer: Sealer | None = None) -> Database:
+    """Open a pool of at most ``size`` connections. Raises Unavailable when none can be made.
+
+    sealer: of hidden values; whoever only looks needs none.
+    """
     with _connecting():
         pool = await asyncpg.create_pool(
             url,
@@ -326,7 +345,7 @@ async def open_database(url: str, *, size: int = 10) -> Database:
             timeout=CONNECT_TIMEOUT,
             command_timeout=COMMAND_TIMEOUT,
             server_settings=SESSION,
-            init=_prepare,
+            init=_Documents(sealer).prepare,
             reset=_keep,
         )
     return Database(url, pool)

@@ -9,6 +9,7 @@ from uuid import UUID
 from engine.hooks.answers import Asked
 from engine.hooks.rule import decode_rule
 from engine.store.database import Connection
+from engine.store.sealing import Hidden
 from engine.words import HookState, Json, Pace
 
 STACK_OF_HOOK = "select stack_id from hook where id = $1 and project = coalesce($2, project)"
@@ -209,7 +210,7 @@ async def assign_hook(conn: Connection, held: Held, to: str) -> None:
 
 async def patch_node(conn: Connection, held: Held, properties: Json) -> None:
     """Keep what an answer changed with the node that is to act on it."""
-    await conn.execute(PATCH_NODE, held.stack_id, held.traversal, held.node, properties)
+    await conn.execute(PATCH_NODE, held.stack_id, held.traversal, held.node, Hidden(properties))
 
 
 async def set_pace(conn: Connection, stack_id: UUID, traversal: int, pace: Pace | None) -> None:

@@ -1,17 +1,40 @@
 """What this installation keeps for itself: the key that hook tokens are made with."""
 
-from engine.store.database import Connection
+from uuid import UUID
 
+from engine.errors import Unavailable
+from engine.store.database import Connection
+from engine.store.sealing import Sealer
+
+#: What the key is sealed for, in the place of a stack.
+_SIGNING = UUID("5e0f1c1c-9a68-4b0e-8f4e-6a2f2f7d5b1d")
+#: Earlier versions kept it as it is, so long.
+PLAIN_BYTES = 32
+
+KEEP_CHECK = "update instance set key_check = $1 where key_check is null"
+READ_CHECK = "select key_check from instance"
+RESEAL_KEY = "update instance set signing_key = $1 where signing_key = $2"
 KEEP_KEY = "insert into instance (signing_key) values ($1) on conflict (only_one) do nothing"
 READ_KEY = "select signing_key from instance"
 ALIVE = "select 1"
 
 
-async def signing_key(conn: Connection, fresh: bytes) -> bytes:
-    """The key all processes on this database share; `fresh` becomes it when there is none."""
-    await conn.execute(KEEP_KEY, fresh)
-    key: bytes = await conn.fetchval(READ_KEY)
-    return key
+async def signing_key(conn: Connection, fresh: bytes, sealer: Sealer) -> bytes:
+    """The key all processes on this database share, kept sealed; `fresh` becomes it when there is
+    none. Raises Unavailable: what is in this database was sealed with another key."""
+    await conn.execute(KEEP_KEY, sealer.seal(_SIGNING, fresh.hex()))
+    await conn.execute(KEEP_CHECK, sealer.check)
+    if await conn.fetchval(READ_CHECK) != sealer.check:
+        raise Unavailable(
+            "the hidden values in this database were sealed with another key",
+            place="[credentials] key_file",
+            remedy="Name the file that the server had before; all processes need the same one.",
+        )
+    kept: bytes = await conn.fetchval(READ_KEY)
+    if len(kept) > PLAIN_BYTES:
+        return bytes.fromhex(sealer.open(_SIGNING, kept))
+    await conn.execute(RESEAL_KEY, sealer.seal(_SIGNING, kept.hex()), kept)
+    return kept
 
 
 async def alive(conn: Connection) -> bool:

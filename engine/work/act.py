@@ -3,6 +3,7 @@
 Everything a resource type does wrong ends here, as a failure of its node.
 """
 
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
 from typing import assert_never
@@ -22,12 +23,11 @@ from engine.node.inputs import (
     Succeeded,
 )
 from engine.plan.change import differing
-from engine.store.advance import Work
 from engine.store.sealing import Sealer
 from engine.types.contract import Call, Confirm, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.words import CONFIRM, Json, Operation
 from engine.work.job import Said
-from engine.work.notices import kept_view
+from engine.work.notices import keeps_secrets, kept_view
 from engine.work.prepare import Prepared, call_of, denied
 from engine.work.retrying import Retrying
 from engine.work.writing import Result
@@ -68,8 +68,8 @@ def start(
                 lambda given: run(call_of(work, operation, prepared.properties, changed, given)),
             )
     except Exception as error:
-        return failure(work, error)
-    return _guarded(work, outcome) if isawaitable(outcome) else outcome
+        return failure(prepared, error)
+    return _guarded(prepared, outcome) if isawaitable(outcome) else outcome
 
 
 _OPERATIONS: Mapping[
@@ -97,18 +97,25 @@ async def _once_exchanged(
     return await outcome if isawaitable(outcome) else outcome
 
 
-async def _guarded(work: Work, outcome: Awaitable[Outcome]) -> Outcome:
+async def _guarded(prepared: Prepared, outcome: Awaitable[Outcome]) -> Outcome:
     try:
         return await outcome
     except Exception as error:
-        return failure(work, error)
+        return failure(prepared, error)
 
 
-def failure(work: Work, error: Exception) -> Failed:
-    """The one border at which a type's exception becomes an outcome. Bugs are logged whole."""
+def failure(prepared: Prepared, error: Exception) -> Failed:
+    """The one border at which a type's exception becomes an outcome. Bugs are logged whole; what
+    they say is left out where it may hold a secret."""
+    work = prepared.work
     if isinstance(error, HeadgateError):
         return Failed(str(error), retry=isinstance(error, Unavailable))
-    log.error("operation.bug", resource=work.name, type=work.type, exc_info=error)
+    bug = log.bind(resource=work.name, type=work.type)
+    if keeps_secrets(prepared):
+        where = "".join(traceback.format_tb(error.__traceback__))
+        bug.error("operation.bug", error=type(error).__name__, where=where)
+    else:
+        bug.error("operation.bug", exc_info=error)
     return Failed(f"the type {work.type} failed unexpectedly: {type(error).__name__}")
 
 

@@ -18,7 +18,7 @@ from engine.node.node import Node, Refused
 from engine.store.advance import Work
 from engine.types.registry import Registry
 from engine.words import Json, Operation, Pace, Phase, State
-from engine.work.notices import notice
+from engine.work.notices import keeps_secrets, notice
 from engine.work.opening import Notice
 from engine.work.prepare import Prepared, Unresolved, prepare
 from engine.work.steps import write_step
@@ -79,6 +79,7 @@ def settle(
         new_id=new_id,
         default_timeout=default_timeout,
         notice=told,
+        sealed=job.prepared is None or keeps_secrets(job.prepared),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from engine.hot.expression import decode
+from engine.hot.properties import has_hidden
 from engine.hot.resolve import MASK, resolve
 from engine.hot.schema import TypeSchema
 from engine.store.advance import Work
@@ -44,6 +45,18 @@ def kept_view(prepared: Prepared) -> Mapping[str, Json] | None:
 def _stays_as_it_was(work: Work) -> bool:
     """Whether no definition has a part in it: what people may see was kept with the row."""
     return work.direction == Direction.CLEANUP or work.operation in VISITS
+
+
+def keeps_secrets(prepared: Prepared) -> bool:
+    """Whether anything that is kept of the resource may be secret, and so is sealed."""
+    schema, work = prepared.type.schema, prepared.work
+    return (
+        work.shown is not None
+        or work.patched is not None
+        or _has_secrets(work.definition or {})
+        or any(one.secret for one in schema.attributes.values())
+        or has_hidden(schema.properties)
+    )
 
 
 def _has_secrets(definition: Mapping[str, Json]) -> bool:

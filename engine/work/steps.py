@@ -4,15 +4,19 @@ The documents are read by the SQL function ``advance`` (engine/store/routines/4_
 which names their fields.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from uuid import UUID
 
 from engine.node.node import Step
 from engine.store.advance import Work
+from engine.store.sealing import Hidden
 from engine.words import Json
 from engine.work.opening import Notice
 from engine.work.writing import Result, Writer
+
+#: What may hold a secret, of a resource's row or of what it keeps for a snapshot.
+_SECRETIVE = frozenset({"reference", "properties", "attributes", "data", "metadata"})
 
 
 def write_step(
@@ -23,8 +27,10 @@ def write_step(
     new_id: Callable[[], UUID],
     default_timeout: timedelta,
     notice: Callable[[], Notice],
+    sealed: bool = True,
 ) -> Json:
-    """The document for `advance`. notice is asked only when a hook opens."""
+    """The document for `advance`. notice is asked only when a hook opens. sealed: what the resource
+    keeps may be secret; False only where it is known that it is not."""
     node = step.node
     writer = Writer(work, node, result)
     for effect in step.effects:
@@ -39,12 +45,19 @@ def write_step(
         "operation": node.operation,
         "passed": node.passed,
         "wake_at": writer.wake_at,
-        "progress": result.progress,
+        "progress": Hidden(result.progress) if sealed and result.progress else result.progress,
         "attempts": result.attempts,
         "reason": node.reason,
         "confirmed": writer.confirmed,
-        "resource": writer.resource,
-        "kept": writer.kept,
+        "resource": _sealed(writer.resource) if sealed else writer.resource,
+        "kept": _sealed(writer.kept) if sealed else writer.kept,
         "hook": writer.hooks or None,
         "events": writer.events,
     }
+
+
+def _sealed(row: Mapping[str, Json] | None) -> Json:
+    if row is None:
+        return None
+    return {name: Hidden(value) if value and name in _SECRETIVE else value
+            for name, value in row.items()}  # fmt: skip

@@ -20,9 +20,10 @@ from engine.store.records import StackRecord
 from engine.types.registry import built_in
 from hub.settings import Quotas, Settings
 from hub.wiring import make_limits
-from tests.bench import bare, channels, hooks, restarts, streams
+from tests.bench import bare, channels, hooks, reads, restarts, streams
 from tests.bench.process import cpu, memory, settled
 from tests.bench.shapes import chain, layered, wide
+from tests.support.keys import A_SEALER
 from tests.support.postgres import running_server
 from tests.support.program import Http, Json, Program, ServerProcess, program, resource, template
 
@@ -47,6 +48,7 @@ async def main() -> None:
         await restarts.recovery(postgres)
         await channels.deliveries(postgres)
         await hooks.answers(postgres)
+        await reads.reads(postgres)
     await waiting()
     await streams.readers()
 
@@ -62,7 +64,7 @@ async def creates(url: str) -> None:
         resources = make(count)
         async with program(url) as running:
             rates = [await created(running, f"{kind}{n}", resources) for n in range(RUNS)]
-        database = await open_database(url)
+        database = await open_database(url, sealer=A_SEALER)
         try:
             limits = [await bare.rate(database, resources, 250) for _ in range(RUNS)]
         finally:

@@ -25,6 +25,7 @@ from channels.webhook.client import WebhookChannel, WebhookSettings
 from engine.store.database import Database, open_database
 from hub.app import collect_seldom
 from tests.support.events import Scene, resource_event
+from tests.support.keys import A_SEALER
 from tests.support.postgres import TestServer
 from tests.support.program import free_port
 from tests.support.rabbit import Rabbit, running_rabbit
@@ -104,7 +105,7 @@ async def dispatching(
 @asynccontextmanager
 async def scene_of(postgres: TestServer) -> AsyncIterator[Scene]:
     async with postgres.new_database() as url:
-        database = await open_database(url)
+        database = await open_database(url, sealer=A_SEALER)
         try:
             yield Scene(database)
         finally:

@@ -11,6 +11,7 @@ import aiohttp
 from engine.store.database import Database, open_database
 from tests.bench.process import memory, settled
 from tests.bench.shapes import wide
+from tests.support.keys import A_SEALER
 from tests.support.postgres import TestServer
 from tests.support.program import Http, Json, ServerProcess, resource
 
@@ -34,7 +35,7 @@ async def answers(postgres: TestServer) -> None:
         async with postgres.new_database() as url:
             server = ServerProcess(Path(name), database_url=url, settings=ROOM)
             server.start()
-            database = await open_database(url)
+            database = await open_database(url, sealer=A_SEALER)
             try:
                 async with aiohttp.ClientSession() as session:
                     await _measured(Http(session, server.url), server, database)

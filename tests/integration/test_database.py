@@ -12,6 +12,7 @@ from engine import errors
 from engine.store.database import Database, connect, open_database
 from engine.store.embedded import EmbeddedServer
 from engine.words import Json
+from tests.support.keys import A_SEALER
 from tests.support.postgres import TestServer
 
 KILL_LISTENERS = """
@@ -135,7 +136,7 @@ async def test_a_pool_no_connection_is_free_in_says_so(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.store.database.ACQUIRE_TIMEOUT", 0.05)
-    database = await open_database(database_url, size=1)
+    database = await open_database(database_url, size=1, sealer=A_SEALER)
     try:
         async with database.connection():
             with pytest.raises(errors.Unavailable):
@@ -203,7 +204,7 @@ async def test_listening_leaves_no_connection_behind(database: Database, losses:
 
 async def test_a_restarted_server_is_found_again(data_directory: Path) -> None:
     server = EmbeddedServer(data_directory)
-    database = await open_database(await server.start())
+    database = await open_database(await server.start(), sealer=A_SEALER)
     calls = Calls()
     try:
         async with database.listen("headgate_work", calls):
@@ -224,7 +225,7 @@ async def test_closing_waits_a_bounded_time_for_who_does_not_give_back(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.store.database.CONNECT_TIMEOUT", 0.05)
-    database = await open_database(database_url, size=1)
+    database = await open_database(database_url, size=1, sealer=A_SEALER)
     held = await database.pool.acquire()
     async with asyncio.timeout(10):
         await database.close()
@@ -235,7 +236,7 @@ async def test_closing_waits_a_bounded_time_for_who_does_not_give_back(
 async def test_it_runs_on_uvloop(postgres: TestServer) -> None:
     async def work() -> Json:
         async with postgres.new_database() as url:
-            database = await open_database(url)
+            database = await open_database(url, sealer=A_SEALER)
             try:
                 async with database.transaction() as connection:
                     return await connection.fetchval("select $1::jsonb", {"a": 1})

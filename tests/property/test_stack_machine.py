@@ -34,6 +34,7 @@ from tests.property.stack_rules import breaches
 from tests.property.wishes import NAMES, Wish, wishes
 from tests.support.front import a_front, a_registry
 from tests.support.hands import Hands, time_passes
+from tests.support.keys import A_SEALER
 from tests.support.things import Thing, World
 
 #: A longer hunt: HEADGATE_STATEFUL=20 makes twenty times as many examples.
@@ -375,7 +376,7 @@ class StackMachine(RuleBasedStateMachine):
 def test_a_stack_survives_whatever_happens(database_url: str) -> None:
     with asyncio.Runner() as runner:
         StackMachine.runner = runner
-        StackMachine.database = runner.run(open_database(database_url, size=4))
+        StackMachine.database = runner.run(open_database(database_url, size=4, sealer=A_SEALER))
         StackMachine.counts.clear()
         try:
             run_state_machine_as_test(

@@ -9,6 +9,7 @@ from channels.contract import ReceiverDecision
 from channels.dispatcher import Dispatcher, DispatcherSettings
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from engine.store.database import open_database
+from tests.support.keys import A_SEALER
 
 
 async def _answer(hook_id: UUID, said: ReceiverDecision, by: str) -> str | None:
@@ -16,7 +17,7 @@ async def _answer(hook_id: UUID, said: ReceiverDecision, by: str) -> str | None:
 
 
 async def main(url: str) -> None:
-    database = await open_database(url, size=4)
+    database = await open_database(url, size=4, sealer=A_SEALER)
     async with WebhookChannel(WebhookSettings(allow=(ip_network("127.0.0.0/8"),))) as channel:
         dispatcher = Dispatcher(
             database,

@@ -23,6 +23,7 @@ from engine.store.database import Database
 from engine.types.contract import ResourceType
 from hub.app import ROLES, running
 from hub.settings import load_settings
+from tests.support.keys import key_file
 
 Json = Any
 #: Seconds until a condition that must come is given up.
@@ -184,6 +185,7 @@ async def program(
         "database.url": url,
         "channels.webhook.allow": ["127.0.0.0/8"],
         "channels.webhook.first_retry": "1s",
+        "credentials.key_file": str(key_file()),
         **(overrides or {}),
     }
     settings = load_settings(None, said, environment={})

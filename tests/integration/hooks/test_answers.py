@@ -7,6 +7,7 @@ import pytest
 from engine.hooks.tokens import hook_token
 from engine.store.instance import signing_key
 from tests.support.changes import ended_again, thing
+from tests.support.keys import A_SEALER
 from tests.support.program import Json, Program, who
 from tests.support.things import World
 
@@ -227,4 +228,4 @@ async def test_a_token_answers_unless_the_rule_names_people(run: Program) -> Non
 
 async def _token(run: Program, hook: Json) -> str:
     async with run.database.connection() as conn:
-        return hook_token(await signing_key(conn, b""), UUID(hook["id"]))
+        return hook_token(await signing_key(conn, b"", A_SEALER), UUID(hook["id"]))

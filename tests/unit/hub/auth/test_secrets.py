@@ -1,0 +1,116 @@
+"""Tokens and passwords, presented, compared and given out."""
+
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given as draw
+from hypothesis import strategies as st
+
+from engine.errors import Invalid
+from hub.auth import secrets
+from hub.auth.giving import Wish, given
+from hub.auth.presented import Presented, presented_in
+from hub.auth.remembered import MOST, Remembered, key_of
+from hub.auth.roles import IMPLIED, RIGHTS, Right, Role, rights_of, with_implied
+
+
+def test_a_token_names_its_id_and_hides_the_rest() -> None:
+    token_id = uuid4()
+    token = secrets.write_token(token_id, bytes(range(32)))
+    assert secrets.id_in(token) == token_id
+    hashed = secrets.hash_token(token)
+    assert token not in hashed and token[-43:] not in hashed
+    assert secrets.is_token(token, hashed)
+    assert not secrets.is_token(token[:-1] + "x", hashed)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hgt_", "hgt_" + "0" * 32, "hgt_" + "g" * 32 + "_" + "A" * 43,
+             "hgt_" + "0" * 32 + "_" + "A" * 44, " hgt_" + "0" * 32 + "_" + "A" * 43, "gAAAAAB"]
+)  # fmt: skip
+def test_what_is_no_token_has_no_id(text: str) -> None:
+    assert secrets.id_in(text) is None
+
+
+def test_a_password_is_salted_and_compared() -> None:
+    one, two = (secrets.hash_password("correct horse", salt) for salt in (b"a" * 16, b"b" * 16))
+    assert one != two and "correct" not in one
+    assert secrets.is_password("correct horse", one) and secrets.is_password("correct horse", two)
+    assert not secrets.is_password("correct hors", one)
+
+
+@draw(st.dictionaries(
+    st.sampled_from(["Authorization", "X-Auth-Token", "X-Auth-User", "X-Auth-Key", "X-Roles",
+                     "X-Headgate-Credential"]),
+    st.text(max_size=60)
+    | st.sampled_from(["Basic", "Basic YTpi", "Bearer", "bearer x", "Basic é"]),
+))  # fmt: skip
+def test_whatever_headers_say_something_is_read_and_never_shown(headers: dict[str, str]) -> None:
+    found = presented_in(headers)
+    shown = Presented(user=found.user, said_roles=found.said_roles)
+    assert repr(found) == repr(shown)  # nothing else is in it
+
+
+def test_what_headers_present() -> None:
+    assert presented_in({"Authorization": "Basic YWRhOnB3OjE="}) == Presented(
+        user="ada", password="pw:1"
+    )
+    assert presented_in({"Authorization": "bEaReR  t "}).bearer == "t"
+    assert presented_in({"X-Auth-User": "a", "X-Auth-Key": "k"}) == Presented(
+        user="a", password="k"
+    )
+    assert presented_in({"X-Roles": "a, b,,"}).said_roles == ("a", "b")
+    assert presented_in({"X-Auth-User": "ada"}).nothing
+
+
+def test_remembered_until_its_time_and_not_more_than_so_many() -> None:
+    known: Remembered[int] = Remembered()
+    known.keep("a", 1, 10.0)
+    assert (known.get("a", 9.9), known.get("a", 10.0), len(known)) == (1, None, 0)
+    for number in range(MOST + 5):
+        known.keep(str(number), number, 10.0)
+    assert len(known) == MOST and known.get("0", 0.0) is None
+    known.forget()
+    assert len(known) == 0
+
+
+def test_keys_of_what_differs_differ() -> None:
+    some = [Presented(token="a"), Presented(bearer="a"), Presented(user="a"),
+            Presented(password="a"), Presented(user="a", password="b"),
+            Presented(user="a\0b")]  # fmt: skip
+    assert len({key_of(one, project) for one in some for project in ("p", "q")}) == 12
+
+
+def test_each_role_has_a_right_and_what_it_implies() -> None:
+    assert set(RIGHTS) == set(IMPLIED) == set(Role)
+    assert set(RIGHTS.values()) == set(Right) - {Right.NOTHING}
+    for role, implied in IMPLIED.items():
+        for one in implied:
+            assert set(IMPLIED[one]) <= set(implied), role
+    assert with_implied(["approver", "dba", "approver"]) == ("approver", "reader", "dba")
+    assert rights_of(["dba"]) == {Right.NOTHING}
+
+
+def wish(**more: object) -> Wish:
+    said: dict[str, object] = {
+        "id": UUID(int=1), "project": "p", "name": "ci", "roles": ["author"], "by": "root",
+        "random_bytes": b"r" * 32,
+    }  # fmt: skip
+    return Wish(**(said | more))  # type: ignore[arg-type]
+
+
+def test_what_is_given_and_what_is_kept_of_it() -> None:
+    kept, token = given(wish(expires_in="90d"))
+    assert token is not None and secrets.is_token(token, kept.hash)
+    assert kept.lasts is not None and kept.lasts.days == 90
+    kept, token = given(wish(password="long enough it is"))
+    assert token is None and secrets.is_password("long enough it is", kept.hash)
+    assert "long enough" not in repr(wish(password="long enough it is"))
+
+
+def test_all_that_is_wrong_with_a_wish_is_said_at_once() -> None:
+    with pytest.raises(Invalid) as refused:
+        given(wish(name="", roles=["boss"], expires_in="x", password="short"))
+    places = [one.place for one in refused.value.findings]
+    assert places == ["name", "roles", "expires_in", "password"]
+    assert "short" not in str(refused.value)
