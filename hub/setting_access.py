@@ -17,6 +17,7 @@ from hub.setting_types import (
     Rate,
     RoleMap,
     Section,
+    Texts,
     Url,
     host_and_port,
 )
@@ -36,6 +37,7 @@ class Server(Section):
     request_timeout: Duration = timedelta(seconds=60)
     requests_per_address: Rate = 0.0
     requests_per_token: Rate = 0.0
+    hidden_stack_tags: Texts = ("data-processing-cluster",)
 
     @model_validator(mode="after")
     def _with_certificate(self) -> Self:

@@ -13,6 +13,8 @@ from engine.service.requests import Output
 from engine.store import read
 from engine.store.audit import read_trail
 from engine.store.database import Database
+from engine.store.events import EventFilter, list_events, read_event
+from engine.store.listing import StackFilter, StackPage, list_stacks
 from engine.store.records import (
     EventRecord,
     HookRecord,
@@ -24,6 +26,7 @@ from engine.store.records import (
     VersionRecord,
 )
 from engine.types.registry import Registry
+from engine.words import Json
 from engine.work.prepare import Inputs
 
 
@@ -47,9 +50,10 @@ class Reading:
             raise NotFound(reason, code="EntityNotFound")
         return found
 
-    async def list_stacks(self, project: str, wanted: read.StackFilter) -> list[StackRecord]:
-        async with self._database.connection() as conn:
-            return await read.list_stacks(conn, project, wanted)
+    async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
+        """project: None: of every project."""
+        async with self._database.transaction(replan=True) as conn:
+            return await list_stacks(conn, project, wanted)
 
     async def template(self, stack: StackRecord) -> TemplateRecord:
         async with self._database.connection() as conn:
@@ -96,25 +100,25 @@ class Reading:
         async with self._database.connection() as conn:
             return await read.read_resources(conn, stack.id)
 
-    async def events(
-        self,
-        stack: StackRecord,
-        *,
-        marker: UUID | None,
-        limit: int | None,
-        newest_first: bool,
-        resource_name: str | None,
-    ) -> list[EventRecord]:
-        """The events the Orchestration API lists (those with a status)."""
+    async def descriptions(self, stack: StackRecord, name: str | None = None) -> dict[str, str]:
+        """What the template says of its resources, by name."""
         async with self._database.connection() as conn:
-            return await read.read_events(
-                conn,
-                stack.id,
-                resource_name=resource_name,
-                marker=marker,
-                limit=limit,
-                newest_first=newest_first,
-            )
+            return await read.read_descriptions(conn, stack.id, stack.version, name)
+
+    async def events(self, stack: StackRecord, wanted: EventFilter) -> list[EventRecord]:
+        """The events the Orchestration API lists (those with a status)."""
+        async with self._database.transaction(replan=True) as conn:
+            return await list_events(conn, stack.id, wanted)
+
+    async def event(
+        self, stack: StackRecord, event_id: UUID
+    ) -> tuple[EventRecord, dict[str, Json]]:
+        """With its resource's properties as they are now. NotFound (code EntityNotFound)."""
+        async with self._database.connection() as conn:
+            found = await read_event(conn, stack.id, event_id)
+        if found is None:
+            raise NotFound(f"there is no event {event_id}", code="EntityNotFound")
+        return found
 
     async def graph(self, stack: StackRecord) -> tuple[TraversalRecord, list[NodeRecord]]:
         async with self._database.connection() as conn:

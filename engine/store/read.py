@@ -8,7 +8,6 @@ from uuid import UUID
 
 from engine.store.database import Connection
 from engine.store.records import (
-    EventRecord,
     HookRecord,
     NodeRecord,
     PlannedRecord,
@@ -22,52 +21,9 @@ from engine.words import Json
 
 STACK_EXISTS = "select exists (select from stack where id = $1)"
 FIND_STACK = """
-select s.id, s.project, s.name, v.description, t.action,
-       case t.state when 'complete' then 'COMPLETE' when 'failed' then 'FAILED'
-                    when 'stopped' then 'STOPPED' else 'IN_PROGRESS' end as status,
-       t.reason, s.owner, s.tags, s.timeout_mins, s.disable_rollback, s.created_at,
-       case when t.number > 1 then t.started_at end as updated_at, s.deleted_at,
-       s.traversal, s.version
-  from stack s
-  join traversal t on t.stack_id = s.id and t.number = s.traversal
-  join template v on v.stack_id = s.id and v.version = s.version
- where s.project = $1 and (s.id = $2 or s.name = $3 and s.deleted_at is null)
- order by s.id = $2 desc limit 1
-"""
-LIST_STACKS = """
-with listed as (
-    select s.id, s.project, s.name, v.description, t.action,
-           case t.state when 'complete' then 'COMPLETE' when 'failed' then 'FAILED'
-                        when 'stopped' then 'STOPPED' else 'IN_PROGRESS' end as status,
-           t.reason, s.owner, s.tags, s.timeout_mins, s.disable_rollback, s.created_at,
-           case when t.number > 1 then t.started_at end as updated_at, s.deleted_at,
-           s.traversal, s.version
-      from stack s
-      join traversal t on t.stack_id = s.id and t.number = s.traversal
-      join template v on v.stack_id = s.id and v.version = s.version
-     where s.project = $1 and ($2 or s.deleted_at is null)
-), sorted as (
-    select l.*, array(
-               select case u.key when 'stack_name' then l.name
-                                 when 'stack_status' then l.action || '_' || l.status
-                                 when 'updated_time'
-                                 then coalesce(to_char(l.updated_at, 'YYYYMMDDHH24MISSUS'), '')
-                                 else to_char(l.created_at, 'YYYYMMDDHH24MISSUS') end
-                 from unnest($8::text[]) with ordinality u (key, nth) order by u.nth) as keys
-      from listed l
-), wanted as (
-    select *, row_number() over (order by case when not $9 then keys end asc,
-                                          case when $9 then keys end desc, id) as place
-      from sorted
-     where ($3::text[] is null or name = any ($3)) and ($4::uuid[] is null or id = any ($4))
-       and ($5::text[] is null or status = any ($5) or action || '_' || status = any ($5))
-       and ($6::text[] is null or action = any ($6)) and ($7::text[] is null or tags @> $7)
-       and ($12::text[] is null or tags && $12) and ($13::text[] is null or not tags @> $13)
-       and ($14::text[] is null or not tags && $14) and ($15::text[] is null or owner = any ($15))
-)
-select * from wanted
- where $10::uuid is null or place > (select place from wanted where id = $10)
- order by place limit $11
+select * from stack_now
+ where project = $1 and (id = $2 or name = $3 and deleted_at is null)
+ order by id = $2 desc limit 1
 """
 READ_TEMPLATE = """
 select version, template, environment, files, parameters, hidden, created_at
@@ -108,22 +64,18 @@ select r.id, r.name, r.type, r.physical_id, r.shown_action as action, r.shown_st
  where r.stack_id = $1 and ($2::text is null or r.name = $2) and r.replaced_by is null
  order by r.created_at, r.name
 """
+READ_DESCRIPTIONS = """
+select r.key as name, r.value ->> 'description' as description
+  from template t cross join jsonb_each(coalesce(t.template -> 'resources', '{}')) r
+ where t.stack_id = $1 and t.version = $2 and r.value ->> 'description' is not null
+   and ($3::text is null or r.key = $3)
+"""
 READ_RESOURCE_NAMES = """
 select distinct name from resource where stack_id = $1 order by name
 """
 READ_VALUES = """
 select name, reference, attributes from resource
  where stack_id = $1 and replaced_by is null and ($2::text[] is null or name = any ($2))
-"""
-READ_EVENTS = """
-select stack_id, sequence, id, type, time, resource_name, resource_type, physical_id, action,
-       status, reason, data
-  from event
- where stack_id = $1 and status is not null and ($2::text is null or resource_name = $2)
-   and ($3::uuid is null
-        or case when $5 then sequence < (select sequence from event where stack_id = $1 and id = $3)
-                else sequence > (select sequence from event where stack_id = $1 and id = $3) end)
- order by case when $5 then -sequence else sequence end limit $4
 """
 READ_TRAVERSAL = """
 select number, action, state, reason, digest, version, stale, requested_by, started_at, ended_at,
@@ -180,30 +132,6 @@ async def find_stack(
 
 
 @dataclass(frozen=True, slots=True)
-class StackFilter:
-    """None: not asked for. marker: the last stack of the page before.
-
-    tags: has all of them; tags_any: has one of them; not_tags: has not all of them; not_tags_any:
-    has none of them.
-    """
-
-    names: Sequence[str] | None = None
-    ids: Sequence[UUID] | None = None
-    statuses: Sequence[str] | None = None
-    actions: Sequence[str] | None = None
-    tags: Sequence[str] | None = None
-    tags_any: Sequence[str] | None = None
-    not_tags: Sequence[str] | None = None
-    not_tags_any: Sequence[str] | None = None
-    owners: Sequence[str] | None = None
-    show_deleted: bool = False
-    sort_keys: Sequence[str] = ("creation_time",)
-    descending: bool = True
-    marker: UUID | None = None
-    limit: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class HookFilter:
     """None: not asked for. older: open for longer than this. mine: what these, such as ``user:ada``
     and ``role:dba``, may answer and have not answered; me: the name. point: a glob."""
@@ -219,24 +147,11 @@ class HookFilter:
     limit: int = 100
 
 
-async def list_stacks(conn: Connection, project: str, wanted: StackFilter) -> list[StackRecord]:
-    rows = await conn.fetch(
-        LIST_STACKS, project, wanted.show_deleted, wanted.names, wanted.ids, wanted.statuses,
-        wanted.actions, wanted.tags, wanted.sort_keys, wanted.descending, wanted.marker,
-        wanted.limit, wanted.tags_any, wanted.not_tags, wanted.not_tags_any, wanted.owners,
-    )  # fmt: skip
-    return [StackRecord(**_without(row, "place", "keys")) for row in rows]
-
-
 def _there(row: Any) -> Any:
     """A row that another row refers to; without it the database is broken."""
     if row is None:
         raise LookupError("a stack's version or traversal is missing from the database")
     return row
-
-
-def _without(row: Any, *names: str) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in names}
 
 
 async def read_template(conn: Connection, stack_id: UUID, version: int) -> TemplateRecord:
@@ -285,6 +200,14 @@ async def read_resources(
     return [ResourceRecord(**row) for row in rows]
 
 
+async def read_descriptions(
+    conn: Connection, stack_id: UUID, version: int, name: str | None
+) -> dict[str, str]:
+    """By name of the resource, where the template says one. name: only of this one."""
+    rows = await conn.fetch(READ_DESCRIPTIONS, stack_id, version, name)
+    return {row["name"]: row["description"] for row in rows}
+
+
 async def read_resource_names(conn: Connection, stack_id: UUID) -> list[str]:
     return [row["name"] for row in await conn.fetch(READ_RESOURCE_NAMES, stack_id)]
 
@@ -295,19 +218,6 @@ async def read_values(
     """name -> [reference, attributes] of the resources that stand for their names."""
     rows = await conn.fetch(READ_VALUES, stack_id, None if names is None else list(names))
     return {row["name"]: [row["reference"], row["attributes"]] for row in rows}
-
-
-async def read_events(
-    conn: Connection,
-    stack_id: UUID,
-    *,
-    resource_name: str | None,
-    marker: UUID | None,
-    limit: int | None,
-    newest_first: bool,
-) -> list[EventRecord]:
-    rows = await conn.fetch(READ_EVENTS, stack_id, resource_name, marker, limit, newest_first)
-    return [EventRecord(**row) for row in rows]
 
 
 async def read_traversal(conn: Connection, stack_id: UUID, number: int) -> TraversalRecord:

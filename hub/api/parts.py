@@ -215,12 +215,24 @@ def query_number(request: web.Request, name: str, *, default: int) -> int:
 
 
 def query_flag(request: web.Request, name: str, default: bool = False) -> bool:
-    text = request.query.get(name)
-    if text is None:
-        return default
-    if text.lower() not in ("true", "false"):
-        raise invalid(name, f'"{text}" is neither true nor false', "Send true or false.")
-    return text.lower() == "true"
+    flags = query_flags(request, name)
+    return flags[0] if flags else default
+
+
+def query_flags(request: web.Request, name: str) -> list[bool] | None:
+    texts = [text.lower() for text in request.query.getall(name, [])]
+    for text in texts:
+        if text not in ("true", "false"):
+            raise invalid(name, f'"{text}" is neither true nor false', "Send true or false.")
+    return [text == "true" for text in texts] or None
+
+
+def query_descending(request: web.Request, *, default: bool) -> bool:
+    """What `sort_dir` says."""
+    direction = request.query.get("sort_dir", "desc" if default else "asc").lower()
+    if direction not in ("asc", "desc"):
+        raise invalid("sort_dir", f'"{direction}" is not known', "Send asc or desc.")
+    return direction == "desc"
 
 
 async def stack_of(request: web.Request) -> StackRecord:

@@ -7,6 +7,7 @@ from hub.api.orchestration import (
     previews,
     resources,
     snapshots,
+    stack_list,
     stack_parts,
     stacks,
     validation,
@@ -14,7 +15,9 @@ from hub.api.orchestration import (
 )
 
 ROUTES = (
+    # Before the short path of a stack, which would match these, too.
     *previews.STACK_ROUTES,
+    *stack_list.ROUTES,
     *stacks.ROUTES,
     *stack_parts.ROUTES,
     *resources.ROUTES,

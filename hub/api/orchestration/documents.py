@@ -87,11 +87,11 @@ _RESOURCE: Mapping[str, Json] = {
     "required_by": list_of(TEXT),
     "links": _LINKS,
 }
-RESOURCES = fields({"resources": list_of(Shape("ResourceInList", fields(_RESOURCE)))})
+_DETAIL: Mapping[str, Json] = {"description": TEXT, "attributes": MAP}
+RESOURCES = fields({"resources": list_of(Shape("ResourceInList", fields(_RESOURCE, _DETAIL)))})
 RESOURCE = fields({"resource": Shape("Resource", fields({
     **_RESOURCE,
-    "description": TEXT,
-    "attributes": MAP,
+    **_DETAIL,
     "protected": FLAG,
     "deletion_policy": one_of("Delete", "Retain", "Snapshot"),
 }))})  # fmt: skip
@@ -109,7 +109,7 @@ _EVENT: Mapping[str, Json] = {
 }
 EVENTS = fields({"events": list_of(Shape("EventInList", fields(_EVENT)))})
 EVENT = fields({"event": Shape("Event", fields({
-    **_EVENT, "resource_type": TEXT, "resource_properties": EMPTY,
+    **_EVENT, "resource_type": TEXT, "resource_properties": MAP,
 }))})  # fmt: skip
 
 _KEPT = texts(("name", "type", "action", "status"))

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from engine.errors import NotFound
-from engine.store.records import EventRecord, StackRecord
+from engine.store.events import EventFilter
+from engine.store.records import StackRecord
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.resources import R
@@ -15,89 +16,84 @@ from hub.api.parts import (
     answer,
     invalid,
     parts_of,
+    query_descending,
     query_limit,
+    query_list,
     query_number,
     query_uuid,
     stack_of,
     uuid_of,
 )
 
-FILTERS = ("resource_status", "resource_action", "resource_name", "resource_type")
+#: Words for the order: those of the API, and those that some clients say instead.
+BY_TIME = ("event_time", "created_at")
+BY_TYPE = "resource_type"
 
 
 async def of_stack(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    return _listed(request, stack, await _read(request, stack, None))
+    return await _listed(request, stack, request.query.getall("resource_name", None))
 
 
 async def of_resource(request: web.Request) -> web.Response:
-    stack, name = await stack_of(request), request.match_info["resource"]
-    events = await _read(request, stack, name)
-    if not events and "marker" not in request.query:
-        raise NotFound(f'"{name}" has no events', code="EntityNotFound")
-    return _listed(request, stack, events)
+    stack = await stack_of(request)
+    return await _listed(request, stack, [request.match_info["resource"]], must_be=True)
 
 
-def _listed(
-    request: web.Request, stack: StackRecord, events: Sequence[EventRecord]
+async def _listed(
+    request: web.Request,
+    stack: StackRecord,
+    names: Sequence[str] | None,
+    *,
+    must_be: bool = False,
 ) -> web.Response:
-    base = base_of(request)
+    """must_be: a first page without any raises NotFound."""
     rooted = query_number(request, "nested_depth", default=0) > 0
+    wanted = _filter(request, names)
+    events = await parts_of(request).engine.events(stack, wanted)
+    if must_be and not events and wanted.marker is None:
+        reason = f"No events found for resource {request.match_info['resource']}"
+        raise NotFound(reason, code="HTTPNotFound")
+    base = base_of(request)
     return answer({"events": [show.event(one, stack, base, rooted=rooted) for one in events]})
 
 
-async def one(request: web.Request) -> web.Response:
-    stack = await stack_of(request)
-    event_id = uuid_of(request.match_info["event"], "event", "EntityNotFound")
-    name = request.match_info["resource"]
-    for event in await _all(request, stack):
-        if event.id == event_id and name == (event.resource_name or stack.name):
-            return answer({"event": show.event(event, stack, base_of(request), full=True)})
-    raise NotFound(f"there is no event {event_id}", code="EntityNotFound")
-
-
-async def _all(request: web.Request, stack: StackRecord) -> list[EventRecord]:
-    return await parts_of(request).engine.events(
-        stack, marker=None, limit=None, newest_first=False, resource_name=None
-    )
-
-
-async def _read(
-    request: web.Request, stack: StackRecord, resource_name: str | None
-) -> list[EventRecord]:
-    direction = request.query.get("sort_dir", "asc").lower()
-    if direction not in ("asc", "desc"):
-        raise invalid("sort_dir", f'"{direction}" is not known', "Send asc or desc.")
-    limit = query_limit(request, default=None)
-    filtered = any(name in request.query for name in FILTERS)
-    # The stack's own events carry its name, where we keep none.
-    of = None if resource_name == stack.name else resource_name
-    events = await parts_of(request).engine.events(
-        stack,
+def _filter(request: web.Request, names: Sequence[str] | None) -> EventFilter:
+    query = request.query
+    return EventFilter(
+        names=names,
+        types=query.getall("resource_type", None),
+        actions=query.getall("resource_action", None),
+        statuses=query.getall("resource_status", None),
+        by_type=_by_type(request),
+        descending=query_descending(request, default=False),
         marker=query_uuid(request, "marker"),
-        limit=None if filtered or of != resource_name else limit,
-        newest_first=direction == "desc",
-        resource_name=of,
+        limit=query_limit(request, default=None),
     )
-    if of != resource_name:
-        events = [event for event in events if event.resource_name is None]
-    wanted = [event for event in events if not filtered or _wanted(event, stack, request)]
-    return wanted if limit is None else wanted[:limit]
 
 
-def _wanted(event: EventRecord, stack: StackRecord, request: web.Request) -> bool:
-    has = {
-        "resource_status": event.status,
-        "resource_action": event.action,
-        "resource_name": event.resource_name or stack.name,
-        "resource_type": event.resource_type or "OS::Heat::Stack",
-    }
-    return all(has[name] in request.query.getall(name) for name in FILTERS if name in request.query)
+def _by_type(request: web.Request) -> bool:
+    keys, known = query_list(request, "sort_keys"), (*BY_TIME, BY_TYPE)
+    for key in keys:
+        if key not in known:
+            raise invalid("sort_keys", f'"{key}" is not known', f"Known: {', '.join(known)}.")
+    return keys[:1] == [BY_TYPE]
 
 
+async def one(request: web.Request) -> web.Response:
+    stack, name = await stack_of(request), request.match_info["resource"]
+    event_id = uuid_of(request.match_info["event"], "event", "EntityNotFound")
+    event, properties = await parts_of(request).engine.event(stack, event_id)
+    if name != (event.resource_name or stack.name):
+        raise NotFound(f"there is no event {event_id} of {name}", code="EntityNotFound")
+    return answer({"event": show.whole_event(event, stack, base_of(request), properties)})
+
+
+FILTERS = ("resource_status", "resource_action", "resource_name", "resource_type")
 QUERY = {
     "marker": "the last event of the page before",
     "limit": "at most so many",
+    "sort_keys": "event_time, or resource_type before it",
     "sort_dir": "asc or desc",
     "nested_depth": "1 or more: with a link to the root stack",
 } | {name: "only those; may repeat" for name in FILTERS}

@@ -145,7 +145,6 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
 
 
 STACK_ROUTES = (
-    # Before the short path of a stack, which would match it, too.
     Route("POST", "/v1/{project}/stacks/preview", create, "What a create would do", "stacks",
           takes_body=True, gives=gives.THOUGHT_OF, needs=Right.READ),
 )  # fmt: skip

@@ -1,9 +1,12 @@
 """Resources of a stack, and Heat's way to answer a hook of one."""
 
+from collections.abc import Mapping
+
 from aiohttp import web
 
 from channels.schemas.words import NOTHING
 from engine.errors import NotFound, nearest
+from engine.hot.resolve import MASK
 from engine.store.records import ResourceRecord, StackRecord
 from engine.words import Door, Json
 from hub.api.orchestration import documents as gives
@@ -17,6 +20,7 @@ from hub.api.parts import (
     invalid,
     parts_of,
     project_of,
+    query_flag,
     query_number,
     require,
     stack_of,
@@ -26,7 +30,7 @@ from hub.auth.roles import Right
 
 R = f"{S}/resources/{{resource}}"
 FILTERS = ("type", "status", "name", "action", "id", "physical_resource_id")
-KNOWN = (*FILTERS, "nested_depth", "with_detail", "limit", "marker")
+KNOWN = (*FILTERS, "nested_depth", "with_detail")
 
 
 async def listed(request: web.Request) -> web.Response:
@@ -36,17 +40,31 @@ async def listed(request: web.Request) -> web.Response:
         reason = f"Invalid filter parameters {wrong}"
         raise invalid("", reason, f"Known: {', '.join(KNOWN)}.", "StackValidationFailed")
     query_number(request, "nested_depth", default=0)
-    found = await parts_of(request).engine.resources(stack)
-    users = show.required_by(found)
-    return answer(
-        {
-            "resources": [
-                show.resource(one, stack, base, users[one.name])
-                for one in found
-                if _wanted(one, request)
-            ]
-        }
-    )
+    engine = parts_of(request).engine
+    found = await engine.resources(stack)
+    requiring = show.required_by(found)
+    wanted = [one for one in found if _wanted(one, request)]
+    resources = [show.resource(one, stack, base, requiring[one.name]) for one in wanted]
+    if query_flag(request, "with_detail"):
+        said = await engine.descriptions(stack)
+        resources = [
+            shown | _detail(request, one, said)
+            for shown, one in zip(resources, wanted, strict=True)
+        ]
+    return answer({"resources": resources})
+
+
+def _detail(
+    request: web.Request, one: ResourceRecord, descriptions: Mapping[str, str]
+) -> dict[str, Json]:
+    """Its description, and its attributes: those that it has, and null for others asked for."""
+    schema = parts_of(request).engine.types.get(one.type)
+    secret = {n for n, a in schema.attributes.items() if a.secret} if schema else set()
+    attributes: dict[str, Json] = dict.fromkeys(request.query.getall("with_attr", []))
+    attributes |= {
+        name: MASK if name in secret else value for name, value in (one.attributes or {}).items()
+    }
+    return {"description": descriptions.get(one.name, ""), "attributes": attributes}
 
 
 def _wanted(one: ResourceRecord, request: web.Request) -> bool:
@@ -74,16 +92,10 @@ async def _found(request: web.Request) -> tuple[StackRecord, ResourceRecord, lis
 
 async def shown(request: web.Request) -> web.Response:
     stack, one, users = await _found(request)
-    schema = parts_of(request).engine.types.get(one.type)
-    secret = {n for n, a in schema.attributes.items() if a.secret} if schema else set()
-    attributes: dict[str, Json] = {
-        name: "******" if name in secret else value
-        for name, value in (one.attributes or {}).items()
-    }
+    said = await parts_of(request).engine.descriptions(stack, one.name)
+    marks = {"protected": one.protected, "deletion_policy": one.deletion_policy}
     document = show.resource(one, stack, base_of(request), users)
-    more = {"description": "", "attributes": attributes, "protected": one.protected,
-            "deletion_policy": one.deletion_policy}  # fmt: skip
-    return answer({"resource": document | more})
+    return answer({"resource": document | _detail(request, one, said) | marks})
 
 
 async def metadata(request: web.Request) -> web.Response:
@@ -137,12 +149,19 @@ async def mark(request: web.Request) -> web.Response:
     return answer(None)
 
 
+LIST_QUERY = {
+    **{name: "only those; may repeat" for name in FILTERS},
+    "nested_depth": "those of nested stacks, too, down to so many levels",
+    "with_detail": "true: with descriptions and attributes",
+}
 MARKS = {"mark_unhealthy", "resource_status_reason", "protect"}
 
 ROUTES = (
     Route("GET", f"{S}/resources", listed, "List resources", "resources",
-          query={name: "only those" for name in FILTERS}, gives=gives.RESOURCES),
-    Route("GET", R, shown, "Show a resource", "resources", gives=gives.RESOURCE),
+          query=LIST_QUERY, gives=gives.RESOURCES),
+    Route("GET", R, shown, "Show a resource", "resources",
+          query={"with_attr": "show this attribute, too, as null if there is none; may repeat"},
+          gives=gives.RESOURCE),
     Route("GET", f"{R}/metadata", metadata, "Metadata of a resource", "resources",
           gives=gives.METADATA),
     Route("PATCH", R, mark, "Mark a resource unhealthy, or protect it", "resources",

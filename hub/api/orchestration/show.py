@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 from engine.service import Output
+from engine.store.events import STACK_TYPE
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
 from engine.words import Json
 
@@ -104,7 +105,7 @@ def required_by(resources: Sequence[ResourceRecord]) -> dict[str, list[str]]:
 
 
 def event(
-    one: EventRecord, stack: StackRecord, base: str, *, full: bool = False, rooted: bool = False
+    one: EventRecord, stack: StackRecord, base: str, *, rooted: bool = False
 ) -> dict[str, Json]:
     """rooted: with a link to the root stack, without which clients walk every nested stack."""
     url = stack_url(base, stack.project, stack.name, stack.id)
@@ -113,7 +114,7 @@ def event(
     links = [link(f"{at}/events/{one.id}"), link(at, "resource"), link(url, "stack")]
     if rooted:
         links.append(link(url, "root_stack"))
-    shown: dict[str, Json] = {
+    return {
         "id": str(one.id),
         "links": links,
         "event_time": time(one.time),
@@ -123,7 +124,12 @@ def event(
         "resource_status": f"{one.action}_{one.status}",
         "resource_status_reason": one.reason,
     }
-    if full:
-        shown["resource_type"] = one.resource_type or "OS::Heat::Stack"
-        shown["resource_properties"] = {}
-    return shown
+
+
+def whole_event(
+    one: EventRecord, stack: StackRecord, base: str, properties: Mapping[str, Json]
+) -> dict[str, Json]:
+    return event(one, stack, base) | {
+        "resource_type": one.resource_type or STACK_TYPE,
+        "resource_properties": dict(properties),
+    }

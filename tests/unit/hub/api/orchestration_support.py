@@ -15,7 +15,8 @@ from yarl import URL
 from engine.errors import NotFound
 from engine.hot.schema import Attribute, Kind, Property, TypeSchema
 from engine.service import Engine, Output, StackRequest
-from engine.store.read import StackFilter
+from engine.store.events import EventFilter
+from engine.store.listing import StackFilter, StackPage
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
 from engine.store.sealing import Sealer
 from hub.api.application import make_application
@@ -128,9 +129,10 @@ class StubEngine:
         reason = f"The Stack ({name_or_id}) could not be found."
         raise NotFound(reason, code="EntityNotFound")
 
-    async def list_stacks(self, project: str, wanted: StackFilter) -> list[StackRecord]:
+    async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
         self.asked.append(("list", wanted))
-        return [one for one in self.stacks if one.project == project][: wanted.limit]
+        found = [one for one in self.stacks if one.project == project]
+        return StackPage(found[: wanted.limit], len(found))
 
     async def create_stack(self, project: str, request: StackRequest) -> StackRecord:
         self.asked.append(("create", request))
@@ -165,20 +167,20 @@ class StubEngine:
     async def resources(self, stack: StackRecord) -> list[ResourceRecord]:
         return [resource("pw"), resource("app", ("pw",))]
 
-    async def events(
-        self,
-        stack: StackRecord,
-        *,
-        marker: UUID | None,
-        limit: int | None,
-        newest_first: bool,
-        resource_name: str | None,
-    ) -> list[EventRecord]:
-        self.asked.append(("events", (marker, limit, newest_first, resource_name)))
+    async def descriptions(self, stack: StackRecord, name: str | None = None) -> dict[str, str]:
+        return {"pw": "A word"}
+
+    async def events(self, stack: StackRecord, wanted: EventFilter) -> list[EventRecord]:
+        self.asked.append(("events", wanted))
         found = [event(), event(OTHER_EVENT, "pw")]
-        if marker is not None:
-            found = found[[one.id for one in found].index(marker) + 1 :]
-        return [one for one in found if resource_name in (None, one.resource_name)][:limit]
+        if wanted.marker is not None:
+            found = found[[one.id for one in found].index(wanted.marker) + 1 :]
+        names = wanted.names or (stack.name, "pw")
+        return [one for one in found if (one.resource_name or stack.name) in names][: wanted.limit]
+
+    async def event(self, stack: StackRecord, event_id: UUID) -> tuple[EventRecord, Any]:
+        assert event_id == OTHER_EVENT
+        return event(OTHER_EVENT, "pw"), {"length": 4}
 
     async def graph(self, stack: StackRecord) -> Any:
         raise NotFound("it has no graph")

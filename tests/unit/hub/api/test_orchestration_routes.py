@@ -7,6 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from engine.errors import Unavailable
+from engine.store.events import EventFilter
 from tests.unit.hub.api.orchestration_support import (
     EVENT_ID,
     MAX_BODY,
@@ -104,9 +105,8 @@ async def test_a_full_page_of_stacks_links_to_the_next(client: Client) -> None:
     following = f"{client.url}{V}/stacks?limit=1&tags=a,b&with_count=True&marker={STACK_ID}"
     assert said["links"] == [{"href": following, "rel": "next"}]
     assert said["count"] == 1
-    (_, wanted), (_, whole) = client.engine.asked
+    ((_, wanted),) = client.engine.asked
     assert (wanted.limit, wanted.tags) == (1, ["a", "b"])
-    assert (whole.limit, whole.marker, whole.tags) == (None, None, ["a", "b"])
     _, said, _ = await client.call("GET", f"{V}/stacks?limit=2")
     assert "links" not in said
 
@@ -236,9 +236,22 @@ async def test_secret_attributes_are_masked(client: Client) -> None:
 async def test_resources_are_filtered_and_unknown_filters_refused(client: Client) -> None:
     _, said, _ = await client.call("GET", f"{S}/resources?name=app&name=none&nested_depth=2")
     assert [one["resource_name"] for one in said["resources"]] == ["app"]
-    status, said, _ = await client.call("GET", f"{S}/resources?colour=red")
-    assert status == 400
-    assert "Invalid filter parameters" in said["error"]["message"]
+    for query in ("colour=red", "limit=1"):
+        status, said, _ = await client.call("GET", f"{S}/resources?{query}")
+        assert status == 400
+        assert "Invalid filter parameters" in said["error"]["message"]
+
+
+async def test_resources_are_listed_in_detail(client: Client) -> None:
+    _, said, _ = await client.call("GET", f"{S}/resources?with_detail=True")
+    attributes = {"value": "******", "size": 4}
+    assert {one["resource_name"]: one["description"] for one in said["resources"]} == {
+        "pw": "A word", "app": "",
+    }  # fmt: skip
+    assert [one["attributes"] for one in said["resources"]] == [attributes, attributes]
+    _, said, _ = await client.call("GET", f"{S}/resources/pw?with_attr=size&with_attr=colour")
+    assert said["resource"]["attributes"] == attributes | {"colour": None}
+    assert said["resource"]["description"] == "A word"
 
 
 async def test_an_unknown_resource_is_named_with_the_nearest(client: Client) -> None:
@@ -257,10 +270,11 @@ async def test_a_page_after_the_last_event_is_empty(client: Client) -> None:
 
 async def test_events_are_asked_for_as_the_query_says(client: Client) -> None:
     await client.call("GET", f"{S}/events?marker={EVENT_ID}&limit=5&sort_dir=desc")
-    assert client.engine.asked == [("events", (EVENT_ID, 5, True, None))]
+    wanted = EventFilter(marker=EVENT_ID, limit=5, descending=True)
+    assert client.engine.asked == [("events", wanted)]
 
 
-async def test_filtered_events_are_cut_after_the_filter(client: Client) -> None:
+async def test_events_below_a_stack_lead_to_its_root(client: Client) -> None:
     _, said, _ = await client.call("GET", f"{S}/events?resource_name=pw&limit=1&nested_depth=1")
     (only,) = said["events"]
     assert only["resource_name"] == "pw"
@@ -270,6 +284,7 @@ async def test_filtered_events_are_cut_after_the_filter(client: Client) -> None:
 async def test_an_event_is_found_under_its_own_resource_only(client: Client) -> None:
     status, said, _ = await client.call("GET", f"{S}/resources/pw/events/{OTHER_EVENT}")
     assert (status, said["event"]["resource_type"]) == (200, "Test::Secret")
+    assert said["event"]["resource_properties"] == {"length": 4}
     status, _, _ = await client.call("GET", f"{S}/resources/app/events/{OTHER_EVENT}")
     assert status == 404
 

@@ -71,9 +71,10 @@ def test_an_event_of_the_stack_goes_by_the_stacks_name_and_id() -> None:
 
 
 def test_an_event_of_a_resource_goes_by_the_resources() -> None:
-    shown = show.event(event(name="pw"), stack(), BASE, full=True, rooted=True)
+    shown = show.whole_event(event(name="pw"), stack(), BASE, {"length": 4})
     assert (shown["resource_name"], shown["physical_resource_id"]) == ("pw", "web-pw")
-    assert shown["resource_type"] == "Test::Secret"
+    assert (shown["resource_type"], shown["resource_properties"]) == ("Test::Secret", {"length": 4})
+    shown = show.event(event(name="pw"), stack(), BASE, rooted=True)
     assert shown["links"][-1] == {"href": URL, "rel": "root_stack"}
 
 

@@ -1,0 +1,14 @@
+-- A stack as it is now: with its current traversal and the version of the template it should be.
+
+drop view if exists stack_now;
+
+create view stack_now as
+select s.id, s.project, s.name, v.description, t.action,
+       case t.state when 'complete' then 'COMPLETE' when 'failed' then 'FAILED'
+                    when 'stopped' then 'STOPPED' else 'IN_PROGRESS' end as status,
+       t.reason, s.owner, s.tags, s.timeout_mins, s.disable_rollback, s.created_at,
+       case when t.number > 1 then t.started_at end as updated_at, s.deleted_at,
+       s.traversal, s.version
+  from stack s
+  join traversal t on t.stack_id = s.id and t.number = s.traversal
+  join template v on v.stack_id = s.id and v.version = s.version;
