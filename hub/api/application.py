@@ -11,6 +11,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import Finding, Invalid
 from hub.api import headgate, orchestration, response_headers
 from hub.api.admission import ADMISSION, NEEDS, Admission, admitted
+from hub.api.addresses import spellings
 from hub.api.openapi import openapi_route
 from hub.api.parts import ID, PARTS, Handler, Parts, Route
 from hub.api.proxies import as_sent
@@ -37,10 +38,18 @@ def make_application(parts: Parts, admission: Admission) -> web.Application:
     app[PARTS] = parts
     app[ADMISSION] = admission
     app[NEEDS] = {
-        app.router.add_route(route.method, route.path, route.handler, name=None): route.right
+        app.router.add_route(method, path, route.handler, name=None): route.right
         for route in all_routes()
+        for path in spellings(route.path)
+        for method in _methods(route)
     }
     return app
+
+
+def _methods(route: Route) -> tuple[str, ...]:
+    """What a GET shows, a HEAD asks about; a stream would not end."""
+    headed = route.method == "GET" and not route.path.endswith(ENDLESS)
+    return (route.method, "HEAD") if headed else (route.method,)
 
 
 @web.middleware

@@ -6,6 +6,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Conflict, HeadgateError, LimitReached, NotFound
 from hub.api.admission import ADMISSION
+from hub.api.addresses import PREFIXES
 from hub.api.parts import ID, PARTS, Handler, answer, invalid
 from hub.api.problems import heat_document, heat_form, own_form, status_of
 from hub.auth.throttle import TooMany
@@ -79,7 +80,7 @@ def _fault(request: web.Request) -> web.Response:
 def _is_own(request: web.Request) -> bool:
     """Whether the path is one of Headgate's own; stacks and resources may have any name."""
     parts = request.rel_url.raw_path.strip("/").split("/")
-    if parts[0] != "v1":
+    if parts[0] not in PREFIXES:
         return True
     if len(parts) > 2 and parts[2] in OWN_THINGS:
         return True

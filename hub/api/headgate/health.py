@@ -2,6 +2,7 @@
 
 from aiohttp import web
 
+from engine.errors import Unavailable
 from hub.api.headgate import documents as gives
 from hub.api.parts import Route, answer, parts_of
 
@@ -15,9 +16,18 @@ async def readyz(request: web.Request) -> web.Response:
     return answer({"ready": not missing, "missing": missing}, 503 if missing else 200)
 
 
+async def healthcheck(request: web.Request) -> web.Response:
+    """As services of OpenStack answer those who look after them. Raises Unavailable."""
+    if missing := await parts_of(request).ready():
+        raise Unavailable("; ".join(missing), remedy="GET /readyz says the same.")
+    return web.Response(text="OK")
+
+
 ROUTES = (
     Route("GET", "/healthz", healthz, "The process is alive", "health",
           gives=gives.ALIVE),
     Route("GET", "/readyz", readyz, "It may be given work; 503 says why not", "health",
           gives=gives.READY, also={503: gives.NOT_READY}),
+    Route("GET", "/healthcheck", healthcheck, "It may be given work, as one word", "health",
+          answer="text/plain"),
 )  # fmt: skip

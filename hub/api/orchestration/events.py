@@ -7,10 +7,11 @@ from aiohttp import web
 from engine.errors import NotFound
 from engine.store.events import EventFilter
 from engine.store.records import StackRecord
+from hub.api.addresses import base_of
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.resources import R
-from hub.api.orchestration.stacks import S, base_of
+from hub.api.orchestration.stacks import S
 from hub.api.parts import (
     Route,
     answer,

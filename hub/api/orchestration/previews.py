@@ -8,11 +8,12 @@ from engine.hooks.rule import Rule
 from engine.plan.predict import Stop
 from engine.service.prediction import KINDS, Preview, Previewed
 from engine.words import Json
+from hub.api.addresses import base_of
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
-from hub.api.orchestration.stacks import S, base_of
+from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, body_of, identity_of, parts_of, project_of, stack_of
 from hub.auth.roles import Right
 

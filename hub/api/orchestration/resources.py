@@ -9,9 +9,10 @@ from engine.errors import NotFound, nearest
 from engine.hot.resolve import MASK
 from engine.store.records import ResourceRecord, StackRecord
 from engine.words import Door, Json
+from hub.api.addresses import base_of
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
-from hub.api.orchestration.stacks import S, base_of
+from hub.api.orchestration.stacks import S
 from hub.api.parts import (
     Route,
     answer,

@@ -19,8 +19,9 @@ def time(moment: datetime | None) -> str | None:
 
 
 def stack_url(base: str, project: str, name: str, stack_id: object) -> str:
-    """Names are quoted: a project may be any text, and this goes into a header, too."""
-    return f"{base}/v1/{quoted(project)}/stacks/{quoted(name)}/{stack_id}"
+    """base: the API's root. Names are quoted: a project may be any text, and this goes into a
+    header, too."""
+    return f"{base}/{quoted(project)}/stacks/{quoted(name)}/{stack_id}"
 
 
 def quoted(name: str) -> str:

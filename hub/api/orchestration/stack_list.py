@@ -8,9 +8,9 @@ from aiohttp import web
 from engine.errors import Forbidden
 from engine.store.listing import StackFilter
 from engine.words import Json
+from hub.api.addresses import base_of, origin_of
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
-from hub.api.orchestration.stacks import base_of
 from hub.api.parts import (
     Route,
     answer,
@@ -43,7 +43,7 @@ async def listed(request: web.Request) -> web.Response:
     shown: dict[str, Json] = {"stacks": [show.stack_summary(one, base) for one in found.stacks]}
     if wanted.limit and len(found.stacks) == wanted.limit:
         following = request.rel_url.update_query(marker=str(found.stacks[-1].id))
-        shown["links"] = [show.link(f"{base}{following}", "next")]
+        shown["links"] = [show.link(f"{origin_of(request)}{following}", "next")]
     if query_flag(request, "with_count"):
         shown["count"] = found.total
     return answer(shown)

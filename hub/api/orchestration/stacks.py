@@ -2,6 +2,7 @@
 
 from aiohttp import web
 
+from hub.api.addresses import base_of
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.requests import stack_request
@@ -19,11 +20,6 @@ from hub.api.parts import (
 from hub.auth.roles import Right
 
 S = "/v1/{project}/stacks/{name}/{id}"
-
-
-def base_of(request: web.Request) -> str:
-    """The endpoint exactly as the client used it: it finds ids in our addresses by it."""
-    return f"{request.scheme}://{request.host}"
 
 
 async def create(request: web.Request) -> web.Response:
@@ -86,10 +82,9 @@ async def delete(request: web.Request) -> web.Response:
 async def elsewhere(request: web.Request) -> web.Response:
     """The short path, by name or id: to the canonical one, the query kept."""
     project = project_of(request)
-    asked = request.match_info["name"]
-    if asked.startswith(f"arn:openstack:heat::{project}:stacks/"):
-        asked = asked.rpartition("/")[2]
-    stack = await parts_of(request).engine.find_stack(project, asked)
+    asked = request.match_info["name"].removeprefix(f"arn:openstack:heat::{project}:stacks/")
+    _, _, by_id = asked.partition("/")
+    stack = await parts_of(request).engine.find_stack(project, by_id or asked)
     rest = request.match_info.get("rest", "")
     url = show.stack_url(base_of(request), project, stack.name, stack.id)
     location = url + (f"/{rest}" if rest else "")
@@ -113,6 +108,9 @@ ROUTES = (
             f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND,
             needs=Right.READ)
       for rest in ("resources", "events", "template", "actions")),
+    *(Route(method, "/v1/{project}/stacks/{name:arn:.+}", elsewhere,
+            "Find a stack by name or id", "stacks", status=302, gives=gives.FOUND)
+      for method in ("GET", "POST", "PUT", "PATCH", "DELETE")),
     # Behind the short paths, which would match these, too.
     Route("GET", S, shown, "Show a stack", "stacks",
           query={"resolve_outputs": "false: without outputs"}, gives=gives.STACK),

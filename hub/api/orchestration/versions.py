@@ -7,19 +7,25 @@ from aiohttp import web
 
 from engine.errors import NotFound
 from engine.hot.versions import ALIASES, VERSIONS, template_functions
+from engine.words import Json
+from hub.api.addresses import base_of
 from hub.api.orchestration import documents as gives
 from hub.api.parts import Route, answer, parts_of
 from hub.auth.roles import Right
 
 
 async def root(request: web.Request) -> web.Response:
-    link = {"rel": "self", "href": f"{request.scheme}://{request.host}/v1/"}
-    return answer({"versions": [{"id": "v1.0", "status": "CURRENT", "links": [link]}]}, status=300)
+    return answer({"versions": [_version(request)]}, status=300)
 
 
 async def version(request: web.Request) -> web.Response:
-    link = {"rel": "self", "href": f"{request.scheme}://{request.host}/v1/"}
-    return answer({"version": {"id": "v1.0", "status": "CURRENT", "links": [link]}})
+    return answer({"version": _version(request)})
+
+
+def _version(request: web.Request) -> Json:
+    """Its link leaves out the project, which some clients put behind it themselves."""
+    link = {"rel": "self", "href": f"{base_of(request)}/"}
+    return {"id": "v1.0", "status": "CURRENT", "links": [link]}
 
 
 async def template_versions(_: web.Request) -> web.Response:
@@ -76,9 +82,11 @@ async def services(request: web.Request) -> web.Response:
     return answer({"services": [entry]})
 
 
+#: A version that there is not; versions other than numbers are other paths.
+OTHER = r"/{version:v(?!1(?:\.0)?(?:/|$))[0-9][0-9.]*}"
 ROUTES = (
     *(Route("GET", path, root, "Versions of the API", "versions", status=300, gives=gives.VERSIONS)
-      for path in ("/versions", "/", "/v1", "/v1/")),
+      for path in ("/versions", "/", "/v1", "/v1/", OTHER, OTHER + "/{rest:.*}")),
     *(Route("GET", path, version, "Version of the API, for a project", "versions",
             gives=gives.VERSION)
       for path in ("/v1/{project}", "/v1/{project}/")),

@@ -57,7 +57,7 @@ async def path_of(run: Watched, name: str) -> str:
 
 
 async def what_the_server_is(run: Watched) -> None:
-    for path in ("//", "//versions", "//v1", "//v1/", "//healthz", "//readyz", "//openapi.json",
+    for path in ("//", "//versions", "//v1", "//v1/", "//v2", "//v2/p", "//healthz", "//healthcheck", "//readyz", "//openapi.json",
                  "//asyncapi.json", "//schemas/headgate.hook.waiting", "//v1/p", "//v1/p/", "/services", "/build_info", "/webhook-key",
                  "/resource_types?with_description=true"):  # fmt: skip
         await ok(run, "GET", path)
@@ -291,7 +291,8 @@ async def ends(run: Watched, away: Away) -> None:
     await gone(run, "late")
     await ok(run, "GET", "/stacks?show_deleted=true")
     async with away():
-        assert (await run.call("GET", "//readyz"))[0] == 503
+        for path in ("//readyz", "//healthcheck"):
+            assert (await run.call("GET", path))[0] == 503
         assert (await run.call("GET", "/services"))[0] == 200
         assert (await run.call("GET", "/hooks"))[0] == 503
 

@@ -211,14 +211,14 @@ class Client:
 
 
 @asynccontextmanager
-async def client_of(engine: StubEngine) -> AsyncIterator[Client]:
+async def client_of(engine: StubEngine, settings: Settings | None = None) -> AsyncIterator[Client]:
     async def ready() -> list[str]:
         return []
 
     parts = Parts(
         engine=cast(Engine, engine),
         database=cast(Any, None),
-        settings=Settings(server=Server(max_body=MAX_BODY)),
+        settings=settings or Settings(server=Server(max_body=MAX_BODY)),
         feed=cast(Any, None),
         dispatcher=cast(Any, None),
         channels={},

@@ -8,12 +8,15 @@ from structlog.testing import capture_logs
 
 from engine.errors import Unavailable
 from engine.store.events import EventFilter
+from hub.settings import Server, Settings
 from tests.unit.hub.api.orchestration_support import (
     EVENT_ID,
     MAX_BODY,
     OTHER_EVENT,
     STACK_ID,
     Client,
+    StubEngine,
+    client_of,
     stack,
 )
 
@@ -48,9 +51,13 @@ async def test_the_redirect_names_the_host_that_the_client_used(client: Client) 
 
 
 async def test_an_arn_is_a_name(client: Client) -> None:
-    arn = f"arn:openstack:heat::demo:stacks%2Fweb%2F{STACK_ID}"
-    status, _, headers = await client.call("GET", f"{V}/stacks/{arn}")
-    assert (status, headers["Location"]) == (302, f"{client.url}{S}")
+    for slash in ("%2F", "/"):
+        arn = f"arn:openstack:heat::demo:stacks{slash}web{slash}{STACK_ID}"
+        for method in ("GET", "DELETE"):
+            status, _, headers = await client.call(method, f"{V}/stacks/{arn}?a=b")
+            assert (status, headers["Location"]) == (302, f"{client.url}{S}?a=b")
+        other = f"arn:openstack:heat::other:stacks{slash}web{slash}{STACK_ID}"
+        assert (await client.call("GET", f"{V}/stacks/{other}"))[0] == 404
 
 
 async def test_an_odd_project_does_not_break_the_redirect(client: Client) -> None:
@@ -303,6 +310,8 @@ async def test_outputs_have_values_one_at_a_time(client: Client) -> None:
         ("/versions", 300, "versions"),
         ("/v1", 300, "versions"),
         ("/v1/", 300, "versions"),
+        ("/v2", 300, "versions"),
+        ("/v2.1/demo/stacks", 300, "versions"),
         ("/v1/demo", 200, "version"),
         ("/v1/demo/", 200, "version"),
     ],
@@ -313,6 +322,37 @@ async def test_versions_link_to_the_root_of_the_api(
     got, said, _ = await client.call("GET", path)
     found = said[key][0] if key == "versions" else said[key]
     assert (got, found["links"][0]["href"]) == (status, f"{client.url}/v1/")
+
+
+async def test_the_other_name_of_the_version_leads_on_under_that_name(client: Client) -> None:
+    _, said, _ = await client.call("GET", "/v1.0/demo")
+    assert said["version"]["links"][0]["href"] == f"{client.url}/v1.0/"
+    _, _, headers = await client.call("PUT", "/v1.0/demo/stacks/web")
+    assert headers["Location"] == f"{client.url}/v1.0/demo/stacks/web/{STACK_ID}"
+    status, said, _ = await client.call("GET", f"/v1.0/demo/stacks/web/{STACK_ID}")
+    assert (status, said["stack"]["links"][0]["href"]) == (200, headers["Location"])
+    status, said, _ = await client.call("GET", "/v1.0/demo/hooks/x/nothing")
+    assert (status, list(said)) == (404, ["error"])
+
+
+async def test_a_proxy_that_speaks_tls_is_seen_in_the_addresses() -> None:
+    settings = Settings(server=Server(public_url="https://gate.example:9/deep"))
+    async with client_of(StubEngine(), settings) as client:
+        for host, base in (
+            ("gate.example:9", "https://gate.example:9/deep"),
+            ("h:1", "http://h:1"),
+        ):
+            _, _, headers = await client.call("GET", f"{V}/stacks/web", headers={"Host": host})
+            assert headers["Location"] == f"{base}{S}"
+
+
+async def test_a_head_is_answered_as_a_get_without_its_body(client: Client) -> None:
+    for path, status in (("/healthz", 200), (f"{V}/stacks", 200), (f"{V}/stacks/web", 302),
+                         (f"{S}/nothing", 404), ("/", 300), ("/healthcheck", 200)):  # fmt: skip
+        got = await client.call("HEAD", path)
+        assert got[:2] == (status, None)
+    _, _, headers = await client.call("OPTIONS", f"{V}/events/stream")
+    assert headers["Allow"] == "GET"  # which has no end
 
 
 async def test_what_the_server_is(client: Client) -> None:
@@ -329,9 +369,9 @@ async def test_what_the_server_is(client: Client) -> None:
 
 async def test_a_wrong_method_is_told_the_right_ones(client: Client) -> None:
     status, said, headers = await client.call("DELETE", f"{V}/stacks")
-    assert (status, headers["Allow"], said["code"]) == (405, "GET, POST", 405)
+    assert (status, headers["Allow"], said["code"]) == (405, "GET, HEAD, POST", 405)
     status, said, headers = await client.call("OPTIONS", f"{V}/stacks")
-    assert (status, headers["Allow"], said) == (204, "GET, POST", None)
+    assert (status, headers["Allow"], said) == (204, "GET, HEAD, POST", None)
 
 
 async def test_each_path_has_its_form_of_error(client: Client) -> None:

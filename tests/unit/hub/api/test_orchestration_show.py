@@ -18,8 +18,8 @@ from hub.auth.presented import presented_in
 from hub.settings import Settings
 from tests.unit.hub.api.orchestration_support import EVENT_ID, STACK_ID, event, resource, stack
 
-BASE = "http://h:1"
-URL = f"{BASE}/v1/demo/stacks/web/{STACK_ID}"
+BASE = "http://h:1/v1"
+URL = f"{BASE}/demo/stacks/web/{STACK_ID}"
 
 
 def test_a_summary_has_the_keys_and_words_of_a_listed_stack() -> None:
@@ -79,8 +79,8 @@ def test_an_event_of_a_resource_goes_by_the_resources() -> None:
 
 
 def test_odd_names_are_quoted_in_addresses_and_plain_ones_left_alone() -> None:
-    assert show.stack_url(BASE, "a\r\nb/c", "web", 1) == f"{BASE}/v1/a%0D%0Ab%2Fc/stacks/web/1"
-    assert show.stack_url(BASE, "a@b:c", "w_.-~", 1) == f"{BASE}/v1/a@b:c/stacks/w_.-~/1"
+    assert show.stack_url(BASE, "a\r\nb/c", "web", 1) == f"{BASE}/a%0D%0Ab%2Fc/stacks/web/1"
+    assert show.stack_url(BASE, "a@b:c", "w_.-~", 1) == f"{BASE}/a@b:c/stacks/w_.-~/1"
 
 
 def read(**body: Json) -> Any:
