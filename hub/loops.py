@@ -7,6 +7,7 @@ import random
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 from channels.amqp.answers import Answers
@@ -29,9 +30,11 @@ from engine.service import Engine
 from engine.store.database import Database
 from engine.store.embedded import EmbeddedServer
 from engine.store.instance import alive
+from engine.store.processes import Process
 from engine.store.sealing import Sealer
 from engine.types.contract import ResourceType
 from engine.words import Door, Json
+from engine.work.presence import Presence
 from engine.work.telling import Telling
 from engine.work.timers import Timers
 from engine.work.worker import Worker
@@ -47,6 +50,13 @@ from hub.wiring import (
     webhook_settings,
     worker_settings,
 )
+
+#: How often this process says that it is at work.
+REPORT_INTERVAL = timedelta(seconds=30)
+
+
+def _process(roles: frozenset[str]) -> Process:
+    return Process(uuid4(), socket.gethostname(), sorted(roles), REPORT_INTERVAL)
 
 
 class Loops:
@@ -130,7 +140,9 @@ class Loops:
         stop: asyncio.Event,
     ) -> list[asyncio.Task[None]]:
         """Start the loops of these roles; each ends soon after `stop` is set."""
-        tasks: list[asyncio.Task[None]] = []
+        presence = Presence(self.database, _process(roles))
+        await presence.say()
+        tasks = [group.create_task(presence.run(stop), name="presence")]
         if "engine" in roles:
             for channel, wake in (
                 ("headgate_work", self.worker.wake),

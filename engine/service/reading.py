@@ -15,6 +15,7 @@ from engine.store.audit import read_trail
 from engine.store.database import Database
 from engine.store.events import EventFilter, list_events, read_event
 from engine.store.listing import StackFilter, StackPage, list_stacks
+from engine.store.processes import ProcessRecord, list_processes
 from engine.store.records import (
     EventRecord,
     HookRecord,
@@ -119,6 +120,11 @@ class Reading:
         if found is None:
             raise NotFound(f"there is no event {event_id}", code="EntityNotFound")
         return found
+
+    async def processes(self) -> list[ProcessRecord]:
+        """Those that are at work on this database, and those that lately were."""
+        async with self._database.connection() as conn:
+            return await list_processes(conn)
 
     async def graph(self, stack: StackRecord) -> tuple[TraversalRecord, list[NodeRecord]]:
         async with self._database.connection() as conn:

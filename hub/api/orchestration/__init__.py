@@ -5,11 +5,13 @@ from hub.api.orchestration import (
     events,
     exports,
     previews,
+    resource_types,
     resources,
     snapshots,
     stack_list,
     stack_parts,
     stacks,
+    template_versions,
     validation,
     versions,
 )
@@ -27,5 +29,7 @@ ROUTES = (
     *snapshots.ROUTES,
     *exports.ROUTES,
     *validation.ROUTES,
+    *resource_types.ROUTES,
+    *template_versions.ROUTES,
     *versions.ROUTES,
 )

@@ -27,6 +27,8 @@ from hub.api.shapes import Shape, inside, texts
 EMPTY: Json = {"type": "object", "maxProperties": 0}
 #: In UTC, without fractions.
 _TIME: Json = {"type": "string", "format": "date-time", "pattern": "^[^.]*Z$"}
+#: In UTC, without saying so, with fractions.
+_MOMENT: Json = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}$"}
 _TIME_OR_NULL: Json = or_null(_TIME)
 _MINUTES: Json = {"type": ["integer", "null"]}
 _STATUS: Json = {"type": "string", "pattern": "^[A-Z]+_(IN_PROGRESS|COMPLETE|FAILED|STOPPED)$"}
@@ -247,7 +249,9 @@ _REVISION = fields({"revision": TEXT})
 BUILD = fields({"api": _REVISION, "engine": _REVISION})
 SERVICES = fields({"services": list_of(fields({
     **texts(("host", "hostname", "binary", "topic")),
-    **dict.fromkeys(("report_interval", "created_at", "updated_at", "deleted_at"), NOTHING),
+    **dict.fromkeys(("created_at", "updated_at"), _MOMENT),
+    "report_interval": COUNT,
+    "deleted_at": NOTHING,
     "id": UUID,
     "engine_id": UUID,
     "status": one_of("up", "down"),

@@ -1,12 +1,13 @@
-"""Which API this is: the documents that clients look at first."""
+"""Which API this is, and what runs behind it: the documents that clients look at first."""
 
-import socket
-from uuid import NAMESPACE_DNS, uuid5
+from datetime import UTC, datetime
+from importlib.metadata import version as installed
+from uuid import uuid5
 
 from aiohttp import web
 
-from engine.errors import NotFound
-from engine.hot.versions import ALIASES, VERSIONS, template_functions
+from engine.errors import Unavailable
+from engine.store.processes import ProcessRecord
 from engine.words import Json
 from hub.api.addresses import base_of
 from hub.api.orchestration import documents as gives
@@ -28,58 +29,42 @@ def _version(request: web.Request) -> Json:
     return {"id": "v1.0", "status": "CURRENT", "links": [link]}
 
 
-async def template_versions(_: web.Request) -> web.Response:
-    aliases = {date: [name for name, of in ALIASES.items() if of == date] for date in VERSIONS}
-    return answer(
-        {
-            "template_versions": [
-                {"version": f"heat_template_version.{name}", "type": "hot", "aliases": also}
-                for name, also in aliases.items()
-            ]
-        }
-    )
-
-
-async def functions(request: web.Request) -> web.Response:
-    asked = request.match_info["version"]
-    name = asked.removeprefix("heat_template_version.")
-    if name not in VERSIONS and name not in ALIASES:
-        raise NotFound(f"there is no template version {asked}", code="NotFound")
-    conditions = ("equals", "not", "and", "or")
-    wanted = request.query.get("with_condition_func", "").lower() == "true"
-    return answer(
-        {
-            "template_functions": [
-                {"functions": one, "description": ""}
-                for one in template_functions(name)
-                if wanted or one not in conditions
-            ]
-        }
-    )
-
-
 async def build_info(_: web.Request) -> web.Response:
-    return answer({"api": {"revision": "headgate"}, "engine": {"revision": "headgate"}})
+    revision = {"revision": installed("headgate")}
+    return answer({"api": revision, "engine": revision})
 
 
 async def services(request: web.Request) -> web.Response:
-    """One entry, for this program; there are no others that anybody would have to look after."""
-    host = socket.gethostname()
-    wrong = await parts_of(request).ready()
-    entry = {
-        "id": str(uuid5(NAMESPACE_DNS, host)),
-        "host": host,
-        "hostname": host,
-        "binary": "headgate",
-        "engine_id": str(uuid5(NAMESPACE_DNS, f"engine.{host}")),
-        "topic": "engine",
-        "status": "down" if wrong else "up",
-        "report_interval": None,
-        "created_at": None,
-        "updated_at": None,
+    """A service for each role of each process. Raises Unavailable when no engine is at work."""
+    found = await parts_of(request).engine.processes()
+    if not any(one.up and "engine" in one.roles for one in found):
+        raise Unavailable(
+            "All heat engines are down.",
+            remedy="Start one with `headgate serve --role engine`.",
+            code="HTTPServiceUnavailable",
+        )
+    return answer({"services": [_service(one, role) for one in found for role in one.roles]})
+
+
+def _service(one: ProcessRecord, role: str) -> dict[str, Json]:
+    return {
+        "id": str(uuid5(one.id, role)),
+        "host": one.host,
+        "hostname": one.host,
+        "binary": f"headgate-{role}",
+        "engine_id": str(one.id),
+        "topic": role,
+        "status": "up" if one.up else "down",
+        "report_interval": round(one.report_interval.total_seconds()),
+        "created_at": _moment(one.started_at),
+        "updated_at": _moment(one.seen_at),
         "deleted_at": None,
     }
-    return answer({"services": [entry]})
+
+
+def _moment(at: datetime) -> str:
+    """In UTC, with its fractions, as this list alone has it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
 
 
 #: A version that there is not; versions other than numbers are other paths.
@@ -94,9 +79,4 @@ ROUTES = (
           needs=Right.OPERATE),
     Route("GET", "/v1/{project}/build_info", build_info, "What this server is", "versions",
           gives=gives.BUILD),
-    Route("GET", "/v1/{project}/template_versions", template_versions, "Template versions",
-          "templates", gives=gives.TEMPLATE_VERSIONS),
-    Route("GET", "/v1/{project}/template_versions/{version}/functions", functions,
-          "Functions of a template version", "templates", gives=gives.FUNCTIONS,
-          query={"with_condition_func": "true: those of conditions too"}),
 )  # fmt: skip

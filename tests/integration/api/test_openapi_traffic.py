@@ -293,7 +293,7 @@ async def ends(run: Watched, away: Away) -> None:
     async with away():
         for path in ("//readyz", "//healthcheck"):
             assert (await run.call("GET", path))[0] == 503
-        assert (await run.call("GET", "/services"))[0] == 200
+        assert (await run.call("GET", "/services"))[0] == 503
         assert (await run.call("GET", "/hooks"))[0] == 503
 
 

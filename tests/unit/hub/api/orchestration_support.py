@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from engine.hot.schema import Attribute, Kind, Property, TypeSchema
 from engine.service import Engine, Output, StackRequest
 from engine.store.events import EventFilter
 from engine.store.listing import StackFilter, StackPage
+from engine.store.processes import ProcessRecord
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
 from engine.store.sealing import Sealer
 from hub.api.application import make_application
@@ -181,6 +182,14 @@ class StubEngine:
     async def event(self, stack: StackRecord, event_id: UUID) -> tuple[EventRecord, Any]:
         assert event_id == OTHER_EVENT
         return event(OTHER_EVENT, "pw"), {"length": 4}
+
+    async def processes(self) -> list[ProcessRecord]:
+        return [
+            ProcessRecord(
+                STACK_ID, "h1", ["api", "engine"], timedelta(seconds=30), WHEN, WHEN, True
+            ),
+            ProcessRecord(EVENT_ID, "h2", ["engine"], timedelta(seconds=30), WHEN, WHEN, False),
+        ]
 
     async def graph(self, stack: StackRecord) -> Any:
         raise NotFound("it has no graph")

@@ -359,16 +359,44 @@ async def test_a_head_is_answered_as_a_get_without_its_body(client: Client) -> N
     assert headers["Allow"] == "GET"  # which has no end
 
 
-async def test_what_the_server_is(client: Client) -> None:
+async def test_services_are_the_roles_of_processes(client: Client) -> None:
     _, said, _ = await client.call("GET", f"{V}/services")
-    assert [one["status"] for one in said["services"]] == ["up"]
+    shown = [(one["host"], one["binary"], one["status"]) for one in said["services"]]
+    assert shown == [
+        ("h1", "headgate-api", "up"), ("h1", "headgate-engine", "up"),
+        ("h2", "headgate-engine", "down"),
+    ]  # fmt: skip
+    assert len({one["id"] for one in said["services"]}) == 3
+    assert said["services"][0]["updated_at"] == "2026-11-20T20:16:36.987654"
+
+
+async def test_template_versions_and_their_functions(client: Client) -> None:
     _, said, _ = await client.call("GET", f"{V}/template_versions")
-    assert len(said["template_versions"]) > 1
+    aliases = {one["version"]: one["aliases"] for one in said["template_versions"]}
+    assert aliases["heat_template_version.2018-08-31"] == ["heat_template_version.rocky"]
+    for name in aliases:
+        path = f"{V}/template_versions/{name}/functions?with_condition_func=True"
+        _, said, _ = await client.call("GET", path)
+        undescribed = [one for one in said["template_functions"] if not one["description"]]
+        assert undescribed == []
     path = f"{V}/template_versions/heat_template_version.rocky/functions"
     _, said, _ = await client.call("GET", path)
-    assert "get_attr" in [one["functions"] for one in said["template_functions"]]
-    status, _, _ = await client.call("GET", f"{V}/template_versions/none/functions")
-    assert status == 404
+    names = {one["functions"] for one in said["template_functions"]}
+    assert "get_attr" in names and "equals" not in names
+    status, said, _ = await client.call("GET", f"{V}/template_versions/2018-08-32/functions")
+    assert status == 404 and 'Did you mean "2018-08-31"?' in said["error"]["message"]
+
+
+async def test_resource_types_are_found_by_the_beginnings_of_their_names(client: Client) -> None:
+    for query, found in {
+        "": True, "name=Test": True, "name=ecret": False, "name=.*%3A%3AS": True, "name=(": False,
+        "support_status=SUPPORTED": True, "support_status=deprecated": False, "version=5": False,
+        "name=(.*.*.*.*)*%23": False,
+    }.items():  # fmt: skip
+        _, said, _ = await client.call("GET", f"{V}/resource_types?{query}")
+        assert said["resource_types"] == ["Test::Secret"] * found, query
+    status, said, _ = await client.call("GET", f"{V}/resource_types?support_status=fine")
+    assert status == 400 and "support_status" in said["error"]["message"]
 
 
 async def test_a_wrong_method_is_told_the_right_ones(client: Client) -> None:

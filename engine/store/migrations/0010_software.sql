@@ -1,0 +1,44 @@
+-- Software configs and their deployments; and which processes are at work.
+
+-- Never changed once made. inputs, outputs: lists of {name, ...}, as they were sent.
+create table software_config (
+    id uuid primary key,
+    project text not null,
+    name text not null,
+    "group" text not null,
+    config text not null,
+    inputs jsonb not null,
+    outputs jsonb not null,
+    options jsonb not null,
+    created_at timestamptz not null default clock_timestamp()
+);
+create index software_config_by_project on software_config (project, created_at, id);
+
+-- input_values may hold secrets.
+create table software_deployment (
+    id uuid primary key,
+    project text not null,
+    config_id uuid not null references software_config,
+    server_id text not null,
+    user_project text not null,     -- the project that the server itself signals in
+    input_values jsonb not null,
+    output_values jsonb,
+    action text not null,
+    status text not null,
+    status_reason text not null,
+    created_at timestamptz not null default clock_timestamp(),
+    updated_at timestamptz
+);
+create index software_deployment_by_project on software_deployment (project, created_at, id);
+create index software_deployment_by_server on software_deployment (server_id, created_at, id);
+create index software_deployment_by_config on software_deployment (config_id);
+
+-- One row for each process that runs, with the roles it has.
+create table process (
+    id uuid primary key,
+    host text not null,
+    roles text[] not null,
+    report_interval interval not null, -- how often it says that it runs
+    started_at timestamptz not null default clock_timestamp(),
+    seen_at timestamptz not null default clock_timestamp()
+);

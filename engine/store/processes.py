@@ -1,0 +1,58 @@
+"""Which processes of Headgate are at work on this database: each says so, again and again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from engine.store.database import Connection
+
+#: Those that were killed are seen as down for a while, and forgotten then.
+BEAT = """
+with forgotten as (
+    delete from process where id <> $1 and seen_at < clock_timestamp() - interval '1 day'
+)
+insert into process (id, host, roles, report_interval) values ($1, $2, $3, $4)
+    on conflict (id) do update set seen_at = clock_timestamp()
+"""
+LEAVE = "delete from process where id = $1"
+LIST_PROCESSES = """
+select id, host, roles, report_interval, started_at, seen_at,
+       seen_at > clock_timestamp() - 2 * report_interval as up
+  from process order by host, started_at, id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One that runs. report_interval: how often it says so."""
+
+    id: UUID
+    host: str
+    roles: Sequence[str]
+    report_interval: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecord:
+    """up: it has said so not long ago."""
+
+    id: UUID
+    host: str
+    roles: Sequence[str]
+    report_interval: timedelta
+    started_at: datetime
+    seen_at: datetime
+    up: bool
+
+
+async def beat(conn: Connection, process: Process) -> None:
+    await conn.execute(BEAT, process.id, process.host, process.roles, process.report_interval)
+
+
+async def leave(conn: Connection, process_id: UUID) -> None:
+    await conn.execute(LEAVE, process_id)
+
+
+async def list_processes(conn: Connection) -> list[ProcessRecord]:
+    return [ProcessRecord(**row) for row in await conn.fetch(LIST_PROCESSES)]
