@@ -1,23 +1,13 @@
 """Addresses as clients know them: the version's prefix, and where this server is to them."""
 
-from urllib.parse import urlsplit
-
 from aiohttp import web
-
-from hub.api.parts import parts_of
 
 #: The one version of the API is known by two names; routes are written down with the first.
 PREFIX, PREFIXES = "v1", ("v1", "v1.0")
 
 
 def origin_of(request: web.Request) -> str:
-    """Where the client found this server: scheme, host and port.
-
-    A proxy that speaks TLS hides the scheme; what the operator says of the same host is right.
-    """
-    public = parts_of(request).settings.server.public_url
-    if public and urlsplit(public).netloc == request.host:
-        return public
+    """Where the client found this server: scheme, host and port."""
     return f"{request.scheme}://{request.host}"
 
 

@@ -10,8 +10,8 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Finding, Invalid
 from hub.api import headgate, orchestration, response_headers
-from hub.api.admission import ADMISSION, NEEDS, Admission, admitted
 from hub.api.addresses import spellings
+from hub.api.admission import ADMISSION, NEEDS, Admission, admitted
 from hub.api.openapi import openapi_route
 from hub.api.parts import ID, PARTS, Handler, Parts, Route
 from hub.api.proxies import as_sent

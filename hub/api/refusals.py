@@ -5,8 +5,8 @@ from aiohttp import web
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Conflict, HeadgateError, LimitReached, NotFound
-from hub.api.admission import ADMISSION
 from hub.api.addresses import PREFIXES
+from hub.api.admission import ADMISSION
 from hub.api.parts import ID, PARTS, Handler, answer, invalid
 from hub.api.problems import heat_document, heat_form, own_form, status_of
 from hub.auth.throttle import TooMany

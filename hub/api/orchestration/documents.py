@@ -71,7 +71,8 @@ _MORE: Mapping[str, Json] = {
 _OUTPUT_NAME: Mapping[str, Json] = {"output_key": TEXT, "description": TEXT}
 OUTPUT = Shape("Output", fields({**_OUTPUT_NAME, "output_value": ANYTHING}, {"output_error": TEXT}))
 STACKS = fields(
-    {"stacks": list_of(Shape("StackInList", fields(_STACK)))}, {"links": _LINKS, "count": COUNT}
+    {"stacks": list_of(Shape("StackInList", fields(_STACK, {"project": TEXT})))},
+    {"links": _LINKS, "count": COUNT},
 )
 STACK = fields({"stack": Shape("Stack", fields({**_STACK, **_MORE}, {"outputs": list_of(OUTPUT)}))})
 OUTPUTS = fields({"outputs": list_of(fields(_OUTPUT_NAME))})

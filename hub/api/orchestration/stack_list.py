@@ -14,6 +14,7 @@ from hub.api.orchestration import show
 from hub.api.parts import (
     Route,
     answer,
+    identity_of,
     invalid,
     parts_of,
     project_of,
@@ -38,9 +39,15 @@ SORT_KEYS: Mapping[str, str] = {
 
 
 async def listed(request: web.Request) -> web.Response:
-    base, wanted = base_of(request), _filter(request)
-    found = await parts_of(request).engine.list_stacks(_of_project(request), wanted)
-    shown: dict[str, Json] = {"stacks": [show.stack_summary(one, base) for one in found.stacks]}
+    base, wanted, project = base_of(request), _filter(request), _of_project(request)
+    found = await parts_of(request).engine.list_stacks(project, wanted)
+    stacks = [show.stack_summary(one, base) for one in found.stacks]
+    if project is None:
+        stacks = [
+            shown | {"project": one.project}
+            for shown, one in zip(stacks, found.stacks, strict=True)
+        ]
+    shown: dict[str, Json] = {"stacks": stacks}
     if wanted.limit and len(found.stacks) == wanted.limit:
         following = request.rel_url.update_query(marker=str(found.stacks[-1].id))
         shown["links"] = [show.link(f"{origin_of(request)}{following}", "next")]
@@ -51,12 +58,14 @@ async def listed(request: web.Request) -> web.Response:
 
 def _of_project(request: web.Request) -> str | None:
     """None: of every project. Raises Forbidden."""
-    if query_flag(request, "global_tenant"):
+    if not query_flag(request, "global_tenant"):
+        return project_of(request)
+    if not identity_of(request).everywhere:
         raise Forbidden(
             "You are not authorized to use global_index.",
-            remedy="Leave global_tenant out: stacks are listed a project at a time.",
+            remedy="Leave global_tenant out, or ask an admin for a role in every project.",
         )
-    return project_of(request)
+    return None
 
 
 def _filter(request: web.Request) -> StackFilter:

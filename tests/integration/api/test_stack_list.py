@@ -77,6 +77,18 @@ async def test_a_list_shows_what_is_asked_for(listed: Program) -> None:
     assert {query: set(await names(listed, query)) for query in FILTERS} == FILTERS
 
 
+async def test_stacks_of_every_project_for_whoever_may(listed: Program) -> None:
+    body = {"stack_name": "one", "template": template({"a": resource()})}
+    assert (await listed.call("POST", "//v1/q/stacks", body))[0] == 201
+    _, said = await listed.call("GET", "/stacks?global_tenant=True&name=one")
+    assert {one["project"] for one in said["stacks"]} == {"p", "q"}
+    _, said = await listed.call("GET", "/stacks?global_tenant=True&tenant=q")
+    (only,) = said["stacks"]
+    assert f"/v1/q/stacks/one/{only['id']}" in only["links"][0]["href"]
+    _, said = await listed.call("GET", "/stacks?name=one")
+    assert [one.get("project") for one in said["stacks"]] == [None]
+
+
 async def test_what_is_no_filter_is_refused_by_name(listed: Program) -> None:
     for wrong in ("disable_rollback=yes", "timeout_mins=soon", "show_hidden=1", "show_nested=x",
                   "with_count=2", "global_tenant=all"):  # fmt: skip

@@ -22,6 +22,7 @@ from engine.store.records import EventRecord, ResourceRecord, StackRecord
 from engine.store.sealing import Sealer
 from hub.api.application import make_application
 from hub.api.parts import Parts, invalid
+from hub.auth.identity import Authenticator
 from hub.auth.nobody import Nobody
 from hub.setting_access import Server
 from hub.settings import Settings
@@ -220,14 +221,16 @@ class Client:
 
 
 @asynccontextmanager
-async def client_of(engine: StubEngine, settings: Settings | None = None) -> AsyncIterator[Client]:
+async def client_of(
+    engine: StubEngine, authenticator: Authenticator | None = None
+) -> AsyncIterator[Client]:
     async def ready() -> list[str]:
         return []
 
     parts = Parts(
         engine=cast(Engine, engine),
         database=cast(Any, None),
-        settings=settings or Settings(server=Server(max_body=MAX_BODY)),
+        settings=Settings(server=Server(max_body=MAX_BODY)),
         feed=cast(Any, None),
         dispatcher=cast(Any, None),
         channels={},
@@ -239,7 +242,10 @@ async def client_of(engine: StubEngine, settings: Settings | None = None) -> Asy
         ready=ready,
     )
     app: web.Application = make_application(
-        parts, make_admission(parts.settings, Nobody(), Sealer(bytes(32), random_bytes=bytes))
+        parts,
+        make_admission(
+            parts.settings, authenticator or Nobody(), Sealer(bytes(32), random_bytes=bytes)
+        ),
     )
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
         yield Client(session, str(server.make_url("")).rstrip("/"), engine)
