@@ -23,6 +23,7 @@ from engine.service.quotas import CHECKS, STACKS, Quotas
 from engine.service.requests import StackRequest
 from engine.service.signals import ResourceSignals
 from engine.service.snapshots import Snapshots
+from engine.service.software import Software
 from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import accept
 from engine.store.advance import End
@@ -44,7 +45,7 @@ VISITING = {
 
 class Engine(Interrupting):
     """Changes of stacks, answers to hooks and reads; the rest behind doors of their own:
-    `previews`, `snapshots`, `exports`, `marks`.
+    `previews`, `snapshots`, `exports`, `marks`, `software`.
 
     Everything raises the errors of engine/errors.py: Invalid, NotFound, Conflict, AnswerRefused,
     LimitReached, Unavailable.
@@ -72,6 +73,7 @@ class Engine(Interrupting):
         self.exports = Exports(database, self._traversals)
         self.marks = Marks(database)
         self.signals = ResourceSignals(database, self._traversals, wake)
+        self.software = Software(database, new_id=new_id)
         self.breakpoints = LiveBreakpoints(database, self._traversals, new_id=new_id)
 
     def quotas_of(self, project: str) -> Quotas:

@@ -13,7 +13,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
 
 
-Sent = TypeVar("Sent", bound=Body)
+Sent = TypeVar("Sent", bound=BaseModel)
 
 
 async def read(request: web.Request, kind: type[Sent]) -> Sent:

@@ -108,6 +108,18 @@ def require(identity: Identity, right: Right) -> None:
         )
 
 
+def asked_project(request: web.Request) -> str | None:
+    """The project in the path; None where `global_tenant` asks for every one. Raises Forbidden."""
+    if not query_flag(request, "global_tenant"):
+        return project_of(request)
+    if not identity_of(request).everywhere:
+        raise Forbidden(
+            "You are not authorized to use global_index.",
+            remedy="Leave global_tenant out, or ask an admin for a role in every project.",
+        )
+    return None
+
+
 def channel_of(parts: Parts, name: str, place: str = "channel") -> Channel:
     """Raises Invalid when there is no such channel here. place: where it was named."""
     if name not in parts.channels:

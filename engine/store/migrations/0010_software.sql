@@ -1,12 +1,12 @@
 -- Software configs and their deployments; and which processes are at work.
 
--- Never changed once made. inputs, outputs: lists of {name, ...}, as they were sent.
+-- Never changed once made. config: text, or a map. inputs, outputs: lists of {name, type, ...}.
 create table software_config (
     id uuid primary key,
     project text not null,
     name text not null,
     "group" text not null,
-    config text not null,
+    config jsonb not null,
     inputs jsonb not null,
     outputs jsonb not null,
     options jsonb not null,
@@ -14,13 +14,12 @@ create table software_config (
 );
 create index software_config_by_project on software_config (project, created_at, id);
 
--- input_values may hold secrets.
+-- input_values, output_values: by name; they may hold secrets.
 create table software_deployment (
     id uuid primary key,
     project text not null,
     config_id uuid not null references software_config,
     server_id text not null,
-    user_project text not null,     -- the project that the server itself signals in
     input_values jsonb not null,
     output_values jsonb,
     action text not null,
@@ -30,7 +29,7 @@ create table software_deployment (
     updated_at timestamptz
 );
 create index software_deployment_by_project on software_deployment (project, created_at, id);
-create index software_deployment_by_server on software_deployment (server_id, created_at, id);
+create index software_deployment_by_server on software_deployment (project, server_id);
 create index software_deployment_by_config on software_deployment (config_id);
 
 -- One row for each process that runs, with the roles it has.

@@ -8,6 +8,8 @@ from hub.api.orchestration import (
     resource_types,
     resources,
     snapshots,
+    software_configs,
+    software_deployments,
     stack_list,
     stack_parts,
     stacks,
@@ -31,5 +33,7 @@ ROUTES = (
     *validation.ROUTES,
     *resource_types.ROUTES,
     *template_versions.ROUTES,
+    *software_configs.ROUTES,
+    *software_deployments.ROUTES,
     *versions.ROUTES,
 )

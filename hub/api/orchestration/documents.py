@@ -26,10 +26,10 @@ from hub.api.shapes import Shape, inside, texts
 
 EMPTY: Json = {"type": "object", "maxProperties": 0}
 #: In UTC, without fractions.
-_TIME: Json = {"type": "string", "format": "date-time", "pattern": "^[^.]*Z$"}
+TIME: Json = {"type": "string", "format": "date-time", "pattern": "^[^.]*Z$"}
 #: In UTC, without saying so, with fractions.
 _MOMENT: Json = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}$"}
-_TIME_OR_NULL: Json = or_null(_TIME)
+_TIME_OR_NULL: Json = or_null(TIME)
 _MINUTES: Json = {"type": ["integer", "null"]}
 _STATUS: Json = {"type": "string", "pattern": "^[A-Z]+_(IN_PROGRESS|COMPLETE|FAILED|STOPPED)$"}
 _HALF: Json = one_of("IN_PROGRESS", "COMPLETE", "FAILED", "STOPPED")
@@ -50,7 +50,7 @@ _STACK: Mapping[str, Json] = {
     "description": TEXT,
     "stack_status": _STATUS,
     "stack_status_reason": TEXT,
-    "creation_time": _TIME,
+    "creation_time": TIME,
     "updated_time": _TIME_OR_NULL,
     "deletion_time": _TIME_OR_NULL,
     "stack_owner": TEXT,
@@ -85,8 +85,8 @@ _RESOURCE: Mapping[str, Json] = {
     "resource_type": TEXT,
     "resource_status": _STATUS,
     "resource_status_reason": TEXT,
-    "creation_time": _TIME,
-    "updated_time": _TIME,
+    "creation_time": TIME,
+    "updated_time": TIME,
     "required_by": list_of(TEXT),
     "links": _LINKS,
 }
@@ -103,7 +103,7 @@ METADATA = fields({"metadata": MAP})
 _EVENT: Mapping[str, Json] = {
     "id": UUID,
     "links": _LINKS,
-    "event_time": _TIME,
+    "event_time": TIME,
     "resource_name": TEXT,
     "logical_resource_id": TEXT,
     "physical_resource_id": TEXT_OR_NULL,
@@ -137,7 +137,7 @@ SNAPSHOT = Shape("Snapshot", fields({
     "action": {"const": "CREATE"},
     "status": _HALF,
     "status_reason": TEXT_OR_NULL,
-    "creation_time": _TIME,
+    "creation_time": TIME,
     "data": EXPORT,
 }))  # fmt: skip
 SNAPSHOTS = fields({"snapshots": list_of(SNAPSHOT)})

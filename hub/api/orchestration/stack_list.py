@@ -5,7 +5,6 @@ from uuid import UUID
 
 from aiohttp import web
 
-from engine.errors import Forbidden
 from engine.store.listing import StackFilter
 from engine.words import Json
 from hub.api.addresses import base_of, origin_of
@@ -14,10 +13,9 @@ from hub.api.orchestration import show
 from hub.api.parts import (
     Route,
     answer,
-    identity_of,
+    asked_project,
     invalid,
     parts_of,
-    project_of,
     query_descending,
     query_flag,
     query_flags,
@@ -39,7 +37,7 @@ SORT_KEYS: Mapping[str, str] = {
 
 
 async def listed(request: web.Request) -> web.Response:
-    base, wanted, project = base_of(request), _filter(request), _of_project(request)
+    base, wanted, project = base_of(request), _filter(request), asked_project(request)
     found = await parts_of(request).engine.list_stacks(project, wanted)
     stacks = [show.stack_summary(one, base) for one in found.stacks]
     if project is None:
@@ -54,18 +52,6 @@ async def listed(request: web.Request) -> web.Response:
     if query_flag(request, "with_count"):
         shown["count"] = found.total
     return answer(shown)
-
-
-def _of_project(request: web.Request) -> str | None:
-    """None: of every project. Raises Forbidden."""
-    if not query_flag(request, "global_tenant"):
-        return project_of(request)
-    if not identity_of(request).everywhere:
-        raise Forbidden(
-            "You are not authorized to use global_index.",
-            remedy="Leave global_tenant out, or ask an admin for a role in every project.",
-        )
-    return None
 
 
 def _filter(request: web.Request) -> StackFilter:

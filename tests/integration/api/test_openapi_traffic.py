@@ -259,6 +259,24 @@ async def given_up(run: Watched, one: str) -> bool:
     return bool((await ok(run, "GET", f"{one}/deliveries?state=dead"))["deliveries"])
 
 
+async def software(run: Watched) -> None:
+    configs, deployments = "/software_configs", "/software_deployments"
+    sent = {"name": "c", "config": "true", "inputs": [{"name": "a"}], "outputs": [{"name": "o"}]}
+    made = (await ok(run, "POST", configs, sent))["software_config"]
+    await ok(run, "POST", configs, {"config": {"a": 1}})
+    for path in (configs, f"{configs}/{made['id']}", f"{configs}?limit=1&global_tenant=true"):
+        await ok(run, "GET", path)
+    wanted = {"config_id": made["id"], "server_id": "s", "input_values": {"a": 1}}
+    one = (await ok(run, "POST", deployments, wanted))["software_deployment"]
+    path = f"{deployments}/{one['id']}"
+    await ok(run, "PUT", path, {"status": "COMPLETE", "output_values": {"o": 1}})
+    for shown in (deployments, path, f"{deployments}?server_id=s", f"{deployments}/metadata/s"):
+        await ok(run, "GET", shown)
+    assert (await run.call("DELETE", f"{configs}/{made['id']}"))[0] == 400
+    await ok(run, "DELETE", path)
+    await ok(run, "DELETE", f"{configs}/{made['id']}")
+
+
 async def what_is_refused(run: Watched) -> None:
     at, nobody = await path_of(run, "s"), f"/stacks/nope/{uuid4()}"
     for method, path, body in (
@@ -274,6 +292,7 @@ async def what_is_refused(run: Watched) -> None:
         ("GET", f"{at}/outputs/none", None), ("POST", f"{at}/breakpoints", {"breakpoints": 1}),
         ("POST", f"{at}/run-to", {}), ("PATCH", f"{at}/resources/c", {}),
         ("POST", f"//hooks/{uuid4()}/signal", {"decision": "continue"}),
+        ("GET", f"/software_configs/{uuid4()}", None), ("POST", "/software_deployments", {}),
         ("GET", "//nothing/here", None), ("GET", "/stacks/%00", None),
         ("GET", "/events/stream?last_event_id=x", None), ("PUT", at, {"plan_digest": "0"}),
     ):  # fmt: skip
@@ -313,6 +332,7 @@ async def test_every_answer_is_what_the_document_says(
         await all_that_is_shown(watched)
         await by_their_names(watched)
         await who_is_told(watched, other)
+        await software(watched)
         await what_is_refused(watched)
         await ends(watched, away)
     wrong = [wrong for one in watched.seen for wrong in document.wrong(one)]

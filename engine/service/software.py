@@ -1,0 +1,104 @@
+"""Software configs, and their deployments to servers: who has which, and how far each is."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from engine.errors import Finding, Invalid, NotFound
+from engine.store import software as store
+from engine.store.database import Connection, Database
+from engine.store.software import ConfigRecord, DeploymentChange, DeploymentRecord, NewConfig
+
+
+class Software:
+    """Everything raises NotFound (code NotFound) for what is not there or is another project's."""
+
+    def __init__(self, database: Database, *, new_id: Callable[[], UUID]) -> None:
+        self._database = database
+        self._new_id = new_id
+
+    async def create_config(self, project: str, new: NewConfig) -> ConfigRecord:
+        async with self._database.connection() as conn:
+            return await store.insert_config(conn, self._new_id(), project, new)
+
+    async def config(self, project: str, config_id: UUID) -> ConfigRecord:
+        async with self._database.connection() as conn:
+            found = await store.find_config(conn, project, config_id)
+        if found is None:
+            raise _no_config(config_id)
+        return found
+
+    async def configs(
+        self, project: str | None, marker: UUID | None, limit: int | None
+    ) -> list[ConfigRecord]:
+        """Newest first. project: None: of every project."""
+        async with self._database.connection() as conn:
+            return await store.list_configs(conn, project, marker, limit)
+
+    async def delete_config(self, project: str, config_id: UUID) -> None:
+        """Invalid (code InvalidRestrictedAction) while a deployment uses it."""
+        async with self._database.transaction() as conn:
+            if not await store.lock_config(conn, project, config_id):
+                raise _no_config(config_id)
+            if not await store.delete_unused_config(conn, config_id):
+                reason = (
+                    f"Software config with id {config_id} can not be deleted as it is referenced"
+                )
+                remedy = "Delete its deployments before."
+                raise Invalid([Finding("", reason, remedy, "InvalidRestrictedAction")])
+
+    async def deploy(self, project: str, server_id: str, new: DeploymentChange) -> DeploymentRecord:
+        """new says everything but output_values."""
+        async with self._database.transaction() as conn:
+            await _hold(conn, project, new.config_id)
+            return await store.insert_deployment(conn, self._new_id(), project, server_id, new)
+
+    async def deployment(self, project: str, deployment_id: UUID) -> DeploymentRecord:
+        async with self._database.connection() as conn:
+            found = await store.find_deployment(conn, project, deployment_id)
+        if found is None:
+            raise _no_deployment(deployment_id)
+        return found
+
+    async def deployments(self, project: str, server_id: str | None) -> list[DeploymentRecord]:
+        """Oldest first."""
+        async with self._database.connection() as conn:
+            return await store.list_deployments(conn, project, server_id)
+
+    async def change_deployment(
+        self, project: str, deployment_id: UUID, change: DeploymentChange
+    ) -> DeploymentRecord:
+        async with self._database.transaction() as conn:
+            await _hold(conn, project, change.config_id)
+            found = await store.change_deployment(conn, project, deployment_id, change)
+        if found is None:
+            raise _no_deployment(deployment_id)
+        return found
+
+    async def delete_deployment(self, project: str, deployment_id: UUID) -> None:
+        async with self._database.connection() as conn:
+            if not await store.delete_deployment(conn, project, deployment_id):
+                raise _no_deployment(deployment_id)
+
+    async def configs_of_server(self, project: str, server_id: str) -> list[ConfigRecord]:
+        """A copy of each deployed config, by name, with the deployment's values in its inputs."""
+        async with self._database.connection() as conn:
+            return await store.configs_of_server(conn, project, server_id)
+
+
+async def _hold(conn: Connection, project: str, config_id: UUID | None) -> None:
+    if config_id is not None and not await store.hold_config(conn, project, config_id):
+        raise _no_config(config_id)
+
+
+def _in_use(config_id: UUID) -> Invalid:
+    reason = f"Software config with id {config_id} can not be deleted as it is referenced"
+    remedy = "Delete its deployments before."
+    return Invalid([Finding("", reason, remedy, "InvalidRestrictedAction")])
+
+
+def _no_config(config_id: UUID) -> NotFound:
+    return NotFound(f"Software config with id {config_id} not found", code="NotFound")
+
+
+def _no_deployment(deployment_id: UUID) -> NotFound:
+    return NotFound(f"Deployment with id {deployment_id} not found", code="NotFound")

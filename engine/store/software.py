@@ -1,0 +1,200 @@
+"""Software configs, and their deployments to servers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from engine.store.database import Connection
+from engine.words import Json
+
+INSERT_CONFIG = """
+insert into software_config (id, project, name, "group", config, inputs, outputs, options)
+values ($1, $2, $3, $4, $5, $6, $7, $8)
+returning *
+"""
+FIND_CONFIG = "select * from software_config where id = $1 and project = $2"
+LIST_CONFIGS = """
+select * from software_config c
+ where ($1::text is null or project = $1)
+   and ($2::uuid is null
+        or (created_at, id) < (select created_at, id from software_config where id = $2))
+ order by created_at desc, id desc limit $3
+"""
+#: Until the end of the transaction nobody deletes it; or: nobody begins to use it.
+HOLD_CONFIG = "select id from software_config where id = $1 and project = $2 for key share"
+LOCK_CONFIG = "select id from software_config where id = $1 and project = $2 for update"
+DELETE_UNUSED = """
+delete from software_config
+ where id = $1 and not exists (select from software_deployment where config_id = $1)
+returning id
+"""
+INSERT_DEPLOYMENT = """
+insert into software_deployment (id, project, config_id, server_id, input_values, output_values,
+                                 action, status, status_reason)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+returning *
+"""
+FIND_DEPLOYMENT = "select * from software_deployment where id = $1 and project = $2"
+LIST_DEPLOYMENTS = """
+select * from software_deployment
+ where project = $1 and ($2::text is null or server_id = $2)
+ order by created_at, id
+"""
+CHANGE_DEPLOYMENT = """
+update software_deployment
+   set config_id = coalesce($3, config_id), input_values = coalesce($4, input_values),
+       output_values = coalesce($5, output_values), action = coalesce($6, action),
+       status = coalesce($7, status), status_reason = coalesce($8, status_reason),
+       updated_at = clock_timestamp()
+ where id = $1 and project = $2
+returning *
+"""
+DELETE_DEPLOYMENT = "delete from software_deployment where id = $1 and project = $2 returning id"
+CONFIGS_OF_SERVER = """
+select c.id, c.project, c.name, c."group", c.config, c.outputs, c.options, c.created_at,
+       (select coalesce(jsonb_agg(
+                   case when d.input_values ? (i.one ->> 'name')
+                        then i.one || jsonb_build_object(
+                             'value', d.input_values -> (i.one ->> 'name'))
+                        else i.one end order by i.nth), '[]')
+          from jsonb_array_elements(c.inputs) with ordinality i (one, nth)) as inputs
+  from software_deployment d join software_config c on c.id = d.config_id
+ where d.project = $1 and d.server_id = $2
+ order by c.name, d.created_at, d.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NewConfig:
+    """config: text, or a map. inputs, outputs: lists of {name, type, ...}."""
+
+    name: str
+    group: str
+    config: Json = field(repr=False)
+    inputs: Json = field(repr=False)
+    outputs: Json
+    options: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRecord:
+    id: UUID
+    project: str
+    name: str
+    group: str
+    config: Json = field(repr=False)
+    inputs: Json = field(repr=False)
+    outputs: Json
+    options: Json
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentChange:
+    """None: as it was."""
+
+    config_id: UUID | None
+    input_values: Mapping[str, Json] | None = field(repr=False)
+    output_values: Mapping[str, Json] | None = field(repr=False)
+    action: str | None
+    status: str | None
+    status_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentRecord:
+    id: UUID
+    project: str
+    config_id: UUID
+    server_id: str
+    input_values: Json = field(repr=False)
+    output_values: Json = field(repr=False)
+    action: str
+    status: str
+    status_reason: str
+    created_at: datetime
+    updated_at: datetime | None
+
+
+async def insert_config(
+    conn: Connection, config_id: UUID, project: str, new: NewConfig
+) -> ConfigRecord:
+    (row,) = await conn.fetch(
+        INSERT_CONFIG, config_id, project, new.name, new.group, new.config, new.inputs,
+        new.outputs, new.options,
+    )  # fmt: skip
+    return ConfigRecord(**row)
+
+
+async def find_config(conn: Connection, project: str, config_id: UUID) -> ConfigRecord | None:
+    row = await conn.fetchrow(FIND_CONFIG, config_id, project)
+    return ConfigRecord(**row) if row else None
+
+
+async def list_configs(
+    conn: Connection, project: str | None, marker: UUID | None, limit: int | None
+) -> list[ConfigRecord]:
+    """Newest first. project: None: of every project."""
+    return [ConfigRecord(**row) for row in await conn.fetch(LIST_CONFIGS, project, marker, limit)]
+
+
+async def hold_config(conn: Connection, project: str, config_id: UUID) -> bool:
+    """Keep it from being deleted in this transaction; False: there is none."""
+    return await conn.fetchval(HOLD_CONFIG, config_id, project) is not None
+
+
+async def lock_config(conn: Connection, project: str, config_id: UUID) -> bool:
+    """Keep it from being used anew in this transaction; False: there is none."""
+    return await conn.fetchval(LOCK_CONFIG, config_id, project) is not None
+
+
+async def delete_unused_config(conn: Connection, config_id: UUID) -> bool:
+    """Under `lock_config`. False: a deployment uses it."""
+    return await conn.fetchval(DELETE_UNUSED, config_id) is not None
+
+
+async def insert_deployment(
+    conn: Connection, deployment_id: UUID, project: str, server_id: str, new: DeploymentChange
+) -> DeploymentRecord:
+    """Everything in new but output_values is said; its config is held."""
+    (row,) = await conn.fetch(
+        INSERT_DEPLOYMENT, deployment_id, project, new.config_id, server_id, new.input_values,
+        new.output_values, new.action, new.status, new.status_reason,
+    )  # fmt: skip
+    return DeploymentRecord(**row)
+
+
+async def find_deployment(
+    conn: Connection, project: str, deployment_id: UUID
+) -> DeploymentRecord | None:
+    row = await conn.fetchrow(FIND_DEPLOYMENT, deployment_id, project)
+    return DeploymentRecord(**row) if row else None
+
+
+async def list_deployments(
+    conn: Connection, project: str, server_id: str | None
+) -> list[DeploymentRecord]:
+    """Oldest first."""
+    rows = await conn.fetch(LIST_DEPLOYMENTS, project, server_id)
+    return [DeploymentRecord(**row) for row in rows]
+
+
+async def change_deployment(
+    conn: Connection, project: str, deployment_id: UUID, change: DeploymentChange
+) -> DeploymentRecord | None:
+    row = await conn.fetchrow(
+        CHANGE_DEPLOYMENT, deployment_id, project, change.config_id, change.input_values,
+        change.output_values, change.action, change.status, change.status_reason,
+    )  # fmt: skip
+    return DeploymentRecord(**row) if row else None
+
+
+async def delete_deployment(conn: Connection, project: str, deployment_id: UUID) -> bool:
+    return await conn.fetchval(DELETE_DEPLOYMENT, deployment_id, project) is not None
+
+
+async def configs_of_server(conn: Connection, project: str, server_id: str) -> list[ConfigRecord]:
+    """A copy of each deployed config, by name, with the deployment's values in its inputs."""
+    rows = await conn.fetch(CONFIGS_OF_SERVER, project, server_id)
+    return [ConfigRecord(**row) for row in rows]

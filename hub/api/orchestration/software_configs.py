@@ -1,0 +1,131 @@
+"""Software configs: scripts and manifests with typed inputs and outputs, never changed."""
+
+from typing import Any, Literal
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field
+
+from channels.schemas.words import ANYTHING, LIST, MAP, TEXT, UUID, fields, list_of
+from engine.store.software import ConfigRecord, NewConfig
+from engine.words import Json
+from hub.api.bodies import read
+from hub.api.orchestration import show
+from hub.api.orchestration.documents import TIME
+from hub.api.parts import (
+    Route,
+    answer,
+    asked_project,
+    parts_of,
+    project_of,
+    query_limit,
+    query_uuid,
+    uuid_of,
+)
+from hub.api.shapes import Shape
+
+Kind = Literal["String", "Number", "CommaDelimitedList", "Json", "Boolean"]
+UNGROUPED = "Heat::Ungrouped"
+
+
+class Lenient(BaseModel):
+    """Keys that are not known are left alone, as this API does; null is as good as nothing."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+
+class ConfigInput(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    name: str = Field(min_length=1)
+    description: str | None = None
+    type: Kind = "String"
+    default: Any = None
+    replace_on_change: bool = False
+    value: Any = None
+
+
+class ConfigOutput(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    name: str = Field(min_length=1)
+    description: str | None = None
+    type: Kind = "String"
+    error_output: bool = False
+
+
+class SentConfig(Lenient):
+    name: str | None = None
+    group: str | None = None
+    config: str | dict[str, Any] | None = None
+    inputs: list[ConfigInput] | None = None
+    outputs: list[ConfigOutput] | None = None
+    options: dict[str, Any] | None = None
+
+
+async def create(request: web.Request) -> web.Response:
+    sent = await read(request, SentConfig)
+    new = NewConfig(
+        name=sent.name or "",
+        group=sent.group or UNGROUPED,
+        config="" if sent.config is None else sent.config,
+        inputs=[one.model_dump(exclude_none=True) for one in sent.inputs or ()],
+        outputs=[one.model_dump(exclude_none=True) for one in sent.outputs or ()],
+        options=sent.options or {},
+    )
+    made = await parts_of(request).engine.software.create_config(project_of(request), new)
+    return answer({"software_config": whole(made)})
+
+
+async def listed(request: web.Request) -> web.Response:
+    marker, limit = query_uuid(request, "marker"), query_limit(request, default=None)
+    found = await parts_of(request).engine.software.configs(asked_project(request), marker, limit)
+    return answer({"software_configs": [_short(one) | {"project": one.project} for one in found]})
+
+
+async def shown(request: web.Request) -> web.Response:
+    config_id = uuid_of(request.match_info["config"], "software config", "NotFound")
+    found = await parts_of(request).engine.software.config(project_of(request), config_id)
+    return answer({"software_config": whole(found)})
+
+
+async def delete(request: web.Request) -> web.Response:
+    config_id = uuid_of(request.match_info["config"], "software config", "NotFound")
+    await parts_of(request).engine.software.delete_config(project_of(request), config_id)
+    return web.Response(status=204)
+
+
+def _short(one: ConfigRecord) -> dict[str, Json]:
+    return {
+        "id": str(one.id),
+        "name": one.name,
+        "group": one.group,
+        "creation_time": show.time(one.created_at),
+    }
+
+
+def whole(one: ConfigRecord) -> dict[str, Json]:
+    more = {"config": one.config, "inputs": one.inputs, "outputs": one.outputs}
+    return _short(one) | more | {"options": one.options}
+
+
+_SHORT = {"id": UUID, "name": TEXT, "group": TEXT, "creation_time": TIME}
+CONFIG = Shape("SoftwareConfig", fields({
+    **_SHORT, "config": ANYTHING, "inputs": LIST, "outputs": LIST, "options": MAP,
+}))  # fmt: skip
+_ONE = fields({"software_config": CONFIG})
+_LISTED = Shape("SoftwareConfigInList", fields({**_SHORT, "project": TEXT}))
+_P = "/v1/{project}/software_configs"
+ROUTES = (
+    Route("POST", _P, create, "Make a software config", "software", body=SentConfig,
+          takes_body=True, gives=_ONE),
+    Route("GET", _P, listed, "List software configs, newest first", "software",
+          gives=fields({"software_configs": list_of(_LISTED)}),
+          query={
+              "limit": "at most so many",
+              "marker": "the last config of the page before",
+              "global_tenant": "true: of every project, for those who may",
+          }),
+    Route("GET", f"{_P}/{{config}}", shown, "Show a software config", "software", gives=_ONE),
+    Route("DELETE", f"{_P}/{{config}}", delete, "Delete a software config that nothing uses",
+          "software", status=204),
+)  # fmt: skip
