@@ -8,6 +8,9 @@ import pytest
 
 from tests.support.program import ServerProcess
 
+# What a walk finds wrong is shown as a test shows it.
+pytest.register_assert_rewrite("tests.e2e.walks")
+
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[ServerProcess]:

@@ -15,7 +15,6 @@ from hub.api.orchestration.software_configs import CONFIG, Lenient, whole
 from hub.api.parts import Route, answer, parts_of, project_of, uuid_of
 from hub.api.shapes import Shape
 
-Action = Literal["INIT", "CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME"]
 Status = Literal["IN_PROGRESS", "COMPLETE", "FAILED"]
 
 
@@ -25,7 +24,7 @@ class SentChange(Lenient):
     config_id: str | None = None
     input_values: dict[str, Any] | None = None
     output_values: dict[str, Any] | None = None
-    action: Action | None = None
+    action: str | None = None
     status: Status | None = None
     status_reason: str | None = None
 

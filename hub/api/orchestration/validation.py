@@ -16,7 +16,7 @@ from engine.hot.definition import define
 from engine.hot.environment import Environment, merge_environments, parse_environment
 from engine.hot.parameters import ParameterKind, ParameterSchema
 from engine.hot.resolve import MASK
-from engine.hot.schema import Constraint, TypeSchema
+from engine.hot.schema import Constraint, Kind, Property, TypeSchema
 from engine.hot.source import Limits, check_document, read_document
 from engine.hot.template import Template, parse_template
 from engine.service import StackRequest
@@ -35,6 +35,17 @@ KINDS: Mapping[ParameterKind, str] = {
     ParameterKind.JSON: "Json",
     ParameterKind.BOOLEAN: "Boolean",
 }
+#: The command line has a template of this type validated before it sends a software config. No
+#: stack can have a resource of it.
+SOFTWARE_CONFIG = TypeSchema(
+    "OS::Heat::SoftwareConfig",
+    properties={
+        "group": Property(Kind.STRING, default="Heat::Ungrouped"),
+        "config": Property(Kind.STRING),
+        "options": Property(Kind.MAP),
+        **dict.fromkeys(("inputs", "outputs"), Property(Kind.LIST, items=Property(Kind.MAP))),
+    },
+)
 #: No stack has this id: it stands for the one to be.
 NO_STACK = "00000000-0000-0000-0000-000000000000"
 
@@ -45,7 +56,8 @@ async def validate(request: web.Request) -> web.Response:
         await body_of(request), existing=False, requested_by=identity_of(request).name
     )
     await check_sinks(parts, wanted)
-    return answer(validated(wanted, project, parts.engine.types, parts.settings))
+    types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **parts.engine.types}
+    return answer(validated(wanted, project, types, parts.settings))
 
 
 def validated(
