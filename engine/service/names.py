@@ -9,6 +9,9 @@ _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
 
 def check_name(name: str) -> None:
     """Raises Invalid."""
+    if not name:
+        reason, remedy = "No stack name specified", "Send the name of the stack to be."
+        raise Invalid([Finding("stack_name", reason, remedy, "Invalid")])
     if not _NAME.fullmatch(name):
         reason = (
             f'Invalid stack name {name} must contain only alphanumeric or "_-." characters, '

@@ -108,13 +108,16 @@ def require(identity: Identity, right: Right) -> None:
         )
 
 
-def asked_project(request: web.Request) -> str | None:
-    """The project in the path; None where `global_tenant` asks for every one. Raises Forbidden."""
+def asked_project(request: web.Request, what: str) -> str | None:
+    """The project in the path; None where `global_tenant` asks for every one. Raises Forbidden.
+
+    what: the things that are listed.
+    """
     if not query_flag(request, "global_tenant"):
         return project_of(request)
     if not identity_of(request).everywhere:
         raise Forbidden(
-            "You are not authorized to use global_index.",
+            f"You are not authorized to use {what}:global_index.",
             remedy="Leave global_tenant out, or ask an admin for a role in every project.",
         )
     return None

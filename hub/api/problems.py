@@ -70,12 +70,20 @@ def heat_form(error: HeadgateError) -> Json:
     return heat_document(status_of(error), error.code, message)
 
 
+#: What clients of the Orchestration API know our codes as, where they know them otherwise.
+HEAT_TYPES: Mapping[str, str] = {
+    "Invalid": "HTTPBadRequest",
+    "MethodNotAllowed": "HTTPMethodNotAllowed",
+    "Unavailable": "HTTPServiceUnavailable",
+}
+
+
 def heat_document(status: int, code: str, message: str) -> Json:
     return {
         "code": status,
         "title": HTTPStatus(status).phrase,
         "explanation": EXPLANATION.get(status, HTTPStatus(status).description),
-        "error": {"type": code, "message": message, "traceback": None},
+        "error": {"type": HEAT_TYPES.get(code, code), "message": message, "traceback": None},
     }
 
 

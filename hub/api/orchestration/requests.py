@@ -77,6 +77,9 @@ def stack_request(
     if body.get("template_url"):
         reason, remedy = "is not available in this release", "Send the template itself."
         said.findings.add("template_url", reason, remedy, "NotSupported")
+    if body.get("files_container"):
+        reason, remedy = "there is no object store to read files from", "Send them in `files`."
+        said.findings.add("files_container", reason, remedy, "NotSupported")
     clear, add = _hooks(said)
     files = said.take("files", {}, dict)
     for name, text in files.items():

@@ -78,7 +78,8 @@ async def create(request: web.Request) -> web.Response:
 
 async def listed(request: web.Request) -> web.Response:
     marker, limit = query_uuid(request, "marker"), query_limit(request, default=None)
-    found = await parts_of(request).engine.software.configs(asked_project(request), marker, limit)
+    project = asked_project(request, "software_configs")
+    found = await parts_of(request).engine.software.configs(project, marker, limit)
     return answer({"software_configs": [_short(one) | {"project": one.project} for one in found]})
 
 

@@ -57,7 +57,7 @@ async def output(request: web.Request) -> web.Response:
         if one.key == key:
             return answer({"output": show.output(one)})
     near = nearest(key, [one.key for one in found])
-    raise NotFound(f'there is no output "{key}"', remedy=near, code="NotFound")
+    raise NotFound(f"Specified output key {key} not found.", remedy=near, code="NotFound")
 
 
 ROUTES = (

@@ -5,6 +5,7 @@ stack is accepted.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from aiohttp import web
 
@@ -57,7 +58,12 @@ async def validate(request: web.Request) -> web.Response:
     )
     await check_sinks(parts, wanted)
     types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **parts.engine.types}
-    return answer(validated(wanted, project, types, parts.settings))
+    try:
+        document = validated(wanted, project, types, parts.settings)
+    except Invalid as error:
+        # Here, and only here, clients know one name for all that can be wrong.
+        raise Invalid([replace(one, code="Invalid") for one in error.findings]) from None
+    return answer(document)
 
 
 def validated(

@@ -41,7 +41,6 @@ async def services(request: web.Request) -> web.Response:
         raise Unavailable(
             "All heat engines are down.",
             remedy="Start one with `headgate serve --role engine`.",
-            code="HTTPServiceUnavailable",
         )
     return answer({"services": [_service(one, role) for one in found for role in one.roles]})
 

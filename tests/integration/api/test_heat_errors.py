@@ -1,0 +1,112 @@
+"""What a user gets wrong is told in the form, with the status and by the class that clients know."""
+
+from uuid import uuid4
+
+from tests.support.changes import gone
+from tests.support.program import Json, Program, resource, template
+
+GOOD = template({"a": resource()})
+BAD = template({"a": {"type": "OS::Heat::RandomString", "properties": {"lenght": 3}}})
+PATTERN = {"type": "string", "default": "x", "constraints": [{"allowed_pattern": "("}]}
+MERGED = {"e1": '{"parameter_merge_strategies": {"x": "merge"}}',
+          "e2": '{"parameter_merge_strategies": {"x": "deep_merge"}}'}  # fmt: skip
+CIRCLE = {"resource_registry": {"A": "B", "B": "A"}}
+S = "/stacks/s/{id}"
+Row = tuple[str, str, Json, int, str, str]
+
+
+def create(kind: str, told: str, status: int = 400, /, **body: Json) -> Row:
+    return ("POST", "/stacks", {"stack_name": "t", "template": GOOD} | body, status, kind, told)
+
+
+ROWS: list[Row] = [
+    # Templates, environments and parameters.
+    create("StackValidationFailed", "Property error: : resources.a.properties: : Unknown Property",
+           template=BAD),
+    create("InvalidTemplateVersion", "The template version is invalid", template={
+        "heat_template_version": "x"}),
+    create("CircularDependencyException", "Circular Dependency Found", template=template({
+        "a": resource(depends_on="b"), "b": resource(depends_on="a")})),
+    create("InvalidTemplateReference", "The specified reference", template=template({
+        "a": resource({"get_attr": ["none", "x"]})})),
+    create("UserParameterMissing", "The Parameter (p) was not provided.", template=template(
+        {}, parameters={"p": {"type": "string"}})),
+    create("UnknownUserParameter", "The Parameter (zz) was not defined", parameters={"zz": 1}),
+    create("StackExists", "The Stack (s) already exists.", 409, stack_name="s"),
+    create("HTTPBadRequest", "No stack name specified", stack_name=""),
+    create("StackValidationFailed", "Invalid stack name 1x", stack_name="1x"),
+    create("StackValidationFailed", "template: is missing", template=None),
+    create("StackValidationFailed", "timeout_mins", timeout_mins=0),
+    create("StackValidationFailed", "disable_rollback", disable_rollback="perhaps"),
+    create("NotSupported", "files_container: there is no object store", files_container="c"),
+    # Heat answers these with 500.
+    create("InvalidSchemaError", "is not a regular expression", template=template(
+        {}, parameters={"p": PATTERN})),
+    create("StackValidationFailed", "Aliases in a circle", environment=CIRCLE),
+    create("StackValidationFailed", "parameter_merge_strategies", files=MERGED,
+           environment_files=["e1", "e2"]),
+    # Of a template alone clients know one class.
+    ("POST", "/validate", {"template": BAD}, 400, "HTTPBadRequest", "Unknown Property lenght"),
+    ("POST", "/validate", {}, 400, "HTTPBadRequest", "template"),
+    ("POST", "/validate", {"template": {"heat_template_version": "x"}}, 400, "HTTPBadRequest",
+     "version"),
+    # Things that are not there.
+    ("GET", "/stacks/none", None, 404, "EntityNotFound", "The Stack (none) could not be found."),
+    ("GET", f"/stacks/s/{uuid4()}", None, 404, "EntityNotFound", "could not be found"),
+    ("GET", "/stacks/other/{id}", None, 404, "EntityNotFound", "The Stack (other)"),
+    ("GET", f"{S}/resources/none", None, 404, "ResourceNotFound",
+     "The Resource (none) could not be found in Stack s."),
+    ("GET", f"{S}/resources/none/events", None, 404, "HTTPNotFound", "none"),
+    ("GET", f"{S}/outputs/none", None, 404, "NotFound", "Specified output key none not found."),
+    ("GET", f"{S}/snapshots/{uuid4()}", None, 404, "SnapshotNotFound", "not found"),
+    ("GET", "/resource_types/No::Such", None, 404, "EntityNotFound", "(No::Such)"),
+    ("GET", "/template_versions/none/functions", None, 404, "NotFound", "none"),
+    ("GET", f"/software_configs/{uuid4()}", None, 404, "NotFound", "Software config with id"),
+    # Requests that are wrong in themselves.
+    ("GET", "/stacks?limit=x", None, 400, "HTTPBadRequest", "limit"),
+    ("GET", "/stacks?show_deleted=1", None, 400, "HTTPBadRequest", "show_deleted"),
+    ("GET", f"{S}/resources?colour=red", None, 400, "StackValidationFailed",
+     "Invalid filter parameters ['colour']"),
+    ("DELETE", "/stacks", None, 405, "HTTPMethodNotAllowed", "GET"),
+    ("POST", f"{S}/actions", {}, 400, "HTTPBadRequest", "No action specified"),
+    ("POST", f"{S}/actions", {"suspend": None, "check": None}, 400, "HTTPBadRequest",
+     "Multiple actions specified"),
+    ("POST", f"{S}/actions", {"cancel_update": None}, 400, "NotSupported",
+     "Cancelling update when stack is CREATE_COMPLETE is not supported."),
+    ("PATCH", f"{S}/resources/a", {"colour": 1}, 400, "HTTPBadRequest", "colour"),
+    ("POST", f"{S}/resources/a/signal", {"x": 1}, 400, "ResourceActionNotSupported",
+     "signal is not supported for resource."),
+    ("POST", f"{S}/resources/a/signal", {"unset_hook": "pre-create"}, 400,
+     "InvalidBreakPointHook", 'The "pre-create" hook is not defined on "a"'),
+]  # fmt: skip
+
+
+async def test_each_error_is_of_the_class_that_clients_know(running: Program) -> None:
+    stack = await running.create("s", {"a": resource()})
+    await running.until_ended("s")
+    for method, path, body, status, kind, told in ROWS:
+        got, said = await running.call(method, path.format(id=stack), body)
+        error = said.get("error", {})
+        assert (got, error.get("type")) == (status, kind), (method, path, body, said)
+        assert told in error["message"], (path, error["message"])
+        assert (said["code"], error["traceback"]) == (status, None)
+        assert {"title", "explanation"} <= said.keys()
+    assert [one["stack_name"] for one in (await running.call("GET", "/stacks"))[1]["stacks"]] == [
+        "s"
+    ]
+
+
+async def test_a_deleted_stack_is_shown_and_cannot_be_changed(running: Program) -> None:
+    stack = await running.create("s", {"a": resource()})
+    await running.until_ended("s")
+    await running.at("DELETE", "s")
+    await gone(running, "s")
+    path = f"/stacks/s/{stack}"
+    status, said = await running.call("GET", path)
+    assert (status, said["stack"]["stack_status"]) == (200, "DELETE_COMPLETE")
+    for method, rest, body in (
+        ("DELETE", "", None), ("PUT", "", {"template": GOOD}), ("PATCH", "", {}),
+        ("POST", "/actions", {"check": None}), ("POST", "/snapshots", {}),
+    ):  # fmt: skip
+        status, said = await running.call(method, path + rest, body)
+        assert (status, said["error"]["type"]) == (404, "EntityNotFound"), (method, rest)
