@@ -33,6 +33,7 @@ from hub.listening import listening
 from hub.log import set_up_logging
 from hub.loops import Loops
 from hub.settings import Settings
+from hub.template_urls import TemplateFetcher
 from hub.wiring import make_admission, make_sealer, new_secret
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -151,6 +152,7 @@ def collect_seldom() -> None:
 @asynccontextmanager
 async def _api(settings: Settings, loops: Loops) -> AsyncIterator[str]:
     """The HTTP server; gives its URL."""
+    fetcher = TemplateFetcher(settings.template_urls, most=settings.quotas.template_bytes)
     parts = Parts(
         engine=loops.engine,
         database=loops.database,
@@ -164,6 +166,7 @@ async def _api(settings: Settings, loops: Loops) -> AsyncIterator[str]:
         new_secret=new_secret,
         random_bytes=secrets.token_bytes,
         ready=loops.ready,
+        fetch_template=fetcher.fetch,
     )
     admission = make_admission(settings, loops.authenticator, loops.sealer)
     async with listening(settings.server, make_application(parts, admission)) as url:

@@ -1,5 +1,6 @@
 """What a setting can be: times, counts, sizes in bytes, lists, addresses."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -73,6 +74,10 @@ def _url(value: str) -> str:
     return value.rstrip("/")
 
 
+#: A host, or a pattern of some.
+_HOSTS = re.compile(r"[A-Za-z0-9*_-]+(\.[A-Za-z0-9*_-]+)*")
+
+
 def _network(value: object) -> IPv4Network | IPv6Network:
     try:
         return ip_network(value if isinstance(value, str | IPv4Network | IPv6Network) else "")
@@ -80,6 +85,17 @@ def _network(value: object) -> IPv4Network | IPv6Network:
         raise PydanticCustomError(
             "network", "it is a network such as 10.0.0.0/8 or ::1/128, no bit set after its prefix"
         ) from None
+
+
+def _reachable(value: object) -> IPv4Network | IPv6Network | str:
+    try:
+        return _network(value)
+    except PydanticCustomError:
+        if isinstance(value, str) and _HOSTS.fullmatch(value):
+            return value.lower()
+    raise PydanticCustomError(
+        "reachable", "it lists networks such as 10.0.0.0/8, and hosts such as *.example.org"
+    )
 
 
 def _absolute(paths: Sequence[Path]) -> Sequence[Path]:
@@ -137,6 +153,8 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(_list)]
 ProxyUrl = Annotated[SecretStr, AfterValidator(_proxy)]
 Brokers = Annotated[tuple[SecretStr, ...], BeforeValidator(_list), AfterValidator(_brokers)]
 Network = Annotated[IPv4Network | IPv6Network, PlainValidator(_network)]
+Reachable = Annotated[IPv4Network | IPv6Network | str, PlainValidator(_reachable)]
+Reachables = Annotated[tuple[Reachable, ...], BeforeValidator(_list)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_list)]
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_list), AfterValidator(_absolute)]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_list), AfterValidator(_origins)]

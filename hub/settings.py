@@ -29,6 +29,7 @@ from hub.setting_types import (
     Paths,
     ProxyUrl,
     Rate,
+    Reachables,
     Section,
     Texts,
     not_longer,
@@ -229,6 +230,11 @@ class Quotas(Section):
         return self.model_copy(update=own.model_dump(exclude_none=True))
 
 
+class TemplateUrls(Section):
+    allow: Reachables = ()
+    timeout: Duration = timedelta(seconds=10)
+
+
 class Credentials(Section):
     key_file: str = ""
 
@@ -255,6 +261,7 @@ class Settings(Section):
     quotas: Quotas = Quotas()
     retention: Retention = Retention()
     credentials: Credentials = Credentials()
+    template_urls: TemplateUrls = TemplateUrls()
 
     @model_validator(mode="after")
     def _closed(self) -> Self:

@@ -158,14 +158,14 @@ class WebhookChannel:
                 headers={"content-type": CONTENT_TYPE, **headers},
                 allow_redirects=False,
             ) as response:
-                read = await _read(response.content, self._settings.max_answer)
+                read = await read_whole(response.content, self._settings.max_answer)
                 if read is None:
                     response.close()
                 return _outcome(letter, response.status, response.headers, read)
         except TimeoutError:
             return Failed(f"no whole answer within {self._settings.timeout:g} s")
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            return Failed(_reason(error))
+            return Failed(why_not(error))
 
     async def _system_lookup(self, host: str, port: int) -> Sequence[str]:
         loop = asyncio.get_running_loop()
@@ -184,7 +184,7 @@ def _addresses(host: str, port: int) -> list[str]:
     return [str(info[4][0]) for info in infos]
 
 
-async def _read(content: aiohttp.StreamReader, limit: int) -> bytes | None:
+async def read_whole(content: aiohttp.StreamReader, limit: int) -> bytes | None:
     """The body, or None when it is larger than the limit: then the rest is left unread."""
     read = bytearray()
     async for chunk in content.iter_any():
@@ -237,7 +237,7 @@ def _retry_after(said: str, now: datetime) -> float | None:
     return max((date - now).total_seconds(), 0.0) if date.tzinfo is not None else None
 
 
-def _reason(error: Exception) -> str:
+def why_not(error: Exception) -> str:
     """What went wrong, without the target's path, which may hold a secret."""
     match error:
         case aiohttp.ClientConnectorError(os_error=Refused() as refused):

@@ -120,10 +120,13 @@ def judge_text(text: str, allow: Sequence[Network]) -> str | None:
         return "no address"
 
 
-def parse_target(target: str, allow: Sequence[Network]) -> tuple[URL | None, list[Finding]]:
+def parse_target(
+    target: str, allow: Sequence[Network], *, remedy: str = REMEDY
+) -> tuple[URL | None, list[Finding]]:
     """Read a target with the parser that will be used to reach it; say all that is wrong.
 
     A host that is an address is judged here; a name is to be resolved, see `JudgedResolver`.
+    remedy: what may be done about an address that is refused.
     """
     if len(target) > LONGEST_TARGET:
         return None, [finding(f"is longer than {LONGEST_TARGET} letters", "Shorten it.")]
@@ -144,7 +147,7 @@ def parse_target(target: str, allow: Sequence[Network]) -> tuple[URL | None, lis
     if not host or port is None or not 0 < port < 65536:
         found.append(finding("names no host and port to reach", _FORM))
     elif why := judge_host(host, allow):
-        found.append(finding(f"may not be reached: {host} is {why}", REMEDY))
+        found.append(finding(f"may not be reached: {host} is {why}", remedy))
     return (None if found else url), found
 
 
@@ -177,9 +180,10 @@ def is_address(host: str) -> bool:
 class JudgedResolver(AbstractResolver):
     """Resolves names for aiohttp, and gives out only addresses that were judged."""
 
-    def __init__(self, lookup: Lookup, allow: Sequence[Network]) -> None:
+    def __init__(self, lookup: Lookup, allow: Sequence[Network], *, remedy: str = REMEDY) -> None:
         self._lookup = lookup
         self._allow = tuple(allow)
+        self._remedy = remedy
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -190,7 +194,7 @@ class JudgedResolver(AbstractResolver):
             raise OSError(f"{host} has no address")
         for text in addresses:
             if why := judge_text(text, self._allow):
-                raise Refused(f"{host} leads to {text}, which is {why}. {REMEDY}")
+                raise Refused(f"{host} leads to {text}, which is {why}. {self._remedy}")
         return [
             ResolveResult(
                 hostname=host,
@@ -208,7 +212,7 @@ class JudgedResolver(AbstractResolver):
 
 
 def judging_socket_factory(
-    allow: Sequence[Network],
+    allow: Sequence[Network], *, remedy: str = REMEDY
 ) -> Callable[[tuple[Any, ...]], socket.socket]:
     """Makes the sockets of connections; the last to look at where one goes."""
     allowed = tuple(allow)
@@ -216,7 +220,7 @@ def judging_socket_factory(
     def make(info: tuple[Any, ...]) -> socket.socket:
         family, kind, proto, _, where = info
         if why := judge_text(str(where[0]), allowed):
-            raise Refused(f"{where[0]} is {why}. {REMEDY}")
+            raise Refused(f"{where[0]} is {why}. {remedy}")
         made = socket.socket(family, kind, proto)
         made.setblocking(False)
         return made

@@ -29,7 +29,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 @dataclass(frozen=True, slots=True)
 class Parts:
     """ready: what is not ready, in words; empty when all is. horizon: by
-    channel, seconds until a delivery is given up."""
+    channel, seconds until a delivery is given up. fetch_template: the text at a URL, as far as the
+    operator lets us; raises Invalid."""
 
     engine: Engine
     database: Database
@@ -43,6 +44,7 @@ class Parts:
     new_secret: Callable[[], str]
     random_bytes: Callable[[int], bytes]
     ready: Callable[[], Awaitable[list[str]]]
+    fetch_template: Callable[[str], Awaitable[str]]
 
 
 PARTS: web.AppKey[Parts] = web.AppKey("parts", Parts)

@@ -11,10 +11,11 @@ from engine.words import Json
 from hub.api.addresses import base_of
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
+from hub.api.orchestration.bodies import stack_body
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
 from hub.api.orchestration.stacks import S
-from hub.api.parts import Route, answer, body_of, identity_of, parts_of, project_of, stack_of
+from hub.api.parts import Route, answer, identity_of, parts_of, project_of, stack_of
 from hub.auth.roles import Right
 
 #: The id of a stack that is not there, as clients know it.
@@ -93,7 +94,7 @@ def preview_document(
 
 async def create(request: web.Request) -> web.Response:
     project, by = project_of(request), identity_of(request).name
-    wanted = stack_request(await body_of(request), existing=False, requested_by=by)
+    wanted = stack_request(await stack_body(request), existing=False, requested_by=by)
     await check_sinks(parts_of(request), wanted)
     preview, definition = await parts_of(request).engine.previews.create(project, wanted)
     document = preview_document(preview, project, wanted.name, NO_ID)
@@ -138,7 +139,7 @@ async def patch(request: web.Request) -> web.Response:
 async def _update(request: web.Request, *, existing: bool) -> web.Response:
     stack, project = await stack_of(request), project_of(request)
     wanted = stack_request(
-        await body_of(request), existing=existing, requested_by=identity_of(request).name
+        await stack_body(request), existing=existing, requested_by=identity_of(request).name
     )
     await check_sinks(parts_of(request), wanted)
     preview = await parts_of(request).engine.previews.update(project, stack, wanted)

@@ -74,9 +74,6 @@ def stack_request(
 ) -> StackRequest:
     """Read the body of POST, PUT (existing False) or PATCH (True). Raises Invalid."""
     said = _Body(body)
-    if body.get("template_url"):
-        reason, remedy = "is not available in this release", "Send the template itself."
-        said.findings.add("template_url", reason, remedy, "NotSupported")
     if body.get("files_container"):
         reason, remedy = "there is no object store to read files from", "Send them in `files`."
         said.findings.add("files_container", reason, remedy, "NotSupported")

@@ -5,12 +5,12 @@ from aiohttp import web
 from hub.api.addresses import base_of
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
+from hub.api.orchestration.bodies import stack_body
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
 from hub.api.parts import (
     Route,
     answer,
-    body_of,
     identity_of,
     parts_of,
     project_of,
@@ -24,7 +24,7 @@ S = "/v1/{project}/stacks/{name}/{id}"
 
 async def create(request: web.Request) -> web.Response:
     parts, project = parts_of(request), project_of(request)
-    body, who = await body_of(request), identity_of(request)
+    body, who = await stack_body(request), identity_of(request)
     wanted = stack_request(
         body,
         existing=False,
@@ -60,7 +60,7 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
     stack = await stack_of(request)
     who = identity_of(request)
     wanted = stack_request(
-        await body_of(request),
+        await stack_body(request),
         existing=existing,
         requested_by=who.name,
         credential=who.credential,

@@ -23,9 +23,10 @@ from engine.hot.template import Template, parse_template
 from engine.service import StackRequest
 from engine.words import Json
 from hub.api.orchestration import documents as gives
+from hub.api.orchestration.bodies import stack_body
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
-from hub.api.parts import Route, answer, body_of, identity_of, invalid, parts_of, project_of
+from hub.api.parts import Route, answer, identity_of, invalid, parts_of, project_of
 from hub.auth.roles import Right
 from hub.settings import Settings
 
@@ -54,7 +55,7 @@ NO_STACK = "00000000-0000-0000-0000-000000000000"
 async def validate(request: web.Request) -> web.Response:
     parts, project = parts_of(request), project_of(request)
     wanted = stack_request(
-        await body_of(request), existing=False, requested_by=identity_of(request).name
+        await stack_body(request), existing=False, requested_by=identity_of(request).name
     )
     await check_sinks(parts, wanted)
     types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **parts.engine.types}

@@ -240,6 +240,7 @@ async def client_of(
         new_secret=str,
         random_bytes=bytes,
         ready=ready,
+        fetch_template=cast(Any, None),
     )
     app: web.Application = make_application(
         parts,

@@ -126,7 +126,7 @@ def test_what_is_not_said_is_left_open() -> None:
         ({"hooks": {"clear": "*"}}, "hooks.clear"),
         ({"hooks": {"add": {}}}, "hooks.add"),
         ({"hooks": {"claer": []}}, "hooks.claer"),
-        ({"template_url": "http://x"}, "template_url"),
+        ({"files_container": "c"}, "files_container"),
         ({"only": "a"}, "only"),
         ({"except": [1]}, "except"),
         ({"plan_digest": 1}, "plan_digest"),

@@ -1,0 +1,17 @@
+"""Bodies of requests about stacks, with the template in them that they name by its URL."""
+
+from aiohttp import web
+
+from engine.words import Json
+from hub.api.parts import body_of, invalid, parts_of
+
+
+async def stack_body(request: web.Request) -> dict[str, Json]:
+    """A template that is sent goes before one that is named. Raises Invalid."""
+    body = await body_of(request)
+    said = body.pop("template_url", None)
+    if not said or body.get("template"):
+        return body
+    if not isinstance(said, str):
+        raise invalid("template_url", "must be a text", "Send a URL.")
+    return body | {"template": await parts_of(request).fetch_template(said)}
