@@ -12,6 +12,9 @@ from engine.store.processes import Process, beat, leave
 
 log: FilteringBoundLogger = structlog.get_logger()
 
+#: Seconds. Whoever cannot take it back is down for a while, which does no harm.
+LEAVE_TIMEOUT = 2.0
+
 
 class Presence:
     def __init__(self, database: Database, process: Process) -> None:
@@ -33,6 +36,6 @@ class Presence:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._process.report_interval.total_seconds()):
                     await stop.wait()
-        with suppress(Unavailable):
-            async with self._database.connection() as conn:
+        with suppress(Unavailable, TimeoutError):
+            async with asyncio.timeout(LEAVE_TIMEOUT), self._database.connection() as conn:
                 await leave(conn, self._process.id)

@@ -1,5 +1,6 @@
 """Ways in: what each kind of client has to be told, by mode of authentication."""
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,3 +31,30 @@ def unasked(url: str, project: str) -> Way:
     said = {"auth_type": "none", "endpoint": endpoint(url, project)}
     options = ["--os-auth-type", "none", "--os-endpoint", said["endpoint"]]
     return Way(url, project, options, sdk=said)
+
+
+def by_token(url: str, project: str, token: str) -> Way:
+    """A token that the server itself gave out, or that a Keystone did."""
+    where = endpoint(url, project)
+    return Way(
+        url,
+        project,
+        ["--os-auth-type", "admin_token", "--os-endpoint", where, "--os-token", token],
+        sdk={"auth_type": "admin_token", "auth": {"endpoint": where, "token": token}},
+        headers={"X-Auth-Token": token},
+    )
+
+
+def by_password(url: str, project: str, name: str, password: str) -> Way:
+    """HTTP basic."""
+    where = endpoint(url, project)
+    encoded = base64.b64encode(f"{name}:{password}".encode()).decode()
+    auth = {"endpoint": where, "username": name, "password": password}
+    return Way(
+        url,
+        project,
+        ["--os-auth-type", "http_basic", "--os-endpoint", where],
+        environment={"OS_USERNAME": name, "OS_PASSWORD": password},
+        sdk={"auth_type": "http_basic", "auth": auth},
+        headers={"Authorization": f"Basic {encoded}"},
+    )

@@ -26,7 +26,16 @@ from hub.api.orchestration import documents as gives
 from hub.api.orchestration.bodies import stack_body
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
-from hub.api.parts import Route, answer, identity_of, invalid, parts_of, project_of
+from hub.api.parts import (
+    Route,
+    answer,
+    identity_of,
+    invalid,
+    parts_of,
+    project_of,
+    query_flag,
+    query_list,
+)
 from hub.auth.roles import Right
 from hub.settings import Settings
 
@@ -48,6 +57,8 @@ SOFTWARE_CONFIG = TypeSchema(
         **dict.fromkeys(("inputs", "outputs"), Property(Kind.LIST, items=Property(Kind.MAP))),
     },
 )
+#: A resource type whose service is away.
+IGNORABLE = ("99001",)
 #: No stack has this id: it stands for the one to be.
 NO_STACK = "00000000-0000-0000-0000-000000000000"
 
@@ -59,12 +70,22 @@ async def validate(request: web.Request) -> web.Response:
     )
     await check_sinks(parts, wanted)
     types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **parts.engine.types}
+    _check_ignored(request)
+    query_flag(request, "show_nested")
     try:
         document = validated(wanted, project, types, parts.settings)
     except Invalid as error:
         # Here, and only here, clients know one name for all that can be wrong.
         raise Invalid([replace(one, code="Invalid") for one in error.findings]) from None
     return answer(document)
+
+
+def _check_ignored(request: web.Request) -> None:
+    """There is one kind of error that one may want ignored, and it does not come up here."""
+    wrong = [code for code in query_list(request, "ignore_errors") if code not in IGNORABLE]
+    if wrong:
+        reason = f"Invalid codes in ignore_errors : {wrong}"
+        raise invalid("ignore_errors", reason, f"Known: {', '.join(IGNORABLE)}.")
 
 
 def validated(
@@ -88,6 +109,7 @@ def validated(
             "resource_registry": {"resources": {}},
             "parameters": {},
             "parameter_defaults": {},
+            "event_sinks": [],
         }
         | _masked(environment.document, template),
     }
@@ -208,5 +230,9 @@ def constraint(rule: Constraint) -> dict[str, Json]:
 
 ROUTES = (
     Route("POST", "/v1/{project}/validate", validate, "Validate a template", "templates",
-          takes_body=True, gives=gives.VALIDATED, needs=Right.READ),
+          takes_body=True, gives=gives.VALIDATED, needs=Right.READ,
+          query={
+              "show_nested": "true: with the parameters of nested stacks",
+              "ignore_errors": "codes of errors that are no errors, comma separated",
+          }),
 )  # fmt: skip

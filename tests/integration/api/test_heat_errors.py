@@ -50,6 +50,8 @@ ROWS: list[Row] = [
     ("POST", "/validate", {}, 400, "HTTPBadRequest", "template"),
     ("POST", "/validate", {"template": {"heat_template_version": "x"}}, 400, "HTTPBadRequest",
      "version"),
+    ("POST", "/validate?ignore_errors=99001,5", {"template": GOOD}, 400, "HTTPBadRequest",
+     "Invalid codes in ignore_errors : ['5']"),
     # Things that are not there.
     ("GET", "/stacks/none", None, 404, "EntityNotFound", "The Stack (none) could not be found."),
     ("GET", f"/stacks/s/{uuid4()}", None, 404, "EntityNotFound", "could not be found"),

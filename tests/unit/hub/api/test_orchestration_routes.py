@@ -12,6 +12,7 @@ from engine.store.events import EventFilter
 from hub.auth.identity import Identity
 from hub.auth.nobody import Nobody
 from hub.auth.presented import Presented
+from hub.auth.roles import Right
 from tests.unit.hub.api.orchestration_support import (
     EVENT_ID,
     MAX_BODY,
@@ -133,6 +134,24 @@ async def test_stacks_of_every_project_are_not_for_somebody_of_one() -> None:
         assert (status, said["error"]["type"]) == (403, "Forbidden")
         assert engine.asked == []
         assert (await client.call("GET", f"{V}/stacks?global_tenant=False"))[0] == 200
+
+
+class Guest(Nobody):
+    async def identify(self, presented: Presented, project: str) -> Identity:
+        return replace(
+            await super().identify(presented, project), rights=frozenset({Right.NOTHING})
+        )
+
+
+async def test_who_may_not_may_not_by_another_name_or_by_head_either() -> None:
+    engine = StubEngine()
+    async with client_of(engine, Guest()) as client:
+        for prefix in ("/v1", "/v1.0"):
+            for method in ("GET", "HEAD", "POST"):
+                assert (await client.call(method, f"{prefix}/demo/stacks"))[0] == 403
+            for method in ("GET", "HEAD"):
+                assert (await client.call(method, f"{prefix}/demo"))[0] == 200
+    assert engine.asked == []
 
 
 async def test_an_id_that_is_none_finds_no_stack(client: Client) -> None:
