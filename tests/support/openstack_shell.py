@@ -20,7 +20,7 @@ class OpenstackShell:
     options: in front of every command. environment: the whole of it. ran: the commands so far.
     """
 
-    def __init__(self, options: list[str], environment: Mapping[str, str]) -> None:
+    def __init__(self, options: Sequence[str], environment: Mapping[str, str]) -> None:
         self._options, self._environment = options, environment
         self.ran: list[str] = []
 

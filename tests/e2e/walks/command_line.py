@@ -56,6 +56,11 @@ class Walk:
             assert time.monotonic() < deadline, found
             time.sleep(0.05)
 
+    def real(self, stack: str) -> dict[str, str]:
+        """The physical ids of a stack's resources, by name."""
+        listed = self.shows("stack", "resource", "list", stack)
+        return {one["resource_name"]: one["physical_resource_id"] for one in listed}
+
     def until_there_is_none(self) -> None:
         deadline = time.monotonic() + PATIENCE
         while found := self.shows("stack", "list"):
@@ -64,7 +69,7 @@ class Walk:
 
 
 def walk(way: Way, folder: Path) -> None:
-    with OpenstackShell(list(way.options), os.environ | dict(way.environment)) as shell:
+    with OpenstackShell(way.options, os.environ | dict(way.environment)) as shell:
         walked = Walk(shell, folder)
         what_the_server_is(walked)
         a_stack(walked)
@@ -123,7 +128,8 @@ def a_stack(walk: Walk) -> None:
     assert (shown["tags"], shown["parameters"]["secret"]) == (["one", "two"], "******")
     update = ("stack", "update", "-t", template, "--parameter", "size=20")
     changes = walk.shows(*update, "--dry-run", "life")
-    assert {kind for kind, of in changes.items() if of} >= {"replaced"}
+    planned = {kind: [one["resource_name"] for one in of] for kind, of in changes.items() if of}
+    assert planned == {"replaced": ["pw"], "updated": ["app"]}
     assert walk.shows("stack", "update", "--existing", "--dry-run", "--show-nested", "life")
     walk.says(*update, "life")
     walk.until("life", "UPDATE_COMPLETE")
@@ -136,7 +142,10 @@ def a_stack(walk: Walk) -> None:
     ):  # fmt: skip
         (listed,) = walk.shows("stack", "list", *options)
         assert listed["Stack Name"] == "life"
-    assert walk.shows("stack", "list", "--tags", "y") == []
+    for mode, names in (("any", ["life"]), ("not", ["life"]), ("not-any", [])):
+        listed = walk.shows("stack", "list", "--tags", "x,y", "--tag-mode", mode)
+        assert [one["Stack Name"] for one in listed] == names
+    assert walk.shows("stack", "list", "--tags", "x,y") == []
     assert "Project" in walk.shows("stack", "list", "--long")[0]
 
 
@@ -198,6 +207,10 @@ def hooks(walk: Walk) -> None:
     walk.says("stack", "update", "-t", template, "-e", gate, "--parameter", "size=9", "held")
     walk.says("stack", "cancel", "--no-rollback", "held")
     walk.until("held", "UPDATE_FAILED")
+    walk.says("stack", "update", "-t", template, "-e", gate, "--parameter", "size=9", "held")
+    walk.says("stack", "cancel", "held")
+    walk.until("held", "ROLLBACK_COMPLETE")
+    assert "not in cancelable state" in walk.says("stack", "cancel", "held", code=1)
     walk.says("stack", "delete", "--yes", "held")
 
 
@@ -212,11 +225,19 @@ def snapshots(walk: Walk) -> None:
     walk.until("life", "SNAPSHOT_COMPLETE")
     (listed,) = walk.shows("stack", "snapshot", "list", "life")
     assert (listed["id"], listed["name"], listed["status"]) == (made["ID"], "good", "COMPLETE")
-    assert walk.shows("stack", "snapshot", "show", "life", made["ID"])
+    shown = walk.shows("stack", "snapshot", "show", "life", made["ID"])
+    assert shown["snapshot"]["data"]["template"]["resources"].keys() == {"pw", "app"}
+    more = walk.file("m.yaml", TEMPLATE.replace("  app:", "  new: {type: OS::Heat::None}\n  app:"))
+    walk.says("stack", "update", "-t", more, "life")
+    walk.until("life", "UPDATE_COMPLETE")
+    assert walk.real("life").keys() == {"pw", "app", "new"}
     walk.says("stack", "snapshot", "restore", "life", made["ID"])
     walk.until("life", "RESTORE_COMPLETE")
+    assert walk.real("life").keys() == {"pw", "app"}
     walk.says("stack", "snapshot", "delete", "-y", "life", made["ID"])
     assert walk.shows("stack", "snapshot", "list", "life") == []
+    restore = ("stack", "snapshot", "restore", "life", made["ID"])
+    assert "not found" in walk.says(*restore, code=1)
 
 
 def failures(walk: Walk) -> None:
@@ -230,11 +251,13 @@ def failures(walk: Walk) -> None:
 
 def carried_elsewhere(walk: Walk) -> None:
     exported, parcel = str(walk.folder / "exported"), str(walk.folder / "parcel")
+    real = walk.real("life")
     walk.says("stack", "export", "life", "--output-file", exported)
     walk.says("stack", "abandon", "life", "--output-file", parcel)
     assert json.loads(Path(exported).read_text())["resources"].keys() == {"pw", "app"}
     walk.says("stack", "adopt", "--adopt-file", parcel, "again")
     walk.until("again", "ADOPT_COMPLETE")
+    assert walk.real("again") == real
     walk.says("stack", "delete", "--yes", "again")
     walk.until_there_is_none()
 
