@@ -65,7 +65,7 @@ async def create(request: web.Request) -> web.Response:
 
 async def listed(request: web.Request) -> web.Response:
     found = await parts_of(request).engine.software.deployments(
-        project_of(request), request.query.get("server_id")
+        project_of(request), request.query.get("server_id") or None
     )
     return answer({"software_deployments": [_document(one) for one in found]})
 

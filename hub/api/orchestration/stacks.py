@@ -98,8 +98,10 @@ SHORT = ("resources", "events", "template", "environment", "files", "actions")
 ROUTES = (
     Route("POST", "/v1/{project}/stacks", create, "Make a stack", "stacks",
           takes_body=True, status=201, gives=gives.MADE),
-    *(Route(method, "/v1/{project}/stacks/{name}", elsewhere, "Find a stack by name or id",
-            "stacks", status=302, gives=gives.FOUND, needs=Right.READ)
+    *(Route(method, f"/v1/{{project}}/stacks/{name}", elsewhere,
+            "Find a stack by name, id or ARN", "stacks", status=302, gives=gives.FOUND,
+            needs=Right.READ)
+      for name in ("{name}", "{name:arn:.+}")
       for method in ("GET", "POST", "PUT", "PATCH", "DELETE")),
     *(Route("GET", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", elsewhere,
             f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND)
@@ -108,9 +110,6 @@ ROUTES = (
             f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND,
             needs=Right.READ)
       for rest in ("resources", "events", "template", "actions")),
-    *(Route(method, "/v1/{project}/stacks/{name:arn:.+}", elsewhere,
-            "Find a stack by name or id", "stacks", status=302, gives=gives.FOUND)
-      for method in ("GET", "POST", "PUT", "PATCH", "DELETE")),
     # Behind the short paths, which would match these, too.
     Route("GET", S, shown, "Show a stack", "stacks",
           query={"resolve_outputs": "false: without outputs"}, gives=gives.STACK),
