@@ -4,6 +4,7 @@ The form is the Orchestration API's, so what Heat wrote is adopted here and the 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from engine.errors import Conflict, Findings
 from engine.hot.source import read_document
@@ -98,18 +99,14 @@ class Exports:
         findings.raise_if_any()
         adopted = _adopted(data["resources"], findings)
         findings.raise_if_any()
-        return StackRequest(
-            name=request.name,
+        said = bool(request.environment or request.environment_files)
+        return replace(
+            request,
             template=request.template or data.get("template"),
-            environment=request.environment or data.get("environment"),
+            environment=request.environment if said else data.get("environment"),
             files={**(data.get("files") or {}), **request.files},
-            parameters=request.parameters,
             tags=request.tags if request.tags is not None else data.get("tags"),
-            timeout_mins=request.timeout_mins,
-            disable_rollback=request.disable_rollback,
             adopted=adopted,
-            requested_by=request.requested_by,
-            idempotency_key=request.idempotency_key,
         )
 
 

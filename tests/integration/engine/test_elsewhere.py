@@ -49,6 +49,26 @@ class TestExports:
         await ended_as(run, "s", "ROLLBACK_COMPLETE")
         assert world.things == {"real": 1} and await run.resources("s") == {}
 
+    async def test_what_the_request_itself_says_holds_in_an_adoption(
+        self, run: Program, world: World
+    ) -> None:
+        world.things["real"] = 1
+        data = {
+            "template": template(
+                {"a": thing({"get_param": "size"})}, parameters={"size": {"type": "number"}}
+            ),
+            "environment": {"parameters": {"size": 1}},
+            "resources": {"a": {"resource_id": "real"}},
+        }
+        body = {"stack_name": "s", "adopt_stack_data": data, "environment_files": ["e"],
+                "files": {"e": "parameters: {size: 2}"}, "hooks": {"add": ["a:post-create"]}}  # fmt: skip
+        headers = {"X-Auth-Token": "for the cloud"}
+        status, said = await run.call("POST", "/stacks", body, headers=headers)
+        assert status == 201, said
+        await run.until_ended("s")
+        assert (await run.stack("s"))["parameters"]["size"] == "2"
+        assert [call.credential for call in world.calls] == ["for the cloud"]
+
     async def test_what_has_no_id_cannot_be_adopted(self, run: Program) -> None:
         data = {"template": template({"a": thing()}), "resources": {}}
         status, said = await run.call(
