@@ -1,12 +1,14 @@
 """Software configs, and their deployments to servers: who has which, and how far each is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from engine.errors import Finding, Invalid, NotFound
 from engine.store import software as store
 from engine.store.database import Connection, Database
 from engine.store.software import ConfigRecord, DeploymentChange, DeploymentRecord, NewConfig
+from engine.words import Json
 
 
 class Software:
@@ -82,7 +84,15 @@ class Software:
     async def configs_of_server(self, project: str, server_id: str) -> list[ConfigRecord]:
         """A copy of each deployed config, by name, with the deployment's values in its inputs."""
         async with self._database.connection() as conn:
-            return await store.configs_of_server(conn, project, server_id)
+            found = await store.configs_of_server(conn, project, server_id)
+        return [replace(one, inputs=_with(values, one.inputs)) for one, values in found]
+
+
+def _with(values: Mapping[str, Json], inputs: Sequence[Json]) -> list[Json]:
+    """Inputs with the values that were given for them."""
+    return [
+        one | {"value": values[one["name"]]} if one["name"] in values else one for one in inputs
+    ]
 
 
 async def _hold(conn: Connection, project: str, config_id: UUID | None) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from engine.store.database import Connection
+from engine.store.sealing import Hidden
 from engine.words import Json
 
 INSERT_CONFIG = """
@@ -15,7 +16,7 @@ returning *
 """
 FIND_CONFIG = "select * from software_config where id = $1 and project = $2"
 LIST_CONFIGS = """
-select * from software_config c
+select * from software_config
  where ($1::text is null or project = $1)
    and ($2::uuid is null
         or (created_at, id) < (select created_at, id from software_config where id = $2))
@@ -52,13 +53,7 @@ returning *
 """
 DELETE_DEPLOYMENT = "delete from software_deployment where id = $1 and project = $2 returning id"
 CONFIGS_OF_SERVER = """
-select c.id, c.project, c.name, c."group", c.config, c.outputs, c.options, c.created_at,
-       (select coalesce(jsonb_agg(
-                   case when d.input_values ? (i.one ->> 'name')
-                        then i.one || jsonb_build_object(
-                             'value', d.input_values -> (i.one ->> 'name'))
-                        else i.one end order by i.nth), '[]')
-          from jsonb_array_elements(c.inputs) with ordinality i (one, nth)) as inputs
+select c.*, d.input_values
   from software_deployment d join software_config c on c.id = d.config_id
  where d.project = $1 and d.server_id = $2
  order by c.name, d.created_at, d.id
@@ -121,8 +116,8 @@ async def insert_config(
     conn: Connection, config_id: UUID, project: str, new: NewConfig
 ) -> ConfigRecord:
     (row,) = await conn.fetch(
-        INSERT_CONFIG, config_id, project, new.name, new.group, new.config, new.inputs,
-        new.outputs, new.options,
+        INSERT_CONFIG, config_id, project, new.name, new.group, _hidden(new.config),
+        _hidden(new.inputs), new.outputs, new.options,
     )  # fmt: skip
     return ConfigRecord(**row)
 
@@ -159,8 +154,9 @@ async def insert_deployment(
 ) -> DeploymentRecord:
     """Everything in new but output_values is said; its config is held."""
     (row,) = await conn.fetch(
-        INSERT_DEPLOYMENT, deployment_id, project, new.config_id, server_id, new.input_values,
-        new.output_values, new.action, new.status, new.status_reason,
+        INSERT_DEPLOYMENT, deployment_id, project, new.config_id, server_id,
+        _hidden(new.input_values), _hidden(new.output_values), new.action, new.status,
+        new.status_reason,
     )  # fmt: skip
     return DeploymentRecord(**row)
 
@@ -184,8 +180,9 @@ async def change_deployment(
     conn: Connection, project: str, deployment_id: UUID, change: DeploymentChange
 ) -> DeploymentRecord | None:
     row = await conn.fetchrow(
-        CHANGE_DEPLOYMENT, deployment_id, project, change.config_id, change.input_values,
-        change.output_values, change.action, change.status, change.status_reason,
+        CHANGE_DEPLOYMENT, deployment_id, project, change.config_id,
+        _hidden(change.input_values), _hidden(change.output_values), change.action,
+        change.status, change.status_reason,
     )  # fmt: skip
     return DeploymentRecord(**row) if row else None
 
@@ -194,7 +191,15 @@ async def delete_deployment(conn: Connection, project: str, deployment_id: UUID)
     return await conn.fetchval(DELETE_DEPLOYMENT, deployment_id, project) is not None
 
 
-async def configs_of_server(conn: Connection, project: str, server_id: str) -> list[ConfigRecord]:
-    """A copy of each deployed config, by name, with the deployment's values in its inputs."""
-    rows = await conn.fetch(CONFIGS_OF_SERVER, project, server_id)
-    return [ConfigRecord(**row) for row in rows]
+async def configs_of_server(
+    conn: Connection, project: str, server_id: str
+) -> list[tuple[ConfigRecord, dict[str, Json]]]:
+    """The config of each deployment, by name, and the deployment's values."""
+    found = [dict(row) for row in await conn.fetch(CONFIGS_OF_SERVER, project, server_id)]
+    values = [row.pop("input_values") for row in found]
+    return [(ConfigRecord(**row), one) for row, one in zip(found, values, strict=True)]
+
+
+def _hidden(value: Json) -> Json:
+    """Scripts and values may hold secrets."""
+    return None if value is None else Hidden(value)

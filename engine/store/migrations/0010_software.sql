@@ -1,6 +1,7 @@
 -- Software configs and their deployments; and which processes are at work.
 
 -- Never changed once made. config: text, or a map. inputs, outputs: lists of {name, type, ...}.
+-- config and inputs are sealed.
 create table software_config (
     id uuid primary key,
     project text not null,
@@ -14,7 +15,7 @@ create table software_config (
 );
 create index software_config_by_project on software_config (project, created_at, id);
 
--- input_values, output_values: by name; they may hold secrets.
+-- input_values, output_values: by name; sealed.
 create table software_deployment (
     id uuid primary key,
     project text not null,

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from structlog.testing import capture_logs
 
+from tests.support.access import everything_in
 from tests.support.program import Json, Program
 
 CONFIGS, DEPLOYMENTS = "/software_configs", "/software_deployments"
@@ -187,3 +188,15 @@ async def test_values_are_never_in_the_log(running: Program) -> None:
         await running.call("PUT", path, {"output_values": {"key": "s3cret"}})
         await running.call("GET", f"{DEPLOYMENTS}/metadata/web-1")
     assert len(logs) >= 4 and "s3cret" not in str(logs)
+
+
+async def test_scripts_and_values_are_sealed_at_rest(running: Program) -> None:
+    inputs = [{"name": "token", "default": "s3cret"}]
+    config = await made(running, config="echo s3cret", inputs=inputs)
+    one = await deployed(running, config_id=config["id"], input_values={"token": "s3cret"})
+    await running.call("PUT", f"{DEPLOYMENTS}/{one['id']}", {"output_values": {"token": "s3cret"}})
+    for table in ("software_config", "software_deployment"):
+        kept = await everything_in(running.database, table)
+        assert kept and "s3cret" not in kept
+    _, said = await running.call("GET", f"{DEPLOYMENTS}/metadata/web-1")
+    assert str(said).count("s3cret") == 3
