@@ -2,6 +2,6 @@
 
 from engine.service.blueprint import Limits
 from engine.service.engine import Engine
-from engine.service.requests import Answer, Move, Output, StackRequest
+from engine.service.requests import Answer, Move, Output, StackRequest, StackView
 
-__all__ = ["Answer", "Engine", "Limits", "Move", "Output", "StackRequest"]
+__all__ = ["Answer", "Engine", "Limits", "Move", "Output", "StackRequest", "StackView"]

@@ -9,10 +9,10 @@ from engine.hot.definition import evaluate_output
 from engine.hot.expression import decode, references
 from engine.hot.schema import TypeSchema
 from engine.hot.versions import date_of
-from engine.service.requests import Output
+from engine.service.requests import Output, StackView
 from engine.store import read
 from engine.store.audit import read_trail
-from engine.store.database import Database
+from engine.store.database import Connection, Database
 from engine.store.events import EventFilter, list_events, read_event
 from engine.store.listing import StackFilter, StackPage, list_stacks
 from engine.store.processes import ProcessRecord, list_processes
@@ -53,7 +53,7 @@ class Reading:
 
     async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
         """project: None: of every project."""
-        async with self._database.transaction(replan=True) as conn:
+        async with self._database.connection() as conn:
             return await list_stacks(conn, project, wanted)
 
     async def template(self, stack: StackRecord) -> TemplateRecord:
@@ -77,25 +77,17 @@ class Reading:
             versions = await read.read_versions(conn, stack.id)
             return versions, await read.read_traversals(conn, stack.id, limit)
 
-    async def shown_parameters(self, stack: StackRecord) -> dict[str, str]:
-        """As the API shows them: text, hidden ones masked, pseudo parameters included."""
+    async def view(self, stack: StackRecord, *, with_outputs: bool) -> StackView:
+        """What the API shows of a stack besides its row."""
         async with self._database.connection() as conn:
-            shown, _ = await read.read_shown(conn, stack.id, stack.version)
-        return dict(shown)
+            shown = await read.read_shown(conn, stack.id, stack.version)
+            outputs = await _outputs(conn, stack, shown) if with_outputs else None
+        return StackView(dict(shown.parameters), outputs)
 
     async def outputs(self, stack: StackRecord) -> list[Output]:
         async with self._database.connection() as conn:
-            template = await read.read_template(conn, stack.id, stack.version)
-            _, stored = await read.read_shown(conn, stack.id, stack.version)
-            version = str(template.template.get("heat_template_version", ""))
-            outputs = [(one, decode(one["value"], date_of(version))) for one in stored]
-            names = sorted({name for _, value in outputs for name in references(value)})
-            values = await read.read_values(conn, stack.id, names) if names else {}
-        view = Inputs(values)
-        return [
-            Output(one["key"], one["description"], *evaluate_output(value, view))
-            for one, value in outputs
-        ]
+            shown = await read.read_shown(conn, stack.id, stack.version)
+            return await _outputs(conn, stack, shown)
 
     async def resources(self, stack: StackRecord) -> list[ResourceRecord]:
         async with self._database.connection() as conn:
@@ -152,6 +144,16 @@ class Reading:
         if found is None:
             raise NotFound(f"there is no hook {hook_id}", code="HookNotFound")
         return found
+
+
+async def _outputs(conn: Connection, stack: StackRecord, shown: read.Shown) -> list[Output]:
+    outputs = [(one, decode(one["value"], date_of(shown.written_in))) for one in shown.outputs]
+    names = sorted({name for _, value in outputs for name in references(value)})
+    view = Inputs(await read.read_values(conn, stack.id, names) if names else {})
+    return [
+        Output(one["key"], one["description"], *evaluate_output(value, view))
+        for one, value in outputs
+    ]
 
 
 def _uuid(text: str) -> UUID | None:

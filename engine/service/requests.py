@@ -89,3 +89,12 @@ class Output:
     description: str
     value: Json
     error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StackView:
+    """What the API shows of a stack besides its row. parameters: as text, hidden ones masked,
+    pseudo parameters among them. outputs: None: not asked for."""
+
+    parameters: Mapping[str, str]
+    outputs: Sequence[Output] | None

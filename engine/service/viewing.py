@@ -74,7 +74,7 @@ async def view_toward(
 
 async def view_of_nodes(conn: Connection, begun: Begun, planned: Plan) -> dict[str, Json]:
     """Of a delete, a check and the like: what is done to each resource."""
-    shown, _ = await read.read_shown(conn, begun.stack_id, begun.version)
+    shown = (await read.read_shown(conn, begun.stack_id, begun.version)).parameters
     plan = tuple(
         PlannedChange(
             name=node.name,

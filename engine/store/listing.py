@@ -2,12 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from engine.store.database import Connection
 from engine.store.records import StackRecord
+from engine.words import Json
 
-LIST_STACKS = """
+#: The usual order has an index: a page takes as long wherever it is.
+NEWEST = """
+select s.* from stack_now s
+ where s.project = $1 and (s.created_at, s.id) < ($2, $3) and stack_wanted(s, $4)
+ order by s.created_at desc, s.id desc limit $5
+"""
+OLDEST = """
+select s.* from stack_now s
+ where s.project = $1 and (s.created_at, s.id) > ($2, $3) and stack_wanted(s, $4)
+ order by s.created_at, s.id limit $5
+"""
+MARKED = "select created_at, id from stack where project = $1 and id = $2"
+#: Any order, of one project or of all: everything is looked at.
+SORTED = """
 with sorted as (
     select s.*, array(
                select case u.key when 'stack_name' then s.name
@@ -15,35 +31,27 @@ with sorted as (
                                  when 'updated_time'
                                  then coalesce(to_char(s.updated_at, 'YYYYMMDDHH24MISSUS'), '')
                                  else to_char(s.created_at, 'YYYYMMDDHH24MISSUS') end
-                 from unnest($8::text[]) with ordinality u (key, nth) order by u.nth) as keys
+                 from unnest($3::text[]) with ordinality u (key, nth) order by u.nth) as keys,
+           stack_wanted(s, $2) as wanted
       from stack_now s
      where $1::text is null or s.project = $1
-), wanted as (
-    select * from sorted
-     where ($2 or deleted_at is null)
-       and ($3::text[] is null or name = any ($3)) and ($4::uuid[] is null or id = any ($4))
-       and ($5::text[] is null or status = any ($5) or action || '_' || status = any ($5))
-       and ($6::text[] is null or action = any ($6)) and ($7::text[] is null or tags @> $7)
-       and ($12::text[] is null or tags && $12) and ($13::text[] is null or not tags @> $13)
-       and ($14::text[] is null or not tags && $14) and ($15::text[] is null or owner = any ($15))
-       and ($16::text[] is null or project = any ($16))
-       and ($17::boolean[] is null or disable_rollback = any ($17))
-       and ($18::integer[] is null or timeout_mins = any ($18))
-       and ($19::text[] is null or reason = any ($19))
-), page as (
-    select w.*, row_number() over (
-               order by case when not $9 then w.keys end, case when $9 then w.keys end desc,
-                        case when not $9 then w.id end, case when $9 then w.id end desc) as place
-      from wanted w
-      left join sorted m on m.id = $10
-     where $10::uuid is null
-        or case when $9 then (w.keys, w.id) < (m.keys, m.id)
-                else (w.keys, w.id) > (m.keys, m.id) end
-     order by place limit $11
 )
-select t.total, p.* from (select count(*) as total from wanted) t left join page p on true
- order by p.place
+select s.* from sorted s left join sorted m on m.id = $5
+ where s.wanted
+   and ($5::uuid is null or case when $4 then (s.keys, s.id) < (m.keys, m.id)
+                                 else (s.keys, s.id) > (m.keys, m.id) end)
+ order by case when not $4 then s.keys end, case when $4 then s.keys end desc,
+          case when not $4 then s.id end, case when $4 then s.id end desc
+ limit $6
 """
+TOTAL = """
+select count(*) from stack_now s
+ where ($1::text is null or s.project = $1) and stack_wanted(s, $2)
+"""
+BY_AGE = ("creation_time",)
+#: Before and behind every stack.
+_FIRST = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
+_LAST = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +80,55 @@ class StackFilter:
     descending: bool = True
     marker: UUID | None = None
     limit: int | None = None
+    counted: bool = False
+
+    def wishes(self) -> dict[str, Json]:
+        """For ``stack_wanted``: those that are."""
+        said = {name: getattr(self, name) for name in _WISHES}
+        return {name: value for name, value in said.items() if value is not None} | (
+            {"show_deleted": True} if self.show_deleted else {}
+        )
+
+
+_WISHES = ("names", "ids", "statuses", "actions", "tags", "tags_any", "not_tags", "not_tags_any",
+           "owners", "projects", "disable_rollback", "timeout_mins", "reasons")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class StackPage:
-    """total: how many match, on all pages together."""
+    """total: how many match, on all pages together; None: they were not counted."""
 
     stacks: Sequence[StackRecord]
-    total: int
+    total: int | None
 
 
 async def list_stacks(conn: Connection, project: str | None, wanted: StackFilter) -> StackPage:
     """project: None: of every project."""
-    rows = await conn.fetch(
-        LIST_STACKS, project, wanted.show_deleted, wanted.names, wanted.ids, wanted.statuses,
-        wanted.actions, wanted.tags, wanted.sort_keys, wanted.descending, wanted.marker,
-        wanted.limit, wanted.tags_any, wanted.not_tags, wanted.not_tags_any, wanted.owners,
-        wanted.projects, wanted.disable_rollback, wanted.timeout_mins, wanted.reasons,
-    )  # fmt: skip
-    beside = ("total", "keys", "place")
+    wishes = wanted.wishes()
+    total = await conn.fetchval(TOTAL, project, wishes) if wanted.counted else None
+    if project is not None and tuple(wanted.sort_keys) == BY_AGE:
+        rows = await _by_age(conn, project, wanted, wishes)
+    else:
+        rows = await conn.fetch(
+            SORTED, project, wishes, wanted.sort_keys, wanted.descending, wanted.marker,
+            wanted.limit,
+        )  # fmt: skip
+    beside = ("keys", "wanted")
     found = [
         StackRecord(**{name: value for name, value in row.items() if name not in beside})
         for row in rows
-        if row["id"] is not None
     ]
-    return StackPage(found, rows[0]["total"])
+    return StackPage(found, total)
+
+
+async def _by_age(
+    conn: Connection, project: str, wanted: StackFilter, wishes: Json
+) -> Sequence[Any]:
+    begin = _LAST if wanted.descending else _FIRST
+    if wanted.marker is not None:
+        marked = await conn.fetchrow(MARKED, project, wanted.marker)
+        if marked is None:
+            return []
+        begin = tuple(marked)
+    statement = NEWEST if wanted.descending else OLDEST
+    return await conn.fetch(statement, project, *begin, wishes, wanted.limit)

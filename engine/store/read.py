@@ -47,7 +47,10 @@ select number, action, state, reason, digest, version, stale, requested_by, star
                else clock_timestamp() - working_since end)::double precision as worked
   from traversal where stack_id = $1 order by number desc limit $2
 """
-READ_SHOWN = "select shown, outputs from template where stack_id = $1 and version = $2"
+READ_SHOWN = """
+select shown, outputs, coalesce(template ->> 'heat_template_version', '') as written_in
+  from template where stack_id = $1 and version = $2
+"""
 READ_PLANNED = """
 select r.id, r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.properties, r.shown,
        r.attributes, r.data, r.metadata, r.broken, r.protected, r.deletion_policy, r.replaced_by
@@ -179,10 +182,17 @@ async def find_version(conn: Connection, stack_id: UUID, version: int) -> Templa
     return TemplateRecord(**row) if row else None
 
 
-async def read_shown(conn: Connection, stack_id: UUID, version: int) -> tuple[Json, Json]:
-    """(parameters as shown, outputs as stored) of a version."""
-    row = _there(await conn.fetchrow(READ_SHOWN, stack_id, version))
-    return row["shown"], row["outputs"]
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What people see of a version. outputs: as stored. written_in: the version of the language."""
+
+    parameters: Json
+    outputs: Json
+    written_in: str
+
+
+async def read_shown(conn: Connection, stack_id: UUID, version: int) -> Shown:
+    return Shown(*_there(await conn.fetchrow(READ_SHOWN, stack_id, version)))
 
 
 async def read_planned(

@@ -1,6 +1,6 @@
 -- A stack as it is now: with its current traversal and the version of the template it should be.
 
-drop view if exists stack_now;
+drop view if exists stack_now cascade; -- and what asks for it, which is made after it
 
 create view stack_now as
 select s.id, s.project, s.name, v.description, t.action,

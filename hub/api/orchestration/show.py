@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from engine.service import Output
+from engine.service import Output, StackView
 from engine.store.events import STACK_TYPE
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
 from engine.words import Json
@@ -52,24 +52,19 @@ def stack_summary(stack: StackRecord, base: str) -> dict[str, Json]:
     }
 
 
-def stack_full(
-    stack: StackRecord,
-    base: str,
-    parameters: Mapping[str, str],
-    outputs: Sequence[Output] | None,
-) -> dict[str, Json]:
+def stack_full(stack: StackRecord, base: str, view: StackView) -> dict[str, Json]:
     shown = stack_summary(stack, base) | {
         "description": stack.description,
         "template_description": stack.description,
-        "parameters": parameters,
+        "parameters": view.parameters,
         "capabilities": [],
         "notification_topics": [],
         "disable_rollback": stack.disable_rollback,
         "timeout_mins": stack.timeout_mins,
         "tags": stack.tags,
     }
-    if outputs is not None:
-        shown["outputs"] = [output(one) for one in outputs]
+    if view.outputs is not None:
+        shown["outputs"] = [output(one) for one in view.outputs]
     return shown
 
 

@@ -49,7 +49,7 @@ async def listed(request: web.Request) -> web.Response:
     if wanted.limit and len(found.stacks) == wanted.limit:
         following = request.rel_url.update_query(marker=str(found.stacks[-1].id))
         shown["links"] = [show.link(f"{origin_of(request)}{following}", "next")]
-    if query_flag(request, "with_count"):
+    if found.total is not None:
         shown["count"] = found.total
     return answer(shown)
 
@@ -77,6 +77,7 @@ def _filter(request: web.Request) -> StackFilter:
         descending=query_descending(request, default=True),
         marker=query_uuid(request, "marker"),
         limit=query_limit(request, default=None),
+        counted=query_flag(request, "with_count"),
     )
 
 

@@ -43,9 +43,9 @@ async def create(request: web.Request) -> web.Response:
 
 async def shown(request: web.Request) -> web.Response:
     stack, engine = await stack_of(request), parts_of(request).engine
-    outputs = await engine.outputs(stack) if query_flag(request, "resolve_outputs", True) else None
-    parameters = await engine.shown_parameters(stack)
-    return answer({"stack": show.stack_full(stack, base_of(request), parameters, outputs)})
+    resolved = query_flag(request, "resolve_outputs", True)
+    view = await engine.view(stack, with_outputs=resolved)
+    return answer({"stack": show.stack_full(stack, base_of(request), view)})
 
 
 async def replace(request: web.Request) -> web.Response:

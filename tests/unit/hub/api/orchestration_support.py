@@ -14,7 +14,7 @@ from yarl import URL
 
 from engine.errors import NotFound
 from engine.hot.schema import Attribute, Kind, Property, TypeSchema
-from engine.service import Engine, Output, StackRequest
+from engine.service import Engine, Output, StackRequest, StackView
 from engine.store.events import EventFilter
 from engine.store.listing import StackFilter, StackPage
 from engine.store.processes import ProcessRecord
@@ -134,7 +134,7 @@ class StubEngine:
     async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
         self.asked.append(("list", wanted))
         found = [one for one in self.stacks if one.project == project]
-        return StackPage(found[: wanted.limit], len(found))
+        return StackPage(found[: wanted.limit], len(found) if wanted.counted else None)
 
     async def create_stack(self, project: str, request: StackRequest) -> StackRecord:
         self.asked.append(("create", request))
@@ -198,8 +198,9 @@ class StubEngine:
     async def outputs(self, stack: StackRecord) -> list[Output]:
         return [Output("good", "a", 1, None), Output("bad", "b", None, "not there yet")]
 
-    async def shown_parameters(self, stack: StackRecord) -> dict[str, str]:
-        return {"OS::stack_name": stack.name, "secret": "******"}
+    async def view(self, stack: StackRecord, *, with_outputs: bool) -> StackView:
+        parameters = {"OS::stack_name": stack.name, "secret": "******"}
+        return StackView(parameters, await self.outputs(stack) if with_outputs else None)
 
 
 @dataclass

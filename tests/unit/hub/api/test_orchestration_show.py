@@ -8,7 +8,7 @@ import pytest
 from engine.errors import Invalid
 from engine.hot.parameters import ParameterKind, ParameterSchema
 from engine.hot.schema import Constraint, TypeSchema
-from engine.service import Output
+from engine.service import Output, StackView
 from engine.words import Json
 from hub.api.orchestration import show
 from hub.api.orchestration.requests import stack_request
@@ -41,10 +41,10 @@ def test_a_summary_has_the_keys_and_words_of_a_listed_stack() -> None:
 
 
 def test_a_stack_in_full_has_its_description_and_lists_that_are_lists() -> None:
-    shown = show.stack_full(stack(tags=[]), BASE, {"size": "8"}, [])
+    shown = show.stack_full(stack(tags=[]), BASE, StackView({"size": "8"}, []))
     assert shown["description"] == shown["template_description"] == "An example"
     assert (shown["tags"], shown["outputs"], shown["capabilities"]) == ([], [], [])
-    assert "outputs" not in show.stack_full(stack(), BASE, {}, None)
+    assert "outputs" not in show.stack_full(stack(), BASE, StackView({}, None))
 
 
 def test_an_output_that_cannot_be_worked_out_says_why() -> None:

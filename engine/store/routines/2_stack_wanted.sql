@@ -1,0 +1,24 @@
+-- Whether a stack is one of those that somebody asks for; see StackFilter in engine/store/listing.py.
+-- What is not among the wishes is not asked for.
+
+create or replace function stack_wanted(s stack_now, f jsonb) returns boolean
+language sql stable as $$
+    select (f -> 'show_deleted' is not null or s.deleted_at is null)
+       and (f -> 'names' is null or f -> 'names' ? s.name)
+       and (f -> 'ids' is null or f -> 'ids' ? s.id::text)
+       and (f -> 'statuses' is null
+            or f -> 'statuses' ?| array[s.status, s.action || '_' || s.status])
+       and (f -> 'actions' is null or f -> 'actions' ? s.action)
+       and (f -> 'owners' is null or f -> 'owners' ? s.owner)
+       and (f -> 'projects' is null or f -> 'projects' ? s.project)
+       and (f -> 'reasons' is null or f -> 'reasons' ? s.reason)
+       and (f -> 'disable_rollback' is null
+            or f -> 'disable_rollback' @> to_jsonb(s.disable_rollback))
+       and (f -> 'timeout_mins' is null or f -> 'timeout_mins' @> to_jsonb(s.timeout_mins))
+       and (f -> 'tags' is null or to_jsonb(s.tags) @> (f -> 'tags'))
+       and (f -> 'tags_any' is null
+            or s.tags && array(select jsonb_array_elements_text(f -> 'tags_any')))
+       and (f -> 'not_tags' is null or not to_jsonb(s.tags) @> (f -> 'not_tags'))
+       and (f -> 'not_tags_any' is null
+            or not s.tags && array(select jsonb_array_elements_text(f -> 'not_tags_any')))
+$$;
