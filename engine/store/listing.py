@@ -21,6 +21,12 @@ select s.* from stack_now s
  where s.project = $1 and (s.created_at, s.id) > ($2, $3) and stack_wanted(s, $4)
  order by s.created_at, s.id limit $5
 """
+#: Few enough to be found one by one.
+NAMED = """
+select s.* from stack_now s
+ where s.project = $1 and s.deleted_at is null and s.name = any ($2) and stack_wanted(s, $3)
+ order by s.created_at desc, s.id desc limit $4
+"""
 MARKED = "select created_at, id from stack where project = $1 and id = $2"
 #: Any order, of one project or of all: everything is looked at.
 SORTED = """
@@ -124,6 +130,8 @@ async def list_stacks(conn: Connection, project: str | None, wanted: StackFilter
 async def _by_age(
     conn: Connection, project: str, wanted: StackFilter, wishes: Json
 ) -> Sequence[Any]:
+    if wanted.names and wanted.descending and not (wanted.marker or wanted.show_deleted):
+        return await conn.fetch(NAMED, project, wanted.names, wishes, wanted.limit)
     begin = _LAST if wanted.descending else _FIRST
     if wanted.marker is not None:
         marked = await conn.fetchrow(MARKED, project, wanted.marker)
