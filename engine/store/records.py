@@ -62,6 +62,7 @@ class ResourceRecord:
     status: str
     reason: str
     properties: Json
+    shown: Json
     attributes: Json
     metadata: Json
     requires: list[str]

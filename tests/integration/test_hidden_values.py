@@ -178,6 +178,7 @@ async def test_hidden_values_come_out_nowhere(
     out.add("log", logged.getvalue())
     filled = [where for where, text in out.texts.items() if len(text) > 20]
     assert len([one for one in filled if one.startswith("table ")]) > 12, filled
+    assert "headgate_" in out.texts["metrics"]
     assert {"log", "webhook", "stream", "metrics", "answers"} <= set(filled)
     assert len(out.texts["webhook"]) > 5_000 and len(out.texts["log"]) > 5_000
     assert "headgate.hook.waiting" in out.texts["stream"]
@@ -198,7 +199,7 @@ class Requests:
         if isinstance(shown, dict) and path == "/subscriptions" and method == "POST":
             shown.pop("secret", None)
         # What metadata holds is for whoever may read the resource: agents fetch it there.
-        where = "metadata" if "/snapshots/" in path or path.endswith("/metadata") else "answers"
+        where = "metadata" if "/snapshots" in path or path.endswith("/metadata") else "answers"
         self.out.add(where, f"{method} {path} {json.dumps(shown)}")
         return said
 
@@ -277,8 +278,10 @@ async def a_life(seen: Requests) -> None:
     await answer_all(seen, "s", patch=True)
     assert (await seen.call("GET", "/stacks/s"))["stack"]["stack_status"] == "CREATE_COMPLETE"
     for one in ("safe", "copy", "more", "text"):
-        for rest in ("", "/events"):
-            await seen.call("GET", f"{path}/resources/{one}{rest}")
+        await seen.call("GET", f"{path}/resources/{one}?with_attr=key")
+        said = await seen.call("GET", f"{path}/resources/{one}/events")
+        for event in said["events"]:
+            await seen.call("GET", f"{path}/resources/{one}/events/{event['id']}")
     for rest in ("/resources", "/events", "/outputs", "/decisions", "/versions/1"):
         await seen.call("GET", path + rest)
     await seen.call("POST", f"{path}/snapshots", {"name": "one"})

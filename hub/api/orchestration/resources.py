@@ -6,12 +6,12 @@ from aiohttp import web
 
 from channels.schemas.words import NOTHING
 from engine.errors import NotFound, nearest
-from engine.hot.resolve import MASK
 from engine.store.records import ResourceRecord, StackRecord
 from engine.words import Door, Json
 from hub.api.addresses import base_of
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
+from hub.api.orchestration.attributes import shown_attributes
 from hub.api.orchestration.stacks import S
 from hub.api.parts import (
     Route,
@@ -59,12 +59,8 @@ def _detail(
     request: web.Request, one: ResourceRecord, descriptions: Mapping[str, str]
 ) -> dict[str, Json]:
     """Its description, and its attributes: those that it has, and null for others asked for."""
-    schema = parts_of(request).engine.types.get(one.type)
-    secret = {n for n, a in schema.attributes.items() if a.secret} if schema else set()
     attributes: dict[str, Json] = dict.fromkeys(request.query.getall("with_attr", []))
-    attributes |= {
-        name: MASK if name in secret else value for name, value in (one.attributes or {}).items()
-    }
+    attributes |= shown_attributes(one, parts_of(request).engine.types.get(one.type))
     return {"description": descriptions.get(one.name, ""), "attributes": attributes}
 
 

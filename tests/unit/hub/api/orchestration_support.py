@@ -67,6 +67,7 @@ def resource(name: str, requires: tuple[str, ...] = (), **changes: Any) -> Resou
         "status": "COMPLETE",
         "reason": "state changed",
         "properties": {},
+        "shown": None,
         "attributes": {"value": "s3cret", "size": 4},
         "metadata": {"role": "web"},
         "requires": list(requires),
