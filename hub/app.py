@@ -38,7 +38,7 @@ from hub.wiring import make_admission, make_sealer, new_secret
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-ROLES = frozenset({"api", "engine", "dispatch"})
+ROLES = frozenset({"api", "engine", "dispatch", "purge"})
 #: Names of configured subscriptions are made from what they say.
 _CONFIGURED = UUID("6f1f4a0e-51b7-4a3c-9d0c-1f2f5a8f7a10")
 

@@ -35,6 +35,7 @@ from engine.store.sealing import Sealer
 from engine.types.contract import ResourceType
 from engine.words import Door, Json
 from engine.work.presence import Presence
+from engine.work.purging import Purging
 from engine.work.telling import Telling
 from engine.work.timers import Timers
 from engine.work.worker import Worker
@@ -42,6 +43,7 @@ from hub.api.signals import read_signal
 from hub.auth.identity import Authenticator
 from hub.settings import Settings
 from hub.wiring import (
+    ages,
     broker_settings,
     configured_subscriptions,
     dispatcher_settings,
@@ -97,6 +99,7 @@ class Loops:
             default_timeout=settings.hooks.default_timeout,
             new_id=uuid4,
         )
+        self.purging = Purging(database, ages(settings.retention), every=settings.retention.every)
         self.engine = Engine(
             database,
             registry,
@@ -155,6 +158,8 @@ class Loops:
         if "dispatch" in roles:
             await self._configure_subscriptions()
             tasks.append(group.create_task(self.dispatcher.run(stop), name="dispatcher"))
+        if "purge" in roles:
+            tasks.append(group.create_task(self.purging.run(stop), name="purging"))
         if self.broker is not None and roles & {"api", "dispatch"}:
             answers = Answers(self.broker, self._answered_by_message)
             consume = answers.consume if "dispatch" in roles else None

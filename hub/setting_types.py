@@ -41,6 +41,10 @@ def _duration(value: object) -> timedelta:
     return read
 
 
+def _duration_or_none(value: object) -> timedelta | None:
+    return None if value in (None, "") else _duration(value)
+
+
 def _number(value: object) -> object:
     if isinstance(value, bool):  # true is 1 to Python
         raise PydanticCustomError("number", "it is an integer, such as 10")
@@ -145,6 +149,7 @@ def _roles(roles: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
 Listen = Annotated[str, AfterValidator(_listen)]
 Url = Annotated[str, AfterValidator(_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
+DurationOrNone = Annotated[timedelta | None, BeforeValidator(_duration_or_none)]
 Count = Annotated[int, BeforeValidator(_number), Field(gt=0)]
 #: 0: any number.
 CountOrAny = Annotated[int, BeforeValidator(_number), Field(ge=0)]

@@ -25,6 +25,7 @@ from hub.setting_types import (
     Count,
     CountOrAny,
     Duration,
+    DurationOrNone,
     Networks,
     Paths,
     ProxyUrl,
@@ -245,6 +246,14 @@ class Credentials(Section):
 
 class Retention(Section):
     versions: Count = 20
+    events: Duration = timedelta(days=90)
+    deliveries: Duration = timedelta(days=90)
+    hooks: Duration = timedelta(days=365)
+    traversals: Duration = timedelta(days=365)
+    idempotency_keys: Duration = timedelta(days=1)
+    deleted_stacks: Duration = timedelta(days=90)
+    trails: DurationOrNone = None
+    every: Duration = timedelta(hours=1)
 
 
 class Settings(Section):

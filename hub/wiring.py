@@ -7,6 +7,7 @@ import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID, uuid5
 
@@ -25,17 +26,19 @@ from engine.hooks.rule import Limits as HookLimits
 from engine.hot.source import Limits as SourceLimits
 from engine.service import Limits
 from engine.service.quotas import Quotas
+from engine.store.retention import OLD
 from engine.store.sealing import KEY_BYTES, Sealer, read_key
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import ResourceType
 from engine.types.registry import Registry, built_in
+from engine.work.purging import Ages
 from engine.work.retrying import Retrying
 from engine.work.worker import WorkerSettings
 from hub.api.admission import Admission
 from hub.auth.gatekeeper import Gatekeeper
 from hub.auth.identity import Authenticator
 from hub.auth.sessions import Sessions
-from hub.settings import Amqp, Settings, Webhook
+from hub.settings import Amqp, Retention, Settings, Webhook
 from hub.settings import Quotas as QuotaSettings
 
 #: Names of configured subscriptions are made from what they say.
@@ -118,6 +121,13 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
             subscriptions_per_project=quotas.subscriptions_per_project,
         ),
     )
+
+
+def ages(retention: Retention, older_than: timedelta | None = None) -> Ages:
+    """How old things may become. older_than: in place of what the settings say, but for trails."""
+    said = retention.model_dump(include=set(OLD), exclude={"trails"})
+    kept = {kind: older_than or age for kind, age in said.items()}
+    return kept | ({"trails": retention.trails} if retention.trails else {})
 
 
 def worker_settings(settings: Settings) -> WorkerSettings:

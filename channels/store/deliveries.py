@@ -7,6 +7,7 @@ from channels.store import publish, subscriptions
 from channels.store.news import Kind, News, record_news
 from channels.store.records import DeliveryRecord, SubscriptionRecord
 from engine.store.database import Connection
+from engine.store.retention import hold_off
 
 LIST = """
 select id, subscription_id, stack_id, sequence, event_id, type, state, attempts, next_at, code,
@@ -76,6 +77,7 @@ async def redeliver_since(
     asking again goes on.
     """
     async with conn.transaction():
+        await hold_off(conn)
         listener = await subscriptions.get(conn, project, subscription_id)
         if listener is None:
             return 0
@@ -90,6 +92,7 @@ async def tell_redelivered(conn: Connection, one: SubscriptionRecord, count: int
 
 
 async def _revive(conn: Connection, subscription_id: UUID, delivery_id: UUID | None) -> int:
+    await hold_off(conn)
     ordered = await conn.fetchval(LOCK_SUBSCRIPTION, subscription_id)
     if ordered is None:
         return 0

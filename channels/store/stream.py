@@ -9,6 +9,7 @@ from engine.store.database import Connection
 from engine.store.records import EventRecord
 
 TOP = "select position from publishing"
+FLOOR = "select position, sequence from stream_floor where project = $1"
 READ_AFTER = """
 select o.position, o.project, s.name as stack_name, s.owner, s.tags,
        s.created_at as stack_created_at, e.stack_id, e.sequence, e.id, e.type, e.time,
@@ -42,6 +43,12 @@ AFTER_ALL = 2**63 - 1
 async def top(conn: Connection) -> Cursor:
     """The end of what is published: whoever reads from here hears only what is new."""
     return Cursor(await conn.fetchval(TOP), AFTER_ALL)
+
+
+async def floor(conn: Connection, project: str) -> Cursor:
+    """The last place of which something is gone: whoever has read less has missed something."""
+    row = await conn.fetchrow(FLOOR, project)
+    return Cursor(*row) if row else Cursor(0, 0)
 
 
 async def events_after(

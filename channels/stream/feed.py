@@ -18,10 +18,10 @@ from structlog.typing import FilteringBoundLogger
 from channels.envelope import cloud_event
 from channels.selection import Selection, Traits, wants
 from channels.store.records import Cursor, StreamEvent
-from channels.store.stream import events_after, top
+from channels.store.stream import events_after, floor, top
 from channels.stream import sse
 from channels.waiting import wait_at_most
-from engine.errors import Invalid, Unavailable
+from engine.errors import Conflict, Invalid, Unavailable
 from engine.store.database import Database
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -140,15 +140,18 @@ class Feed:
             if len(items) < page:
                 return
 
-    async def start(self, last_event_id: str | None) -> Cursor:
-        """Where to begin to read. Raises Invalid."""
+    async def start(self, project: str, last_event_id: str | None) -> Cursor:
+        """Where to begin to read. Raises Invalid, and Conflict (EventsGone) where something that
+        the reader has not had is purged."""
         async with self._database.connection() as conn:
-            end = await top(conn)
+            end, lowest = await top(conn), await floor(conn, project)
         if not last_event_id:
             return end
         cursor = sse.parse_event_id(last_event_id)
         if cursor.position > end.position:
             raise Invalid([sse.unknown_id("is ahead of everything that has happened here")])
+        if cursor < lowest:
+            raise sse.gone(lowest)
         return cursor
 
     async def events(self, wanted: Wanted, cursor: Cursor) -> AsyncGenerator[Line | None, None]:
@@ -178,6 +181,8 @@ class Feed:
         async with self._database.connection() as conn:
             only, page = wanted.selection.stack_id, self._settings.page
             read = await events_after(conn, wanted.project, cursor, limit=page, stack_id=only)
+            if cursor < (lowest := await floor(conn, wanted.project)):
+                raise sse.gone(lowest)  # while it was behind
             found = _lines(read)
         reached = found[-1].cursor if len(found) == page else max(cursor, end)
         # Short of a page: everything up to the tail's end was read, and perhaps a little more.
@@ -208,13 +213,13 @@ class Feed:
     ) -> None:
         """Write the stream to a reader until the feed stops or the reader is too slow."""
         async with aclosing(self.events(wanted, start)) as items:
-            async for item in items:
-                try:
+            try:
+                async for item in items:
                     async with asyncio.timeout(self._settings.cut_off):
                         await write(sse.HEARTBEAT if item is None else item.text)
-                except TimeoutError:
-                    log.info("stream.cut_off", project=wanted.project)
-                    return
+            except (TimeoutError, Conflict) as error:
+                # It comes back, and is told.
+                log.info("stream.cut_off", project=wanted.project, reason=str(error))
 
 
 def _lines(items: Sequence[StreamEvent]) -> list[Line]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import orjson
 
 from channels.store.records import Cursor
-from engine.errors import Finding, Invalid
+from engine.errors import Conflict, Finding, Invalid
 from engine.words import Json
 
 CONTENT_TYPE = "text/event-stream"
@@ -33,6 +33,16 @@ def parse_event_id(text: str) -> Cursor:
 def unknown_id(reason: str) -> Finding:
     remedy = "Send the id of the last event you have read, or none to read what is new."
     return Finding("Last-Event-ID", reason, remedy, "InvalidEventId")
+
+
+def gone(lowest: Cursor) -> Conflict:
+    return Conflict(
+        "events after this one are kept no longer, so you have missed some",
+        place="Last-Event-ID",
+        remedy="Look at the stacks as they are now, and read on without an id; what is left begins"
+        f" after {event_id(lowest)}.",
+        code="EventsGone",
+    )
 
 
 def event_text(cursor: Cursor, kind: str, document: Mapping[str, Json]) -> bytes:

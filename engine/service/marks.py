@@ -1,9 +1,9 @@
-"""What people say of a resource, to be heeded by the next change."""
+"""What people say of a resource, to be heeded by the next change, and of stacks."""
 
 from uuid import UUID
 
 from engine.errors import Conflict, NotFound
-from engine.store import marks
+from engine.store import marks, retention
 from engine.store.accept import lock_stack
 from engine.store.database import Connection, Database
 
@@ -41,6 +41,12 @@ class Marks:
             await marks.protect(
                 conn, stack_id, found.id, protected=protected, reason=f"{said} by {by}"
             )
+
+    async def pin(self, project: str, stack_id: UUID, *, by: str, reason: str | None) -> None:
+        """Keep a stack from being purged, whether it is deleted or not. reason: None lets it go."""
+        async with self._database.transaction("accept") as conn:
+            pinned = reason is not None
+            await retention.pin(conn, project, stack_id, pinned=pinned, by=by, reason=reason or "")
 
     async def _found(
         self, conn: Connection, project: str, stack_id: UUID, name: str

@@ -191,6 +191,17 @@ async def all_or_nothing(connection: Connection) -> AsyncIterator[None]:
         yield
 
 
+@asynccontextmanager
+async def taken_back(connection: Connection) -> AsyncIterator[None]:
+    """A transaction of which nothing is kept, whatever is done in it."""
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        yield
+    finally:
+        await transaction.rollback()
+
+
 class Database:
     """A pool of connections to one database. Made by `open_database`, closed by `close`."""
 
@@ -242,13 +253,8 @@ class Database:
     @asynccontextmanager
     async def rehearsal(self) -> AsyncIterator[Connection]:
         """A transaction of which nothing is kept, whatever is done in it."""
-        async with self.connection() as connection:
-            transaction = connection.transaction()
-            await transaction.start()
-            try:
-                yield connection
-            finally:
-                await transaction.rollback()
+        async with self.connection() as connection, taken_back(connection):
+            yield connection
 
     @asynccontextmanager
     async def listen(self, channel: str, callback: Callable[[], None]) -> AsyncIterator[None]:

@@ -31,6 +31,9 @@ class StackRecord:
     deleted_at: datetime | None
     traversal: int
     version: int
+    pinned_by: str | None = None
+    pinned_at: datetime | None = None
+    pinned_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ STATUS: tuple[tuple[type[HeadgateError], int], ...] = (
 #: Codes that say more than their family.
 STATUS_OF_CODE: Mapping[str, int] = {
     "Unauthorized": 401,
+    "EventsGone": 410,
     "RequestTooLarge": 413,
     "DecisionUnavailable": 422,
     "RequestTimeout": 408,
@@ -46,6 +47,7 @@ EXPLANATION: Mapping[int, str] = {
     405: "The method is not allowed for this resource.",
     408: "The server has waited too long for the request.",
     409: "There was a conflict when trying to complete your request.",
+    410: "The requested resource is no longer available.",
     413: "The body of your request was too large.",
     422: "The server was unable to process the contained instructions.",
     429: "Too many requests came from here.",

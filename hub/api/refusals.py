@@ -93,7 +93,7 @@ OWN_THINGS = frozenset(
 )
 #: Parts of a stack's path that are not of the Orchestration API.
 OWN_PARTS = frozenset(
-    {"graph", "why", "breakpoints", "run-to", "decisions", "versions", "resource_snapshots"}
+    {"graph", "why", "breakpoints", "run-to", "decisions", "versions", "resource_snapshots", "pin"}
 )
 
 

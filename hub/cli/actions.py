@@ -7,7 +7,7 @@ import typer
 
 from hub.cli import bodies, options, outcomes
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop, tell
 from hub.cli.exit_codes import Exit
 from hub.cli.files import Unreadable
 from hub.cli.waiting import Outcome, Patience, settle
@@ -135,7 +135,40 @@ def resume(
     outcomes.end(ask(Where(url, project, user), work), as_json)
 
 
+def pin(
+    name: options.Name,
+    reason: Annotated[str, typer.Option(help="Why it is kept.")] = "",
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a stack from being purged, with all that happened to it. A deleted one: by its id."""
+    _pinned(Where(url, project, user), name, "PUT", {"reason": reason}, as_json)
+
+
+def unpin(
+    name: options.Name,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Let a stack be purged when its time has come."""
+    _pinned(Where(url, project, user), name, "DELETE", None, as_json)
+
+
+def _pinned(where: Where, name: str, method: str, body: Json, as_json: bool) -> None:
+    async def work(client: Client) -> Json:
+        stack = await outcomes.find(client, name)
+        await client.call(method, outcomes.path_of(stack, "pin"), body=body)
+        return await outcomes.find(client, stack["id"])
+
+    stack = ask(where, work)
+    tell(stack, as_json, lambda: outcomes.picture(stack))
+
+
 def add_to(app: typer.Typer) -> None:
-    for command in (cancel, check, suspend, resume):
+    for command in (cancel, check, suspend, resume, pin, unpin):
         app.command()(command)
     app.command(name="stop")(stop_)

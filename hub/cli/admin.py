@@ -15,6 +15,7 @@ from hub.cli import tokens
 from hub.cli.context import AsJson, stop
 from hub.cli.exit_codes import Exit
 from hub.cli.files import dump
+from hub.cli.options import Config, DataDir
 
 Json = Any
 #: Number and hash of an entry of a trail.

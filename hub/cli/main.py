@@ -18,6 +18,7 @@ from hub.cli import (
     hooks,
     options,
     outcomes,
+    purging,
     resource_types,
     resources,
     show,
@@ -34,7 +35,7 @@ from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Wher
 from hub.cli.exit_codes import Exit, epilog
 
 Json = Any
-ROLES = ("api", "engine", "dispatch")
+ROLES = ("api", "engine", "dispatch", "purge")
 app = typer.Typer(
     help="Carries out infrastructure changes as a graph, and holds them at the gate.",
     epilog=epilog(),
@@ -55,6 +56,7 @@ app.add_typer(hooks.app, name="hook")
 app.add_typer(subscriptions.app, name="subscription")
 app.add_typer(resource_types.app, name="type")
 app.add_typer(tokens.app, name="token")
+purging.add_to(admin.app)
 app.add_typer(admin.app, name="admin")
 
 
@@ -66,7 +68,8 @@ def serve(
     data_dir: Annotated[Path | None, typer.Option(help="Where the database lives.")] = None,
     listen: Annotated[str | None, typer.Option(help="HOST:PORT.")] = None,
     role: Annotated[
-        list[str], typer.Option(help="api, engine or dispatch; may repeat; all when not said.")
+        list[str],
+        typer.Option(help="api, engine, dispatch or purge; may repeat; all when not said."),
     ] = [],  # noqa: B006 - typer reads it, nobody changes it
 ) -> None:
     """Run a server until it is told to stop."""

@@ -8,6 +8,11 @@ import typer
 Name = Annotated[str, typer.Argument(metavar="STACK", help="Name or id of the stack.")]
 NewName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the new stack.")]
 
+Config = Annotated[Path | None, typer.Option(metavar="FILE", help="The server's TOML file.")]
+DataDir = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Where the embedded database lives.")
+]
+
 Template = Annotated[Path, typer.Option("--template", "-t", help="A HOT template.")]
 OtherTemplate = Annotated[
     Path | None, typer.Option("--template", "-t", help="A HOT template.")

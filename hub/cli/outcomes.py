@@ -13,7 +13,7 @@ from hub.cli.waiting import Outcome, Patience, settle
 
 Json = Any
 FIELDS = ("stack_name", "id", "stack_status", "stack_status_reason", "creation_time",
-          "updated_time", "tags", "timeout_mins", "disable_rollback")  # fmt: skip
+          "updated_time", "tags", "timeout_mins", "disable_rollback", "pinned")  # fmt: skip
 
 
 async def find(client: Client, name: str) -> Json:

@@ -6,6 +6,7 @@ from hub.api.headgate import (
     health,
     history,
     hooks,
+    pins,
     quotas,
     schemas,
     sessions,
@@ -28,4 +29,5 @@ ROUTES = (
     *sessions.ROUTES,
     *tokens.ROUTES,
     *quotas.ROUTES,
+    *pins.ROUTES,
 )

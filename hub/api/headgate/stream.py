@@ -29,7 +29,7 @@ async def stream(request: web.Request) -> web.StreamResponse:
     globs = {name: query_list(request, asked) for asked, name in FILTERS.items()}
     wanted = Wanted(project, Selection(stack_id=stack_id, **globs))
     last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
-    start = await parts.feed.start(last)
+    start = await parts.feed.start(project, last)
     response = web.StreamResponse(headers={"X-Accel-Buffering": "no"})
     response.content_type = CONTENT_TYPE
     response_headers.add_to(response, request, parts.settings.server.cors_origins)

@@ -74,7 +74,10 @@ STACKS = fields(
     {"stacks": list_of(Shape("StackInList", fields(_STACK, {"project": TEXT})))},
     {"links": _LINKS, "count": COUNT},
 )
-STACK = fields({"stack": Shape("Stack", fields({**_STACK, **_MORE}, {"outputs": list_of(OUTPUT)}))})
+PINNED = or_null(fields({"by": TEXT, "at": TIME, "reason": TEXT}))
+STACK = fields({"stack": Shape("Stack", fields(
+    {**_STACK, **_MORE, "pinned": PINNED}, {"outputs": list_of(OUTPUT)}
+))})  # fmt: skip
 OUTPUTS = fields({"outputs": list_of(fields(_OUTPUT_NAME))})
 ONE_OUTPUT = fields({"output": OUTPUT})
 

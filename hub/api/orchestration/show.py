@@ -62,10 +62,20 @@ def stack_full(stack: StackRecord, base: str, view: StackView) -> dict[str, Json
         "disable_rollback": stack.disable_rollback,
         "timeout_mins": stack.timeout_mins,
         "tags": stack.tags,
+        "pinned": pinned(stack),
     }
     if view.outputs is not None:
         shown["outputs"] = [output(one) for one in view.outputs]
     return shown
+
+
+def pinned(stack: StackRecord) -> Json:
+    """Who keeps a stack from being purged, since when and why; None: nobody."""
+    if stack.pinned_at is None:
+        return None
+    return {
+        "by": stack.pinned_by, "at": time(stack.pinned_at), "reason": stack.pinned_reason,
+    }  # fmt: skip
 
 
 def output(one: Output) -> dict[str, Json]:

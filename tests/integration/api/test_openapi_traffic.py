@@ -189,6 +189,9 @@ async def a_life(run: Watched, world: World) -> None:
     await ok(run, "POST", f"{at}/resources/a/signal", {"ready": True})
     made = await ok(run, "POST", f"{at}/snapshots", {"name": "kept"})
     await ok(run, "GET", f"{at}/snapshots")
+    await ok(run, "PUT", f"{at}/pin", {"reason": "an audit"})
+    await ok(run, "GET", at)
+    await ok(run, "DELETE", f"{at}/pin")
     await ended_as(run, "s", "SNAPSHOT_COMPLETE")
     one = f"{at}/snapshots/{made['id']}"
     await ok(run, "GET", one)

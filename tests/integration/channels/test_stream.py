@@ -62,7 +62,7 @@ async def reading(
     feed: Feed, wanted: Wanted, last: str | None = None, reader: Reader | None = None
 ) -> AsyncIterator[Reader]:
     reader = reader or Reader()
-    start = await feed.start(last)
+    start = await feed.start("demo", last)
     task = asyncio.create_task(feed.pump(wanted, start, reader.write))
     try:
         yield reader
@@ -144,7 +144,7 @@ async def test_thousands_read_and_one_that_reads_nothing_holds_up_nobody(
         await asyncio.Event().wait()
 
     async with feeding(database, cut_off=60.0) as feed, asyncio.TaskGroup() as group:
-        start = await feed.start(None)
+        start = await feed.start("demo", None)
         tasks = [group.create_task(feed.pump(Wanted("demo"), start, one.write)) for one in readers]
         tasks.append(group.create_task(feed.pump(Wanted("demo"), start, nothing)))
         await until(lambda: feed.readers == 2001)
@@ -235,7 +235,7 @@ async def test_a_slow_reader_is_cut_off_and_comes_back(scene: Scene, database: D
 
     slow = Slow()
     async with feeding(database, cut_off=0.05) as feed:
-        start = await feed.start(None)
+        start = await feed.start("demo", None)
         pumping = asyncio.create_task(feed.pump(Wanted("demo"), start, slow.write))
         await say(scene, stack, *(resource_event(f"r{number}") for number in range(5)))
         async with asyncio.timeout(10):
@@ -264,14 +264,14 @@ async def test_an_unknown_id_is_refused(scene: Scene, database: Database) -> Non
     feed = Feed(database)
     for wrong in ("nonsense", "99-1"):
         with pytest.raises(Invalid):
-            await feed.start(wrong)
-    assert (await feed.start("1-1")).position == 1
-    assert await feed.start("") == await feed.start(None)
+            await feed.start("demo", wrong)
+    assert (await feed.start("demo", "1-1")).position == 1
+    assert await feed.start("demo", "") == await feed.start("demo", None)
 
 
 async def test_the_stream_ends_with_the_program(database: Database) -> None:
     async with feeding(database) as feed:
-        start = await feed.start(None)
+        start = await feed.start("demo", None)
         pumping = asyncio.create_task(feed.pump(Wanted("demo"), start, Reader().write))
         await until(lambda: feed.readers == 1)
     async with asyncio.timeout(5):

@@ -97,6 +97,7 @@ def test_every_command_that_asks_a_server_speaks_json() -> None:
         (["admin", "verify-audit", "x"], "UUID"),
         (["admin", "verify-audit", "--expect", f"1:{'0' * 64}"], "name its id"),
         (["admin", "verify-audit", str(UUID(int=1)), "--expect", "0:a"], "NUMBER:HASH"),
+        (["admin", "purge", "--older-than", "soon"], "90s, 30m or 2h"),
         (["serve", "--role", "cook"], "api, engine, dispatch"),
         (["nope"], "nope"),
     ],

@@ -1,0 +1,51 @@
+"""Stacks that are kept: deleted or not, nothing of them is purged."""
+
+from aiohttp import web
+
+from channels.schemas.words import fields
+from hub.api.orchestration import documents as gives
+from hub.api.orchestration import show
+from hub.api.orchestration.stacks import S
+from hub.api.parts import (
+    Route,
+    answer,
+    body_of,
+    identity_of,
+    invalid,
+    parts_of,
+    project_of,
+    stack_of,
+)
+from hub.auth.roles import Right
+
+#: The longest reason that is kept.
+LONGEST = 1000
+
+
+async def pin(request: web.Request) -> web.Response:
+    body = await body_of(request)
+    reason = body.get("reason", "")
+    if not isinstance(reason, str) or len(reason) > LONGEST:
+        raise invalid("reason", f"must be text of {LONGEST} characters at most", "Say it shorter.")
+    return await _pinned(request, reason)
+
+
+async def unpin(request: web.Request) -> web.Response:
+    return await _pinned(request, None)
+
+
+async def _pinned(request: web.Request, reason: str | None) -> web.Response:
+    """reason: None lets the stack go."""
+    stack, who, engine = await stack_of(request), identity_of(request), parts_of(request).engine
+    await engine.marks.pin(stack.project, stack.id, by=who.name, reason=reason)
+    now = await engine.find_stack(project_of(request), str(stack.id))
+    return answer({"pinned": show.pinned(now)})
+
+
+_PINNED = fields({"pinned": gives.PINNED})
+ROUTES = (
+    Route("PUT", f"{S}/pin", pin, "Keep a stack, deleted or not, from being purged", "stacks",
+          takes_body=True, gives=_PINNED, needs=Right.OPERATE),
+    Route("DELETE", f"{S}/pin", unpin, "Let a stack be purged when its time has come", "stacks",
+          gives=_PINNED, needs=Right.OPERATE),
+)  # fmt: skip
