@@ -17,7 +17,7 @@ async def visited(settings: DatabaseSettings) -> AsyncIterator[Connection]:
 
     Raises Unavailable (there is none, or it cannot be reached), Conflict (of another version).
     """
-    async with _url(settings) as url:
+    async with reached(settings) as url:
         database = await open_database(url, size=1)
         try:
             async with database.connection() as conn:
@@ -28,7 +28,8 @@ async def visited(settings: DatabaseSettings) -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
-async def _url(settings: DatabaseSettings) -> AsyncIterator[str]:
+async def reached(settings: DatabaseSettings) -> AsyncIterator[str]:
+    """The URL of the database, of whatever version. Raises Unavailable, when there is none."""
     said = settings.url.get_secret_value()
     if said:
         yield said

@@ -81,12 +81,7 @@ class Broker:
         while not stop.is_set():
             url = URL(urls[failures % len(urls)])
             try:
-                async with asyncio.timeout(self.settings.connect_timeout):
-                    connection = await aio_pika.connect(
-                        str(url),
-                        ssl_context=self.settings.tls if url.scheme == "amqps" else None,
-                        client_properties={"connection_name": "headgate"},
-                    )
+                connection = await self._connect(url)
             except (*LOST, TimeoutError) as error:
                 failures += 1
                 self._lost(url, f"it cannot be reached: {_words(error)}")
@@ -108,6 +103,27 @@ class Broker:
             finally:
                 self._link = None
                 await _closed(connection)
+
+    async def probe(self) -> str | None:
+        """Why no node of the cluster can be reached; None: one can."""
+        why = None
+        for text in self.settings.urls:
+            try:
+                connection = await self._connect(URL(text))
+            except (*LOST, TimeoutError) as error:
+                why = _words(error)
+            else:
+                await _closed(connection)
+                return None
+        return why
+
+    async def _connect(self, url: URL) -> AbstractConnection:
+        async with asyncio.timeout(self.settings.connect_timeout):
+            return await aio_pika.connect(
+                str(url),
+                ssl_context=self.settings.tls if url.scheme == "amqps" else None,
+                client_properties={"connection_name": "headgate"},
+            )
 
     async def publish(self, exchange: str, routing_key: str, message: Message) -> None:
         """Until the broker confirms it. Raises NotPublished with the reason."""

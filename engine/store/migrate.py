@@ -131,16 +131,22 @@ async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
     return [migration.name for migration in left]
 
 
-async def check_current(connection: Connection) -> None:
-    """Raises Conflict unless the database is of this version; changes nothing."""
+async def outstanding(connection: Connection) -> list[str]:
+    """The migrations that the database does not have; changes nothing. Conflict: it is newer."""
     made = await connection.fetchval(PRESENT)
     applied = [row["name"] for row in await connection.fetch(APPLIED)] if made else []
-    left = pending(shipped(), applied)
+    return [migration.name for migration in pending(shipped(), applied)]
+
+
+async def check_current(connection: Connection) -> None:
+    """Raises Conflict unless the database is of this version; changes nothing."""
+    left = await outstanding(connection)
     if left:
         raise errors.Conflict(
-            f"the database's schema is older than this headgate: it has no {left[0].name}",
+            f"the database's schema is older than this headgate: it has no {left[0]}",
             place="[database]",
-            remedy="Start a server of this version once, which brings it up to date",
+            remedy="Bring it up to date with `headgate admin migrate`; a server of this version"
+            " does so when it starts",
             code="DatabaseOlder",
         )
 

@@ -178,6 +178,21 @@ async def test_what_somebody_is_still_to_get_stays(database: Database) -> None:
         assert +await purge_old(conn, NOW) == Counter(events=1, deliveries=1)
 
 
+async def test_a_deleted_stack_stays_while_somebody_is_still_to_hear_of_it(
+    database: Database,
+) -> None:
+    scene = Scene(database)
+    await scene.subscription("https://example.org/slow")
+    stack = await scene.stack()
+    await scene.record(stack, resource_event("a"))
+    await published(database)
+    async with database.connection() as conn:
+        await conn.execute("update stack set deleted_at = now()")
+        assert +await purge_old(conn, NOW) == Counter()
+        await conn.execute("update delivery set state = 'dead', next_at = null, settled_at = now()")
+        assert +await purge_old(conn, NOW) == Counter(events=1, deleted_stacks=1)
+
+
 async def published(database: Database) -> None:
     assert await publish(database, horizon=lambda _: 0.0, limit=100)
 

@@ -1,0 +1,148 @@
+"""What must be true of the rows at any moment. Each query finds what breaks one rule.
+
+$1: the stack to look at; null: all of them.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from uuid import UUID
+
+from engine.store.database import Connection
+
+STACK_HAS_ITS_ROWS = """
+select s.id from stack s
+ where ($1::uuid is null or s.id = $1)
+   and not (exists (select from traversal t where t.stack_id = s.id and t.number = s.traversal)
+            and exists (select from template v where v.stack_id = s.id and v.version = s.version))
+"""
+ROWS_HAVE_THEIR_STACK = """
+with rows as (
+    select stack_id from traversal union all select stack_id from template
+    union all select stack_id from node union all select stack_id from resource
+    union all select stack_id from hook union all select stack_id from snapshot
+    union all select stack_id from resource_snapshot union all select stack_id from breakpoint
+    union all select stack_id from resource_signal union all select stack_id from credential
+)
+select distinct r.stack_id from rows r
+ where ($1::uuid is null or r.stack_id = $1)
+   and not exists (select from stack s where s.id = r.stack_id)
+"""
+NODES_HAVE_THEIR_TRAVERSAL = """
+select n.stack_id, n.traversal, n.id from node n
+ where ($1::uuid is null or n.stack_id = $1)
+   and not exists (select from traversal t
+                    where t.stack_id = n.stack_id and t.number = n.traversal)
+"""
+ACTIVE_IS_COUNTED = """
+select t.stack_id, t.number, t.active, n.active from traversal t cross join lateral (
+    select count(*) filter (where n.state in ('ready', 'running', 'parked')
+           or n.state = 'waiting' and exists (
+               select from node o where o.stack_id = n.stack_id
+                  and o.traversal < n.traversal and o.successor = n.id
+                  and o.state in ('ready', 'running', 'parked'))) as active
+      from node n where n.stack_id = t.stack_id and n.traversal = t.number) n
+ where ($1::uuid is null or t.stack_id = $1) and t.state = 'running' and t.active <> n.active
+"""
+HELD_IS_COUNTED = """
+select t.stack_id, t.number from traversal t
+ where ($1::uuid is null or t.stack_id = $1) and t.state = 'running' and t.held <> (
+     select count(*) from node n where n.stack_id = t.stack_id
+        and n.traversal = t.number and n.state = 'parked' and n.phase <> 'act')
+"""
+WAITS_ARE_COUNTED = """
+with before as (
+    select b.stack_id, b.traversal, r.id, count(*) as many
+      from node b cross join unnest(b.requirers) r (id)
+     where ($1::uuid is null or b.stack_id = $1) and b.state <> 'done'
+     group by b.stack_id, b.traversal, r.id
+), older as (
+    select o.stack_id, o.successor as id, count(*) as many from node o
+     where ($1::uuid is null or o.stack_id = $1) and o.successor is not null
+       and o.state in ('ready', 'running', 'parked')
+     group by o.stack_id, o.successor
+)
+select n.stack_id, n.traversal, n.id, n.waits from node n
+  join stack s on s.id = n.stack_id
+  left join before b on (b.stack_id, b.traversal, b.id) = (n.stack_id, n.traversal, n.id)
+  left join older o on (o.stack_id, o.id) = (n.stack_id, n.id) and n.traversal = s.traversal
+ where ($1::uuid is null or n.stack_id = $1) and n.state = 'waiting'
+   and n.waits <> coalesce(b.many, 0) + coalesce(o.many, 0)
+"""
+ONLY_THE_CURRENT_RUNS = """
+select t.stack_id, t.number from traversal t join stack s on s.id = t.stack_id
+ where ($1::uuid is null or s.id = $1)
+   and t.state in ('running', 'ending') and t.number <> s.traversal
+"""
+HOOKS_WAIT_AT_PARKED_NODES = """
+select h.stack_id, h.id from hook h left join node n on n.stack_id = h.stack_id
+   and n.traversal = h.traversal and n.id = h.node
+ where ($1::uuid is null or h.stack_id = $1) and h.state = 'waiting'
+   and (n.state is distinct from 'parked' or n.phase = 'act')
+"""
+PARKED_NODES_HAVE_ONE_HOOK = """
+select n.stack_id, n.traversal, n.id from node n
+ where ($1::uuid is null or n.stack_id = $1) and n.state = 'parked' and n.phase <> 'act'
+   and 1 <> (select count(*) from hook h where h.stack_id = n.stack_id
+                and h.traversal = n.traversal and h.node = n.id and h.state = 'waiting')
+"""
+ONE_ROW_FOR_A_NAME = """
+select stack_id, name from resource
+ where ($1::uuid is null or stack_id = $1) and replaced_by is null
+ group by stack_id, name having count(*) > 1
+"""
+# Events that are old may be gone; the newest are there.
+EVENTS_ARE_NUMBERED = """
+select s.id, s.sequence from stack s cross join lateral (
+    select max(sequence) as last, min(sequence) as first, count(*) as many
+      from event e where e.stack_id = s.id) e
+ where ($1::uuid is null or s.id = $1) and e.many > 0 and e.last <> s.sequence
+    or ($1::uuid is null or s.id = $1) and e.many = 0 and s.deleted_at is null and s.sequence > 0
+"""
+EVENTS_ARE_QUEUED = """
+select o.stack_id, o.id from outbox o
+ where ($1::uuid is null or o.stack_id = $1)
+   and (select count(*) from event e
+         where e.stack_id = o.stack_id and e.sequence between o.first and o.last)
+       <> o.last - o.first + 1
+"""
+POSITIONS_ARE_GIVEN = """
+select o.id from outbox o, publishing p
+ where ($1::uuid is null or o.stack_id = $1) and o.position > p.position
+"""
+DELIVERIES_HAVE_EVENT_AND_SUBSCRIPTION = """
+select d.stack_id, d.id from delivery d
+ where ($1::uuid is null or d.stack_id = $1)
+   and not (exists (select from event e
+                     where e.stack_id = d.stack_id and e.sequence = d.sequence)
+            and exists (select from subscription s where s.id = d.subscription_id))
+"""
+
+#: Rule -> the query that finds its breaches.
+INVARIANTS: Mapping[str, str] = MappingProxyType(
+    {
+        "a stack has its current traversal and version": STACK_HAS_ITS_ROWS,
+        "rows have the stack that they are of": ROWS_HAVE_THEIR_STACK,
+        "nodes have their traversal": NODES_HAVE_THEIR_TRAVERSAL,
+        "the counter of active nodes is what it is derived from": ACTIVE_IS_COUNTED,
+        "the counter of held nodes is what it is derived from": HELD_IS_COUNTED,
+        "a node waits for as many as have not ended": WAITS_ARE_COUNTED,
+        "only the current traversal is under way": ONLY_THE_CURRENT_RUNS,
+        "a hook waits where its node is parked, and nowhere else": HOOKS_WAIT_AT_PARKED_NODES,
+        "a node parked at a breakpoint has one waiting hook": PARKED_NODES_HAVE_ONE_HOOK,
+        "one row stands for a name": ONE_ROW_FOR_A_NAME,
+        "the newest event of a stack is there": EVENTS_ARE_NUMBERED,
+        "what is to be published is there": EVENTS_ARE_QUEUED,
+        "no place was given that is still to be given": POSITIONS_ARE_GIVEN,
+        "deliveries have event and subscription": DELIVERIES_HAVE_EVENT_AND_SUBSCRIPTION,
+    }
+)
+
+
+async def breaches(conn: Connection, stack_id: UUID | None = None) -> dict[str, list[str]]:
+    """Every rule that does not hold now -> what breaks it, in words."""
+    found = {}
+    for rule, query in INVARIANTS.items():
+        rows = await conn.fetch(query, stack_id)
+        if rows:
+            found[rule] = [", ".join(map(str, row.values())) for row in rows]
+    return found
