@@ -17,14 +17,20 @@ async def visited(settings: DatabaseSettings) -> AsyncIterator[Connection]:
 
     Raises Unavailable (there is none, or it cannot be reached), Conflict (of another version).
     """
-    async with reached(settings) as url:
-        database = await open_database(url, size=1)
-        try:
-            async with database.connection() as conn:
-                await check_current(conn)
-                yield conn
-        finally:
-            await database.close()
+    async with reached(settings) as url, looked_into(url) as conn:
+        await check_current(conn)
+        yield conn
+
+
+@asynccontextmanager
+async def looked_into(url: str) -> AsyncIterator[Connection]:
+    """A connection to a database of whatever version. Raises Unavailable."""
+    database = await open_database(url, size=1)
+    try:
+        async with database.connection() as conn:
+            yield conn
+    finally:
+        await database.close()
 
 
 @asynccontextmanager

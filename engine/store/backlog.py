@@ -1,7 +1,7 @@
 """How much work there is, and whether any of it is stuck. Cheap: partial indexes bear it."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from engine.store.database import Connection
 
@@ -51,3 +51,18 @@ async def work(conn: Connection, patience: timedelta) -> Work:
     """patience: how long due work may wait before it counts as stuck."""
     row = await conn.fetchrow(WORK, patience, timeout=SECONDS)
     return Work(**row)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """number: the version as PostgreSQL counts them, 150012 say. standby: it takes no changes."""
+
+    version: str
+    number: int
+    now: datetime
+    standby: bool
+
+
+async def server(conn: Connection) -> Server:
+    row = await conn.fetchrow(SERVER, timeout=SECONDS)
+    return Server(**row)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ insert into credential (stack_id, traversal, sealed)
 select $1, $3, sealed from credential where stack_id = $1 and traversal = $2
 on conflict do nothing
 """
+SEALED = "select stack_id, sealed from credential"
 FORGET = "select forget_credentials($1)"
 
 
@@ -33,3 +34,8 @@ async def hand_on(conn: Connection, stack_id: UUID, traversal: int, to: int) -> 
 async def forget(conn: Connection, stack_id: UUID) -> None:
     """Those of the stack's traversals that have nothing to do (any more)."""
     await conn.execute(FORGET, [stack_id])
+
+
+async def sealed_ones(conn: Connection) -> list[tuple[UUID, bytes]]:
+    """All that are kept, with their stacks."""
+    return [(row["stack_id"], row["sealed"]) for row in await conn.fetch(SEALED)]

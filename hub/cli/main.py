@@ -13,6 +13,7 @@ from hub.cli import (
     answers,
     breakpoints,
     carrying,
+    examining,
     forward,
     graphs,
     hooks,
@@ -57,6 +58,7 @@ app.add_typer(subscriptions.app, name="subscription")
 app.add_typer(resource_types.app, name="type")
 app.add_typer(tokens.app, name="token")
 purging.add_to(admin.app)
+examining.add_to(admin.app)
 app.add_typer(admin.app, name="admin")
 
 
