@@ -1,0 +1,102 @@
+"""From a version to the next: what waits goes on waiting, and can be answered after."""
+
+from pathlib import Path
+
+from engine.store.migrate import migrate, shipped
+from tests.support.earlier import Rows, become_earlier, rows_of
+from tests.support.postgres import TestServer
+from tests.support.program import Program, program, resource
+from tests.support.receiver import Receiver, until
+
+#: The first version in which hooks could wait and somebody could be told of it.
+FIRST = 3
+CHAIN = {"a": resource(), "b": resource(depends_on="a"), "c": resource(depends_on="b")}
+HOOKS = {"hooks": [{"at": "b", "on": ["pre-create", "post-create"]}]}
+#: What the version after this one might bring.
+NEXT = """
+do $$
+declare
+    one text;
+begin
+    for one in select c.relname from pg_class c
+                where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+                  and c.relname not in ('migration', 'routines')
+    loop
+        execute format('alter table %I add column next_text text, '
+                       'add column next_number integer not null default 7', one);
+    end loop;
+end $$;
+create table next (stack_id uuid not null);
+create index next_index on node (resource_id);
+"""
+
+
+async def left_behind(run: Program, receiver: Receiver) -> None:
+    """One stack that is done, one that is held, and somebody who has heard of both."""
+    said = {"channel": "webhook", "target": receiver.url}
+    assert (await run.call("POST", "/subscriptions", said))[0] == 201
+    await run.create("done", {"a": resource()})
+    await run.until_ended("done")
+    await run.create("held", CHAIN, environment=HOOKS)
+    await run.waiting("held")
+    await until(lambda: kinds(receiver, "held").count("headgate.hook.waiting") == 1)
+
+
+def kinds(receiver: Receiver, name: str) -> list[str]:
+    mine = [one for one in receiver.events if one["data"].get("stack", {}).get("name") == name]
+    return [event["type"] for event in mine]
+
+
+async def goes_on(run: Program, receiver: Receiver) -> None:
+    """What waits is there, is answered, asks again where it should, and ends; so does what is new."""
+    assert (await run.stack("done"))["stack_status"] == "CREATE_COMPLETE"
+    for point in ("pre-create", "post-create"):
+        (hook,) = await run.waiting("held")
+        assert hook["point"] == point
+        status, said = await run.signal(hook, user="ann")
+        assert status == 200, said
+    assert await run.until_ended("held") == "CREATE_COMPLETE"
+    await run.update("held", tags="new")
+    assert await run.until_ended("held") == "UPDATE_COMPLETE"
+    await run.at("DELETE", "done")
+    await run.create("new", CHAIN)
+    assert await run.until_ended("new") == "CREATE_COMPLETE"
+    await until(lambda: "headgate.stack.create.completed" in kinds(receiver, "new"))
+    await until(lambda: "headgate.stack.update.completed" in kinds(receiver, "held"))
+
+
+async def test_from_each_earlier_schema_what_waits_is_answered_under_the_new_program(
+    postgres: TestServer, receiver: Receiver, tmp_path: Path
+) -> None:
+    async with postgres.new_database() as url:
+        async with program(url) as run:
+            await left_behind(run, receiver)
+        rows: Rows = await rows_of(url)
+    for migrations in range(FIRST, len(shipped())):
+        receiver.received.clear()
+        async with postgres.new_database(template="template1") as url:
+            await become_earlier(url, tmp_path / str(migrations), migrations, rows)
+            async with program(url) as run:
+                await goes_on(run, receiver)
+
+
+async def test_a_process_goes_on_while_the_next_version_migrates_under_it(
+    running: Program, database_url: str, receiver: Receiver, tmp_path: Path
+) -> None:
+    await left_behind(running, receiver)
+    for one in shipped():
+        (tmp_path / one.name).write_text(one.text)
+    (tmp_path / "9999_next.sql").write_text(NEXT)
+    assert await migrate(database_url, tmp_path) == ["9999_next.sql"]
+    await goes_on(running, receiver)
+
+
+async def test_a_process_goes_on_while_another_one_remakes_functions_and_views(
+    running: Program, database_url: str, receiver: Receiver
+) -> None:
+    await left_behind(running, receiver)
+    async with running.database.connection() as conn:
+        await conn.execute("update routines set digest = 'of another version'")
+    async with program(database_url) as other:
+        assert (await other.stack("held"))["stack_status"] == "CREATE_IN_PROGRESS"
+        await goes_on(running, receiver)

@@ -1,0 +1,56 @@
+"""A database as an earlier version left it: its schema, and of rows what it had columns for."""
+
+import importlib.resources
+from pathlib import Path
+from typing import Any
+
+from engine.store.database import Connection, connect
+from engine.store.migrate import migrate, shipped
+
+Json = Any
+#: Table -> its rows.
+Rows = dict[str, list[Json]]
+
+TABLES = """
+select c.relname as name from pg_class c
+ where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+   and c.relname not in ('migration', 'routines') order by c.relname
+"""
+READ = "select coalesce(jsonb_agg(to_jsonb(t)), '[]') from {} t"
+#: What the table has no column for is left out.
+WRITE = (
+    "insert into {0} overriding system value select * from jsonb_populate_recordset(null::{0}, $1)"
+)
+COUNT_ON = """
+select setval(pg_get_serial_sequence('outbox', 'id'), (select coalesce(max(id), 1) from outbox))
+"""
+
+
+async def _tables(conn: Connection) -> list[str]:
+    return [row["name"] for row in await conn.fetch(TABLES)]
+
+
+async def rows_of(url: str) -> Rows:
+    """Everything that a database holds."""
+    conn = await connect(url)
+    try:
+        return {table: await conn.fetchval(READ.format(table)) for table in await _tables(conn)}
+    finally:
+        await conn.close(timeout=5)
+
+
+async def become_earlier(url: str, folder: Path, migrations: int, rows: Rows) -> None:
+    """Give an empty database the schema after so many migrations, and the rows of a later one."""
+    files = importlib.resources.files("engine.store") / "migrations"
+    folder.mkdir()
+    for one in shipped()[:migrations]:
+        (folder / one.name).write_text((files / one.name).read_text())
+    await migrate(url, folder)
+    conn = await connect(url)
+    try:
+        for table in await _tables(conn):
+            await conn.execute(f"delete from {table}")
+            await conn.execute(WRITE.format(table), rows[table])
+        await conn.execute(COUNT_ON)
+    finally:
+        await conn.close(timeout=5)
