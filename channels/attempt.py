@@ -27,6 +27,9 @@ log: FilteringBoundLogger = structlog.get_logger()
 #: Raises Unavailable when it could not be taken now.
 AnswerHook = Callable[[UUID, ReceiverDecision, str], Awaitable[str | None]]
 
+#: Told of each attempt: channel, what the delivery is now, seconds.
+Tried = Callable[[str, DeliveryState, float], None]
+
 #: Seconds for taking an answer.
 ANSWER_TIMEOUT = 10.0
 
@@ -116,7 +119,9 @@ class Attempts:
         public_url: str,
         answer: AnswerHook,
         random: Callable[[], float],
+        tried: Tried,
     ) -> None:
+        self._tried = tried
         self._channels = channels
         self._policy_of = policy_of
         self._token_for = token_for
@@ -126,7 +131,7 @@ class Attempts:
 
     async def try_once(self, due: Due) -> Settlement:
         """Raises nothing: what goes wrong is a failed attempt."""
-        policy = self._policy_of(due.channel)
+        policy, began = self._policy_of(due.channel), asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(policy.attempt_timeout + ANSWER_TIMEOUT):
                 outcome = await self._deliver(due)
@@ -135,7 +140,9 @@ class Attempts:
         except Exception as error:
             log.exception("delivery.broken", delivery=str(due.id), channel=due.channel)
             outcome = Failed(f"an error of ours: {type(error).__name__}; the log has more")
-        return settlement(due, outcome, policy, self._random())
+        said = settlement(due, outcome, policy, self._random())
+        self._tried(due.channel, said.state, asyncio.get_running_loop().time() - began)
+        return said
 
     async def send(self, channel: str, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
         way = self._channels.get(channel)

@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from channels.attempt import AnswerHook, Attempts
+from channels.attempt import AnswerHook, Attempts, Tried
 from channels.contract import Channel, Delivered, Endpoint, Failed, Letter
 from channels.envelope import trial_event
 from channels.lane import Lane, LaneSettings
@@ -74,8 +74,10 @@ class Dispatcher:
         public_url: str,
         answer: AnswerHook,
         random: Callable[[], float],
+        tried: Tried = lambda *_: None,
     ) -> None:
-        """answer: decides a hook for a receiver. random: gives 0 <= number < 1."""
+        """answer: decides a hook for a receiver. random: gives 0 <= number < 1. tried: for the
+        metrics."""
         self._database = database
         self._settings = settings
         self._attempts = Attempts(
@@ -85,6 +87,7 @@ class Dispatcher:
             public_url=public_url,
             answer=answer,
             random=random,
+            tried=tried,
         )
         self._publish = asyncio.Event()
         self._disabled = asyncio.Event()

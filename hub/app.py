@@ -32,6 +32,7 @@ from hub.authenticating import authenticating
 from hub.listening import listening
 from hub.log import set_up_logging
 from hub.loops import Loops
+from hub.measuring import metrics_served
 from hub.settings import Settings
 from hub.template_urls import TemplateFetcher
 from hub.wiring import make_admission, make_sealer, new_secret
@@ -129,6 +130,8 @@ async def running(
         group = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = await loops.start(group, stack, roles, stop)
         collect_seldom()
+        if address := settings.metrics.address:
+            await stack.enter_async_context(metrics_served(loops.metrics, address))
         base = settings.server.base_url()
         if "api" in roles:
             base = await stack.enter_async_context(_api(settings, loops))
@@ -167,6 +170,7 @@ async def _api(settings: Settings, loops: Loops) -> AsyncIterator[str]:
         random_bytes=secrets.token_bytes,
         ready=loops.ready,
         fetch_template=fetcher.fetch,
+        metrics=loops.metrics,
     )
     admission = make_admission(settings, loops.authenticator, loops.sealer)
     async with listening(settings.server, make_application(parts, admission)) as url:

@@ -41,6 +41,7 @@ from engine.work.timers import Timers
 from engine.work.worker import Worker
 from hub.api.signals import read_signal
 from hub.auth.identity import Authenticator
+from hub.metrics import Metrics
 from hub.settings import Settings
 from hub.wiring import (
     ages,
@@ -82,6 +83,8 @@ class Loops:
         self.plugins = installed() if plugins is None else plugins
         registry = make_registry(settings, *types, gate=StackGate(self.plugins))
         self.sealer = sealer
+        self.feed = Feed(database)
+        self.metrics = Metrics(database, self.feed)
         self.telling = Telling(database, self.plugins, poll=settings.engine.poll)
         self.worker = Worker(
             database,
@@ -92,12 +95,14 @@ class Loops:
             end=lambda ended: self.engine.end_traversal(ended),
             sealer=self.sealer,
             exchange=authenticator.exchange,
+            measures=self.metrics,
         )
         self.timers = Timers(
             database,
             poll=settings.engine.poll,
             default_timeout=settings.hooks.default_timeout,
             new_id=uuid4,
+            measures=self.metrics,
         )
         self.purging = Purging(database, ages(settings.retention), every=settings.retention.every)
         self.engine = Engine(
@@ -108,6 +113,7 @@ class Loops:
             wake=self._stirred,
             watched=bool(self.plugins),
             sealer=self.sealer,
+            measures=self.metrics,
         )
         self.token_for: Callable[[UUID], str] = lambda hook_id: hook_token(key, hook_id)
         self.webhook = WebhookChannel(webhook_settings(settings.channels.webhook))
@@ -119,7 +125,6 @@ class Loops:
             self.channels["amqp"] = AmqpChannel(self.broker, amqp.exchanges)
             self.channels["heat"] = HeatChannel(self.broker, amqp.heat_exchanges)
         self.channels |= installed_channels(self.channels)
-        self.feed = Feed(database)
         dispatching = dispatcher_settings(settings)
         self.horizon: Callable[[str], float] = lambda name: horizon(dispatching.policy(name))
         self.dispatcher = Dispatcher(
@@ -130,6 +135,7 @@ class Loops:
             public_url=settings.server.base_url(),
             answer=self._answered,
             random=random.SystemRandom().random,
+            tried=self.metrics.tried,
         )
 
     def supervise(self, server: EmbeddedServer) -> None:
@@ -145,7 +151,10 @@ class Loops:
         """Start the loops of these roles; each ends soon after `stop` is set."""
         presence = Presence(self.database, _process(roles))
         await presence.say()
-        tasks = [group.create_task(presence.run(stop), name="presence")]
+        tasks = [
+            group.create_task(presence.run(stop), name="presence"),
+            group.create_task(self.metrics.watch_loop(stop), name="lag"),
+        ]
         if "engine" in roles:
             for channel, wake in (
                 ("headgate_work", self.worker.wake),

@@ -146,6 +146,7 @@ def _roles(roles: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
     return roles
 
 
+ListenOrNowhere = Annotated[str, AfterValidator(lambda said: _listen(said) if said else said)]
 Listen = Annotated[str, AfterValidator(_listen)]
 Url = Annotated[str, AfterValidator(_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]

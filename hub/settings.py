@@ -26,6 +26,7 @@ from hub.setting_types import (
     CountOrAny,
     Duration,
     DurationOrNone,
+    ListenOrNowhere,
     Networks,
     Paths,
     ProxyUrl,
@@ -256,6 +257,11 @@ class Retention(Section):
     every: Duration = timedelta(hours=1)
 
 
+class Metrics(Section):
+    needs: Literal["nothing", "operate"] = "nothing"
+    address: ListenOrNowhere = ""
+
+
 class Settings(Section):
     """All settings, frozen. ``Settings()`` is the defaults; use `load_settings` for the rest."""
 
@@ -271,6 +277,7 @@ class Settings(Section):
     retention: Retention = Retention()
     credentials: Credentials = Credentials()
     template_urls: TemplateUrls = TemplateUrls()
+    metrics: Metrics = Metrics()
 
     @model_validator(mode="after")
     def _closed(self) -> Self:

@@ -50,6 +50,8 @@ from engine.store.read import read_hook
 from engine.store.records import HookRecord
 from engine.words import Decision, HookState, Json, Pace, Point
 from engine.work.answering import Verdict, apply, hook_event
+from engine.work.measures import Measures
+from engine.work.told import tell_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,10 @@ class Answering(Reading):
         *,
         new_id: Callable[[], UUID],
         wake: Callable[[], None],
+        measures: Measures,
     ) -> None:
         super().__init__(database, traversals.registry)
+        self._measures = measures
         self._traversals = traversals
         self.hook_limits = traversals.limits.hooks
         self._new_id = new_id
@@ -91,10 +95,11 @@ class Answering(Reading):
         Invalid, NotFound.
         """
         forbidden: Forbidden | None = None
+        steps: Sequence[Json] = ()
         async with self._database.transaction("answer", replan=True) as conn:
             taken = await self._take(conn, hook_id, answer, project)
             try:
-                await self._judged(conn, taken)
+                steps = await self._judged(conn, taken)
             except Forbidden as error:
                 # Who tried what they may not is kept, once.
                 forbidden = error
@@ -105,6 +110,9 @@ class Answering(Reading):
             raise forbidden
         if record is None:
             raise _no_hook(hook_id)
+        self._measures.hook_answered(answer.door, answer.decision)
+        for step in steps:
+            tell_step(step, self._measures)
         return record
 
     async def hand_over(
@@ -171,14 +179,15 @@ class Answering(Reading):
             raise _no_hook(hook_id)
         return Taken((await lock_hooks(conn, [(stack_id, hook_id)]))[0], answer)
 
-    async def _judged(self, conn: Connection, taken: Taken) -> None:
+    async def _judged(self, conn: Connection, taken: Taken) -> Sequence[Json]:
+        """The steps that the nodes have made."""
         held, answer = taken.held, taken.answer
         if held.asked.rule.dry and held.asked.state is HookState.ANSWERED:
             await self._keep_dry(conn, taken)
-            return
+            return ()
         match judge(held.asked, self._as_kept(held, answer), held.now, self.hook_limits):
             case Accepted():
-                await self._decide(conn, taken)
+                return await self._decide(conn, taken)
             case Counted(missing=missing):
                 await audit.record(conn, [taken.entry(answer.decision)])
                 said = f"{answer.by} approved {held.asked.point}; {missing} more to go"
@@ -196,8 +205,9 @@ class Answering(Reading):
                 pass
             case AnswerRefused() as refusal:
                 raise refusal
+        return ()
 
-    async def _decide(self, conn: Connection, taken: Taken) -> None:
+    async def _decide(self, conn: Connection, taken: Taken) -> Sequence[Json]:
         held, answer = taken.held, taken.answer
         if answer.decision is Decision.PATCH:
             await patch_node(conn, held, self._patched(held, answer))
@@ -210,7 +220,7 @@ class Answering(Reading):
         pace = _pace(answer.decision, held.asked, before)
         if pace is not before:
             await set_pace(conn, held.stack_id, held.traversal, pace)
-        await apply(
+        steps = await apply(
             conn,
             [_verdict(one, answer, answer.decision) for one in deciding],
             new_id=self._new_id,
@@ -220,6 +230,7 @@ class Answering(Reading):
         await self._traversals.keep_credential(
             conn, held.stack_id, held.traversal, answer.credential
         )
+        return steps
 
     def _as_kept(self, held: Held, answer: Answer) -> Given:
         """A patch of a decided hook is compared with what was kept of the one that decided."""

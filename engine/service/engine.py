@@ -34,6 +34,7 @@ from engine.store.records import StackRecord
 from engine.store.sealing import Sealer
 from engine.types.registry import Registry
 from engine.words import Action, Json, Operation
+from engine.work.measures import Measures
 
 #: Actions on a whole stack that leave its definition alone.
 VISITING = {
@@ -61,11 +62,13 @@ class Engine(Interrupting):
         wake: Callable[[], None] = lambda: None,
         watched: bool = False,
         sealer: Sealer | None = None,
+        measures: Measures | None = None,
     ) -> None:
         """wake: tells a worker of this process, quicker than the database does. watched: there are
         lifecycle plug-ins. sealer: for credentials; without one, none are kept."""
         traversals = Traversals(registry, limits, new_id=new_id, watched=watched, sealer=sealer)
-        super().__init__(database, traversals, new_id=new_id, wake=wake)
+        measured = measures or Measures()
+        super().__init__(database, traversals, new_id=new_id, wake=wake, measures=measured)
         self._limits = limits
         self._moves = Moves(self._traversals)
         self.previews = Previews(database, self._traversals, self._moves)

@@ -61,8 +61,11 @@ async def apply(
     *,
     new_id: Callable[[], UUID],
     default_timeout: timedelta,
-) -> None:
-    """Write the verdicts and move the nodes on, in sets. The stacks are locked by the caller."""
+) -> Sequence[Json]:
+    """Write the verdicts and move the nodes on, in sets. The stacks are locked by the caller.
+
+    Returns the steps of the nodes, for those who count.
+    """
     steps = [
         step
         for verdict in verdicts
@@ -71,6 +74,7 @@ async def apply(
     await decide_hooks(conn, [_decision(verdict) for verdict in verdicts])
     await record(conn, [entry_of(verdict, _word(verdict.said)) for verdict in verdicts])
     await advance(conn, "", timedelta(0), 0, steps)
+    return steps
 
 
 def entry_of(verdict: Verdict, kind: str) -> Entry:

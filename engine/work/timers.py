@@ -21,7 +21,9 @@ from engine.store.hooks import (
 )
 from engine.words import Door, HookState, OnTimeout
 from engine.work.answering import NOBODY, Verdict, apply, hook_event
+from engine.work.measures import Measures
 from engine.work.reminding import reminder
+from engine.work.told import tell_step
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -37,11 +39,13 @@ class Timers:
         poll: timedelta,
         default_timeout: timedelta,
         new_id: Callable[[], UUID],
+        measures: Measures | None = None,
     ) -> None:
         self._database = database
         self._poll = poll.total_seconds()
         self._default_timeout = default_timeout
         self._new_id = new_id
+        self._measures = measures or Measures()
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
@@ -80,7 +84,12 @@ class Timers:
             verdicts = [
                 Verdict(one, Expired(OnTimeout(one.on_timeout)), NOBODY, Door.RULE) for one in held
             ]
-            await apply(conn, verdicts, new_id=self._new_id, default_timeout=self._default_timeout)
+            steps = await apply(
+                conn, verdicts, new_id=self._new_id, default_timeout=self._default_timeout
+            )
+        self._measures.hooks_expired(len(verdicts))
+        for step in steps:
+            tell_step(step, self._measures)
         return len(keys)
 
     async def remind_due(self) -> int:

@@ -27,8 +27,10 @@ from engine.types.registry import Registry
 from engine.words import Json
 from engine.work.act import Exchange, judge, start
 from engine.work.job import Job, Said, settle, take_up
+from engine.work.measures import Measures
 from engine.work.prepare import Prepared
 from engine.work.retrying import Retrying
+from engine.work.told import outcome_of, tell_step
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -59,11 +61,13 @@ class Worker:
         end: Callable[[End], Awaitable[None]],
         sealer: Sealer | None = None,
         exchange: Exchange = str,
+        measures: Measures | None = None,
     ) -> None:
         """end: ends a traversal of which nothing is left, or whose time is over. sealer, exchange:
         open credentials."""
         self._sealer = sealer
         self._exchange = exchange
+        self._measures = measures or Measures()
         self._end = end
         self._database = database
         self._registry = registry
@@ -142,6 +146,7 @@ class Worker:
         for step in steps:
             claim = Claim(step["stack_id"], step["traversal"], step["node"], step["claim"])
             self._held.pop(claim, None)
+            tell_step(step, self._measures)
         for ended in got.ends:
             await self._finish(ended)
         before = len(self._running())
@@ -149,7 +154,7 @@ class Worker:
             if self._too_late(began):
                 break
             self._held[work.key] = None
-            self._carry_on(group, work)
+            self._carry_on(group, work, began)
         if got.work:
             self._does_io = len(self._running()) > before
         return bool(got.work or got.ends or self._steps)
@@ -174,24 +179,34 @@ class Worker:
         except Exception as error:
             log.error("end.bug", stack_id=str(ended.stack_id), exc_info=error)
 
-    def _carry_on(self, group: asyncio.TaskGroup, work: Work) -> None:
+    def _carry_on(self, group: asyncio.TaskGroup, work: Work, claimed_at: float) -> None:
         """Decide the next step of a node; call its operation if that is where it is."""
         job, said = take_up(work, self._registry)
         if said is not None:
             self._settle(job, said)
         elif job.prepared is not None:
+            self._measures.claimed(asyncio.get_running_loop().time() - claimed_at)
             self._act(group, job, job.prepared)
 
     def _act(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
+        began = asyncio.get_running_loop().time()
         outcome = start(prepared, self._sealer, self._exchange)
         if isawaitable(outcome):
-            task = group.create_task(self._await(job, prepared, outcome))
+            task = group.create_task(self._await(job, prepared, outcome, began))
             self._held[job.work.key] = task
         else:
-            self._settle(job, judge(prepared, outcome, self._settings.retrying))
+            self._settle(job, self._judged(job, prepared, outcome, began))
 
-    async def _await(self, job: Job, prepared: Prepared, outcome: Awaitable[Outcome]) -> None:
-        said = judge(prepared, await outcome, self._settings.retrying)
+    def _judged(self, job: Job, prepared: Prepared, outcome: Outcome, began: float) -> Said:
+        said = judge(prepared, outcome, self._settings.retrying)
+        seconds = asyncio.get_running_loop().time() - began
+        self._measures.operated(job.work.type, job.work.operation, outcome_of(said.input), seconds)
+        return said
+
+    async def _await(
+        self, job: Job, prepared: Prepared, outcome: Awaitable[Outcome], began: float
+    ) -> None:
+        said = self._judged(job, prepared, await outcome, began)
         self._held[job.work.key] = None
         self._settle(job, said)
         self._wake.set()

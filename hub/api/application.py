@@ -16,12 +16,16 @@ from hub.api.openapi import openapi_route
 from hub.api.parts import ID, PARTS, Handler, Parts, Route
 from hub.api.proxies import as_sent
 from hub.api.refusals import told
+from hub.auth.roles import Right
 
 log: FilteringBoundLogger = structlog.get_logger()
 
 REQUEST_ID = "x-openstack-request-id"
 #: Ends of paths whose answers take as long as they take.
 ENDLESS = "/events/stream"
+#: The route of what leads nowhere.
+NOWHERE = "none"
+METRICS = "/metrics"
 
 
 def all_routes() -> tuple[Route, ...]:
@@ -38,7 +42,9 @@ def make_application(parts: Parts, admission: Admission) -> web.Application:
     app[PARTS] = parts
     app[ADMISSION] = admission
     app[NEEDS] = {
-        app.router.add_route(method, path, route.handler, name=None): route.right
+        app.router.add_route(method, path, route.handler, name=None): (
+            Right(parts.settings.metrics.needs) if route.path == METRICS else route.right
+        )
         for route in all_routes()
         for path in spellings(route.path)
         for method in _methods(route)
@@ -59,8 +65,15 @@ async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
     request = as_sent(request, server.trusted_proxies)
     request_id = f"req-{uuid4()}"
     request[ID] = request_id
-    began = time.monotonic()
-    response = await handler(request)
+    began, status = time.monotonic(), 500
+    try:
+        response = await handler(request)
+        status = response.status
+    except web.HTTPException as error:
+        status = error.status
+        raise
+    finally:
+        _count(request, status, time.monotonic() - began)
     if not response.prepared:
         response.headers[REQUEST_ID] = request_id
         response_headers.add_to(response, request, server.cors_origins)
@@ -73,6 +86,15 @@ async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
         ms=round((time.monotonic() - began) * 1000, 1),
     )
     return response
+
+
+def _count(request: web.Request, status: int, seconds: float) -> None:
+    resource = request.match_info.route.resource
+    route = resource.canonical if resource is not None else NOWHERE
+    endless = request.path.endswith(ENDLESS)
+    request.app[PARTS].metrics.requested(
+        route, request.method, status, None if endless else seconds
+    )
 
 
 @web.middleware

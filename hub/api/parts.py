@@ -18,6 +18,7 @@ from engine.store.records import StackRecord
 from engine.words import Json
 from hub.auth.identity import Identity
 from hub.auth.roles import HOLDERS, Right
+from hub.metrics import Metrics
 from hub.settings import Settings
 
 #: The content type of nearly all answers.
@@ -45,6 +46,7 @@ class Parts:
     random_bytes: Callable[[int], bytes]
     ready: Callable[[], Awaitable[list[str]]]
     fetch_template: Callable[[str], Awaitable[str]]
+    metrics: Metrics
 
 
 PARTS: web.AppKey[Parts] = web.AppKey("parts", Parts)

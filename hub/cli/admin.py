@@ -21,10 +21,6 @@ Json = Any
 #: Number and hash of an entry of a trail.
 Entry = tuple[int, str]
 app = typer.Typer(help="For whoever runs a server.", no_args_is_help=True)
-Config = Annotated[Path | None, typer.Option(metavar="FILE", help="The server's TOML file.")]
-DataDir = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Where the embedded database lives.")
-]
 WRITTEN = re.compile(r"([1-9]\d{0,8}):([0-9a-f]{64})")
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from engine.store.invariants import breaches
 from engine.store.migrate import migrate, shipped
 from tests.support.earlier import Rows, become_earlier, rows_of
 from tests.support.postgres import TestServer
@@ -77,6 +78,9 @@ async def test_from_each_earlier_schema_what_waits_is_answered_under_the_new_pro
         async with postgres.new_database(template="template1") as url:
             await become_earlier(url, tmp_path / str(migrations), migrations, rows)
             async with program(url) as run:
+                await run.waiting("held")
+                async with run.database.connection() as conn:
+                    assert await breaches(conn) == {}, migrations
                 await goes_on(run, receiver)
 
 

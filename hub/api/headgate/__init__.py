@@ -6,6 +6,7 @@ from hub.api.headgate import (
     health,
     history,
     hooks,
+    metrics,
     pins,
     quotas,
     schemas,
@@ -18,6 +19,7 @@ from hub.api.headgate import (
 
 ROUTES = (
     *health.ROUTES,
+    *metrics.ROUTES,
     *hooks.ROUTES,
     *breakpoints.ROUTES,
     *trail.ROUTES,

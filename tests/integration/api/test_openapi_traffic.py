@@ -57,7 +57,7 @@ async def path_of(run: Watched, name: str) -> str:
 
 
 async def what_the_server_is(run: Watched) -> None:
-    for path in ("//", "//versions", "//v1", "//v1/", "//v2", "//v2/p", "//healthz", "//healthcheck", "//readyz", "//openapi.json",
+    for path in ("//", "//versions", "//v1", "//v1/", "//v2", "//v2/p", "//healthz", "//healthcheck", "//readyz", "//metrics", "//openapi.json",
                  "//asyncapi.json", "//schemas/headgate.hook.waiting", "//v1/p", "//v1/p/", "/services", "/build_info", "/webhook-key",
                  "/resource_types?with_description=true"):  # fmt: skip
         await ok(run, "GET", path)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
@@ -243,6 +244,7 @@ async def client_of(
         random_bytes=bytes,
         ready=ready,
         fetch_template=cast(Any, None),
+        metrics=cast(Any, SimpleNamespace(requested=lambda *_: None)),
     )
     app: web.Application = make_application(
         parts,
