@@ -1,0 +1,73 @@
+"""The drill of docs/how-to/run-in-production.md: its very commands, on a PostgreSQL."""
+
+import asyncio
+import os
+import re
+import sys
+from pathlib import Path
+
+from engine.store.binaries import find_binaries
+from engine.store.database import connect
+from tests.support.postgres import TestServer
+from tests.support.program import Program, program, resource
+
+DOC = Path(__file__).parents[3] / "docs" / "how-to" / "run-in-production.md"
+BLOCKS = [
+    block
+    for block in re.findall(r"```sh\n(.*?)```", DOC.read_text(), re.DOTALL)
+    if "_URL" in block
+]  # fmt: skip
+
+
+async def carried_out(commands: str, folder: Path, **variables: str) -> str:
+    path = os.pathsep.join(
+        [str(Path(sys.executable).parent), str(find_binaries(None)), os.environ["PATH"]]
+    )
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-euo", "pipefail", "-c", commands, cwd=folder,
+        env=os.environ | variables | {"PATH": path},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert process.returncode == 0, out.decode() + err.decode()
+    return out.decode()
+
+
+def test_it_has_a_backup_a_restore_and_an_end() -> None:
+    assert [block.split()[0] for block in BLOCKS] == ["pg_dump", "createdb", "dropdb"]
+
+
+async def test_what_waits_is_answered_on_what_was_restored(
+    running: Program, database_url: str, postgres: TestServer, tmp_path: Path
+) -> None:
+    await running.create("done", {"a": resource()})
+    await running.until_ended("done")
+    hooks = {"hooks": [{"at": "a", "on": "pre-create"}]}
+    await running.create("held", {"a": resource()}, environment=hooks)
+    await running.waiting("held")
+    backup, restore, clear = BLOCKS
+    drill = postgres.url_of("headgate_drill")
+    urls = {"DATABASE_URL": database_url, "SERVER_URL": postgres.url, "DRILL_URL": drill}
+    await carried_out(backup, tmp_path, **urls)
+    # What happens later is not in it.
+    await running.create("later", {"a": resource()})
+    said = await carried_out(restore, tmp_path, **urls)
+    try:
+        assert [line.split()[1] for line in said.splitlines()] == ["ok"] * 6
+        assert "2 stacks, " in said and "1 hooks waiting" in said
+        async with program(drill) as restored:
+            (hook,) = await restored.waiting("held")
+            await restored.signal(hook)
+            assert await restored.until_ended("held") == "CREATE_COMPLETE"
+            assert (await restored.call("GET", "/stacks/later"))[0] == 404
+        (still,) = await running.waiting("held")
+        assert still["id"] == hook["id"]
+    finally:
+        await carried_out(clear, tmp_path, **urls)
+    conn = await connect(postgres.url)
+    try:
+        left = "select count(*) from pg_database where datname = 'headgate_drill'"
+        assert await conn.fetchval(left) == 0
+    finally:
+        await conn.close(timeout=5)
