@@ -12,6 +12,7 @@ from typing import assert_never
 from uuid import UUID
 
 import structlog
+from structlog.contextvars import bound_contextvars
 from structlog.typing import FilteringBoundLogger
 
 from channels.contract import Channel, Delivered, Endpoint, Failed, Letter, ReceiverDecision
@@ -131,6 +132,12 @@ class Attempts:
 
     async def try_once(self, due: Due) -> Settlement:
         """Raises nothing: what goes wrong is a failed attempt."""
+        names = {"delivery": due.id, "subscription": due.key.subscription_id,
+                 "stack_id": due.key.stack_id}  # fmt: skip
+        with bound_contextvars(**{name: str(one) for name, one in names.items()}):
+            return await self._tried_once(due)
+
+    async def _tried_once(self, due: Due) -> Settlement:
         policy, began = self._policy_of(due.channel), asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(policy.attempt_timeout + ANSWER_TIMEOUT):
@@ -138,7 +145,7 @@ class Attempts:
         except TimeoutError:
             outcome = Failed("the attempt took too long")
         except Exception as error:
-            log.exception("delivery.broken", delivery=str(due.id), channel=due.channel)
+            log.exception("delivery.broken", channel=due.channel)
             outcome = Failed(f"an error of ours: {type(error).__name__}; the log has more")
         said = settlement(due, outcome, policy, self._random())
         self._tried(due.channel, said.state, asyncio.get_running_loop().time() - began)

@@ -15,7 +15,7 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-Style = Literal["json", "console"]
+Style = Literal["auto", "json", "console"]
 
 MASK = "******"
 
@@ -39,9 +39,12 @@ QUIET = ("aiohttp.access", "asyncio", "aio_pika", "aiormq")
 def set_up_logging(style: Style, *, level: str = "info", stream: TextIO | None = None) -> None:
     """Send all logging to a stream (standard error). May be called again; the last call counts.
 
-    style: ``json``, a line per event, or ``console``, for people. level: ``debug`` ... ``error``.
+    style: ``json``, a line per event; ``console``, for people; ``auto``: for people on a terminal.
+    level: ``debug`` ... ``error``.
     """
     target = stream or sys.stderr
+    if style == "auto":
+        style = "console" if target.isatty() else "json"
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,

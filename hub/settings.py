@@ -17,6 +17,7 @@ from engine import errors
 from engine.errors import Findings
 from engine.hooks.operator import OperatorRule, always, read_operator_rule
 from engine.hooks.rule import Limits
+from hub.log import Style
 from hub.setting_access import OPEN_MODES, Auth, Server
 from hub.setting_sources import finding, merged, nested, read_environment, read_file
 from hub.setting_types import (
@@ -257,6 +258,11 @@ class Retention(Section):
     every: Duration = timedelta(hours=1)
 
 
+class Log(Section):
+    style: Style = "auto"
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
 class Metrics(Section):
     needs: Literal["nothing", "operate"] = "nothing"
     address: ListenOrNowhere = ""
@@ -278,6 +284,7 @@ class Settings(Section):
     credentials: Credentials = Credentials()
     template_urls: TemplateUrls = TemplateUrls()
     metrics: Metrics = Metrics()
+    log: Log = Log()
 
     @model_validator(mode="after")
     def _closed(self) -> Self:

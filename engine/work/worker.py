@@ -9,12 +9,14 @@ comes round next. While a node waits, for a hook, a timer or another node, nothi
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from inspect import isawaitable
 from uuid import UUID
 
 import structlog
+from structlog.contextvars import bound_contextvars
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Unavailable
@@ -148,13 +150,15 @@ class Worker:
             self._held.pop(claim, None)
             tell_step(step, self._measures)
         for ended in got.ends:
-            await self._finish(ended)
+            with bound_contextvars(stack_id=str(ended.stack_id), traversal=ended.traversal):
+                await self._finish(ended)
         before = len(self._running())
         for work in got.work:
             if self._too_late(began):
                 break
             self._held[work.key] = None
-            self._carry_on(group, work, began)
+            with _named(work):
+                self._carry_on(group, work, began)
         if got.work:
             self._does_io = len(self._running()) > before
         return bool(got.work or got.ends or self._steps)
@@ -177,7 +181,7 @@ class Worker:
         except Unavailable:
             raise
         except Exception as error:
-            log.error("end.bug", stack_id=str(ended.stack_id), exc_info=error)
+            log.error("end.bug", exc_info=error)
 
     def _carry_on(self, group: asyncio.TaskGroup, work: Work, claimed_at: float) -> None:
         """Decide the next step of a node; call its operation if that is where it is."""
@@ -249,3 +253,10 @@ class Worker:
                     log.warning("lease.lost", stack_id=str(claim.stack_id), node=claim.node)
                     task.cancel()
                     del self._held[claim]
+
+
+def _named(work: Work) -> AbstractContextManager[object]:
+    """In every line of the log, also of tasks that are begun within: which node it is about."""
+    return bound_contextvars(
+        stack_id=str(work.key.stack_id), traversal=work.key.traversal, resource=work.name
+    )

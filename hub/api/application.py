@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import structlog
 from aiohttp import web
+from structlog.contextvars import bound_contextvars
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Finding, Invalid
@@ -67,7 +68,8 @@ async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
     request[ID] = request_id
     began, status = time.monotonic(), 500
     try:
-        response = await handler(request)
+        with bound_contextvars(request=request_id):
+            response = await handler(request)
         status = response.status
     except web.HTTPException as error:
         status = error.status

@@ -151,3 +151,23 @@ def test_console_is_for_people() -> None:
     structlog.get_logger().info("hook.opened", point="pre-create")
     assert "hook.opened" in stream.getvalue()
     assert "point=pre-create" in stream.getvalue()
+
+
+def test_auto_is_for_people_on_a_terminal_alone() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, people in ((io.StringIO(), False), (Terminal(), True)):
+        set_up_logging("auto", stream=stream)
+        structlog.get_logger().info("said")
+        assert stream.getvalue().startswith("{") is not people
+
+
+def test_below_the_level_nothing_is_said() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", level="warning", stream=stream)
+    structlog.get_logger().info("said")
+    logging.getLogger("some.library").info("said")
+    structlog.get_logger().warning("heard")
+    assert [line["event"] for line in lines(stream)] == ["heard"]

@@ -1,0 +1,111 @@
+"""What stands in the lines of a program's log: whose request, which node, which delivery."""
+
+import asyncio
+import io
+import json
+import logging
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from engine.types.contract import Call, Done, Outcome
+from hub.log import set_up_logging
+from tests.support.changes import thing
+from tests.support.program import Json, Program, eventually, program
+from tests.support.receiver import Receiver
+from tests.support.things import Thing, World
+
+log: FilteringBoundLogger = structlog.get_logger()
+TOKEN = "planted-secret-71"
+
+
+class Talking(Thing):
+    """Says something as it computes, and as it waits."""
+
+    def create(self, call: Call) -> Outcome:
+        log.info("computing")
+        return self._await(call)  # type: ignore[return-value]
+
+    async def _await(self, call: Call) -> Outcome:
+        await asyncio.sleep(0)
+        log.info("waiting")
+        return Done(call.resource_name)
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    made, configured = io.StringIO(), structlog.get_config()
+    set_up_logging("json", stream=made)
+    yield made
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(False)
+    structlog.configure(**configured)
+
+
+@pytest.fixture
+async def run(database_url: str, stream: io.StringIO) -> AsyncIterator[Program]:
+    async with program(database_url, types=[Talking(World())]) as made:
+        yield made
+
+
+def lines(stream: io.StringIO, event: str) -> list[Json]:
+    said = [json.loads(line) for line in stream.getvalue().splitlines()]
+    return [one for one in said if one["event"] == event]
+
+
+async def test_lines_of_work_name_the_node(run: Program, stream: io.StringIO) -> None:
+    made = [await run.create(name, {"a": thing(), "b": thing()}) for name in ("s", "t")]
+    for name in ("s", "t"):
+        await run.until_ended(name)
+    for event in ("computing", "waiting"):
+        named = {
+            (one["stack_id"], one["traversal"], one["resource"]) for one in lines(stream, event)
+        }
+        assert named == {(stack_id, 1, name) for stack_id in made for name in ("a", "b")}
+    # And others do not: what was said of a node stays with it.
+    assert all("resource" not in one for one in lines(stream, "request"))
+
+
+async def test_lines_of_a_request_have_its_id_and_no_token(
+    run: Program, stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        log.warning("within", note=f"Bearer {TOKEN}")
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(run.engine, "list_stacks", broken)
+    url, headers = f"{run.url}/v1/p/stacks?secret={TOKEN}", {"X-Auth-Token": TOKEN}
+    async with run.session.get(url, headers=headers) as answer:
+        said = answer.headers["x-openstack-request-id"]
+    assert answer.status == 500
+    for event in ("within", "request.bug"):
+        (line,) = lines(stream, event)
+        assert line["request"] == said
+    (line,) = lines(stream, "request")
+    assert line["id"] == said
+    assert TOKEN not in stream.getvalue()
+
+
+async def test_lines_of_a_delivery_name_it(
+    run: Program, stream: io.StringIO, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, made = await run.call(
+        "POST", "/subscriptions", {"channel": "webhook", "target": receiver.url}
+    )
+
+    async def broken(*_: object) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr("channels.webhook.client.WebhookChannel.deliver", broken)
+    stack_id = await run.create("s", {"a": thing()})
+
+    async def found() -> list[Json]:
+        return [one for one in lines(stream, "delivery.broken") if one["stack_id"] == stack_id]
+
+    first = (await eventually(found))[0]
+    assert first["subscription"] == made["id"] and first["delivery"]
