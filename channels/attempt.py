@@ -21,6 +21,7 @@ from channels.retry import GiveUp, RetryPolicy, TryAgain, after_failure, horizon
 from channels.store.records import DeliveryState, Due, Settlement
 from channels.targets import shown_target
 from engine.errors import HeadgateError
+from engine.tracing import Tracer
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -121,8 +122,10 @@ class Attempts:
         answer: AnswerHook,
         random: Callable[[], float],
         tried: Tried,
+        tracer: Tracer,
     ) -> None:
         self._tried = tried
+        self._tracer = tracer
         self._channels = channels
         self._policy_of = policy_of
         self._token_for = token_for
@@ -159,7 +162,14 @@ class Attempts:
 
     async def _deliver(self, due: Due) -> Delivered | Failed:
         endpoint = Endpoint(due.key.subscription_id, due.target, due.secrets)
-        outcome = await self.send(due.channel, self.letter(due), endpoint)
+        parent = due.event.traceparent or ""
+        span = self._tracer.begin(f"deliver {due.channel}", parent, event=due.event.type)
+        letter = replace(self.letter(due), traceparent=span.traceparent)
+        outcome: Delivered | Failed = Failed("it was cut off")
+        try:
+            outcome = await self.send(due.channel, letter, endpoint)
+        finally:
+            span.end(outcome=type(outcome).__name__.lower(), attempt=due.attempts)
         if isinstance(outcome, Delivered) and outcome.decision and due.hook_id:
             return await self._take(due, due.hook_id, outcome, outcome.decision)
         return outcome

@@ -23,7 +23,8 @@ class Letter:
 
     id: the event's, the same on every attempt. document: the CloudEvent, structured mode.
     sent_at: the database's time of this attempt. waiting: it is the notice of a waiting hook, to
-    which the receiver may answer at once.
+    which the receiver may answer at once. traceparent: of this attempt; "" where the event is of
+    no trace.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Letter:
     document: Mapping[str, Json]
     sent_at: datetime
     waiting: bool = False
+    traceparent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from channels.store.unheard import sweep_unheard
 from channels.waiting import wait_at_most
 from engine.errors import NotFound, Unavailable
 from engine.store.database import Database
+from engine.tracing import Tracer
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -75,6 +76,7 @@ class Dispatcher:
         answer: AnswerHook,
         random: Callable[[], float],
         tried: Tried = lambda *_: None,
+        tracer: Tracer | None = None,
     ) -> None:
         """answer: decides a hook for a receiver. random: gives 0 <= number < 1. tried: for the
         metrics."""
@@ -88,6 +90,7 @@ class Dispatcher:
             answer=answer,
             random=random,
             tried=tried,
+            tracer=tracer or Tracer(),
         )
         self._publish = asyncio.Event()
         self._disabled = asyncio.Event()

@@ -111,6 +111,8 @@ def cloud_event(
     subject = hook.path if hook else event.resource_name
     if subject:
         document["subject"] = subject
+    if event.traceparent:
+        document["traceparent"] = event.traceparent
     return document
 
 

@@ -35,6 +35,7 @@ from hub.loops import Loops
 from hub.measuring import metrics_served
 from hub.settings import Settings
 from hub.template_urls import TemplateFetcher
+from hub.tracing import tracing
 from hub.wiring import make_admission, make_sealer, new_secret
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -123,7 +124,8 @@ async def running(
         async with database.connection() as conn:
             key = await signing_key(conn, secrets.token_bytes(32), sealer)
         asked = await stack.enter_async_context(authenticating(settings.auth, database))
-        loops = Loops(settings, database, key, sealer, asked, types, plugins)
+        tracer = await stack.enter_async_context(tracing(settings.tracing))
+        loops = Loops(settings, database, key, sealer, asked, types, plugins, tracer)
         if server is not None:
             loops.supervise(server)
         await loops.enter(stack)
@@ -171,6 +173,7 @@ async def _api(settings: Settings, loops: Loops) -> AsyncIterator[str]:
         ready=loops.ready,
         fetch_template=fetcher.fetch,
         metrics=loops.metrics,
+        tracer=loops.tracer,
     )
     admission = make_admission(settings, loops.authenticator, loops.sealer)
     async with listening(settings.server, make_application(parts, admission)) as url:

@@ -27,11 +27,14 @@ from engine.hooks.tokens import hook_token
 from engine.lifecycle.gate import StackGate
 from engine.lifecycle.plugins import Plugins, installed
 from engine.service import Engine
+from engine.store.advance import End
 from engine.store.database import Database
 from engine.store.embedded import EmbeddedServer
 from engine.store.instance import alive
 from engine.store.processes import Process
 from engine.store.sealing import Sealer
+from engine.store.walks import read_walk
+from engine.tracing import Tracer
 from engine.types.contract import ResourceType
 from engine.words import Door, Json
 from engine.work.presence import Presence
@@ -74,7 +77,9 @@ class Loops:
         authenticator: Authenticator,
         types: Sequence[ResourceType] = (),
         plugins: Plugins | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
+        self.tracer = tracer or Tracer()
         self._settings = settings
         self.database = database
         self.authenticator = authenticator
@@ -92,10 +97,11 @@ class Loops:
             worker_settings(settings),
             name=f"{socket.gethostname()}:{os.getpid()}",
             new_id=uuid4,
-            end=lambda ended: self.engine.end_traversal(ended),
+            end=self._ended,
             sealer=self.sealer,
             exchange=authenticator.exchange,
             measures=self.metrics,
+            tracer=self.tracer,
         )
         self.timers = Timers(
             database,
@@ -136,7 +142,22 @@ class Loops:
             answer=self._answered,
             random=random.SystemRandom().random,
             tried=self.metrics.tried,
+            tracer=self.tracer,
         )
+
+    async def _ended(self, ended: End) -> None:
+        """A traversal is over: its span is made now, by whoever ends it."""
+        await self.engine.end_traversal(ended)
+        if type(self.tracer) is Tracer:
+            return  # nobody would see it
+        async with self.database.connection() as conn:
+            walk = await read_walk(conn, ended.stack_id, ended.traversal)
+        if walk is not None and walk.traceparent and walk.over:
+            span = self.tracer.begin(
+                f"traversal {walk.action.lower()}", walk.traceparent, seconds_ago=walk.seconds,
+                stack_id=str(ended.stack_id), traversal=ended.traversal,
+            )  # fmt: skip
+            span.end(state=walk.state)
 
     def supervise(self, server: EmbeddedServer) -> None:
         self._server = server

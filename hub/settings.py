@@ -35,6 +35,7 @@ from hub.setting_types import (
     Reachables,
     Section,
     Texts,
+    Url,
     not_longer,
 )
 
@@ -268,6 +269,13 @@ class Metrics(Section):
     address: ListenOrNowhere = ""
 
 
+class Tracing(Section):
+    endpoint: Url = ""
+    service: Annotated[str, Field(min_length=1)] = "headgate"
+    ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
+    every: Duration = timedelta(seconds=5)
+
+
 class Settings(Section):
     """All settings, frozen. ``Settings()`` is the defaults; use `load_settings` for the rest."""
 
@@ -285,6 +293,7 @@ class Settings(Section):
     template_urls: TemplateUrls = TemplateUrls()
     metrics: Metrics = Metrics()
     log: Log = Log()
+    tracing: Tracing = Tracing()
 
     @model_validator(mode="after")
     def _closed(self) -> Self:

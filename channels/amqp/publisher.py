@@ -81,6 +81,7 @@ def message_of(letter: Letter, answers: str) -> Message:
         type=letter.type,
         timestamp=letter.sent_at,
         app_id="headgate",
+        headers={"traceparent": letter.traceparent} if letter.traceparent else None,
         reply_to=answers if hook else None,
         correlation_id=hook["id"] if hook else None,
     )

@@ -283,6 +283,13 @@ def _data(kind: str, data: Json) -> Json:
     return fields(data, {"change": CHANGE} if kind == WAITING else {})
 
 
+#: CloudEvents' extension for distributed tracing: the context of the request that began it.
+TRACEPARENT: Json = {
+    "type": "string",
+    "pattern": "^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$",
+}
+
+
 def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
     required: dict[str, Json] = {
         "specversion": {"const": "1.0"},
@@ -299,7 +306,7 @@ def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
         required["sequence"] = {"type": "integer", "minimum": 1}
     if of_resource:
         required["subject"] = {"type": "string", "minLength": 1}
-    return {"$schema": DIALECT, "title": title, **fields(required)}
+    return {"$schema": DIALECT, "title": title, **fields(required, {"traceparent": TRACEPARENT})}
 
 
 #: The whole event, by its type; ``properties.data`` has the schema that ``dataschema`` names.

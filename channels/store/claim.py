@@ -101,7 +101,7 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
             else jsonb_build_array(s.secrets -> 0) end as secrets,
        k.name as stack_name, k.owner, k.tags, k.created_at as stack_created_at, now() as now,
        e.id as event_id, e.type, e.time, e.resource_name, e.resource_type, e.physical_id, e.action,
-       e.status, e.reason, e.data,
+       e.status, e.reason, e.data, e.traceparent,
        h.id as h_id, h.project as h_project, h.traversal as h_traversal,
        h.resource_name as h_resource_name, h.path as h_path, h.point as h_point, h.mode as h_mode,
        h.state as h_state, h.opened_at as h_opened_at,
@@ -159,7 +159,7 @@ update delivery d set next_at = now() + make_interval(secs => $5)
 """
 _EVENT = (
     "type", "time", "resource_name", "resource_type", "physical_id", "action", "status", "reason",
-    "data",
+    "data", "traceparent",
 )  # fmt: skip
 
 

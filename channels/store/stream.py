@@ -14,6 +14,7 @@ READ_AFTER = """
 select o.position, o.project, s.name as stack_name, s.owner, s.tags,
        s.created_at as stack_created_at, e.stack_id, e.sequence, e.id, e.type, e.time,
        e.resource_name, e.resource_type, e.physical_id, e.action, e.status, e.reason, e.data,
+       e.traceparent,
        h.id as h_id, h.project as h_project, h.traversal as h_traversal,
        h.resource_name as h_resource_name, h.path as h_path, h.point as h_point, h.mode as h_mode,
        h.state as h_state, h.opened_at as h_opened_at, h.deadline as h_deadline,
@@ -33,7 +34,7 @@ select o.position, o.project, s.name as stack_name, s.owner, s.tags,
 """
 _EVENT = (
     "stack_id", "sequence", "id", "type", "time", "resource_name", "resource_type", "physical_id",
-    "action", "status", "reason", "data",
+    "action", "status", "reason", "data", "traceparent",
 )  # fmt: skip
 
 #: After every event of its commit.

@@ -155,7 +155,7 @@ class WebhookChannel:
             async with self._session.post(
                 url,
                 data=body,
-                headers={"content-type": CONTENT_TYPE, **headers},
+                headers={"content-type": CONTENT_TYPE, **headers, **_trace(letter)},
                 allow_redirects=False,
             ) as response:
                 read = await read_whole(response.content, self._settings.max_answer)
@@ -171,6 +171,10 @@ class WebhookChannel:
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(self._threads, _addresses, host, port)
         return list(dict.fromkeys(found))
+
+
+def _trace(letter: Letter) -> dict[str, str]:
+    return {"traceparent": letter.traceparent} if letter.traceparent else {}
 
 
 @lru_cache(maxsize=1024)

@@ -24,6 +24,7 @@ from engine.store.existing import read_existing
 from engine.store.records import TemplateRecord
 from engine.store.sealing import Sealer
 from engine.store.supersede import supersede
+from engine.tracing import TRACE
 from engine.types.registry import Registry
 from engine.words import (
     Action,
@@ -226,7 +227,9 @@ class Traversals:
         """view: what is kept at the stack's own gates, if the plan has any."""
         stack_id, action, number = begun.stack_id, begun.action, begun.number
         version = begun.version
-        await accept.point_stack(conn, stack_id=stack_id, version=version, traversal=number)
+        await accept.point_stack(
+            conn, stack_id=stack_id, version=version, traversal=number, traceparent=TRACE.get()
+        )
         data: dict[str, Json] = {"traversal": number, "version": version}
         if warnings:
             data["warnings"] = list(warnings)

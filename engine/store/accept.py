@@ -55,7 +55,12 @@ insert into template (stack_id, version, description, template, environment, fil
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 """
 READ_PLATE = "select project, name, tags from stack where id = $1"
-POINT_STACK = "update stack set version = $2, traversal = $3 where id = $1"
+#: Without a request, it belongs where what went before belongs.
+POINT_STACK = """
+update stack set version = $2, traversal = $3,
+       traceparent = case when $4::text is null then traceparent else nullif($4, '') end
+ where id = $1
+"""
 ADORN_STACK = """
 update stack set tags = coalesce($2, tags), timeout_mins = coalesce($3, timeout_mins),
        disable_rollback = coalesce($4, disable_rollback)
@@ -191,8 +196,11 @@ async def insert_template(
     )  # fmt: skip
 
 
-async def point_stack(conn: Connection, *, stack_id: UUID, version: int, traversal: int) -> None:
-    await conn.execute(POINT_STACK, stack_id, version, traversal)
+async def point_stack(
+    conn: Connection, *, stack_id: UUID, version: int, traversal: int, traceparent: str | None
+) -> None:
+    """traceparent: "" where the request is of no trace; None: there is no request."""
+    await conn.execute(POINT_STACK, stack_id, version, traversal, traceparent)
 
 
 async def adorn_stack(

@@ -44,7 +44,7 @@ class Work:
     pace: of its traversal. confirmed: the answer to what its operation asked last. patched:
     properties that an answer changed. answers: data that answers of its hooks brought, by point.
     credential: what the traversal acts with in the cloud, sealed. signals: data sent to the
-    resource.
+    resource. traceparent: of its traversal.
     metadata_now: the definition's metadata, resolved; set when the node is prepared.
     started: its operation has begun (and progress may say how far it has come).
     """
@@ -90,6 +90,7 @@ class Work:
     answers: Mapping[str, Json] | None = None
     credential: bytes | None = field(default=None, repr=False)
     signals: list[Json] | None = field(default=None, repr=False)
+    traceparent: str | None = None
     metadata_now: Json = None
 
 

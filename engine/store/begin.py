@@ -12,9 +12,11 @@ from engine.words import GATES, VISITS, Action, Direction, Json, State
 
 INSERT_TRAVERSAL = """
 insert into traversal (stack_id, number, project, action, version, state, reason, digest, active,
-                       time_limit, working_since, stale, wake_at, requested_by, watched)
+                       time_limit, working_since, stale, wake_at, requested_by, watched,
+                       traceparent)
 select $1, $2, s.project, $3, $4, $5, $6, $7, $8, make_interval(mins => s.timeout_mins),
-       case when $8 > 0 then clock_timestamp() end, $9, clock_timestamp(), $10, $11
+       case when $8 > 0 then clock_timestamp() end, $9, clock_timestamp(), $10, $11,
+       s.traceparent
   from stack s where s.id = $1
 returning wake_at
 """

@@ -117,6 +117,7 @@ class EventRecord:
     status: str | None
     reason: str
     data: Json
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

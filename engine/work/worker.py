@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from inspect import isawaitable
+from typing import NamedTuple
 from uuid import UUID
 
 import structlog
@@ -24,6 +25,7 @@ from engine.store.advance import Claim, End, Work, advance, next_due, renew
 from engine.store.database import Database
 from engine.store.faults import reach
 from engine.store.sealing import Sealer
+from engine.tracing import Span, Tracer
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.words import Json
@@ -51,6 +53,13 @@ class WorkerSettings:
     retrying: Retrying
 
 
+class _Call(NamedTuple):
+    """A type's operation that runs. began: by the loop's clock."""
+
+    began: float
+    span: Span
+
+
 class Worker:
     def __init__(
         self,
@@ -64,12 +73,14 @@ class Worker:
         sealer: Sealer | None = None,
         exchange: Exchange = str,
         measures: Measures | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         """end: ends a traversal of which nothing is left, or whose time is over. sealer, exchange:
         open credentials."""
         self._sealer = sealer
         self._exchange = exchange
         self._measures = measures or Measures()
+        self._tracer = tracer or Tracer()
         self._end = end
         self._database = database
         self._registry = registry
@@ -193,24 +204,32 @@ class Worker:
             self._act(group, job, job.prepared)
 
     def _act(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
-        began = asyncio.get_running_loop().time()
+        call = self._begun(job.work)
         outcome = start(prepared, self._sealer, self._exchange)
         if isawaitable(outcome):
-            task = group.create_task(self._await(job, prepared, outcome, began))
+            task = group.create_task(self._await(job, prepared, outcome, call))
             self._held[job.work.key] = task
         else:
-            self._settle(job, self._judged(job, prepared, outcome, began))
+            self._settle(job, self._judged(job, prepared, outcome, call))
 
-    def _judged(self, job: Job, prepared: Prepared, outcome: Outcome, began: float) -> Said:
+    def _begun(self, work: Work) -> _Call:
+        span = self._tracer.begin(
+            f"{work.operation} {work.type}", work.traceparent or "",
+            stack_id=str(work.key.stack_id), traversal=work.key.traversal, resource=work.name,
+        )  # fmt: skip
+        return _Call(asyncio.get_running_loop().time(), span)
+
+    def _judged(self, job: Job, prepared: Prepared, outcome: Outcome, call: _Call) -> Said:
         said = judge(prepared, outcome, self._settings.retrying)
-        seconds = asyncio.get_running_loop().time() - began
-        self._measures.operated(job.work.type, job.work.operation, outcome_of(said.input), seconds)
+        seconds, word = asyncio.get_running_loop().time() - call.began, outcome_of(said.input)
+        self._measures.operated(job.work.type, job.work.operation, word, seconds)
+        call.span.end(outcome=word)
         return said
 
     async def _await(
-        self, job: Job, prepared: Prepared, outcome: Awaitable[Outcome], began: float
+        self, job: Job, prepared: Prepared, outcome: Awaitable[Outcome], call: _Call
     ) -> None:
-        said = self._judged(job, prepared, await outcome, began)
+        said = self._judged(job, prepared, await outcome, call)
         self._held[job.work.key] = None
         self._settle(job, said)
         self._wake.set()

@@ -10,6 +10,7 @@ from structlog.contextvars import bound_contextvars
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Finding, Invalid
+from engine.tracing import TRACE, Span, read_traceparent
 from hub.api import headgate, orchestration, response_headers
 from hub.api.addresses import spellings
 from hub.api.admission import ADMISSION, NEEDS, Admission, admitted
@@ -66,7 +67,8 @@ async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
     request = as_sent(request, server.trusted_proxies)
     request_id = f"req-{uuid4()}"
     request[ID] = request_id
-    began, status = time.monotonic(), 500
+    began, status, span = time.monotonic(), 500, _span(request)
+    TRACE.set(span.traceparent)
     try:
         with bound_contextvars(request=request_id):
             response = await handler(request)
@@ -76,6 +78,7 @@ async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
         raise
     finally:
         _count(request, status, time.monotonic() - began)
+        span.end(status=status)
     if not response.prepared:
         response.headers[REQUEST_ID] = request_id
         response_headers.add_to(response, request, server.cors_origins)
@@ -90,12 +93,21 @@ async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
     return response
 
 
-def _count(request: web.Request, status: int, seconds: float) -> None:
+def _route(request: web.Request) -> str:
     resource = request.match_info.route.resource
-    route = resource.canonical if resource is not None else NOWHERE
+    return resource.canonical if resource is not None else NOWHERE
+
+
+def _span(request: web.Request) -> Span:
+    parent = read_traceparent(request.headers.get("traceparent", ""))
+    name = f"{request.method} {_route(request)}"
+    return request.app[PARTS].tracer.begin(name, parent, request=request[ID])
+
+
+def _count(request: web.Request, status: int, seconds: float) -> None:
     endless = request.path.endswith(ENDLESS)
     request.app[PARTS].metrics.requested(
-        route, request.method, status, None if endless else seconds
+        _route(request), request.method, status, None if endless else seconds
     )
 
 

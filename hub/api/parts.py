@@ -15,6 +15,7 @@ from engine.errors import Finding, Forbidden, Invalid, NotFound
 from engine.service import Engine
 from engine.store.database import Database
 from engine.store.records import StackRecord
+from engine.tracing import Tracer
 from engine.words import Json
 from hub.auth.identity import Identity
 from hub.auth.roles import HOLDERS, Right
@@ -47,6 +48,7 @@ class Parts:
     ready: Callable[[], Awaitable[list[str]]]
     fetch_template: Callable[[str], Awaitable[str]]
     metrics: Metrics
+    tracer: Tracer
 
 
 PARTS: web.AppKey[Parts] = web.AppKey("parts", Parts)

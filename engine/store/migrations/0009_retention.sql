@@ -1,4 +1,4 @@
--- How long things are kept; stacks that are kept for good.
+-- How long things are kept; stacks that are kept for good; in whose trace things happen.
 
 alter table stack
     add column pinned_by text,
@@ -19,3 +19,8 @@ create index hook_settled on hook (decided_at) where state <> 'waiting';
 create index delivery_settled on delivery (settled_at) where settled_at is not null;
 create index idempotency_by_age on idempotency (created_at);
 create index decision_first on decision (at) where number = 1;
+
+-- W3C traceparent of the request that began what is under way, or did last; null: it is of no trace.
+alter table stack add column traceparent text;
+alter table traversal add column traceparent text;
+alter table event add column traceparent text;

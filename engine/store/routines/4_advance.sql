@@ -26,7 +26,7 @@ returns table (
     attributes jsonb, data jsonb, metadata jsonb, digest text, broken boolean, protected boolean,
     deletion_policy text, replaced_by uuid, inputs jsonb, now timestamptz, pace text,
     confirmed jsonb, patched jsonb, answers jsonb, credential bytea,
-    signals jsonb
+    signals jsonb, traceparent text
 )
 language plpgsql
 -- Every look-up here goes by key. Planning anew for each call costs more than carrying it out; and
@@ -448,7 +448,9 @@ begin
                (select jsonb_agg(g.data order by g.number) from resource_signal g
                  where g.stack_id = n.stack_id
                    and g.resource_id = case n.operation when 'replace' then n.replacement_id
-                                                        else n.resource_id end) end
+                                                        else n.resource_id end) end,
+           (select t.traceparent from traversal t
+             where t.stack_id = n.stack_id and t.number = n.traversal)
       from unnest(v_mine) k
       join node n on n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id
       join stack st on st.id = n.stack_id

@@ -21,6 +21,7 @@ from engine.store.listing import StackFilter, StackPage
 from engine.store.processes import ProcessRecord
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
 from engine.store.sealing import Sealer
+from engine.tracing import Tracer
 from hub.api.application import make_application
 from hub.api.parts import Parts, invalid
 from hub.auth.identity import Authenticator
@@ -245,6 +246,7 @@ async def client_of(
         ready=ready,
         fetch_template=cast(Any, None),
         metrics=cast(Any, SimpleNamespace(requested=lambda *_: None)),
+        tracer=Tracer(),
     )
     app: web.Application = make_application(
         parts,

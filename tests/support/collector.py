@@ -1,0 +1,64 @@
+"""A collector of OpenTelemetry on loopback: it takes OTLP over HTTP, and keeps the spans."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from aiohttp import web
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+
+@dataclass(frozen=True)
+class Seen:
+    """trace, id, parent: hexadecimal. service: which program it is of."""
+
+    name: str
+    trace: str
+    id: str
+    parent: str
+    service: str
+    said: dict[str, str | int]
+    seconds: float
+
+
+@dataclass
+class Collector:
+    url: str = ""
+    spans: list[Seen] = field(default_factory=list)
+
+    async def take(self, request: web.Request) -> web.Response:
+        sent = ExportTraceServiceRequest.FromString(await request.read())
+        for of_resource in sent.resource_spans:
+            service = _said(of_resource.resource.attributes)["service.name"]
+            for scope in of_resource.scope_spans:
+                self.spans += [
+                    Seen(
+                        one.name, one.trace_id.hex(), one.span_id.hex(), one.parent_span_id.hex(),
+                        str(service), _said(one.attributes),
+                        (one.end_time_unix_nano - one.start_time_unix_nano) / 1e9,
+                    )
+                    for one in scope.spans
+                ]  # fmt: skip
+        return web.Response(content_type="application/x-protobuf")
+
+
+def _said(attributes: object) -> dict[str, str | int]:
+    return {
+        one.key: one.value.string_value or one.value.int_value
+        for one in attributes  # type: ignore[attr-defined]
+    }
+
+
+@asynccontextmanager
+async def collecting() -> AsyncIterator[Collector]:
+    collector = Collector()
+    application = web.Application()
+    application.router.add_post("/v1/traces", collector.take)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        collector.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/traces"
+        yield collector
+    finally:
+        await runner.cleanup()
