@@ -8,6 +8,7 @@ Routines (functions and views, ``routines/*.sql``) hold no data: all of them are
 same transaction, whenever any of them differs from what the database has.
 """
 
+import asyncio
 import hashlib
 import importlib.resources
 from collections.abc import Sequence
@@ -24,6 +25,12 @@ LOCK_KEY = 0x6865616467617465
 
 #: A large table may take its time; whoever waits for the lock waits for that.
 SESSION = {"statement_timeout": "15min", "lock_timeout": "15min"}
+
+#: How long we wait for a table that others work on, while whoever comes after us waits for us.
+PATIENCE = "set local lock_timeout = '5s'"
+#: How often all of it is tried; seconds between.
+TRIES, PAUSE = 20, 0.5
+IN_THE_WAY = (asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
 
 LOCK = "select pg_advisory_xact_lock($1)"
 
@@ -109,25 +116,41 @@ async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
 
     Raises Conflict (newer database), Unavailable (not reachable), and MigrationFailed, which names
     the file, the line and PostgreSQL's reason; then nothing of it is left in the database.
+
+    Processes may work meanwhile. Where theirs and our locks are in each other's way, ours are given
+    back, and it begins anew.
     """
     known = shipped(directory)
     connection = await connect(url, session=SESSION)
     try:
-        async with connection.transaction():
-            await connection.execute(LOCK, LOCK_KEY)
-            await connection.execute(CREATE)
-            applied = [row["name"] for row in await connection.fetch(APPLIED)]
-            left = pending(known, applied)
-            for migration in left:
-                await _apply(connection, migration)
-            if left:
-                await connection.execute(RECORD, [migration.name for migration in left])
-            if directory is None:
-                await _make_routines(connection, routines())
+        for _ in range(TRIES - 1):
+            try:
+                return await _migrate(connection, known, routines() if directory is None else ())
+            except IN_THE_WAY:
+                await asyncio.sleep(PAUSE)
+        return await _migrate(connection, known, routines() if directory is None else ())
     except (OSError, *TRANSIENT) as error:
         raise unavailable(error) from error
     finally:
         await connection.close(timeout=5)
+
+
+async def _migrate(
+    connection: Connection, known: Sequence[Migration], remade: Sequence[Migration]
+) -> list[str]:
+    """All or nothing."""
+    async with connection.transaction():
+        await connection.execute(LOCK, LOCK_KEY)
+        await connection.execute(CREATE)
+        applied = [row["name"] for row in await connection.fetch(APPLIED)]
+        left = pending(known, applied)
+        await connection.execute(PATIENCE)
+        for migration in left:
+            await _apply(connection, migration)
+        if left:
+            await connection.execute(RECORD, [migration.name for migration in left])
+        if remade:
+            await _make_routines(connection, remade)
     return [migration.name for migration in left]
 
 

@@ -1,7 +1,11 @@
 """From a version to the next: what waits goes on waiting, and can be answered after."""
 
+import asyncio
 from pathlib import Path
 
+import pytest
+
+from engine.store.database import Database
 from engine.store.invariants import breaches
 from engine.store.migrate import migrate, shipped
 from tests.support.earlier import Rows, become_earlier, rows_of
@@ -93,6 +97,27 @@ async def test_a_process_goes_on_while_the_next_version_migrates_under_it(
     (tmp_path / "9999_next.sql").write_text(NEXT)
     assert await migrate(database_url, tmp_path) == ["9999_next.sql"]
     await goes_on(running, receiver)
+
+
+async def test_a_migration_gives_way_and_begins_anew(
+    database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.store.migrate.PATIENCE", "set local lock_timeout = '20ms'")
+    monkeypatch.setattr("engine.store.migrate.PAUSE", 0.01)
+    monkeypatch.setattr("engine.store.migrate.TRIES", 1000)
+    for one in shipped():
+        (tmp_path / one.name).write_text(one.text)
+    (tmp_path / "9999_next.sql").write_text(NEXT)
+    async with database.connection() as other:
+        async with other.transaction():
+            await other.execute("lock table stack in share mode")
+            migrating = asyncio.create_task(migrate(database_url, tmp_path))
+            given_way = "select count(*) from pg_stat_database where datname = current_database() and xact_rollback > 3"
+            await until(lambda: database.pool.fetchval(given_way))
+            # Nobody who came later has had to wait behind it.
+            assert await database.pool.fetchval("select count(*) from stack") == 0
+            assert not migrating.done()
+        assert await migrating == ["9999_next.sql"]
 
 
 async def test_a_process_goes_on_while_another_one_remakes_functions_and_views(
