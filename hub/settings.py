@@ -17,8 +17,8 @@ from engine import errors
 from engine.errors import Findings
 from engine.hooks.operator import OperatorRule, always, read_operator_rule
 from engine.hooks.rule import Limits
-from hub.log import Style
 from hub.setting_access import OPEN_MODES, Auth, Server
+from hub.setting_operations import Log, Metrics, Retention, Tracing
 from hub.setting_sources import finding, merged, nested, read_environment, read_file
 from hub.setting_types import (
     Brokers,
@@ -26,8 +26,6 @@ from hub.setting_types import (
     Count,
     CountOrAny,
     Duration,
-    DurationOrNone,
-    ListenOrNowhere,
     Networks,
     Paths,
     ProxyUrl,
@@ -35,7 +33,6 @@ from hub.setting_types import (
     Reachables,
     Section,
     Texts,
-    Url,
     not_longer,
 )
 
@@ -245,35 +242,6 @@ class Credentials(Section):
     def path(self, data_dir: Path) -> Path:
         """Where the key is that credentials are sealed with."""
         return Path(self.key_file) if self.key_file else data_dir / "credentials.key"
-
-
-class Retention(Section):
-    versions: Count = 20
-    events: Duration = timedelta(days=90)
-    deliveries: Duration = timedelta(days=90)
-    hooks: Duration = timedelta(days=365)
-    traversals: Duration = timedelta(days=365)
-    idempotency_keys: Duration = timedelta(days=1)
-    deleted_stacks: Duration = timedelta(days=90)
-    trails: DurationOrNone = None
-    every: Duration = timedelta(hours=1)
-
-
-class Log(Section):
-    style: Style = "auto"
-    level: Literal["debug", "info", "warning", "error"] = "info"
-
-
-class Metrics(Section):
-    needs: Literal["nothing", "operate"] = "nothing"
-    address: ListenOrNowhere = ""
-
-
-class Tracing(Section):
-    endpoint: Url = ""
-    service: Annotated[str, Field(min_length=1)] = "headgate"
-    ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
-    every: Duration = timedelta(seconds=5)
 
 
 class Settings(Section):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import Unavailable
 from engine.tracing import Span, Tracer
-from hub.settings import Tracing
+from hub.setting_operations import Tracing
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span as SdkSpan

@@ -38,7 +38,8 @@ from hub.api.admission import Admission
 from hub.auth.gatekeeper import Gatekeeper
 from hub.auth.identity import Authenticator
 from hub.auth.sessions import Sessions
-from hub.settings import Amqp, Retention, Settings, Webhook
+from hub.setting_operations import Retention
+from hub.settings import Amqp, Settings, Webhook
 from hub.settings import Quotas as QuotaSettings
 
 #: Names of configured subscriptions are made from what they say.

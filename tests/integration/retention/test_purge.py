@@ -15,7 +15,7 @@ from tests.support.events import Scene, resource_event
 from tests.support.program import Program, program
 from tests.support.receiver import Receiver, until
 from tests.support.things import Thing, World
-from tests.support.whole_life import lived, rows_naming, settled, tables, value, waiting_only
+from tests.support.whole_life import lived, rows_naming, settled, tables, waiting_only
 
 #: Everything is old, and nothing is kept for good.
 NOW = dict.fromkeys(OLD, timedelta(0))
@@ -275,35 +275,6 @@ async def test_the_loop_purges_by_itself_and_tells(database: Database) -> None:
         await published(database)
         await until(lambda: told["events"] == 2)
         stop.set()
-
-
-async def test_a_reader_whose_place_is_gone_is_told_and_one_who_missed_nothing_goes_on(
-    run: Program,
-) -> None:
-    await run.create("s", {"a": thing()})
-    await run.until_ended("s")
-    await settled(run)
-    last = await value(
-        run,
-        "select position || '-' || last from outbox where project = 'p' order by position desc limit 1",
-    )
-    await purged(run)
-    url = f"{run.url}/v1/p/events/stream"
-    async with run.session.get(url, headers={"Last-Event-ID": "1-1"}) as answer:
-        assert answer.status == 410
-        said = (await answer.json())["error"]
-    assert said["type"] == "EventsGone"
-    # Where what is left begins, as it says.
-    floor = said["remedy"].rpartition(" ")[2].rstrip(".")
-    for place in (floor, last):
-        async with run.session.get(url, headers={"Last-Event-ID": place}) as answer:
-            assert answer.status == 200
-            assert await answer.content.readline() == b": connected\n"
-    # Nothing has gone in another project.
-    async with run.session.get(
-        f"{run.url}/v1/q/events/stream", headers={"Last-Event-ID": "1-1"}
-    ) as answer:
-        assert answer.status == 200
 
 
 @pytest.mark.parametrize("kind", sorted(OLD))

@@ -14,7 +14,7 @@ from channels.amqp.publisher import message_of
 from channels.contract import Letter
 from engine.errors import Unavailable
 from engine.tracing import read_traceparent
-from hub.settings import Tracing
+from hub.setting_operations import Tracing
 from hub.tracing import tracing
 from tests.support.collector import Seen, collecting
 from tests.support.program import Http, Program, ServerProcess, resource
