@@ -16,6 +16,7 @@ class Retention(Section):
     hooks: Duration = timedelta(days=365)
     traversals: Duration = timedelta(days=365)
     idempotency_keys: Duration = timedelta(days=1)
+    tokens: Duration = timedelta(days=90)
     deleted_stacks: Duration = timedelta(days=90)
     trails: DurationOrNone = None
     every: Duration = timedelta(hours=1)

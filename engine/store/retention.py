@@ -140,6 +140,20 @@ with looked as materialized (
 select (select max(created_at) from looked) as reached, (select count(*) from gone) as gone,
        (select count(*) from looked) = $3 as more
 """
+# That let nobody in any more; there are few.
+PURGE_TOKENS = """
+with looked as materialized (
+    select id, over from (
+        select id, least(revoked_at, expires_at) as over from token) t
+     where over > $2 and over < clock_timestamp() - $1::interval
+     order by over limit $3
+), gone as (
+    delete from token t using looked l where t.id = l.id
+    returning 1
+)
+select (select max(over) from looked) as reached, (select count(*) from gone) as gone,
+       (select count(*) from looked) = $3 as more
+"""
 # Of stacks that are gone, and of which nobody decided anything since.
 PURGE_TRAILS = """
 with looked as materialized (
@@ -239,6 +253,7 @@ OLD: Mapping[str, _Old] = MappingProxyType(
         "hooks": _Old(PURGE_HOOKS),
         "traversals": _Old(PURGE_TRAVERSALS),
         "idempotency_keys": _Old(PURGE_KEYS),
+        "tokens": _Old(PURGE_TOKENS),
         "deleted_stacks": _Old(LOOK_AT_DELETED),
         "trails": _Old(PURGE_TRAILS),
     }

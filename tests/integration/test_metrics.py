@@ -21,6 +21,12 @@ Values = dict[str, float]
 LABELS = re.compile(r"^\| `(headgate_\w+)` \| ([^|]*)\|", re.MULTILINE)
 
 
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits here for what was read a while ago to be old."""
+    monkeypatch.setattr("hub.metrics.FRESH", 0.2)
+
+
 @pytest.fixture
 async def run(database_url: str) -> AsyncIterator[Program]:
     said = {"engine.poll": "1s", "channels.webhook.attempts": 2}
@@ -101,7 +107,7 @@ async def test_it_counts_what_happens_and_what_waits(run: Program, receiver: Rec
 
 
 async def _is(run: Program, name: str, value: float) -> bool:
-    return (await values(run))[name] == value
+    return (await values(run)).get(name) == value
 
 
 async def test_what_is_documented_is_there_and_nothing_else(
@@ -125,6 +131,31 @@ async def test_no_name_of_a_user_is_a_label(run: Program, receiver: Receiver) ->
     assert "planted" not in await text(run)
     labels = re.findall(r'="([^"]*)"', await text(run))
     assert {"p", "s", "held"} & set(labels) == set()
+
+
+async def test_what_is_kept_for_a_disabled_subscription_is_told_apart(
+    run: Program, receiver: Receiver
+) -> None:
+    go = receiver.holds()
+    said = {"channel": "webhook", "target": receiver.url, "events": ["headgate.stack.*"]}
+    _, made = await run.call("POST", "/subscriptions", said)
+    await run.create("s", {"a": thing()})
+    await run.until_ended("s")
+    pending, held = (f"headgate_deliveries_{one} channel=webhook" for one in ("pending", "held"))
+    await eventually(lambda: _is(run, pending, 2))
+    await run.call("PATCH", f"/subscriptions/{made['id']}", {"state": "disabled"})
+    await eventually(lambda: _is(run, held, 2))
+    assert (await values(run))[pending] == 0
+    go.set()
+
+
+async def test_the_database_is_asked_seldom(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hub.metrics.FRESH", 1e9)
+    assert (await values(run))["headgate_hooks_waiting"] == 0
+    hooks = {"hooks": [{"at": "a", "on": "pre-create"}]}
+    await run.create("s", {"a": thing()}, environment=hooks)
+    await run.waiting("s")
+    assert (await values(run))["headgate_hooks_waiting"] == 0
 
 
 async def test_readers_of_streams_are_counted_while_they_read(run: Program) -> None:

@@ -23,7 +23,7 @@ async def test_it_says_what_would_go_and_has_it_go(database: Database, database_
         await conn.execute(PUBLISH)
     assert (await admin("purge", "--older-than", "3d", "--json", url=database_url)).document == {
         "events": 0, "deliveries": 0, "hooks": 0, "traversals": 0, "idempotency_keys": 0,
-        "deleted_stacks": 0,
+        "tokens": 0, "deleted_stacks": 0,
     }  # fmt: skip
     said = await admin("purge", "--older-than", "1d", "--dry-run", url=database_url)
     assert said.out.splitlines()[0] == "events: 2 would go"

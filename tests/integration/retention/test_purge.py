@@ -225,6 +225,22 @@ async def test_news_of_a_subscription_go_and_the_last_when_it_is_gone(
     assert set(await rows_naming(run.database, {made["id"]})) == set()
 
 
+async def test_tokens_that_let_nobody_in_go(database: Database) -> None:
+    make = """
+    insert into token (id, project, name, roles, kind, hash, created_by, expires_at, revoked_at)
+    select gen_random_uuid(), 'p', said, '{}', 'token', said, 'me',
+           case said when 'expired' then now() when 'lasts' then now() + interval '1 h' end,
+           case said when 'revoked' then now() end
+      from unnest('{expired,lasts,revoked,for good}'::text[]) said
+    """
+    async with database.connection() as conn:
+        await conn.execute(make)
+        assert +await purge_old(conn, dict.fromkeys(OLD, timedelta(hours=1))) == Counter()
+        assert +await purge_old(conn, NOW) == Counter(tokens=2)
+        left = await conn.fetchval("select array_agg(name order by name) from token")
+    assert left == ["for good", "lasts"]
+
+
 async def test_batches_go_on_behind_what_stays(database: Database) -> None:
     """One row at a time, in every kind; those that stay are passed by."""
     scene = Scene(database)
