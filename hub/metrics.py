@@ -7,6 +7,7 @@ installed, routes are templates, methods those of HTTP.
 import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from importlib.metadata import version
 
 import structlog
@@ -75,6 +76,10 @@ class Metrics(Measures):
             "headgate_operation_seconds", "A call of a type", of_type, registry=registry,
             buckets=SLOW,
         )  # fmt: skip
+        # Told for each node: to find a child by its labels takes longer than to count.
+        self._operation = cache(self._operations.labels)
+        self._operation_time = cache(self._operation_seconds.labels)
+        self._node = cache(self._nodes.labels)
         self._claim_seconds = Histogram(
             "headgate_claim_seconds", "From a claim to its operation", registry=registry,
             buckets=QUICK,
@@ -145,11 +150,11 @@ class Metrics(Measures):
         self._claim_seconds.observe(seconds)
 
     def operated(self, type_name: str, operation: str, outcome: str, seconds: float) -> None:
-        self._operations.labels(type_name, operation, outcome).inc()
-        self._operation_seconds.labels(type_name, operation).observe(seconds)
+        self._operation(type_name, operation, outcome).inc()
+        self._operation_time(type_name, operation).observe(seconds)
 
     def node_ended(self, operation: str, state: str) -> None:
-        self._nodes.labels(operation, state).inc()
+        self._node(operation, state).inc()
 
     def hook_opened(self, point: str, mode: str) -> None:
         self._opened.labels(point, mode).inc()
