@@ -9,6 +9,7 @@ from engine.service.auditing import check_trails
 from engine.store.counts import counts, newest
 from engine.store.credentials import sealed_ones
 from engine.store.database import Connection
+from engine.store.instance import key_check
 from engine.store.invariants import INVARIANTS, breaches
 from engine.store.migrate import outstanding
 from engine.store.sealing import KEY_BYTES, Sealed, Sealer
@@ -19,7 +20,7 @@ NAMED = 5
 
 
 async def checked(conn: Connection, key_file: Path) -> list[Looked]:
-    """key_file: what credentials were sealed with."""
+    """key_file: what it was sealed with."""
     try:
         left = await outstanding(conn)
     except HeadgateError as error:
@@ -32,7 +33,7 @@ async def checked(conn: Connection, key_file: Path) -> list[Looked]:
         fine("schema", "it is of this version"),
         *[one async for one in _rules(conn)],
         *[one async for one in _trails(conn)],
-        await _credentials(conn, key_file),
+        await _sealed(conn, key_file),
         *[one async for one in _contents(conn)],
     ]
 
@@ -58,20 +59,22 @@ async def _trails(conn: Connection) -> AsyncIterator[Looked]:
                    " stacks are as they were written")  # fmt: skip
 
 
-async def _credentials(conn: Connection, key_file: Path) -> Looked:
-    kept = await sealed_ones(conn)
-    if not kept:
-        return fine("credentials", "none is kept")
+async def _sealed(conn: Connection, key_file: Path) -> Looked:
+    check = await key_check(conn)
+    if check is None:
+        return fine("key", "nothing is sealed with one yet")
     remedy = "Restore the key of [credentials] key_file that belongs to this database"
     try:
         sealer = Sealer(_key(key_file), random_bytes=bytes)
     except (OSError, ValueError) as error:
-        return Looked("credentials", State.WRONG, f"no key is in {key_file}: {error}", remedy)
-    closed = [one for one in kept if not _opens(sealer, *one)]
+        return Looked("key", State.WRONG, f"no key is in {key_file}: {error}", remedy)
+    if sealer.check != check:
+        return Looked("key", State.WRONG, f"this database was not sealed with {key_file}", remedy)
+    closed = [one for one in await sealed_ones(conn) if not _opens(sealer, *one)]
     if closed:
-        said = f"{len(closed)} of {len(kept)} do not open with {key_file}"
-        return Looked("credentials", State.WRONG, said, remedy)
-    return fine("credentials", f"all {len(kept)} open with {key_file}")
+        said = f"{len(closed)} credentials do not open with {key_file}"
+        return Looked("key", State.WARNING, said, "Their changes ask for others, or fail")
+    return fine("key", f"this database was sealed with {key_file}")
 
 
 def _key(file: Path) -> bytes:

@@ -37,5 +37,11 @@ async def signing_key(conn: Connection, fresh: bytes, sealer: Sealer) -> bytes:
     return kept
 
 
+async def key_check(conn: Connection) -> bytes | None:
+    """What tells the key that this database was sealed with; None: nothing is sealed in it yet."""
+    check: bytes | None = await conn.fetchval(READ_CHECK)
+    return check
+
+
 async def alive(conn: Connection) -> bool:
     return bool(await conn.fetchval(ALIVE))

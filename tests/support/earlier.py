@@ -4,8 +4,9 @@ import importlib.resources
 from pathlib import Path
 from typing import Any
 
-from engine.store.database import Connection, connect
+from engine.store.database import Connection, connect, open_database
 from engine.store.migrate import migrate, shipped
+from tests.support.keys import A_SEALER
 
 Json = Any
 #: Table -> its rows.
@@ -31,12 +32,13 @@ async def _tables(conn: Connection) -> list[str]:
 
 
 async def rows_of(url: str) -> Rows:
-    """Everything that a database holds."""
-    conn = await connect(url)
+    """Everything that a database holds; what is sealed in it, as it was before."""
+    database = await open_database(url, size=1, sealer=A_SEALER)
     try:
-        return {table: await conn.fetchval(READ.format(table)) for table in await _tables(conn)}
+        async with database.connection() as conn:
+            return {one: await conn.fetchval(READ.format(one)) for one in await _tables(conn)}
     finally:
-        await conn.close(timeout=5)
+        await database.close()
 
 
 async def become_earlier(url: str, folder: Path, migrations: int, rows: Rows) -> None:

@@ -10,6 +10,7 @@ from engine.store.sealing import Sealer
 from hub.backups import checked
 from hub.doctor import State
 from tests.support.admin import admin
+from tests.support.keys import key_file
 from tests.support.program import Program, resource
 
 #: What breaks a rule, and which.
@@ -71,10 +72,10 @@ async def test_what_is_whole_passes_and_says_how_much_there_is(
     lived: Program, tmp_path: Path
 ) -> None:
     async with lived.database.connection() as conn:
-        found = await checked(conn, tmp_path / "none")
+        found = await checked(conn, key_file())
     assert {one.state for one in found} == {State.OK}
     assert [one.what for one in found] == [
-        "schema", "rules", "trail", "credentials", "contents", "age",
+        "schema", "rules", "trail", "key", "contents", "age",
     ]  # fmt: skip
     assert found[4].said.startswith("2 stacks, 0 deleted stacks, ")
 
@@ -85,23 +86,25 @@ async def test_a_trail_that_was_cut_and_a_key_of_another_are_found(
     (hook,) = await lived.waiting("held")
     await lived.signal(hook)
     await lived.until_ended("held")
-    sealed = Sealer(bytes(32), random_bytes=bytes)
-    key = tmp_path / "key"
+    key, right = tmp_path / "key", key_file().read_bytes()
+    other = Sealer(bytes(32), random_bytes=bytes)
     async with lived.database.rehearsal() as conn:
         await conn.execute("update decision set by = 'eve'")
-        stack_id = await conn.fetchval("select id from stack where name = 'held'")
-        await conn.execute(
-            "insert into credential select id, traversal, $1 from stack where id = $2",
-            sealed.seal(stack_id, "s"), stack_id,
-        )  # fmt: skip
-        said = {}
-        for content in (None, b"short", bytes(31) + b"1", bytes(32)):
+        said = []
+        for content in (None, b"short", bytes(32), right):
             if content is not None:
                 key.write_bytes(content)
             found = {one.what: one for one in await checked(conn, key)}
-            said[content] = found["credentials"].state
+            said.append(found["key"].state)
             assert found["trail"].state == State.WRONG
-    assert list(said.values()) == [State.WRONG] * 3 + [State.OK]
+        stack_id = await conn.fetchval("select id from stack where name = 'held'")
+        await conn.execute(
+            "insert into credential select id, traversal, $1 from stack where id = $2",
+            other.seal(stack_id, "s"), stack_id,
+        )  # fmt: skip
+        found = {one.what: one for one in await checked(conn, key)}
+    assert said == [State.WRONG] * 3 + [State.OK]
+    assert found["key"].state == State.WARNING
 
 
 async def test_the_command_ends_with_what_it_found(database: Database, database_url: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from engine.store.binaries import find_binaries
 from engine.store.database import connect
+from tests.support.keys import key_file
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program, resource
 
@@ -48,7 +49,8 @@ async def test_what_waits_is_answered_on_what_was_restored(
     await running.waiting("held")
     backup, restore, clear = BLOCKS
     drill = postgres.url_of("headgate_drill")
-    urls = {"DATABASE_URL": database_url, "SERVER_URL": postgres.url, "DRILL_URL": drill}
+    urls = {"DATABASE_URL": database_url, "SERVER_URL": postgres.url, "DRILL_URL": drill,
+            "KEY_FILE": str(key_file())}  # fmt: skip
     await carried_out(backup, tmp_path, **urls)
     # What happens later is not in it.
     await running.create("later", {"a": resource()})
