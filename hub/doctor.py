@@ -12,14 +12,17 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
+from uuid import UUID
 
 from channels.amqp.broker import Broker
 from channels.store.outstanding import telling
 from engine.errors import HeadgateError
 from engine.store.backlog import server, work
+from engine.store.credentials import sealed_ones
 from engine.store.database import Connection
+from engine.store.instance import key_check
 from engine.store.migrate import outstanding
-from engine.store.sealing import KEY_BYTES
+from engine.store.sealing import KEY_BYTES, Sealed, Sealer
 from engine.words import Json
 from hub.settings import Settings
 from hub.visiting import looked_into, reached
@@ -74,15 +77,16 @@ async def examined(settings: Settings, config: Path | None) -> list[Looked]:
         _guard(settings),
         await _broker(settings),
     ]
+    key_file = settings.credentials.path(settings.database.data_dir)
     try:
         async with reached(settings.database) as url, looked_into(url) as conn:
-            found += [one async for one in _database(conn)]
+            found += [one async for one in _database(conn, key_file)]
     except HeadgateError as error:
         found.append(refused("database", error))
     return found
 
 
-async def _database(conn: Connection) -> AsyncIterator[Looked]:
+async def _database(conn: Connection, key_file: Path) -> AsyncIterator[Looked]:
     began = time.time()
     there = await server(conn)
     took = time.time() - began
@@ -105,6 +109,7 @@ async def _database(conn: Connection) -> AsyncIterator[Looked]:
                      "Run `headgate admin migrate`")  # fmt: skip
         return
     yield fine("schema", "it is of this version")
+    yield await key_fits(conn, key_file)
     async for one in _stuck(conn):
         yield one
 
@@ -235,3 +240,38 @@ async def _broker(settings: Settings) -> Looked:
         return fine("broker", "it can be reached")
     return Looked("broker", State.WRONG, f"no node of [channels.amqp] url can be reached: {why}",
                   "See whether RabbitMQ runs, and whether name and password are right")  # fmt: skip
+
+
+async def key_fits(conn: Connection, key_file: Path) -> Looked:
+    """Whether a database was sealed with the key in a file."""
+    check = await key_check(conn)
+    if check is None:
+        return fine("key", "nothing is sealed with one yet")
+    remedy = "Restore the key of [credentials] key_file that belongs to this database"
+    try:
+        sealer = Sealer(_key(key_file), random_bytes=bytes)
+    except (OSError, ValueError) as error:
+        return Looked("key", State.WRONG, f"no key is in {key_file}: {error}", remedy)
+    if sealer.check != check:
+        return Looked("key", State.WRONG, f"this database was not sealed with {key_file}", remedy)
+    closed = [one for one in await sealed_ones(conn) if not _opens(sealer, *one)]
+    if closed:
+        said = f"{len(closed)} credentials do not open with {key_file}"
+        return Looked("key", State.WARNING, said, "Their changes ask for others, or fail")
+    return fine("key", f"this database was sealed with {key_file}")
+
+
+def _key(file: Path) -> bytes:
+    """Raises OSError, ValueError."""
+    key = file.read_bytes()
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"it has {len(key)} bytes, not {KEY_BYTES}")
+    return key
+
+
+def _opens(sealer: Sealer, stack_id: UUID, sealed: bytes) -> bool:
+    try:
+        sealer.open(stack_id, sealed)
+    except Sealed:
+        return False
+    return True

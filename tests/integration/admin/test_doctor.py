@@ -11,6 +11,7 @@ from hub.doctor import Looked, State, clocks, examined, roomy
 from hub.settings import load_settings
 from tests.support.admin import admin
 from tests.support.events import Scene, resource_event
+from tests.support.keys import key_file
 from tests.support.program import Program, free_port, resource
 from tests.support.rabbit import Rabbit
 
@@ -48,10 +49,13 @@ async def test_nothing_is_wrong_with_a_program_that_runs_and_waits(
     hooks = {"hooks": [{"at": "a", "on": "pre-create"}]}
     await running.create("s", {"a": resource()}, environment=hooks)
     await running.waiting("s")
+    wrong = unwell(await found(database_url, tmp_path))
+    assert [what for what, _ in wrong] == ["key"]  # of another database
+    (tmp_path / "credentials.key").write_bytes(key_file().read_bytes())
     looked = await found(database_url, tmp_path)
     assert unwell(looked) == []
     assert [one.what for one in looked] == [
-        "settings", "files", "disk", "webhooks", "broker", "database", "clocks", "schema", "work",
+        "settings", "files", "disk", "webhooks", "broker", "database", "clocks", "schema", "key", "work",
     ]  # fmt: skip
     assert looked[-1].said == "nothing is stuck; 1 hooks wait"
 
@@ -190,7 +194,7 @@ async def test_the_command_says_a_line_for_each_and_ends_with_what_it_found(
     key.chmod(0o600)
     said = await admin("doctor", url=database_url, CREDENTIALS__KEY_FILE=str(key))
     assert said.code == 0, said.out + said.err
-    assert [line.split()[1] for line in said.out.splitlines()] == ["ok"] * 9
+    assert [line.split()[1] for line in said.out.splitlines()] == ["ok"] * 10
     await put(database, ("delete from migration where name >= '0009'",))
     said = await admin("doctor", "--json", url=database_url, CREDENTIALS__KEY_FILE=str(key))
     assert said.code == 1
