@@ -204,6 +204,8 @@ def refused(status: int, answer: Json) -> Refused:
         }
     ]
     said = "\n".join(_line(one) for one in findings)
+    if status == 401:
+        said += " The command line takes it from HEADGATE_TOKEN."
     return Refused(status, said, str(error.get("type", "")))
 
 

@@ -16,6 +16,7 @@ from engine.store.database import Database
 from engine.types.contract import Call, Confirm, Done, Outcome, ResourceType
 from hub.log import set_up_logging
 from tests.support.access import given_directly
+from tests.support.collector import Collector, collecting
 from tests.support.program import Json, Program, eventually, program
 from tests.support.receiver import Receiver
 
@@ -155,8 +156,14 @@ async def test_hidden_values_come_out_nowhere(
     database_url: str, receiver: Receiver, logged: io.StringIO
 ) -> None:
     out = Collected()
-    settings = {"auth.mode": "tokens"}
-    async with program(database_url, settings, types=[Safe()]) as run:
+    async with (
+        collecting() as spans,
+        program(
+            database_url,
+            {"auth.mode": "tokens", "tracing.endpoint": spans.url, "tracing.every": "1s"},
+            types=[Safe()],
+        ) as run,
+    ):
         token = await given_directly(run.database, "p", "ann", ["admin"])
         PLANTED["token"] = token
         await given_directly(run.database, "p", "bob", ["reader"], password=PLANTED["password"])
@@ -171,6 +178,8 @@ async def test_hidden_values_come_out_nowhere(
         out.add("metrics", await seen.text("//metrics"))
         for name, rows in (await dump(run.database)).items():
             out.add(f"table {name}", rows)
+        await eventually(lambda: told_of(spans, "deliver webhook"))
+        out.add("traces", spans.raw.decode("latin-1"))
         stream.cancel()
         await asyncio.wait([stream])
         for one in receiver.received:
@@ -179,13 +188,17 @@ async def test_hidden_values_come_out_nowhere(
     filled = [where for where, text in out.texts.items() if len(text) > 20]
     assert len([one for one in filled if one.startswith("table ")]) > 12, filled
     assert "headgate_" in out.texts["metrics"]
-    assert {"log", "webhook", "stream", "metrics", "answers"} <= set(filled)
+    assert {"log", "webhook", "stream", "metrics", "answers", "traces"} <= set(filled)
     assert len(out.texts["webhook"]) > 5_000 and len(out.texts["log"]) > 5_000
     assert "headgate.hook.waiting" in out.texts["stream"]
     metadata = out.texts.pop("metadata")
     assert PLANTED["environment"] in metadata
     assert not any(PLANTED[one] in metadata for one in PLANTED if one != "environment")
     assert out.found() == [], "\n".join(out.found())
+
+
+async def told_of(spans: Collector, word: str) -> bool:
+    return any(word in one.name for one in spans.spans)
 
 
 class Requests:

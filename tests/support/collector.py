@@ -25,9 +25,12 @@ class Seen:
 class Collector:
     url: str = ""
     spans: list[Seen] = field(default_factory=list)
+    raw: bytearray = field(default_factory=bytearray)
 
     async def take(self, request: web.Request) -> web.Response:
-        sent = ExportTraceServiceRequest.FromString(await request.read())
+        raw = await request.read()
+        self.raw += raw
+        sent = ExportTraceServiceRequest.FromString(raw)
         for of_resource in sent.resource_spans:
             service = _said(of_resource.resource.attributes)["service.name"]
             for scope in of_resource.scope_spans:
