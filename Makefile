@@ -7,6 +7,10 @@ READY := $(VENV)/.ready
 KEYSTONE := .keystone/.ready
 ARGS ?=
 
+# Tests that wait for processes of their own, and kill them, are not to share the machine.
+ALONE := tests/e2e tests/fault
+TOGETHER := -n 2 --dist loadfile $(ALONE:%=--ignore %)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo serve test tests bench format format-check lint types imports programs clean
@@ -27,7 +31,12 @@ test: format-check lint types imports tests ## everything that must be green: fo
 	@echo "make test: format, lint, types, import rules and tests are green"
 
 tests: $(READY) $(KEYSTONE) programs ## the tests alone
+ifeq ($(ARGS),)
+	$(PYTHON) -m pytest $(TOGETHER)
+	$(PYTHON) -m pytest $(ALONE)
+else
 	$(PYTHON) -m pytest $(ARGS)
+endif
 
 # Tests of the AMQP channel start a RabbitMQ of their own; one of the examples is run with curl.
 # RUNLEVEL keeps Debian from starting a RabbitMQ.

@@ -19,7 +19,7 @@ from channels.lane import Lane, LaneSettings
 from channels.retry import RetryPolicy, horizon
 from channels.settler import Settler
 from channels.store import subscriptions
-from channels.store.backlog import disable_overfull
+from channels.store.overfull import disable_overfull
 from channels.store.publish import publish
 from channels.store.records import SubscriptionRecord
 from channels.store.unheard import sweep_unheard

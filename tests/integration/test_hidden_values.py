@@ -5,6 +5,7 @@ import base64
 import io
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import quote
 
@@ -15,9 +16,11 @@ from engine.hot.schema import Attribute, Kind, Property, TypeSchema
 from engine.store.database import Database
 from engine.types.contract import Call, Confirm, Done, Outcome, ResourceType
 from hub.log import set_up_logging
+from tests.integration.amqp.conftest import post
 from tests.support.access import given_directly
 from tests.support.collector import Collector, collecting
 from tests.support.program import Json, Program, eventually, program
+from tests.support.rabbit import Rabbit
 from tests.support.receiver import Receiver
 
 #: What is planted, by where. No one is a part of another.
@@ -153,17 +156,19 @@ def logged() -> Iterator[io.StringIO]:
 
 
 async def test_hidden_values_come_out_nowhere(
-    database_url: str, receiver: Receiver, logged: io.StringIO
+    database_url: str, receiver: Receiver, rabbit: Rabbit, logged: io.StringIO
 ) -> None:
     out = Collected()
-    async with (
-        collecting() as spans,
-        program(
-            database_url,
-            {"auth.mode": "tokens", "tracing.endpoint": spans.url, "tracing.every": "1s"},
-            types=[Safe()],
-        ) as run,
-    ):
+    async with collecting() as spans, post(rabbit) as box, AsyncExitStack() as stack:
+        heat = f"heat.{box.name}"
+        await box.channel.declare_exchange(heat, "topic")
+        await box.queue.bind(heat, "#")
+        settings = {
+            "auth.mode": "tokens", "tracing.endpoint": spans.url, "tracing.every": "1s",
+            "channels.amqp.url": rabbit.url, "channels.amqp.heat_exchanges": [heat],
+            **box.settings,
+        }  # fmt: skip
+        run = await stack.enter_async_context(program(database_url, settings, types=[Safe()]))
         token = await given_directly(run.database, "p", "ann", ["admin"])
         PLANTED["token"] = token
         await given_directly(run.database, "p", "bob", ["reader"], password=PLANTED["password"])
@@ -171,6 +176,9 @@ async def test_hidden_values_come_out_nowhere(
         seen = Requests(run, out, who)
         made = await seen.call("POST", "/subscriptions", {"target": receiver.url})
         PLANTED["signing"] = made.pop("secret")
+        for channel, target in (("amqp", box.exchange), ("heat", heat)):
+            made = await seen.call("POST", "/subscriptions", {"channel": channel, "target": target})
+            made.pop("secret")
         stream = asyncio.create_task(seen.listen())
         await a_life(seen)
         await faults(seen)
@@ -180,6 +188,9 @@ async def test_hidden_values_come_out_nowhere(
             out.add(f"table {name}", rows)
         await eventually(lambda: told_of(spans, "deliver webhook"))
         out.add("traces", spans.raw.decode("latin-1"))
+        while (message := await box.queue.get(fail=False)) is not None:
+            await message.ack()
+            out.add(message.routing_key or "", message.body.decode() + repr(message.headers))
         stream.cancel()
         await asyncio.wait([stream])
         for one in receiver.received:
@@ -189,6 +200,10 @@ async def test_hidden_values_come_out_nowhere(
     assert len([one for one in filled if one.startswith("table ")]) > 12, filled
     assert "headgate_" in out.texts["metrics"]
     assert {"log", "webhook", "stream", "metrics", "answers", "traces"} <= set(filled)
+    routed = {
+        where for where in filled if where.startswith(("headgate.hook.waiting.", "notifications."))
+    }
+    assert {"notifications.info", "notifications.error"} < routed, filled
     assert len(out.texts["webhook"]) > 5_000 and len(out.texts["log"]) > 5_000
     assert "headgate.hook.waiting" in out.texts["stream"]
     metadata = out.texts.pop("metadata")
