@@ -6,6 +6,7 @@ import signal
 import ssl
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 import pytest
@@ -122,9 +123,10 @@ async def test_a_trusted_proxy_tells_who_sent_a_request_and_to_where(database_ur
     for trusted, base, sender in (
         (behind, "https://headgate.example.org", "198.51.100.7"),
         ({}, None, "127.0.0.1"),
+        ({"server.trusted_proxies": ["10.0.0.0/8", "::1/128"]}, None, "127.0.0.1"),
     ):
         async with program(database_url, trusted) as run:
-            run.project = f"p{len(trusted)}"
+            run.project = uuid4().hex
             url = f"{run.url}/v1/{run.project}/stacks"
             async with run.session.post(url, json=sent, headers=forwarded) as answer:
                 assert answer.status == 201

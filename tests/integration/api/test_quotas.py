@@ -85,6 +85,23 @@ async def test_resources_of_all_stacks_together(run: Program) -> None:
     assert await run.until_ended("a") == "UPDATE_COMPLETE"
 
 
+async def test_what_is_there_already_may_be_changed_and_deleted_beyond_a_lower_quota(
+    database_url: str,
+) -> None:
+    async with program(database_url) as run:
+        await run.create("a", {f"r{number}": resource() for number in range(8)})
+        await run.until_ended("a")
+    async with program(database_url, FEW) as run:
+        fewer = {f"r{number}": resource("other") for number in range(7)}
+        await run.update("a", "PUT", template=template(fewer))
+        assert await run.until_ended("a") == "UPDATE_COMPLETE"
+        stack = await run.stack("a")
+        more = template({**fewer, "new": resource()})
+        path = f"/stacks/a/{stack['id']}"
+        assert "would have 8" in await refused(run, "PUT", path, {"template": more})
+        await run.at("DELETE", "a")
+
+
 async def test_waiting_hooks(run: Program) -> None:
     await run.create("a", {"r0": resource(), "r1": resource()}, environment=HELD)
     await run.waiting("a", 2)

@@ -487,7 +487,7 @@ def test_what_is_denied_fails_the_node_and_leaves_the_resource() -> None:
     assert step.effects == (Record(Moment.FAILED, "protected"),)
 
 
-@pytest.mark.parametrize("operation", set(Operation) - GATES)
+@pytest.mark.parametrize("operation", sorted(set(Operation) - GATES))
 def test_only_what_leaves_a_doubt_breaks_a_resource(operation: Operation) -> None:
     acting = stepped(fresh(operation), Claimed(operation)).node
     (written,) = [
