@@ -3,6 +3,7 @@
 from uuid import UUID, uuid4
 
 import pytest
+from hypothesis import HealthCheck, settings
 from hypothesis import given as draw
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def test_a_password_is_salted_and_compared() -> None:
     assert not secrets.is_password("correct hors", one)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # it imports as it begins
 @draw(st.dictionaries(
     st.sampled_from(["Authorization", "X-Auth-Token", "X-Auth-User", "X-Auth-Key", "X-Roles",
                      "X-Headgate-Credential"]),
