@@ -20,7 +20,7 @@ select traversal, id, state, phase, operation, passed, waits, claim, wake_at is 
   from node where stack_id = $1
 """
 ROWS = """
-select id, name, action, status, digest, properties ->> 'value' as value,
+select id, name, action, status, digest, properties as value,
        physical_id is not null as made, broken, requires, replaced_by,
        deletion_policy, jsonb_path_query_array(rules, '$[*].point') as points
   from resource where stack_id = $1
@@ -75,6 +75,7 @@ def _listed(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _row(replay: Replay, row: Any) -> tuple[Any, ...]:
     fields = {**dict(row), "digest": replay.digests[row["digest"]]}
+    fields["value"] = (row["value"] or {}).get("value")  # in Python: SQL may see it sealed
     fields["requires"] = frozenset(row["requires"])
     fields["points"] = tuple(row["points"] or ())
     del fields["id"]
