@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-import networkx
-
 
 def find_circle(requires: Mapping[str, Iterable[str]]) -> list[str]:
     """Return the names of one circle, the first again at the end, or an empty list.
@@ -30,6 +28,9 @@ def find_circle(requires: Mapping[str, Iterable[str]]) -> list[str]:
                 ready.append(dependent)
     if not waits:
         return []
+    # Only here: it takes a third of a server's start to read, and nearly nobody writes a circle.
+    import networkx
+
     graph: networkx.DiGraph[str] = networkx.DiGraph()
     graph.add_edges_from(
         (name, one) for name in waits for one in sorted(requires[name]) if one in waits

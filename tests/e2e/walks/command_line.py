@@ -167,7 +167,7 @@ def its_resources_and_events(walk: Walk) -> None:
     found = walk.shows("stack", "resource", "list", "life", "--filter", "name=app")
     assert [one["resource_type"] for one in found] == ["OS::Heat::TestResource"]
     shown = walk.shows("stack", "resource", "show", "life", "app", "--with-attr", "output")
-    assert len(shown["attributes"]["output"]) == 21
+    assert shown["attributes"]["output"] == "******"  # it repeats a secret of another resource
     assert walk.shows("stack", "resource", "metadata", "life", "app") == {"role": "web"}
     mark = ("stack", "resource", "mark", "unhealthy")
     walk.says(*mark, "life", "app", "it smells")
