@@ -35,8 +35,12 @@ async def stream(request: web.Request) -> web.StreamResponse:
     response_headers.add_to(response, request, parts.settings.server.cors_origins)
     await response.prepare(request)
     await response.write(b": connected\n\n")
-    with suppress(ConnectionError):  # the reader has gone
-        await while_admitted(request, parts.feed.pump(wanted, start, response.write))
+
+    async def pumped() -> None:
+        with suppress(ConnectionError):  # the reader has gone
+            await parts.feed.pump(wanted, start, response.write)
+
+    await while_admitted(request, pumped())
     return response
 
 

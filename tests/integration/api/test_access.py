@@ -362,6 +362,29 @@ async def test_a_stream_ends_when_its_token_is_revoked(database_url: str) -> Non
                     await stream.content.readany()
 
 
+async def test_a_reader_that_leaves_is_no_fault(
+    access: tuple[Program, dict[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, admin = access
+    stream = await run.session.get(f"{run.url}/v1/p/events/stream", headers=admin)
+    assert await stream.content.readline() == b": connected\n"
+    stream.close()
+    for number in range(3):
+        sent = {"stack_name": f"s{number}", "template": template({"a": resource()})}
+        assert (await run.call("POST", "/stacks", sent, headers=admin))[0] == 201
+
+    async def left() -> bool:
+        return b"headgate_streams 0" in (await text(run)).encode()
+
+    await eventually(left)
+    assert "request.bug" not in capsys.readouterr().out
+
+
+async def text(run: Program) -> str:
+    _, said = await run.call("GET", "//metrics")
+    return str(said)
+
+
 async def test_what_opens_the_cloud_is_not_what_opens_headgate(
     database_url: str,
 ) -> None:
