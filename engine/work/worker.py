@@ -130,6 +130,7 @@ class Worker:
                 if self._steps:
                     continue
                 if stop.is_set() and not self._held:
+                    self._wake.set()  # this lane may have taken what was to wake another
                     return
                 await self._rest()
             except Unavailable as error:
