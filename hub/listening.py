@@ -5,12 +5,14 @@ import signal
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import cast
 
 import structlog
 from aiohttp import web
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Unavailable
+from hub.connections import connections
 from hub.setting_access import Server
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -22,22 +24,34 @@ async def listening(server: Server, application: web.Application) -> AsyncIterat
     tls = server_tls(server)
     if server.in_clear:
         log.warning("server.in_clear", remedy="Set [server] cert_file, or a proxy with TLS.")
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=5.0)
+    runner = web.AppRunner(application, shutdown_timeout=5.0)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, server.host, server.port, ssl_context=tls)
+        listener = await _listener(server, runner, tls)
         try:
-            await site.start()
-        except OSError as error:
-            raise Unavailable(
-                f"cannot listen on {server.listen}: {error.strerror}",
-                place="[server] listen",
-                remedy="Stop what listens there, or choose another port with --listen.",
-            ) from error
-        with _renewed_at_hangup(tls, server):
-            yield server.base_url(runner.addresses[0][1])
+            with _renewed_at_hangup(tls, server):
+                yield server.base_url(listener.sockets[0].getsockname()[1])
+        finally:
+            listener.close()
     finally:
         await runner.cleanup()
+
+
+async def _listener(
+    server: Server, runner: web.AppRunner, tls: ssl.SSLContext | None
+) -> asyncio.Server:
+    """Raises Unavailable."""
+    manager = cast(web.Server, runner.server)  # it is set up
+    made = connections(manager, server.idle_timeout.total_seconds())
+    loop = asyncio.get_running_loop()
+    try:
+        return await loop.create_server(made, server.host, server.port, ssl=tls, backlog=128)
+    except OSError as error:
+        raise Unavailable(
+            f"cannot listen on {server.listen}: {error.strerror}",
+            place="[server] listen",
+            remedy="Stop what listens there, or choose another port with --listen.",
+        ) from error
 
 
 @contextmanager

@@ -35,6 +35,7 @@ class Server(Section):
     cors_origins: Origins = ()
     max_body: Bytes = 1_048_576
     request_timeout: Duration = timedelta(seconds=60)
+    idle_timeout: Duration = timedelta(seconds=75)
     requests_per_address: Rate = 0.0
     requests_per_token: Rate = 0.0
     hidden_stack_tags: Texts = ("data-processing-cluster",)

@@ -35,6 +35,7 @@ LONGEST_SCHEMA = 16_384
 _Choice = TypeVar("_Choice", Mode, OnTimeout)
 _DURATION = re.compile(r"(\d+)\s*([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_LONGEST_SPAN = timedelta(days=36_500)
 #: Who may answer: a person or all with a role.
 WHO = re.compile(r"(?:user|role):[^\s:][^:]*")
 
@@ -293,3 +294,10 @@ def parse_duration(text: Json) -> timedelta | None:
     if match is None or len(match[1]) > 9:
         return None
     return timedelta(**{_UNITS[match[2]]: int(match[1])}) or None
+
+
+def parse_span(text: Json) -> timedelta | None:
+    """A duration that may be counted from now: None also for more than a century, whose end cannot
+    always be told as a time."""
+    found = parse_duration(text)
+    return found if found and found <= _LONGEST_SPAN else None

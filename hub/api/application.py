@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from uuid import uuid4
 
 import structlog
@@ -38,7 +39,7 @@ def all_routes() -> tuple[Route, ...]:
 def make_application(parts: Parts, admission: Admission) -> web.Application:
     """Every route, with errors told, requests bounded and named, and a line in the log for each."""
     app = web.Application(
-        middlewares=[_named, told, _bounded, admitted],
+        middlewares=[_sent, _named, told, _bounded, admitted],
         client_max_size=parts.settings.server.max_body,
     )
     app[PARTS] = parts
@@ -58,6 +59,25 @@ def _methods(route: Route) -> tuple[str, ...]:
     """What a GET shows, a HEAD asks about; a stream would not end."""
     headed = route.method == "GET" and not route.path.endswith(ENDLESS)
     return (route.method, "HEAD") if headed else (route.method,)
+
+
+@web.middleware
+async def _sent(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Send the answer, and let go of a client that does not read it. A stream sends itself."""
+    response = await handler(request)
+    if response.prepared:
+        return response
+    seconds = request.app[PARTS].settings.server.request_timeout.total_seconds()
+    with suppress(ConnectionError):  # who has gone is noticed again
+        try:
+            async with asyncio.timeout(seconds):
+                await response.prepare(request)
+                await response.write_eof()
+        except TimeoutError:
+            log.info("request.cut_off", path=request.path, seconds=seconds)
+            if request.transport is not None:
+                request.transport.abort()
+    return response
 
 
 @web.middleware

@@ -25,6 +25,11 @@ from hub.settings import Settings
 #: The content type of nearly all answers.
 JSON = "application/json"
 
+#: How bodies may be encoded.
+READ_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
+#: Levels of a body. JSON is written down to some 250 of them, and answers have some around it.
+DEEPEST = 200
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -152,6 +157,7 @@ def answer(
 
 async def body_of(request: web.Request) -> dict[str, Json]:
     """The JSON object that was sent; an empty one when nothing was. Raises Invalid."""
+    _check_encoding(request.headers.get("Content-Encoding", ""))
     raw = await request.read()
     if not raw.strip():
         return {}
@@ -163,7 +169,39 @@ async def body_of(request: web.Request) -> dict[str, Json]:
         raise invalid("", "the body is no JSON object", "Send a JSON object.")
     if b"\\u0000" in raw and (place := _nul_in(body)) is not None:
         raise invalid(place, "text with a NUL character cannot be stored", "Leave it out.")
+    if raw.count(b"{") + raw.count(b"[") > DEEPEST and _is_deep(body):
+        reason = f"the body is nested more than {DEEPEST} levels deep"
+        raise invalid("", reason, "Send it flatter.")
     return body
+
+
+def _check_encoding(said: str) -> None:
+    if said.lower() not in READ_ENCODINGS:
+        raise unknown_encoding()
+
+
+def unknown_encoding() -> Invalid:
+    return invalid(
+        "Content-Encoding",
+        "the body is encoded in a way that is not known here",
+        "Send it as it is, or with gzip or deflate.",
+        "UnsupportedMediaType",
+    )
+
+
+def _is_deep(document: Json) -> bool:
+    """Whether there are more levels in it than can be written again."""
+    level = [document]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _nul_in(document: Mapping[str, Json]) -> str | None:

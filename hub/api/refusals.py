@@ -5,6 +5,7 @@ from aiohttp import web
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Conflict, HeadgateError, LimitReached, NotFound
+from hub.api import well_formed
 from hub.api.addresses import PREFIXES
 from hub.api.admission import ADMISSION
 from hub.api.parts import ID, PARTS, Handler, answer, invalid
@@ -18,7 +19,7 @@ log: FilteringBoundLogger = structlog.get_logger()
 async def told(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Errors in the form the route's clients know; what is unforeseen is logged, not shown."""
     try:
-        _refuse_nul(request)
+        well_formed.check(request)
         return await handler(request)
     except HeadgateError as error:
         return _problem(request, error)
@@ -95,12 +96,6 @@ OWN_THINGS = frozenset(
 OWN_PARTS = frozenset(
     {"graph", "why", "breakpoints", "run-to", "decisions", "versions", "resource_snapshots", "pin"}
 )
-
-
-def _refuse_nul(request: web.Request) -> None:
-    """NUL is no character of any name, and the store cannot even ask for it. Raises Invalid."""
-    if "%00" in request.rel_url.raw_path or "%00" in request.rel_url.raw_query_string:
-        raise invalid("", "the address has a NUL character", "Leave it out.")
 
 
 def _wrong_method(request: web.Request, allowed: list[str]) -> web.Response:

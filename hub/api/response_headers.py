@@ -24,7 +24,7 @@ SHOWN = "Location, Retry-After, X-Openstack-Request-Id"
 PREFLIGHT_LASTS = "600"
 
 
-def add_to(response: web.StreamResponse, request: web.Request, origins: Sequence[str]) -> None:
+def add_to(response: web.StreamResponse, request: web.BaseRequest, origins: Sequence[str]) -> None:
     """A handler's own headers stay."""
     for name, value in SECURITY.items():
         response.headers.setdefault(name, value)
@@ -34,7 +34,7 @@ def add_to(response: web.StreamResponse, request: web.Request, origins: Sequence
         _share(response, request, origins)
 
 
-def _share(response: web.StreamResponse, request: web.Request, origins: Sequence[str]) -> None:
+def _share(response: web.StreamResponse, request: web.BaseRequest, origins: Sequence[str]) -> None:
     """Cookies are never taken from elsewhere: pages of other origins bring a token."""
     response.headers["Vary"] = "Origin"
     origin = request.headers.get("Origin", "")

@@ -9,7 +9,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict
 
 from engine.errors import Findings, nearest
-from engine.hooks.reading import parse_duration
+from engine.hooks.reading import parse_span
 from engine.service import Answer
 from engine.words import Decision, Door, Json
 from hub.api.parts import identity_of
@@ -96,7 +96,7 @@ def _check_texts(body: Mapping[str, Json], findings: Findings) -> None:
 
 def _extend(body: Mapping[str, Json], findings: Findings) -> timedelta | None:
     said = body.get("extend")
-    extend = parse_duration(said) if said else None
+    extend = parse_span(said) if said else None
     if said and extend is None:
         findings.add("extend", f'"{said}" is no time', "Send 30m or the like.", "Invalid")
     if said and body.get("decision") != Decision.PROGRESS:

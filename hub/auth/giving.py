@@ -10,7 +10,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from engine.errors import Findings, nearest
-from engine.hooks.reading import parse_duration
+from engine.hooks.reading import parse_span
 from engine.store.tokens import NewToken
 from hub.auth import secrets
 from hub.auth.roles import Role
@@ -66,7 +66,7 @@ def _checked(wish: Wish) -> timedelta | None:
     if not wish.name.isprintable() or not 0 < len(wish.name.strip()) <= LONGEST_NAME:
         findings.add("name", "is no name", "Write 1 to 255 printable letters.", "Invalid")
     _check_roles(wish.roles, findings)
-    lasts = parse_duration(wish.expires_in) if wish.expires_in else None
+    lasts = parse_span(wish.expires_in) if wish.expires_in else None
     if wish.expires_in and not lasts:
         reason = f'"{wish.expires_in}" is no time'
         findings.add("expires_in", reason, "Write 12h, 90d or the like.", "Invalid")

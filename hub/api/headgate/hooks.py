@@ -9,7 +9,7 @@ from aiohttp import web
 from channels.envelope import asked_documents, hook_document, told_documents
 from channels.store.notices import asked_of
 from engine.errors import HeadgateError, nearest
-from engine.hooks.reading import WHO, parse_duration
+from engine.hooks.reading import WHO, parse_span
 from engine.hooks.rule import TOKEN
 from engine.service import Answer
 from engine.store.read import HookFilter
@@ -96,7 +96,7 @@ def _point(request: web.Request) -> str | None:
 
 def _older(request: web.Request) -> timedelta | None:
     said = request.query.get("older")
-    older = parse_duration(said) if said is not None else None
+    older = parse_span(said) if said is not None else None
     if said is not None and older is None:
         raise invalid("older", f'"{said}" is no time', "Send 90s, 30m, 2h or 1d.")
     return older

@@ -1,6 +1,7 @@
 """Subscriptions: who wants which events; and their deliveries."""
 
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from aiohttp import web
@@ -249,13 +250,12 @@ async def redeliver(request: web.Request) -> web.Response:
 
 
 def _time(text: str) -> datetime:
-    try:
+    """In UTC, where the first and the last day of a calendar elsewhere may not be."""
+    with suppress(ValueError, OverflowError):
         found = datetime.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise invalid("since", f'"{text}" is no time', "Write 2026-11-20T12:00:00Z.")
-    return found
+        if found.tzinfo is not None:
+            return found.astimezone(UTC)
+    raise invalid("since", f'"{text}" is no time', "Write 2026-11-20T12:00:00Z.")
 
 
 _P = "/v1/{project}/subscriptions"

@@ -24,6 +24,7 @@ from hub.api.parts import (
 )
 
 ONE = f"{S}/snapshots/{{snapshot}}"
+LONGEST_NAME = 255
 
 
 async def _document(request: web.Request, stack: StackRecord, one: SnapshotRecord) -> Json:
@@ -64,8 +65,9 @@ def _asked(request: web.Request) -> UUID:
 async def create(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     name = (await body_of(request)).get("name")
-    if name is not None and not isinstance(name, str):
-        raise invalid("name", "must be a text", "Send a text, or leave it out.")
+    if name is not None and not (isinstance(name, str) and len(name) <= LONGEST_NAME):
+        reason = f"must be a text of at most {LONGEST_NAME} letters"
+        raise invalid("name", reason, "Send such a text, or leave it out.")
     made = await parts_of(request).engine.snapshots.create(
         project_of(request), stack.id, name or "", identity_of(request).name
     )
@@ -106,5 +108,5 @@ ROUTES = (
     Route("GET", ONE, shown, "Show a snapshot", "snapshots", gives=gives.ONE_SNAPSHOT),
     Route("DELETE", ONE, delete, "Delete a snapshot", "snapshots", status=204),
     Route("POST", f"{ONE}/restore", restore, "Go back to a snapshot", "snapshots",
-          takes_body=True, status=202, gives=gives.EMPTY),
+          status=202, gives=gives.EMPTY),
 )  # fmt: skip

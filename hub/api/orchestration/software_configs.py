@@ -1,6 +1,6 @@
 """Software configs: scripts and manifests with typed inputs and outputs, never changed."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,6 +23,8 @@ from hub.api.parts import (
 )
 from hub.api.shapes import Shape
 
+Short = Annotated[str, Field(max_length=255)]
+Name = Annotated[str, Field(min_length=1, max_length=255)]
 Kind = Literal["String", "Number", "CommaDelimitedList", "Json", "Boolean"]
 UNGROUPED = "Heat::Ungrouped"
 
@@ -36,7 +38,7 @@ class Lenient(BaseModel):
 class ConfigInput(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-    name: str = Field(min_length=1)
+    name: Name
     description: str | None = None
     type: Kind = "String"
     default: Any = None
@@ -47,15 +49,15 @@ class ConfigInput(BaseModel):
 class ConfigOutput(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-    name: str = Field(min_length=1)
+    name: Name
     description: str | None = None
     type: Kind = "String"
     error_output: bool = False
 
 
 class SentConfig(Lenient):
-    name: str | None = None
-    group: str | None = None
+    name: Short | None = None
+    group: Short | None = None
     config: str | dict[str, Any] | None = None
     inputs: list[ConfigInput] | None = None
     outputs: list[ConfigOutput] | None = None

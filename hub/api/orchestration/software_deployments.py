@@ -11,7 +11,7 @@ from engine.words import Json
 from hub.api.bodies import read
 from hub.api.orchestration import show
 from hub.api.orchestration.documents import TIME
-from hub.api.orchestration.software_configs import CONFIG, Lenient, whole
+from hub.api.orchestration.software_configs import CONFIG, Lenient, Name, Short, whole
 from hub.api.parts import Route, answer, parts_of, project_of, uuid_of
 from hub.api.shapes import Shape
 
@@ -24,7 +24,7 @@ class SentChange(Lenient):
     config_id: str | None = None
     input_values: dict[str, Any] | None = None
     output_values: dict[str, Any] | None = None
-    action: str | None = None
+    action: Short | None = None
     status: Status | None = None
     status_reason: str | None = None
 
@@ -45,7 +45,7 @@ class SentChange(Lenient):
 
 class SentDeployment(SentChange):
     config_id: str = Field(min_length=1)
-    server_id: str = Field(min_length=1)
+    server_id: Name
 
     def complete(self) -> SentChange:
         """With what is meant where nothing is said: a deployment that nobody has begun."""
