@@ -3,13 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from tests.e2e.walks import command_line, gophercloud, openstacksdk, terraform
 from tests.support.access import given_directly
+from tests.support.keystone import PASSWORD, Keystone
 from tests.support.program import Program, ServerProcess, program
-from tests.support.ways import Way, by_password, by_token, unasked
+from tests.support.ways import Way, by_catalogue, by_password, by_token, unasked
 
 Walk = Callable[[Way, Path], None]
 #: A token or password for somebody who may do everything, made in the server's own database.
@@ -45,6 +47,45 @@ async def with_a_token(run: Program, project: str) -> Way:
 async def with_a_password(run: Program, project: str) -> Way:
     password = await given_directly(run.database, "*", "ann", ["admin"], password="long enough 1")
     return by_password(run.url, project, "ann", password)
+
+
+#: By a way in that the whole walks do not take.
+SHORT: dict[str, Walk] = {
+    "openstack": command_line.short_walk,
+    "openstacksdk": openstacksdk.short_walk,
+}
+
+
+@pytest.mark.parametrize(
+    ("enter", "client"), [(with_a_password, "openstack"), (with_a_token, "openstacksdk")]
+)
+async def test_the_other_way_in_is_as_good(
+    database_url: str, tmp_path: Path, enter: Enter, client: str
+) -> None:
+    async with program(database_url, {"auth.mode": "tokens"}) as run:
+        await asyncio.to_thread(SHORT[client], await enter(run, "web"), tmp_path)
+
+
+async def test_clients_find_the_server_in_the_catalogue_of_a_keystone(
+    database_url: str, tmp_path: Path, keystone: Keystone
+) -> None:
+    """They know of the server nothing but what the Keystone says, and of themselves a password."""
+    project = await keystone.project(f"walks-{uuid4().hex[:6]}")
+    await keystone.user(f"ann-{project.name}", project, ["member"])
+    asker = f"headgate-{project.name}"
+    await keystone.user(asker, project, ["admin"])
+    said = {"url": keystone.url, "username": asker, "password": PASSWORD, "project": project.name}
+    settings = {f"auth.keystone.{name}": value for name, value in said.items()}
+    async with program(database_url, {"auth.mode": "keystone", **settings}) as run:
+        await keystone.offer(run.url)
+        at = {
+            "auth_url": f"{keystone.url}/v3",
+            "username": f"ann-{project.name}",
+            "password": PASSWORD,
+        }
+        way = by_catalogue(run.url, project.id, project.name, at)
+        for walk in SHORT.values():
+            await asyncio.to_thread(walk, way, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,18 @@ class Furnished:
     def path(self, route: Route, **other: str) -> str:
         """The route's path to what there is; other: said instead, by the names of the path."""
         plain = plain_path(route.path)
+        values = self.names(plain) | other
+        return _PARAMETER.sub(lambda found: values[found[1]], plain)
+
+    def names(self, path: str) -> dict[str, str]:
+        """What stands for the names of a path as the document has it."""
         values = dict(self.said)
         for beginning, special in _SPECIAL.items():
-            if plain.startswith(beginning):
+            if path.startswith(beginning):
                 values |= special
         if values["id"] == "done":
             values["id"] = self.said["done"]
-        return _PARAMETER.sub(lambda found: (values | other)[found[1]], plain)
+        return {name: values[name] for name in _PARAMETER.findall(path)}
 
 
 def names_in(route: Route) -> list[str]:

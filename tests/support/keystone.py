@@ -158,7 +158,9 @@ class Keystone:
         return user
 
     async def offer(self, url: str) -> None:
-        """Put a Headgate at this URL into the catalogue."""
+        """Put a Headgate at this URL into the catalogue, in the place of any other."""
+        for one in (await self.admin("GET", "/services?type=orchestration"))["services"]:
+            await self.admin("DELETE", f"/services/{one['id']}")
         service = {"service": {"type": "orchestration", "name": "heat"}}
         made = await self.admin("POST", "/services", service)
         endpoint = {"service_id": made["service"]["id"], "interface": "public",

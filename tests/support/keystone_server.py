@@ -9,7 +9,7 @@ def main() -> None:
     del sys.argv[1:]  # Keystone would read them as its own
     os.environ["OS_KEYSTONE_CONFIG_FILES"] = os.path.join(folder, "keystone.conf")
     from keystone.server.wsgi import initialize_public_application  # type: ignore[import-not-found]
-    from werkzeug.serving import make_server  # type: ignore[import-not-found]
+    from werkzeug.serving import make_server
 
     application = initialize_public_application()
     make_server("127.0.0.1", int(port), application, threaded=True).serve_forever()

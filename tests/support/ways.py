@@ -58,3 +58,24 @@ def by_password(url: str, project: str, name: str, password: str) -> Way:
         sdk={"auth_type": "http_basic", "auth": auth},
         headers={"Authorization": f"Basic {encoded}"},
     )
+
+
+def by_catalogue(url: str, project: str, name: str, at: Mapping[str, str]) -> Way:
+    """A Keystone tells where the server is. at: ``auth_url``, ``username``, ``password``.
+
+    project: its id; name: its name.
+    """
+    auth = {
+        **at,
+        "project_name": name,
+        "user_domain_name": "Default",
+        "project_domain_name": "Default",
+    }
+    environment = {f"OS_{key.upper()}": value for key, value in auth.items()}
+    return Way(
+        url,
+        project,
+        [],
+        environment={**environment, "OS_IDENTITY_API_VERSION": "3"},
+        sdk={"auth_type": "password", "auth": auth},
+    )

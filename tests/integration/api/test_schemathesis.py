@@ -1,0 +1,121 @@
+"""The running server against its own /openapi.json, with requests that Schemathesis thinks of."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
+
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.support.furnished import Furnished, furnished
+from tests.support.program import PATIENCE, Json, program
+
+ALWAYS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+#: Not that what fits the document is taken: most of a stack's rules are in no schema. Nor how other
+#: methods are refused, which a test of routes does, nor who may do what, which one of roles does.
+CHECKS = {
+    GenerationMode.POSITIVE: ALWAYS,
+    GenerationMode.NEGATIVE: [*ALWAYS, negative_data_rejection],
+}
+#: Reading first; what takes away, last.
+ORDER = ("GET", "POST", "PATCH", "PUT", "DELETE")
+EXAMPLES = 8
+BOUNDS = settings(
+    max_examples=EXAMPLES,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+#: It does not end.
+ENDLESS = "/v1/{project}/events/stream"
+
+
+def operations(document: Json) -> Iterator[Any]:
+    schema = schemathesis.openapi.from_dict(document)
+    read = list(schema.get_all_operations())
+    found = [one.ok() for one in read if isinstance(one, Ok)]
+    assert len(found) == len(read), "some of the document cannot be read"
+    wanted = [one for one in found if one.path != ENDLESS]
+    yield from sorted(wanted, key=lambda one: (ORDER.index(one.method.upper()), one.path))
+
+
+class Asking:
+    """One after the other, with most of the names those of things that there are.
+
+    wrong: what is wrong with the answers, each kind of it once by operation. seen: by status.
+    """
+
+    def __init__(self, url: str, there: Furnished) -> None:
+        self._url, self._there = url, there
+        self._session = requests.Session()
+        # A session of a browser would have everything else refused that comes from no page.
+        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        self.wrong: dict[str, str] = {}
+        self.seen: Counter[int] = Counter()
+
+    def about(self, operation: Any, mode: GenerationMode) -> None:
+        @BOUNDS
+        @given(case=operation.as_strategy(generation_mode=mode), known=st.integers(0, 3))
+        def ask(case: Any, known: int) -> None:
+            if known:
+                case.path_parameters = self._there.names(operation.path)
+            self._ask(case, CHECKS[mode])
+
+        with suppress(Unsatisfiable):  # where nothing is asked, nothing can be wrong
+            ask()
+
+    def _ask(self, case: Any, checks: list[Any]) -> None:
+        answer = case.call(
+            base_url=self._url, session=self._session, allow_redirects=False, timeout=PATIENCE
+        )
+        self.seen[answer.status_code] += 1
+        try:
+            case.validate_response(answer, checks=checks)
+        except FailureGroup as error:
+            for one in error.exceptions:
+                what = f"{case.operation.label}: {type(one).__name__}"
+                self.wrong.setdefault(what, f"{one}\n{case.as_curl_command()[:1000]}")
+
+    def everything(self, document: Json) -> None:
+        with self._session:
+            for operation in operations(document):
+                for mode in CHECKS:
+                    self.about(operation, mode)
+
+
+async def test_whatever_is_sent_the_answer_is_one_that_the_document_knows(
+    database_url: str,
+) -> None:
+    async with program(database_url) as run:
+        asking = Asking(run.url, await furnished(run))
+        _, document = await run.call("GET", "//openapi.json")
+        await asyncio.to_thread(asking.everything, document)
+        assert not asking.wrong, "\n".join(f"{what}: {why}" for what, why in asking.wrong.items())
+        well = sum(count for status, count in asking.seen.items() if status < 400)
+        assert well > 150 and asking.seen[400] > 100 and asking.seen[404] > 100, asking.seen
+        print(asking.seen)
