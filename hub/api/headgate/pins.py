@@ -24,6 +24,9 @@ LONGEST = 1000
 
 async def pin(request: web.Request) -> web.Response:
     body = await body_of(request)
+    wrong = sorted(set(body) - {"reason"})
+    if wrong:
+        raise invalid(wrong[0], "is not known here", "Known: reason.")
     reason = body.get("reason", "")
     if not isinstance(reason, str) or len(reason) > LONGEST:
         raise invalid("reason", f"must be text of {LONGEST} characters at most", "Say it shorter.")

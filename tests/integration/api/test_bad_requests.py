@@ -33,7 +33,7 @@ KEYS = {
     "/{name}/{id}": STACK_KEYS, "/{id}/preview": STACK_KEYS, "/breakpoints": ("breakpoints",),
     "/run-to": ("resource",), "/hand-over": ("to", "note"), "/signal": ("unset_hook",),
     "/resources/{resource}": ("mark_unhealthy", "resource_status_reason", "protect"),
-    "/actions": ("suspend", "resume", "check", "stop"), "/snapshots": ("name",),
+    "/actions": ("suspend", "resume", "check", "stop"), "/snapshots": ("name",), "/pin": ("reason",),
 }  # fmt: skip
 #: What is right to send, by the end of the path, where nothing is not.
 RIGHT: dict[str, Json] = {"/signal": {"decision": "continue"}, "/hand-over": {"to": "user:x"}}
