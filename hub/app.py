@@ -47,7 +47,7 @@ _CONFIGURED = UUID("6f1f4a0e-51b7-4a3c-9d0c-1f2f5a8f7a10")
 
 def serve(settings: Settings, roles: frozenset[str] = ROLES) -> int:
     """Run until SIGTERM or SIGINT; return the exit code. Call from the main thread."""
-    set_up_logging(settings.log.style, level=settings.log.level)
+    set_up_logging(settings.log.style, level=settings.log.level, for_good=True)
     code = 0
     try:
         _run(_serve(settings, roles))

@@ -1,8 +1,9 @@
 """Lists of stacks, a page at a time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -108,6 +109,9 @@ class StackPage:
     total: int | None
 
 
+_FIELDS = itemgetter(*(one.name for one in fields(StackRecord)))
+
+
 async def list_stacks(conn: Connection, project: str | None, wanted: StackFilter) -> StackPage:
     """project: None: of every project."""
     wishes = wanted.wishes()
@@ -119,12 +123,7 @@ async def list_stacks(conn: Connection, project: str | None, wanted: StackFilter
             SORTED, project, wishes, wanted.sort_keys, wanted.descending, wanted.marker,
             wanted.limit,
         )  # fmt: skip
-    beside = ("keys", "wanted")
-    found = [
-        StackRecord(**{name: value for name, value in row.items() if name not in beside})
-        for row in rows
-    ]
-    return StackPage(found, total)
+    return StackPage([StackRecord(*_FIELDS(row)) for row in rows], total)
 
 
 async def _by_age(

@@ -61,11 +61,15 @@ def _methods(route: Route) -> tuple[str, ...]:
     return (route.method, "HEAD") if headed else (route.method,)
 
 
+#: Bytes of an answer that the system takes off our hands, whether the client reads them or not.
+AT_ONCE = 32_768
+
+
 @web.middleware
 async def _sent(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Send the answer, and let go of a client that does not read it. A stream sends itself."""
+    """Send a large answer, and let go of a client that does not read it. A stream sends itself."""
     response = await handler(request)
-    if response.prepared:
+    if response.prepared or (response.content_length or 0) <= AT_ONCE:
         return response
     seconds = request.app[PARTS].settings.server.request_timeout.total_seconds()
     with suppress(ConnectionError):  # who has gone is noticed again

@@ -15,7 +15,7 @@ PLAIN = "!$&'()*+,;=:@"
 
 def time(moment: datetime | None) -> str | None:
     """``2026-11-20T20:16:36Z``: UTC, no fractions."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
+    return f"{moment.astimezone(UTC).isoformat()[:19]}Z" if moment else None
 
 
 def stack_url(base: str, project: str, name: str, stack_id: object) -> str:
