@@ -7,8 +7,8 @@ READY := $(VENV)/.ready
 KEYSTONE := .keystone/.ready
 ARGS ?=
 
-# Tests that wait for processes of their own, and kill them, are not to share the machine.
-ALONE := tests/e2e tests/fault
+# Tests that kill processes and wait for what becomes of it are not to share the machine.
+ALONE := tests/fault
 TOGETHER := -n 2 --dist loadfile $(ALONE:%=--ignore %)
 
 .DEFAULT_GOAL := help
