@@ -9,6 +9,7 @@ ARGS ?=
 
 # Tests that kill processes and wait for what becomes of it are not to share the machine.
 ALONE := tests/fault
+# Both workers are to find the same names, also of tests that are named after sets.
 TOGETHER := -n 2 --dist loadfile $(ALONE:%=--ignore %)
 
 .DEFAULT_GOAL := help
@@ -32,7 +33,7 @@ test: format-check lint types imports tests ## everything that must be green: fo
 
 tests: $(READY) $(KEYSTONE) programs ## the tests alone
 ifeq ($(ARGS),)
-	$(PYTHON) -m pytest $(TOGETHER)
+	PYTHONHASHSEED=0 $(PYTHON) -m pytest $(TOGETHER)
 	$(PYTHON) -m pytest $(ALONE)
 else
 	$(PYTHON) -m pytest $(ARGS)
