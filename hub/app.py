@@ -157,7 +157,7 @@ def collect_seldom() -> None:
 @asynccontextmanager
 async def _api(settings: Settings, loops: Loops) -> AsyncIterator[str]:
     """The HTTP server; gives its URL."""
-    fetcher = TemplateFetcher(settings.template_urls, most=settings.quotas.template_bytes)
+    fetcher = TemplateFetcher(settings.template_urls)
     parts = Parts(
         engine=loops.engine,
         database=loops.database,

@@ -36,23 +36,23 @@ async def system_lookup(host: str, port: int) -> Sequence[str]:
 
 
 class TemplateFetcher:
-    """most: bytes of a template. lookup: gives a host's addresses."""
+    """lookup: gives a host's addresses."""
 
-    def __init__(
-        self, settings: TemplateUrls, *, most: int, lookup: Lookup = system_lookup
-    ) -> None:
+    def __init__(self, settings: TemplateUrls, *, lookup: Lookup = system_lookup) -> None:
         self._hosts = [one for one in settings.allow if isinstance(one, str)]
         self._networks = tuple(one for one in settings.allow if not isinstance(one, str))
         self._seconds = settings.timeout.total_seconds()
-        self._most = most
         self._lookup = lookup
 
-    async def fetch(self, said: str) -> str:
-        """The text at a URL. Raises Invalid (codes NotSupported, InvalidTarget, Invalid)."""
+    async def fetch(self, said: str, most: int) -> str:
+        """The text at a URL, of at most so many bytes.
+
+        Raises Invalid (codes NotSupported, InvalidTarget, Invalid).
+        """
         url = self._judged(said)
         try:
             async with asyncio.timeout(self._seconds), self._session(url) as session:
-                raw = await self._read(session, url)
+                raw = await self._read(session, url, most)
         except TimeoutError:
             reason = f"no whole template within {self._seconds:g} s"
             raise _wrong(reason, "Try again, or send the template itself.") from None
@@ -104,15 +104,15 @@ class TemplateFetcher:
             raise Refused(f"{_outside(host)} {REMEDY}")
         return addresses
 
-    async def _read(self, session: aiohttp.ClientSession, url: URL) -> bytes:
+    async def _read(self, session: aiohttp.ClientSession, url: URL, most: int) -> bytes:
         async with session.get(url, allow_redirects=False) as response:
             if 300 <= response.status < 400:
                 raise _wrong("it redirects, which is not followed", "Name where it leads.")
             if response.status != 200:
                 raise _wrong(f"it answered {response.status}", "Name a template that is there.")
-            raw = await read_whole(response.content, self._most)
+            raw = await read_whole(response.content, most)
         if raw is None:
-            reason = f"the template is larger than {self._most} bytes"
+            reason = f"the template is larger than {most} bytes"
             raise _wrong(reason, "The operator sets it in [quotas] template_bytes.")
         return raw
 

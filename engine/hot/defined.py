@@ -25,6 +25,7 @@ class DefinedResource:
     attributes are read; when empty, properties and metadata are plain values.
     external_id: the real thing that it stands for, which it neither made nor may change.
     digest: sha256, hex, equal when type, properties, metadata and deletion policy are.
+    secret_metadata: the metadata have something secret that the properties have not.
     """
 
     name: str
@@ -39,6 +40,7 @@ class DefinedResource:
     digest: str
     place: str
     external_id: str | None = None
+    secret_metadata: bool = False
 
 
 @dataclass(frozen=True, slots=True)

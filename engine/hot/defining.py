@@ -115,6 +115,7 @@ class Defining:
             properties = self._checked(schema, properties, place, evaluator.kept != calls)
         secret = evaluator.secret  # metadata is shown as it is
         metadata = self._part(body.metadata, "metadata", place, evaluator)
+        secret_metadata = evaluator.secret and not secret
         reads = frozenset(evaluator.reads)
         masked = None
         if len(self.findings.all) == before and schema is not None:
@@ -125,7 +126,7 @@ class Defining:
             return DefinedResource(
                 name, kind, properties, masked, metadata, reads, reads, "Retain",
                 body.description, self._digest(kind, [encode([properties, metadata]), external]),
-                place, external,
+                place, external, secret_metadata=secret_metadata,
             )  # fmt: skip
         policy = "Delete"
         if body.deletion_policy:
@@ -144,6 +145,7 @@ class Defining:
                 kind, encode([properties, metadata, *([] if policy == "Delete" else [policy])])
             ),
             place,
+            secret_metadata=secret_metadata,
         )
 
     def _part(self, snippet: Json, key: str, place: str, evaluator: Evaluator) -> Expression:

@@ -243,7 +243,7 @@ def _rarer(
     if restricted:
         stored["restricted"] = sorted(restricted)
     if resource.name in kept:
-        stored["kept"] = kept[resource.name]
+        stored["kept"] = Hidden(kept[resource.name])
     return stored
 
 
@@ -251,12 +251,16 @@ def _definition(
     resource: DefinedResource, version: str, registry: Registry, secret: set[str]
 ) -> dict[str, Json]:
     masked = resource.masked_properties
-    sealed: Callable[[Json], Json] = Hidden if masked is not None else _plain
+    sealed: Callable[[Json], Json] = (
+        Hidden if masked is not None or resource.secret_metadata else _plain
+    )
     stored: dict[str, Json] = {
         "version": version,
         "digest": resource.digest,
         "masked": None if masked is None else encode(masked),
     }
+    if resource.secret_metadata:
+        stored["secret_metadata"] = True
     if resource.reads:
         stored["properties"] = sealed(encode(resource.properties))
         stored["metadata"] = sealed(encode(resource.metadata))

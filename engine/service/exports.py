@@ -87,10 +87,10 @@ class Exports:
             },
         }
 
-    def adoption(self, request: StackRequest, given: Json) -> StackRequest:
+    def adoption(self, project: str, request: StackRequest, given: Json) -> StackRequest:
         """The request for a stack that adopts what was exported. given: a map, or JSON or YAML
         text. What the request says itself wins. Raises Invalid."""
-        source = self._traversals.limits.source
+        source = self._traversals.limits.of(project).source
         text = "adopt_stack_data"
         data = read_document(given, text, source) if isinstance(given, str) else given
         findings = Findings()

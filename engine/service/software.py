@@ -42,11 +42,7 @@ class Software:
             if not await store.lock_config(conn, project, config_id):
                 raise _no_config(config_id)
             if not await store.delete_unused_config(conn, config_id):
-                reason = (
-                    f"Software config with id {config_id} can not be deleted as it is referenced"
-                )
-                remedy = "Delete its deployments before."
-                raise Invalid([Finding("", reason, remedy, "InvalidRestrictedAction")])
+                raise _in_use(config_id)
 
     async def deploy(self, project: str, server_id: str, new: DeploymentChange) -> DeploymentRecord:
         """new says everything but output_values."""

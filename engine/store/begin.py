@@ -8,6 +8,7 @@ from uuid import UUID
 from engine.hooks.rule import Rule, decode_rules, encode_rules
 from engine.plan.draft import NewRow, Plan, PlannedNode
 from engine.store.database import Connection
+from engine.store.sealing import Hidden
 from engine.words import GATES, VISITS, Action, Direction, Json, State
 
 INSERT_TRAVERSAL = """
@@ -160,8 +161,8 @@ def _row_record(stack_id: UUID, row: NewRow) -> tuple[object, ...]:
     taken = row.adopted
     return (
         stack_id, row.id, row.name, row.type, "INIT", "COMPLETE", "",
-        taken.physical_id if taken else None, {}, dict(taken.data) if taken else {},
-        dict(taken.metadata) if taken else {}, "", row.requires, encode_rules(row.rules),
+        taken.physical_id if taken else None, {}, Hidden(dict(taken.data)) if taken else {},
+        Hidden(dict(taken.metadata)) if taken else {}, "", row.requires, encode_rules(row.rules),
     )  # fmt: skip
 
 

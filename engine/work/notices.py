@@ -60,6 +60,10 @@ def keeps_secrets(prepared: Prepared) -> bool:
 
 
 def _has_secrets(definition: Mapping[str, Json]) -> bool:
+    return _hides_properties(definition) or bool(definition.get("secret_metadata"))
+
+
+def _hides_properties(definition: Mapping[str, Json]) -> bool:
     return definition.get("masked") is not None or bool(definition.get("secret_references"))
 
 
@@ -69,7 +73,7 @@ def _shown(prepared: Prepared) -> dict[str, Json]:
     secret = definition.get("secret_references") or []
     if _stays_as_it_was(work):
         return masked(work.shown or prepared.properties, schema)
-    if not _has_secrets(definition):
+    if not _hides_properties(definition):
         return masked(prepared.properties, schema)
     patched = masked(work.patched or {}, schema)
     stored = definition["properties"] if definition["masked"] is None else definition["masked"]

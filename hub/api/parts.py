@@ -36,8 +36,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 @dataclass(frozen=True, slots=True)
 class Parts:
     """ready: what is not ready, in words; empty when all is. horizon: by
-    channel, seconds until a delivery is given up. fetch_template: the text at a URL, as far as the
-    operator lets us; raises Invalid."""
+    channel, seconds until a delivery is given up. fetch_template: the text at a URL, of at
+    most so many bytes, as far as the operator lets us; raises Invalid."""
 
     engine: Engine
     database: Database
@@ -51,7 +51,7 @@ class Parts:
     new_secret: Callable[[], str]
     random_bytes: Callable[[int], bytes]
     ready: Callable[[], Awaitable[list[str]]]
-    fetch_template: Callable[[str], Awaitable[str]]
+    fetch_template: Callable[[str, int], Awaitable[str]]
     metrics: Metrics
     tracer: Tracer
 

@@ -82,6 +82,7 @@ TEMPLATE: Json = {
         "password": {"type": "string", "hidden": True},
         "property": {"type": "string", "hidden": True},
         "from_environment": {"type": "string", "hidden": True},
+        "in_metadata": {"type": "string", "hidden": True},
         "list": {"type": "comma_delimited_list", "hidden": True, "default": ""},
         "from_file": {"type": "json", "hidden": True, "default": {}},
     },
@@ -100,6 +101,7 @@ TEMPLATE: Json = {
         },
         "text": {"type": "OS::Heat::Value",
                  "properties": {"value": {"list_join": ["/", {"get_param": "list"}]}}},
+        "told": {"type": "OS::Heat::None", "metadata": {"only": {"get_param": "in_metadata"}}},
         "more": {"type": "Test::Safe", "properties": {"open": {"get_param": "from_file"}}},
     },
     "outputs": {"name": {"value": {"get_attr": ["safe", "open"]}}},
@@ -184,8 +186,7 @@ async def test_hidden_values_come_out_nowhere(
         await faults(seen)
         await eventually(seen.delivered)
         out.add("metrics", await seen.text("//metrics"))
-        for name, rows in (await dump(run.database)).items():
-            out.add(f"table {name}", rows)
+        await seen.look_at_tables()
         await eventually(lambda: told_of(spans, "deliver webhook"))
         out.add("traces", spans.raw.decode("latin-1"))
         while (message := await box.queue.get(fail=False)) is not None:
@@ -207,8 +208,9 @@ async def test_hidden_values_come_out_nowhere(
     assert len(out.texts["webhook"]) > 5_000 and len(out.texts["log"]) > 5_000
     assert "headgate.hook.waiting" in out.texts["stream"]
     metadata = out.texts.pop("metadata")
-    assert PLANTED["environment"] in metadata
-    assert not any(PLANTED[one] in metadata for one in PLANTED if one != "environment")
+    shown = {one for one, secret in PLANTED.items() if secret in metadata}
+    assert shown == {"environment", "metadata"}
+    assert PLANTED["parameter"] in out.texts.pop("export")
     assert out.found() == [], "\n".join(out.found())
 
 
@@ -227,7 +229,12 @@ class Requests:
         if isinstance(shown, dict) and path == "/subscriptions" and method == "POST":
             shown.pop("secret", None)
         # What metadata holds is for whoever may read the resource: agents fetch it there.
-        where = "metadata" if "/snapshots" in path or path.endswith("/metadata") else "answers"
+        # So is an export, for whoever may have another server adopt it.
+        where = "answers"
+        if "/snapshots" in path or path.endswith("/metadata"):
+            where = "metadata"
+        elif path.endswith("/export"):
+            where = "export"
         self.out.add(where, f"{method} {path} {json.dumps(shown)}")
         return said
 
@@ -249,6 +256,10 @@ class Requests:
 
         return str(await eventually(ended))
 
+    async def look_at_tables(self) -> None:
+        for name, rows in (await dump(self.run.database)).items():
+            self.out.add(f"table {name}", rows)
+
     async def hook(self) -> Json:
         async def waiting() -> Json:
             said = await self.call("GET", "/hooks?state=waiting")
@@ -262,11 +273,15 @@ class Requests:
         return bool(left == 0)
 
 
+HELD = [{"on": ["pre-stack-adopt"]}]
+
+
 def body(name: str, **more: Json) -> Json:
     return {
         "stack_name": name,
         "template": TEMPLATE,
-        "parameters": {"password": PLANTED["parameter"], "property": PLANTED["property"], "list": [PLANTED["list"], "b"]},
+        "parameters": {"password": PLANTED["parameter"], "property": PLANTED["property"], "in_metadata": PLANTED["metadata"],
+                       "list": [PLANTED["list"], "b"]},
         "environment_files": ["one.yaml"],
         "files": {
             "one.yaml": orjson.dumps({
@@ -316,6 +331,20 @@ async def a_life(seen: Requests) -> None:
     await seen.until("s")
     [snapshot] = (await seen.call("GET", f"{path}/snapshots"))["snapshots"]
     await seen.call("GET", f"{path}/snapshots/{snapshot['id']}")
+    await seen.call("POST", f"{path}/snapshots/{snapshot['id']}/restore")
+    await answer_all(seen, "s")
+    said = await seen.call("GET", "/stacks/s")
+    assert said["stack"]["stack_status"] == "RESTORE_COMPLETE", said
+    await seen.look_at_tables()  # while the nodes of the restore are there
+    exported = await seen.call("GET", f"{path}/export")
+    adopted = {"stack_name": "a", "adopt_stack_data": json.dumps(exported),
+               "environment": exported["environment"] | {"hooks": HELD}}  # fmt: skip
+    await seen.call("POST", "/stacks", adopted)
+    await seen.hook()
+    await seen.look_at_tables()  # before the types have looked at what is adopted
+    await answer_all(seen, "a")
+    said = await seen.call("GET", "/stacks/a")
+    assert said["stack"]["stack_status"] == "ADOPT_COMPLETE", said
     await seen.call("PATCH", f"{path}/preview", {"parameters": {"list": ["x"]}})
     await seen.call("PATCH", path, {"parameters": {"list": ["x"]}})
     await answer_all(seen, "s")

@@ -16,7 +16,7 @@ from hub.api.parts import Route, answer, identity_of, invalid, project_of
 from hub.auth.identity import Identity
 from hub.auth.presented import Presented
 from hub.auth.roles import Right
-from hub.auth.sessions import COOKIE, Session
+from hub.auth.sessions import COOKIE, Session, check_site
 
 Text = Annotated[str, Field(max_length=8192)]
 
@@ -47,6 +47,8 @@ async def shown(request: web.Request) -> web.Response:
 
 
 async def begin(request: web.Request) -> web.Response:
+    """Nobody is signed in by a page of another site, as somebody else than they think."""
+    check_site(request.headers.get("Sec-Fetch-Site", ""))
     said = await read(request, SignIn)
     presented = Presented(bearer=said.token, user=said.user, password=said.password)
     if presented.nothing:

@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from engine.words import Json
-from hub.api.parts import body_of, invalid, parts_of
+from hub.api.parts import body_of, invalid, parts_of, project_of
 
 
 async def stack_body(request: web.Request) -> dict[str, Json]:
@@ -14,4 +14,6 @@ async def stack_body(request: web.Request) -> dict[str, Json]:
         return body
     if not isinstance(said, str):
         raise invalid("template_url", "must be a text", "Send a URL.")
-    return body | {"template": await parts_of(request).fetch_template(said)}
+    parts = parts_of(request)
+    most = parts.settings.quotas.of(project_of(request)).template_bytes
+    return body | {"template": await parts.fetch_template(said, most)}

@@ -95,7 +95,7 @@ def preview_document(
 async def create(request: web.Request) -> web.Response:
     project, by = project_of(request), identity_of(request).name
     wanted = stack_request(await stack_body(request), existing=False, requested_by=by)
-    await check_sinks(parts_of(request), wanted)
+    await check_sinks(parts_of(request), project_of(request), wanted)
     preview, definition = await parts_of(request).engine.previews.create(project, wanted)
     document = preview_document(preview, project, wanted.name, NO_ID)
     url = show.stack_url(base_of(request), project, wanted.name, NO_ID)
@@ -141,7 +141,7 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
     wanted = stack_request(
         await stack_body(request), existing=existing, requested_by=identity_of(request).name
     )
-    await check_sinks(parts_of(request), wanted)
+    await check_sinks(parts_of(request), project_of(request), wanted)
     preview = await parts_of(request).engine.previews.update(project, stack, wanted)
     return answer(preview_document(preview, project, stack.name, str(stack.id)))
 

@@ -13,12 +13,12 @@ from hub.api.parts import Parts, channel_of
 SECTION = "event_sinks"
 
 
-async def check_sinks(parts: Parts, wanted: StackRequest) -> None:
+async def check_sinks(parts: Parts, project: str, wanted: StackRequest) -> None:
     """Ask each sink's channel about its target. Raises Invalid with all that is wrong.
 
     What was stored before is not asked about again; a channel judges at each delivery, too.
     """
-    quotas = parts.settings.quotas
+    quotas = parts.settings.quotas.of(project)
     findings = Findings()
     for document in _documents(wanted, Limits(quotas.template_bytes, quotas.document_depth)):
         # What is no sink at all, the reading of the environment tells.

@@ -33,8 +33,8 @@ async def create(request: web.Request) -> web.Response:
         credential=who.credential,
     )
     if body.get("adopt_stack_data"):
-        wanted = parts.engine.exports.adoption(wanted, body["adopt_stack_data"])
-    await check_sinks(parts, wanted)
+        wanted = parts.engine.exports.adoption(project, wanted, body["adopt_stack_data"])
+    await check_sinks(parts, project, wanted)
     stack = await parts.engine.create_stack(project, wanted)
     url = show.stack_url(base_of(request), project, stack.name, stack.id)
     made = {"stack": {"id": str(stack.id), "links": [show.link(url)]}}
@@ -65,7 +65,7 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
         requested_by=who.name,
         credential=who.credential,
     )
-    await check_sinks(parts_of(request), wanted)
+    await check_sinks(parts_of(request), project_of(request), wanted)
     await parts_of(request).engine.update_stack(project_of(request), stack.id, wanted)
     return answer({}, 202)
 

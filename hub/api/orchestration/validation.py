@@ -68,7 +68,7 @@ async def validate(request: web.Request) -> web.Response:
     wanted = stack_request(
         await stack_body(request), existing=False, requested_by=identity_of(request).name
     )
-    await check_sinks(parts, wanted)
+    await check_sinks(parts, project, wanted)
     types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **parts.engine.types}
     _check_ignored(request)
     query_flag(request, "show_nested")
@@ -92,7 +92,8 @@ def validated(
     wanted: StackRequest, project: str, types: Mapping[str, TypeSchema], settings: Settings
 ) -> dict[str, Json]:
     """The document of a template that can be used. Raises Invalid with all that is wrong."""
-    limits = Limits(settings.quotas.template_bytes, settings.quotas.document_depth)
+    quotas = settings.quotas.of(project)
+    limits = Limits(quotas.template_bytes, quotas.document_depth)
     if wanted.template is None:
         raise invalid("template", "is missing", "Send it as an object or as text.")
     template = parse_template(_document(wanted.template, "template", limits))

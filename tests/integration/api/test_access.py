@@ -280,6 +280,9 @@ async def test_a_session_of_a_browser(access: tuple[Program, dict[str, str]]) ->
     body = {"name": "x", "roles": ["reader"]}
     status, said = await run.call("POST", "/session", {"token": "hgt_wrong"})
     assert status == 401
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}
+    status, said = await run.call("POST", "/session", {"token": mine}, headers=elsewhere)
+    assert (status, said["error"]["type"]) == (403, "CrossSiteRequest")
     async with run.session.post(f"{run.url}/v1/p/session", json={"token": mine}) as answer:
         assert answer.status == 201
         csrf = (await answer.json())["csrf"]

@@ -34,7 +34,7 @@ async def lookup(host: str, port: int) -> Sequence[str]:
 
 def fetcher(*allow: str) -> TemplateFetcher:
     settings = TemplateUrls(allow=allow, timeout=timedelta(milliseconds=300))
-    return TemplateFetcher(settings, most=MOST, lookup=lookup)
+    return TemplateFetcher(settings, lookup=lookup)
 
 
 def at(receiver: Receiver, host: str) -> str:
@@ -44,7 +44,7 @@ def at(receiver: Receiver, host: str) -> str:
 async def refused(allow: Sequence[str], url: str) -> str:
     """What is told."""
     with pytest.raises(Invalid) as caught:
-        await fetcher(*allow).fetch(url)
+        await fetcher(*allow).fetch(url, MOST)
     assert {one.place for one in caught.value.findings} == {"template_url"}
     return str(caught.value)
 
@@ -60,7 +60,7 @@ async def refused(allow: Sequence[str], url: str) -> str:
 )
 async def test_what_is_allowed_is_fetched(receiver: Receiver, allow: list[str], host: str) -> None:
     receiver.says(GOOD)
-    assert json.loads(await fetcher(*allow).fetch(at(receiver, host))) == GOOD
+    assert json.loads(await fetcher(*allow).fetch(at(receiver, host), MOST)) == GOOD
     (asked,) = receiver.received
     assert asked.path == "/t.yaml" and "cookie" not in {name.lower() for name in asked.headers}
 
