@@ -66,6 +66,7 @@ class EngineSettings(Section):
     action_retry_limit: Annotated[int, Field(ge=0, le=1000)] = 5
     first_retry: Duration = timedelta(seconds=1)
     max_retry: Duration = timedelta(minutes=1)
+    constraint_timeout: Duration = timedelta(seconds=10)
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

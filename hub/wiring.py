@@ -110,6 +110,7 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
         snapshots=quotas.snapshots_per_stack,
         signals=quotas.signals_per_resource,
         signal_bytes=quotas.signal_bytes,
+        constraint_timeout=settings.engine.constraint_timeout,
         operator=[
             one.as_rule(f"[[hooks.rules]] {place}")
             for place, one in enumerate(settings.hooks.rules, start=1)

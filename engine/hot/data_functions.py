@@ -33,6 +33,8 @@ def _map_replace(args: list[Json]) -> Json:
     replaced: dict[str, Json] = {}
     for old, value in given.items():
         new = old if keys.get(old) is None else keys[old]
+        if isinstance(new, int | float) and not isinstance(new, bool):
+            new = str(new)
         if not isinstance(new, str):
             raise Wrong(f'"map_replace" can only rename a key to text, not to {new!r}')
         if new in given and new != old:
@@ -129,11 +131,13 @@ def _part(args: Mapping[str, Json], name: str) -> str:
 
 def _port(args: Mapping[str, Json]) -> str:
     given = args.get("port")
-    if given is None or given == "":
+    if given is None:
         return ""
     try:
-        port = int(given)
-    except (TypeError, ValueError):
+        port = int(given) if isinstance(given, str) else given
+        if not isinstance(port, int) or isinstance(port, bool):
+            raise ValueError
+    except ValueError:
         raise Wrong(f"Invalid URL port {given!r}, must be a number") from None
     if not 1 <= port <= 65535:
         raise Wrong(f"Invalid URL port {port}, must be in range 1-65535")
@@ -145,7 +149,10 @@ def _authority(args: Mapping[str, Json]) -> str:
     user = quote(username, safe="")
     if password:
         user += ":" + quote(password, safe="")
-    if ":" in host and not host.startswith("["):
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    host = quote(host, safe=":")
+    if ":" in host:
         host = f"[{host}]"
     return f"{user}@{host}{_port(args)}" if user else f"{host}{_port(args)}"
 
@@ -155,7 +162,9 @@ def _make_url(args: Mapping[str, Json]) -> Json:
     if authority and path and not path.startswith("/"):
         path = "/" + path
     scheme = _part(args, "scheme")
-    query = args.get("query") or {}
+    if ":" in scheme:
+        raise Wrong("URL \"scheme\" should not contain ':'")
+    query = {} if args.get("query") is None else args["query"]
     if not isinstance(query, dict):
         raise Wrong('The "query" of "make_url" must be a map.')
     fragment = quote(_part(args, "fragment"))

@@ -1,7 +1,7 @@
 """What a stack should be: a template with its environment and parameters, checked and reduced to
 values and to expressions over resources. Pure; called by accepting, previewing and validating."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from engine.errors import Findings
@@ -13,6 +13,7 @@ from engine.hot.environment import Environment
 from engine.hot.parameters import parameter_values
 from engine.hot.partial import Scope
 from engine.hot.properties import check_resolved, fill_defaults
+from engine.hot.questions import check_names
 from engine.hot.resolve import evaluate_output
 from engine.hot.schema import TypeSchema
 from engine.hot.template import Template
@@ -40,14 +41,16 @@ def define(
     pseudo: Mapping[str, str],
     types: Mapping[str, TypeSchema],
     check_properties: CheckProperties,
+    judged: Collection[str] = (),
 ) -> Definition:
     """Return the definition. Raises Invalid with everything that is wrong, in document order.
 
     parameters: of the request; they win over the environment's. pseudo: values of the pseudo
     parameters by name. check_properties(type, properties known now, place, findings): the rules of
-    a type across its properties.
+    a type across its properties. judged: names of custom constraints that somebody is asked about.
     """
     findings = Findings()
+    check_names(template.parameters, judged, findings)
     given = {**environment.parameters, **parameters}
     values = parameter_values(template.parameters, given, environment.parameter_defaults, findings)
     complete = len(values) == len(template.parameters)

@@ -35,9 +35,10 @@ def parse_environment(document: dict[str, Json]) -> Environment:
     for name, value in document.items():
         if name not in SECTIONS:
             reason = f'environment has wrong section "{name}"'
-            findings.add(name, reason, nearest(name, SECTIONS))
+            findings.add(name, reason, nearest(name, SECTIONS), "Invalid")
         elif value is None:
-            findings.add(name, f'environment has empty section "{name}"', "Leave it out.")
+            reason = f'environment has empty section "{name}"'
+            findings.add(name, reason, "Leave it out.", "Invalid")
         elif name in MAPS and not isinstance(value, dict):
             findings.add(name, f'"{name}" must be a map.')
         elif name in NOT_YET and value:

@@ -109,7 +109,9 @@ class Evaluator:
         if self.masked:
             return MASK
         remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
-        code = str(wrong.args[2]) if len(wrong.args) > 2 else "StackValidationFailed"
+        said = str(wrong.args[2]) if len(wrong.args) > 2 else ""
+        # As Heat has it: only references of resources have a class of their own.
+        code = said if said and not place.startswith("outputs.") else "StackValidationFailed"
         self.scope.findings.add(place, str(wrong.args[0]), remedy, code)
         return self._keep(REFUSED, None)
 
@@ -135,7 +137,6 @@ class Evaluator:
             raise Wrong(
                 f"The Parameter ({name}) was not provided.",
                 nearest(name, [*scope.parameters]),
-                "UserParameterMissing",
             )
         if name in scope.hidden:
             self.secret = True

@@ -67,12 +67,13 @@ def evaluate_output(expression: Expression, view: View) -> tuple[Json, str | Non
 def select(value: Json, path: list[Json], nothing: Json, *, text_index: bool = True) -> Json:
     """Follow a path of keys and indices; ``nothing`` when it leads nowhere.
 
-    text_index: whether "0" is an index too (it is for get_param, and is not for get_attr).
+    text_index: whether "0" is an index too (it is for get_param, and is not for get_attr). A text
+    is a list of letters.
     """
     for step in path:
-        if isinstance(value, dict) and isinstance(step, str | int):
-            value = value.get(str(step) if not isinstance(step, bool) else step)
-        elif isinstance(value, list) and (text_index or isinstance(step, int)):
+        if isinstance(value, dict) and isinstance(step, str):
+            value = value.get(step)
+        elif isinstance(value, list | str) and (text_index or isinstance(step, int)):
             value = _item(value, step)
         else:
             return nothing
@@ -81,7 +82,7 @@ def select(value: Json, path: list[Json], nothing: Json, *, text_index: bool = T
     return value
 
 
-def _item(items: list[Json], step: Json) -> Json:
+def _item(items: list[Json] | str, step: Json) -> Json:
     try:
         return items[int(step)]
     except (IndexError, TypeError, ValueError):

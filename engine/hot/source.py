@@ -98,10 +98,10 @@ def _parse_yaml(text: str, what: str, limits: Limits) -> Json:
     except RecursionError:
         raise _too_deep(what, limits) from None
     except yaml.MarkedYAMLError as error:
-        raise Invalid([Finding("", f"Error parsing {what}: {_described(error)}")]) from None
+        raise _refused(f"Error parsing {what}: {_described(error)}") from None
     except (yaml.YAMLError, ValueError) as error:
         said = " ".join(str(error).split())
-        raise Invalid([Finding("", f"Error parsing {what}: {said}")]) from None
+        raise _refused(f"Error parsing {what}: {said}") from None
     finally:
         if loader is not None:
             loader.dispose()
@@ -239,5 +239,5 @@ def _too_deep(what: str, limits: Limits) -> Invalid:
     )
 
 
-def _refused(reason: str, code: str = "StackValidationFailed") -> Invalid:
+def _refused(reason: str, code: str = "Invalid") -> Invalid:
     return Invalid([Finding("", reason, "", code)])

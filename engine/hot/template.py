@@ -88,7 +88,6 @@ def parse_template(document: dict[str, Json]) -> Template:
                 name,
                 f"The template section is invalid: {name}",
                 nearest(name, SECTIONS),
-                "InvalidTemplateSection",
             )
     parameters = read_parameters(_section(document, "parameters", findings), version, findings)
     declared: list[DeclaredHook] = []
@@ -107,6 +106,7 @@ def parse_template(document: dict[str, Json]) -> Template:
         findings.add("", f"Duplicate names {{{', '.join(map(repr, twins))}}}", "Rename one of two.")
     groups = _groups(document, findings)
     declared += declared_list(document.get("hooks"), "hooks", findings)
+    conditions = _section(document, "conditions", findings)
     description = document.get("description")
     if isinstance(description, dict | list):
         findings.add("description", "This must be text.")
@@ -116,7 +116,7 @@ def parse_template(document: dict[str, Json]) -> Template:
         description="No description" if description is None else str(description),
         parameters=parameters,
         parameter_groups=groups,
-        conditions=_section(document, "conditions", findings),
+        conditions=conditions,
         resources=resources,
         outputs=outputs,
         declared=tuple(declared),

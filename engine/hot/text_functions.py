@@ -93,10 +93,14 @@ def _replacement(value: Json, with_json: bool) -> str:
     return str(value)
 
 
-def replace_all(template: str, params: Mapping[str, str]) -> str:
-    """Replace every key at once: the longest wins, and what was put in is not searched again."""
+def replace_all(template: str, params: Mapping[str, str]) -> tuple[str, set[str]]:
+    """Replace every key at once: the longest wins, and what was put in is not searched again.
+
+    Returns the keys that were found besides.
+    """
+    found_keys: set[str] = set()
     if not params:
-        return template
+        return template, found_keys
     longest_first = sorted(params, key=lambda key: (-len(key), key))
     pattern = "|".join(re.escape(key) for key in longest_first)
     room = LARGEST_TEXT - len(template)
@@ -104,14 +108,16 @@ def replace_all(template: str, params: Mapping[str, str]) -> str:
     def put_in(found: re.Match[str]) -> str:
         nonlocal room
         text = params[found.group()]
+        found_keys.add(found.group())
         room -= len(text)
         fits(LARGEST_TEXT - room)
         return text
 
-    return re.sub(pattern, put_in, template)
+    return re.sub(pattern, put_in, template), found_keys
 
 
-def _replace(args: Mapping[str, Json], with_json: bool) -> tuple[str, Mapping[str, Json]]:
+def _replace(args: Mapping[str, Json], with_json: bool) -> tuple[str, set[str]]:
+    """The text, and the params that were not found in the template."""
     template, params = args["template"], args["params"]
     if not isinstance(template, str):
         raise Wrong('The template of "str_replace" must be text.')
@@ -120,12 +126,12 @@ def _replace(args: Mapping[str, Json], with_json: bool) -> tuple[str, Mapping[st
     if any(not isinstance(key, str) or not key for key in params):
         raise Wrong('"str_replace" cannot replace an empty text.')
     texts = {key: _replacement(value, with_json) for key, value in params.items()}
-    return replace_all(template, texts), params
+    text, found = replace_all(template, texts)
+    return text, params.keys() - found
 
 
 def _replace_strict(args: Mapping[str, Json]) -> Json:
-    result, params = _replace(args, with_json=True)
-    missing = [key for key in params if key not in args["template"]]
+    result, missing = _replace(args, with_json=True)
     if missing:
         listed = ", ".join(sorted(missing, key=lambda key: (-len(key), key)))
         raise Wrong(f"The following params were not found in the template: {listed}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from uuid import UUID
 
 import orjson
@@ -31,6 +32,7 @@ class Limits:
     """What is accepted at most. versions: how many of a template are kept.
 
     signals, signal_bytes: how many are kept for one resource, and how large.
+    constraint_timeout: how long an answer about a value under a custom constraint is waited for.
     operator: the operator's own breakpoints. projects: those of projects that have their own.
     """
 
@@ -44,6 +46,7 @@ class Limits:
     operator: Sequence[OperatorRule] = ()
     quotas: Quotas = field(default_factory=Quotas)
     projects: Mapping[str, "Limits"] = field(default_factory=dict)
+    constraint_timeout: timedelta = timedelta(seconds=10)
 
     def of(self, project: str) -> "Limits":
         return self.projects.get(project, self)
@@ -103,6 +106,7 @@ def build(
         },
         types=registry.schemas(),
         check_properties=registry.check_properties,
+        judged=registry.judges().keys(),
     )
     findings = Findings()
     steps = registry.steps()

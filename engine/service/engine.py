@@ -9,6 +9,7 @@ import orjson
 from engine.errors import Conflict, Finding, Invalid, NotFound
 from engine.plan.draft import Options
 from engine.service import ending
+from engine.service.asking import Answered, Asking
 from engine.service.blueprint import Blueprint, Limits
 from engine.service.breakpoints import LiveBreakpoints
 from engine.service.exports import Exports
@@ -71,7 +72,8 @@ class Engine(Interrupting):
         super().__init__(database, traversals, new_id=new_id, wake=wake, measures=measured)
         self._limits = limits
         self._moves = Moves(self._traversals)
-        self.previews = Previews(database, self._traversals, self._moves)
+        self.asking = Asking(database, registry, limits.constraint_timeout)
+        self.previews = Previews(database, self._traversals, self._moves, self.asking)
         self.snapshots = Snapshots(database, self._traversals, wake)
         self.exports = Exports(database, self._traversals)
         self.marks = Marks(database)
@@ -91,6 +93,7 @@ class Engine(Interrupting):
         )
         if request.adopted is not None:
             _check_adopted(blueprint, request)
+        await self.asking.ask(blueprint.definition, project, request.credential)
         async with self._database.transaction("accept") as conn:
             known = await self._seen_before(conn, project, request, stack_id)
             if known is None:
@@ -158,6 +161,7 @@ class Engine(Interrupting):
 
     async def update_stack(self, project: str, stack_id: UUID, request: StackRequest) -> None:
         """Supersede whatever runs by a traversal toward what is asked."""
+        answered = await self._asked_before(project, stack_id, request)
         async with self._database.transaction("accept") as conn:
             await self._moves.lock(conn, project, stack_id, request.moved)
             locked = await self._traversals.lock(conn, project, stack_id)
@@ -171,6 +175,7 @@ class Engine(Interrupting):
                 stack_id=stack_id,
                 name=locked.name,
             )
+            await self.asking.ask_again(conn, blueprint.definition, project, answered)
             _check_immutable(blueprint, await read_given(conn, stack_id, locked.version))
             await self._traversals.supersede(conn, locked, request.requested_by)
             await self._moves.carry_out(conn, project, locked, request, blueprint)
@@ -199,6 +204,24 @@ class Engine(Interrupting):
             planned = await self._traversals.toward(conn, goal)
             await self.quotas_of(project).keep_change(conn, project, planned)
         self._wake()
+
+    async def _asked_before(self, project: str, stack_id: UUID, request: StackRequest) -> Answered:
+        """What somebody outside says of the values of an update; the stack is not locked."""
+        if not self.asking.outside:
+            return {}
+        async with self._database.connection() as conn:
+            stack = await find_stack(conn, project, stack_id, "")
+            if stack is None:
+                return {}
+            stored = await read_template(conn, stack_id, stack.version)
+        blueprint = self._traversals.build(
+            request,
+            stored if request.existing else None,
+            project=project,
+            stack_id=stack_id,
+            name=stack.name,
+        )
+        return await self.asking.ask(blueprint.definition, project, request.credential)
 
     async def delete_stack(
         self, project: str, stack_id: UUID, requested_by: str, *, credential: str = ""

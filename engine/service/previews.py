@@ -2,6 +2,7 @@
 
 from engine.hot.definition import Definition
 from engine.plan.draft import Options
+from engine.service.asking import Asking
 from engine.service.goals import Found, Goal
 from engine.service.moves import Moves
 from engine.service.names import check_name, taken
@@ -20,8 +21,11 @@ from engine.words import (
 
 
 class Previews:
-    def __init__(self, database: Database, traversals: Traversals, moves: Moves) -> None:
+    def __init__(
+        self, database: Database, traversals: Traversals, moves: Moves, asking: Asking
+    ) -> None:
         self._database = database
+        self._asking = asking
         self._traversals = traversals
         self._moves = moves
 
@@ -35,6 +39,7 @@ class Previews:
         blueprint = self._traversals.build(
             request, None, project=project, stack_id=stack_id, name=request.name
         )
+        await self._asking.ask(blueprint.definition, project, request.credential)
         goal = Goal(stack_id, Action.CREATE, 1, 1, blueprint, Found(), request.requested_by,
                     cleared=request.hooks_clear, wanted_plan=request.plan_digest)  # fmt: skip
         planned, _ = self._traversals.plan_toward(goal)
@@ -78,6 +83,7 @@ class Previews:
             )
             planned, _ = self._traversals.plan_toward(goal)
             rows = await rows_of(conn, stack.id, planned, blueprint.definition)
+        await self._asking.ask(blueprint.definition, project, request.credential)
         restricted = blueprint.environment.registry.restricted
         return Prediction(
             self._traversals.registry, planned, blueprint.definition, restricted, existing, rows

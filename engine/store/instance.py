@@ -1,5 +1,6 @@
 """What this installation keeps for itself: the key that hook tokens are made with."""
 
+from datetime import datetime
 from uuid import UUID
 
 from engine.errors import Unavailable
@@ -17,6 +18,7 @@ RESEAL_KEY = "update instance set signing_key = $1 where signing_key = $2"
 KEEP_KEY = "insert into instance (signing_key) values ($1) on conflict (only_one) do nothing"
 READ_KEY = "select signing_key from instance"
 ALIVE = "select 1"
+NOW = "select clock_timestamp()"
 
 
 async def signing_key(conn: Connection, fresh: bytes, sealer: Sealer) -> bytes:
@@ -45,3 +47,9 @@ async def key_check(conn: Connection) -> bytes | None:
 
 async def alive(conn: Connection) -> bool:
     return bool(await conn.fetchval(ALIVE))
+
+
+async def read_now(conn: Connection) -> datetime:
+    """The database's time, which is everybody's."""
+    now: datetime = await conn.fetchval(NOW)
+    return now

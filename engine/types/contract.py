@@ -18,6 +18,7 @@ from uuid import UUID
 
 from engine.errors import Findings
 from engine.hot.schema import TypeSchema
+from engine.types.constraints import Asker, CustomConstraint, Verdict
 from engine.words import Json, ResourceId, StackId
 
 
@@ -137,12 +138,14 @@ class ResourceType(ABC):
 
     replaces_broken: after an update that failed half way, the next update makes a new one (as Heat
     does); False: it tries the update again. uses_credential: False: it acts on nothing outside, and
-    its calls carry no credential.
+    its calls carry no credential. constraints: custom constraints that come with this type, for
+    parameters of templates and properties of any type.
     """
 
     schema: TypeSchema
     replaces_broken: bool = True
     uses_credential: bool = True
+    constraints: Sequence[CustomConstraint] = ()
 
     @abstractmethod
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]: ...
@@ -190,6 +193,11 @@ class ResourceType(ABC):
     def needs_replace(self, call: Call) -> bool:
         """Whether this change of properties wants a new resource though the schema allows it."""
         return False
+
+    def check_external(self, physical_id: str, asker: Asker) -> Verdict:
+        """Say why a template's ``external_id`` cannot be taken, or None; asked before anything is
+        stored. May be a coroutine function, like a constraint's `broken`."""
+        return None
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings

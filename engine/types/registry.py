@@ -1,11 +1,12 @@
 """Which resource types there are. Made once by the program, and handed on; there is no global."""
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from engine.errors import Conflict, Findings, NotFound, Unavailable, nearest
 from engine.hot.schema import TypeSchema
+from engine.types.constraints import BUILT_IN, CustomConstraint, Judge
 from engine.types.contract import ResourceType
 from engine.types.none import NoneResource
 from engine.types.random_string import RandomString
@@ -31,9 +32,15 @@ class Registry:
                 )
         self._schemas = {name: type_.schema for name, type_ in self._types.items()}
         self._hidden = {gate.schema.name: gate} if gate is not None else {}
+        self._judges = _judges([*self._types.values()])
 
     def schemas(self) -> Mapping[str, TypeSchema]:
         return self._schemas
+
+    def judges(self) -> Mapping[str, Judge]:
+        """Who is asked about values: by the names of custom constraints, and by those of the types
+        that look for things that are there already."""
+        return self._judges
 
     def steps(self) -> list[str]:
         """Of all types: the steps inside operations that somebody may be asked to confirm."""
@@ -54,6 +61,23 @@ class Registry:
         self, name: str, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
         self.get(name).check_properties(properties, place, findings)
+
+
+def _judges(types: Sequence[ResourceType]) -> dict[str, Judge]:
+    """Raises Conflict when two custom constraints have one name."""
+    known: dict[str, CustomConstraint] = {}
+    for constraint in [*BUILT_IN, *(one for type_ in types for one in type_.constraints)]:
+        if known.setdefault(constraint.name, constraint) is not constraint:
+            raise Conflict(
+                f"two custom constraints are called {constraint.name}",
+                remedy=f"Uninstall one; plug-ins are under the entry points {ENTRY_POINTS}.",
+            )
+    looking: dict[str, Judge] = {
+        type_.schema.name: type_.check_external
+        for type_ in types
+        if type(type_).check_external is not ResourceType.check_external
+    }
+    return {**{name: one.broken for name, one in known.items()}, **looking}
 
 
 def built_in(

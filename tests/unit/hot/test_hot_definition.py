@@ -30,7 +30,7 @@ def one(**body: Json) -> dict[str, Json]:
             {"resuorces": {}},
             "resuorces",
             "The template section is invalid: resuorces",
-            "InvalidTemplateSection",
+            "StackValidationFailed",
         ),
         ({"resources": []}, "resources", "must be a map", ""),
         ({"resources": {"a": None}}, "resources.a", "Each Resource must contain a Type key.", ""),

@@ -121,7 +121,6 @@ def test_good_values(rule: Json, given: Json) -> None:
             "both positive",
         ),
         ({"type": "string", "constraints": [{"allowed_pattern": "("}]}, "not a regular expression"),
-        ({"type": "string", "constraints": [{"custom_constraint": "nova.flavr"}]}, "no custom"),
         (
             {"type": "number", "default": 5, "constraints": [{"range": {"max": 4}}]},
             "Invalid default",

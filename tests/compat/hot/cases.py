@@ -1,0 +1,268 @@
+"""What is asked of Heat and of Headgate: requests for stacks, made from the tables in asked/.
+
+A case is {"name": ..., "request": the body of POST /stacks without its name}. Names are unique and
+stay the same when rows are added at the end of a table.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ASKED = Path(__file__).parent / "asked"
+RECORDED = Path(__file__).parent / "recorded"
+NEWEST = "2021-04-16"
+Case = dict[str, Any]
+Json = Any
+
+PARAMETERS: Mapping[str, Json] = {
+    "text": {"type": "string", "default": "list"},
+    "number": {"type": "number", "default": "5"},
+    "switch": {"type": "boolean", "default": "false"},
+    "items": {"type": "comma_delimited_list", "default": "a,b,c"},
+    "file": {"type": "string", "default": "hello.txt"},
+    "other_name": {"type": "string", "default": "other"},
+    "value_name": {"type": "string", "default": "value"},
+    "map": {
+        "type": "json",
+        "default": {
+            "list": ["x", "y"],
+            "inner": {"key": "deep"},
+            "1": "one",
+            "text": "t",
+            "switch": True,
+        },
+    },
+}
+FILES = {"hello.txt": "hello there\n", "data.json": '{"a": 1}'}
+#: Resources that snippets read; what `other` holds has a bit of everything.
+OTHERS: Mapping[str, Json] = {
+    "other": {
+        "type": "OS::Heat::Value",
+        "properties": {"value": {"list": ["x", "y"], "inner": {"key": "deep"}, "text": "t"}},
+    },
+    "thing": {"type": "OS::Heat::TestResource", "properties": {"value": "stored"}},
+}
+
+
+@cache
+def asked(table: str) -> Json:
+    return yaml.safe_load((ASKED / f"{table}.yaml").read_text())
+
+
+def template(body: Mapping[str, Json], version: str = NEWEST) -> dict[str, Json]:
+    return {"heat_template_version": version, **body}
+
+
+def conditional(version: str) -> dict[str, Json]:
+    known = version >= "2016-10-14"
+    named = {"yes_it_is": True, "no_it_is_not": {"not": "yes_it_is"}}
+    return {"conditions": named} if known else {}
+
+
+def around(snippet: Json, version: str, more: Mapping[str, Json] | None = None) -> Json:
+    """A snippet as a property, shown by an output, in a template where it finds what it names."""
+    resources = {
+        **OTHERS,
+        **(more or {}),
+        "made": {"type": "OS::Heat::Value", "properties": {"value": snippet}},
+    }
+    body = {
+        "parameters": dict(PARAMETERS),
+        **conditional(version),
+        "resources": resources,
+        "outputs": {"made": {"value": {"get_attr": ["made", "value"]}}},
+    }
+    return {"template": template(body, version), "files": FILES}
+
+
+def as_output(snippet: Json, version: str) -> Json:
+    body = {
+        "parameters": dict(PARAMETERS),
+        **conditional(version),
+        "resources": dict(OTHERS),
+        "outputs": {"made": {"value": snippet}},
+    }
+    return {"template": template(body, version), "files": FILES}
+
+
+def versioned(row: Json) -> tuple[str, Json]:
+    if isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and row[0][:2] == "20":
+        return row[0], row[1]
+    return NEWEST, row
+
+
+#: Functions whose arguments are read before they are called: nothing of them can come late.
+EARLY = ("get_param", "get_file", "get_resource", "get_attr", "if", "logic", "resource_facade")
+
+
+def of_functions() -> Iterator[Case]:
+    """Each snippet as a property, as an output, and with arguments that come from a resource."""
+    for name, rows in asked("functions").items():
+        for number, row in enumerate(rows):
+            version, snippet = versioned(row)
+            where = f"functions/{name}/{number}"
+            yield {"name": f"{where} property", "request": around(snippet, version)}
+            yield {"name": f"{where} output", "request": as_output(snippet, version)}
+            late = None if name in EARLY or name == "data" else lately(snippet)
+            if late is not None:
+                held, call = late
+                given = {"given": {"type": "OS::Heat::Value", "properties": {"value": held}}}
+                yield {"name": f"{where} late", "request": around(call, version, given)}
+
+
+#: Arguments that Heat wants to know at once: null, which it takes for them till then, is refused.
+KNOWN: Mapping[str, frozenset[int | str]] = {
+    "list_join": frozenset({0}),
+    "str_split": frozenset({0}),
+    "digest": frozenset({0}),
+    "contains": frozenset({0}),
+    "str_replace": frozenset({"template"}),
+    "str_replace_strict": frozenset({"template"}),
+    "str_replace_vstrict": frozenset({"template"}),
+    "repeat": frozenset({"template", "permutations"}),
+    "yaql": frozenset({"expression"}),
+    "make_url": frozenset({"scheme", "port"}),
+}
+
+
+def lately(snippet: Json) -> tuple[Json, Json] | None:
+    """The arguments of a call, and the call with those that may come late read from `given`."""
+    if not isinstance(snippet, dict) or len(snippet) != 1:
+        return None
+    ((name, args),) = snippet.items()
+    known = KNOWN.get(name, frozenset())
+
+    def read(*path: Json) -> Json:
+        if path[0] in known:
+            return args[path[0]]
+        if isinstance(value := args[path[0]], dict) and len(path) == 1 and value:
+            return {key: read(path[0], key) for key in value}
+        return {"get_attr": ["given", "value", *path]}
+
+    if isinstance(args, list) and args:
+        return args, {name: [read(at) for at in range(len(args))]}
+    if isinstance(args, dict) and args:
+        return args, {name: {key: read(key) for key in args}}
+    return None
+
+
+def of_parameters() -> Iterator[Case]:
+    for number, (schema, value) in enumerate(asked("parameters")):
+        version = schema.pop("version", NEWEST) if isinstance(schema, dict) else NEWEST
+        body: dict[str, Json] = {
+            "parameters": {"p": schema},
+            "resources": {"a": {"type": "OS::Heat::None"}},
+            "outputs": {"p": {"value": {"get_param": "p"}}},
+        }
+        request: dict[str, Json] = {"template": template(body, version)}
+        if value != "-":
+            request["parameters"] = {"p": value}
+        yield {"name": f"parameters/{number}", "request": request}
+
+
+def of_conditions() -> Iterator[Case]:
+    for number, row in enumerate(asked("conditions")):
+        version, condition = versioned(row)
+        body = {
+            "parameters": dict(PARAMETERS),
+            "conditions": {"always": True, "never": False, "c": condition},
+            "resources": {
+                **OTHERS,
+                "chosen": {"type": "OS::Heat::None", "condition": "c"},
+            },
+        }
+        request = {"template": template(body, version), "files": FILES}
+        yield {"name": f"conditions/{number}", "request": request}
+
+
+def of_sections() -> Iterator[Case]:
+    for name, row in asked("sections").items():
+        row = dict(row)
+        version = row.pop("version", NEWEST)
+        if "text" in row:
+            row["template"] = row.pop("text")
+        elif "bare" in row:
+            row["template"] = row.pop("bare")
+        else:
+            row["template"] = template(row["template"], version)
+        yield {"name": f"sections/{name}", "request": row}
+
+
+ENVIRONED: Mapping[str, Json] = {
+    "p": {"type": "string", "default": "d"},
+    "n": {"type": "number", "default": 0},
+    "l": {"type": "comma_delimited_list", "default": "d"},
+    "j": {"type": "json", "default": {}},
+    "flag": {"type": "boolean", "default": True},
+}
+
+
+def of_environments() -> Iterator[Case]:
+    for name, row in asked("environments").items():
+        row = dict(row)
+        body = {
+            "parameters": dict(ENVIRONED),
+            "resources": row.pop("resources", {"x": {"type": "OS::Heat::None"}}),
+            "outputs": {name: {"value": {"get_param": name}} for name in ENVIRONED},
+        }
+        files = row.pop("files", None)
+        if files is not None:
+            row["environment_files"] = row.pop("names", list(files))
+            row["files"] = {one: yaml.safe_dump(text) for one, text in files.items()}
+        yield {"name": f"environments/{name}", "request": {"template": template(body), **row}}
+
+
+AWS = {"AWSTemplateFormatVersion": "2010-09-09"}
+OLD_HEAT = {"HeatTemplateFormatVersion": "2012-12-12"}
+
+
+def of_cfn() -> Iterator[Case]:
+    tables = asked("cfn")
+    for key, head in (("aws", AWS), ("heat", OLD_HEAT)):
+        for name, body in tables[key].items():
+            yield {"name": f"cfn/{key}/{name}", "request": {"template": {**head, **body}}}
+    for number, snippet in enumerate(tables["snippets"]):
+        resources = {
+            "other": {"Type": "OS::Heat::Value", "Properties": {"value": {"list": ["x", "y"]}}},
+            "made": {"Type": "OS::Heat::Value", "Properties": {"value": snippet}},
+        }
+        body = {
+            "Parameters": {
+                "Text": {"Type": "String", "Default": "list"},
+                "List": {"Type": "CommaDelimitedList", "Default": "a,b"},
+            },
+            "Mappings": {"Map": {"top": {"second": "found"}}},
+            "Resources": resources,
+            "Outputs": {"made": {"Value": {"Fn::GetAtt": ["made", "value"]}}},
+        }
+        for key, head in (("aws", AWS), ("heat", OLD_HEAT)):
+            request = {"template": {**head, **body}}
+            yield {"name": f"cfn/snippets/{number} {key}", "request": request}
+
+
+def of_combined() -> Iterator[Case]:
+    """What Hypothesis made once: see combined.py."""
+    snippets = json.loads((RECORDED / "combined_snippets.json").read_text())
+    for number, snippet in enumerate(snippets):
+        yield {"name": f"combined/{number}", "request": around(snippet, NEWEST)}
+
+
+def digest(case: Case) -> str:
+    """Tells whether a case asks what it asked when its answer was recorded."""
+    return sha256(json.dumps(case["request"], sort_keys=True).encode()).hexdigest()[:12]
+
+
+TABLES: Mapping[str, Callable[[], Iterator[Case]]] = {
+    "functions": of_functions,
+    "parameters": of_parameters,
+    "conditions": of_conditions,
+    "sections": of_sections,
+    "environments": of_environments,
+    "cfn": of_cfn,
+    "combined": of_combined,
+}

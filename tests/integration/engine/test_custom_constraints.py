@@ -1,0 +1,212 @@
+"""Custom constraints that a resource type brings: who is asked, what is said, what is stored."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from engine.hot.schema import Constraint, Kind, Property, TypeSchema
+from engine.types.constraints import Asker, CustomConstraint
+from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.words import Json
+from tests.support.program import Program, program
+
+
+@dataclass
+class Catalogue:
+    """What a cloud has, and who asked about what."""
+
+    flavors: set[str] = field(default_factory=lambda: {"small", "large"})
+    asked: list[tuple[Json, str, str]] = field(default_factory=list)
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
+    looking: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Flavor(CustomConstraint):
+    name = "acme.flavor"
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+
+    async def broken(self, value: Json, asker: Asker) -> str | None:
+        self.catalogue.asked.append((value, asker.project, asker.credential))
+        if value == "slow":
+            self.catalogue.looking.set()
+            await self.catalogue.answers.wait()
+            return None
+        if value == "away":
+            raise ConnectionError("secret-of-the-catalogue")
+        return None if value in self.catalogue.flavors else "there is no such flavor"
+
+
+FLAVORED = (Constraint("custom_constraint", name="acme.flavor"),)
+
+
+class Machine(ResourceType):
+    schema = TypeSchema(
+        "Acme::Machine",
+        properties={
+            "flavor": Property(Kind.STRING, constraints=FLAVORED, update_allowed=True),
+            "disks": Property(
+                Kind.LIST,
+                items=Property(
+                    Kind.MAP,
+                    fields={"flavor": Property(Kind.STRING, constraints=FLAVORED)},
+                ),
+            ),
+            "key": Property(Kind.STRING, constraints=FLAVORED, hidden=True),
+        },
+    )
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self.constraints = (Flavor(catalogue),)
+
+    def create(self, call: Call) -> Outcome:
+        return Done("machine")
+
+    def update(self, call: Call) -> Outcome:
+        return Done("machine")
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)
+
+    async def check_external(self, physical_id: str, asker: Asker) -> str | None:
+        return None if physical_id == "there" else "there is no such machine"
+
+
+@pytest.fixture
+async def catalogue() -> Catalogue:
+    return Catalogue()
+
+
+@pytest.fixture
+async def run(database_url: str, catalogue: Catalogue) -> AsyncIterator[Program]:
+    patience = {"engine.constraint_timeout": "1s"}
+    async with program(database_url, patience, types=[Machine(catalogue)]) as made:
+        yield made
+
+
+def machine(**properties: Json) -> Json:
+    return {"type": "Acme::Machine", "properties": properties}
+
+
+def template(**sections: Json) -> Json:
+    return {"heat_template_version": "2021-04-16", **sections}
+
+
+async def refused(run: Program, **body: Json) -> str:
+    status, said = await run.call("POST", "/stacks", {"stack_name": "s", **body})
+    assert status == 400, said
+    _, listed = await run.call("GET", "/stacks")
+    assert listed["stacks"] == []
+    return str(said["error"]["message"])
+
+
+async def test_all_that_is_wrong_is_said_with_its_place_and_nothing_is_stored(
+    run: Program, catalogue: Catalogue
+) -> None:
+    rule = {"custom_constraint": "acme.flavor"}
+    said = await refused(
+        run,
+        template=template(
+            parameters={
+                "p": {"type": "string", "constraints": [rule]},
+                "l": {
+                    "type": "comma_delimited_list",
+                    "constraints": [rule | {"description": "flavors of Acme"}],
+                },
+            },
+            resources={
+                "a": machine(flavor="huge", key="hush-hush"),
+                "b": machine(disks=[{"flavor": "small"}, {"flavor": "odd"}]),
+                "c": {"type": "Acme::Machine", "external_id": "gone"},
+            },
+        ),
+        parameters={"p": "tiny", "l": "small,bad"},
+    )
+    assert said.splitlines() == [
+        "Parameter 'p' is invalid: Error validating value 'tiny': there is no such flavor",
+        "Parameter 'l' is invalid: flavors of Acme",
+        "Property error: : resources.a.properties.flavor: : "
+        "Error validating value 'huge': there is no such flavor",
+        "Property error: : resources.a.properties.key: : its hidden value: there is no such flavor",
+        "Property error: : resources.b.properties.disks[1].flavor: : "
+        "Error validating value 'odd': there is no such flavor",
+        "resources.c.external_id: Error validating value 'gone': there is no such machine",
+    ]
+    # Each value once, with the project that asks.
+    values = [value for value, _, _ in catalogue.asked]
+    assert sorted(values) == ["bad", "huge", "hush-hush", "odd", "small", "tiny"]
+    assert {project for _, project, _ in catalogue.asked} == {"p"}
+
+
+async def test_good_values_are_taken_and_unknown_ones_are_not_asked_about(
+    run: Program, catalogue: Catalogue
+) -> None:
+    made = {
+        "v": {"type": "OS::Heat::Value", "properties": {"value": "huge"}},
+        "a": machine(flavor="small"),
+        "b": machine(flavor={"get_attr": ["v", "value"]}),
+        "c": {"type": "Acme::Machine", "external_id": "there"},
+    }
+    await run.create("s", made)
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    assert [value for value, _, _ in catalogue.asked] == ["small"]
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        ("slow", "acme.flavor did not answer within 1 s; send it again"),
+        ("away", "acme.flavor could not be asked (ConnectionError); send it again"),
+    ],
+)
+async def test_who_cannot_answer_does_not_let_it_pass(run: Program, value: str, part: str) -> None:
+    said = await refused(run, template=template(resources={"a": machine(flavor=value)}))
+    assert part in said
+    assert "secret-of-the-catalogue" not in said
+
+
+async def test_an_update_and_both_previews_ask_too(run: Program, catalogue: Catalogue) -> None:
+    await run.create("s", {"a": machine(flavor="small")})
+    await run.until_ended("s")
+    stack = await run.stack("s")
+    bad = {"template": template(resources={"a": machine(flavor="huge")})}
+    path = f"/stacks/s/{stack['id']}"
+    for method, where, body in (
+        ("PUT", path, bad),
+        ("PATCH", path, bad),
+        ("PUT", f"{path}/preview", bad),
+        ("POST", "/stacks/preview", {"stack_name": "t", **bad}),
+    ):
+        status, said = await run.call(method, where, body)
+        assert (status, "no such flavor" in str(said)) == (400, True), (method, where, said)
+    assert (await run.stack("s"))["stack_status"] == "CREATE_COMPLETE"
+    good = {"template": template(resources={"a": machine(flavor="large")})}
+    await run.update("s", "PUT", **good)
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+
+
+async def test_no_stack_is_locked_while_somebody_is_asked(
+    run: Program, catalogue: Catalogue
+) -> None:
+    """And an update whose values came in between is to be sent again."""
+    parameter = {"p": {"type": "string", "default": "small"}}
+    flavored = {"a": machine(flavor={"get_param": "p"})}
+    body = {"template": template(parameters=parameter, resources=flavored)}
+    await run.call("POST", "/stacks", {"stack_name": "s", **body})
+    await run.until_ended("s")
+    stack = await run.stack("s")
+    path = f"/stacks/s/{stack['id']}"
+    grown = template(parameters=parameter, resources={**flavored, "b": machine(flavor="slow")})
+    waits = asyncio.create_task(run.call("PATCH", path, {"template": grown}))
+    await catalogue.looking.wait()
+    status, said = await run.call("PATCH", path, {"parameters": {"p": "large"}})
+    assert status == 202, said
+    await run.until_ended("s")
+    catalogue.answers.set()
+    status, said = await waits
+    assert status == 409, said
+    assert "was changed while acme.flavor was asked" in said["error"]["message"]

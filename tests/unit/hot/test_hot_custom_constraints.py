@@ -1,0 +1,84 @@
+"""Custom constraints that need nobody's answer, and those that come with Headgate."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from engine.hot.custom_constraints import CUSTOM
+from engine.types.constraints import BUILT_IN, Asker
+from engine.words import Json
+from tests.unit.hot.hot_support import defined, faults
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+GOOD: dict[str, list[Json]] = {
+    "dns_name": ["a", "host.example.com", "host.example.com.", "x-1", "a" * 63],
+    "dns_domain": ["example.com.", "com."],
+    "rel_dns_name": ["www", "www.dev"],
+    "ip_addr": ["10.0.0.1", "::1"],
+    "ip_or_cidr": ["10.0.0.1", "10.0.0.0/8"],
+    "net_cidr": ["10.0.0.0/24", "2001:db8::/32"],
+    "mac_addr": ["aa:bb:cc:dd:ee:ff", "AABBCCDDEEFF", "aa-bb-cc-dd-ee-ff"],
+    "iso_8601": ["2020-01-01T00:00:00Z"],
+    "json_string": ["{}", "[1]"],
+    "test_constr": ["anything"],
+    "cron_expression": ["0 5 * * *", "*/5 * * * 1-5", "0 5 * * * 30"],
+    "expiration": ["2026-01-01T12:00:01Z", "2026-01-01T12:00:01", "2099-01-01"],
+    "timezone": ["Europe/Berlin", "UTC"],
+}
+BAD: dict[str, list[Json]] = {
+    "dns_name": ["-a", "a-", "a b", "a..b", "A", "a" * 64, ".".join(["a" * 60] * 5), "a_b", 5],
+    "dns_domain": ["example.com", "-a.", 5],
+    "rel_dns_name": ["www.", ".".join(["a" * 60] * 4) + ".abcdefghijkl", 5],
+    "ip_addr": ["10.0.0.256", "host", 5],
+    "ip_or_cidr": ["10.0.0.0/33", "x"],
+    "net_cidr": ["10.0.0.0", "10.0.0.0/33"],
+    "mac_addr": ["aa:bb", "gg:bb:cc:dd:ee:ff", 5],
+    "iso_8601": ["yesterday", 5],
+    "json_string": ["{", 5],
+    "cron_expression": ["0 25 * * *", "0 5", "", 5, "0 5 * * * * * *"],
+    "expiration": ["2026-01-01T12:00:00Z", "never", 5],
+    "timezone": ["Mars/Olympus", "../etc/passwd", "/etc/passwd", 5, "x" * 10_000],
+}
+
+
+def is_good(name: str, value: Json) -> bool:
+    if name in CUSTOM:
+        return CUSTOM[name](value)
+    ((judge),) = [one for one in BUILT_IN if one.name == name]
+    return judge.broken(value, Asker("p", NOON)) is None
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in GOOD.items() for v in vs])
+def test_what_is_good(name: str, value: Json) -> None:
+    assert is_good(name, value)
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in BAD.items() for v in vs])
+def test_what_is_not(name: str, value: Json) -> None:
+    assert not is_good(name, value)
+
+
+def test_each_has_been_tried() -> None:
+    assert GOOD.keys() == CUSTOM.keys() | {one.name for one in BUILT_IN}
+
+
+def constrained(name: Json) -> Json:
+    rule = {"custom_constraint": name}
+    return {"parameters": {"p": {"type": "string", "default": "x", "constraints": [rule]}}}
+
+
+def test_a_name_that_nobody_knows_is_refused_with_the_nearest() -> None:
+    (found,) = faults(constrained("nova.flavour"))
+    assert found.place == "parameters.p.constraints"
+    assert 'no custom constraint "nova.flavour"' in found.reason
+    assert "nova.flavor" in found.remedy
+
+
+def test_a_name_is_a_text() -> None:
+    (found,) = faults(constrained(["nova.flavor"]))
+    assert "must be a name" in found.reason
+
+
+def test_names_of_services_are_taken_and_so_are_those_that_somebody_brings() -> None:
+    defined(constrained("nova.flavor"))
+    defined(constrained("acme.owner"), judged={"acme.owner"})
