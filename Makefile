@@ -5,6 +5,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 KEYSTONE := .keystone/.ready
+HEAT := .heat/.ready
 ARGS ?=
 
 # Tests that kill processes and wait for what becomes of it are not to share the machine.
@@ -14,7 +15,7 @@ TOGETHER := -n 2 --dist loadfile $(ALONE:%=--ignore %)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests bench format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests bench heat-answers format format-check lint types imports programs clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -65,6 +66,17 @@ $(KEYSTONE): requirements/keystone.lock | $(READY)
 	@.keystone/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/keystone.lock
 	@touch $(KEYSTONE)
 
+# What OpenStack Heat says of templates is recorded; this asks it anew, in an environment of its own.
+heat-answers: $(HEAT) ## ask OpenStack Heat anew what the templates of tests/compat/hot mean
+	$(PYTHON) -m tests.compat.hot.record .heat/bin/python
+
+$(HEAT): requirements/heat.lock | $(READY)
+	@echo "make: installing OpenStack Heat in .heat"
+	@rm -rf .heat
+	@$(PYTHON) -m venv .heat
+	@.heat/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/heat.lock
+	@touch $(HEAT)
+
 bench: $(READY) ## measure, and print the figures
 	@$(PYTHON) -m tests.bench $(ARGS)
 
@@ -85,7 +97,7 @@ imports: $(READY) ## who may import whom
 	$(VENV)/bin/lint-imports
 
 clean: ## remove what was built here: .venv and caches
-	rm -rf $(VENV) .keystone build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .keystone .heat build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A Python that is new enough; on Debian, what its venv module lacks is installed when we may.
 $(READY): requirements/test.lock pyproject.toml Makefile

@@ -16,7 +16,7 @@ from engine.hot.function import Wrong
 from engine.hot.graph import find_circle
 from engine.hot.partial import Evaluator, Scope
 from engine.hot.properties import check_properties as check_known
-from engine.hot.properties import has_hidden, mask_hidden
+from engine.hot.properties import has_hidden, mask_hidden, present_names
 from engine.hot.registry import CircularAlias, is_template_file
 from engine.hot.schema import TypeSchema
 from engine.hot.template import ResourceBody, Template
@@ -186,6 +186,7 @@ class Defining:
         masked = properties
         if secret:
             masked = Evaluator(scope, masked=True).evaluate(body.properties, "") or {}
+            masked = present_names(schema, masked)
         if hiding:
             masked = mask_hidden(schema, masked)
         return masked if masked != properties else None

@@ -24,7 +24,44 @@ def check_properties(
     """
     if schema.any_property:
         return dict(properties)
+    if schema.renames:
+        properties = _renamed(schema.properties, properties, place, findings)
     return _check_fields(schema.properties, properties, place, findings)
+
+
+def present_names(schema: TypeSchema, properties: Expression) -> Expression:
+    """Return the properties with present names for former ones; faults are told elsewhere."""
+    if not schema.renames or not isinstance(properties, dict):
+        return properties
+    return _renamed(schema.properties, properties, "", Findings())
+
+
+def _renamed(
+    fields: Mapping[str, Property], given: Mapping[str, Expression], place: str, findings: Findings
+) -> dict[str, Expression]:
+    former = {old: name for name, one in fields.items() for old in one.former_names}
+    renamed: dict[str, Expression] = {}
+    for old, value in given.items():
+        name = former.get(old, old)
+        if name != old and name in given:
+            reason = f"Property {old} is what {name} was called before; both are given"
+            findings.add(place, reason, f"Leave {old} out.")
+        elif (one := fields.get(name)) is not None:
+            renamed[name] = _renamed_inside(one, value, f"{place}.{old}", findings)
+        else:
+            renamed[name] = value
+    return renamed
+
+
+def _renamed_inside(one: Property, value: Expression, place: str, findings: Findings) -> Expression:
+    if one.fields is not None and type(value) is dict:
+        return _renamed(one.fields, value, place, findings)
+    if one.items is not None and type(value) is list:
+        return [
+            _renamed_inside(one.items, item, f"{place}[{index}]", findings)
+            for index, item in enumerate(value)
+        ]
+    return value
 
 
 def check_resolved(

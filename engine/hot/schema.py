@@ -43,7 +43,10 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """Schema of one property. ``fields`` describes a map's entries, ``items`` a list's items."""
+    """Schema of one property. ``fields`` describes a map's entries, ``items`` a list's items.
+
+    former_names: under which templates may still give it; it is as if they gave the present one.
+    """
 
     kind: Kind
     description: str = ""
@@ -55,6 +58,7 @@ class Property:
     hidden: bool = False
     fields: Mapping[str, "Property"] | None = None
     items: "Property | None" = None
+    former_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,9 @@ class TypeSchema:
     snapshots: can keep something by which it can be restored.
     signals: may be sent data, which its operations wait for.
     steps: inside its operations, those that somebody may be asked to confirm.
+    update_policy: what a template's ``update_policy`` may say; where it is empty, anything may be
+    said, and nobody reads it.
+    renames: some property, at any depth, has former names.
     """
 
     name: str
@@ -85,3 +92,17 @@ class TypeSchema:
     snapshots: bool = False
     signals: bool = False
     steps: tuple[str, ...] = ()
+    update_policy: Mapping[str, Property] = field(default_factory=dict)
+    renames: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "renames", _renames(self.properties))
+
+
+def _renames(fields: Mapping[str, Property]) -> bool:
+    return any(
+        one.former_names
+        or (one.fields is not None and _renames(one.fields))
+        or (one.items is not None and _renames({"": one.items}))
+        for one in fields.values()
+    )

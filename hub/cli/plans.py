@@ -16,7 +16,7 @@ MARKS: Mapping[str, tuple[str, str]] = {
     "replaced": ("-/+", "magenta"),
     "deleted": ("-", "red"),
 }
-UNKNOWN = "(unknown)"
+UNKNOWN = "(unknown until created)"
 #: What else may come of it, when a value that nobody knows yet had a part in the prediction.
 DOUBT: Mapping[str, str] = {
     "updated": "may be replaced, or left alone",

@@ -42,18 +42,10 @@ def show_(
 
 def picture(found: Json) -> RenderableType:
     """A type for people. update: changed in place, or only by a replacement."""
-    properties = [
-        one
-        | {
-            "name": name,
-            "required": "required" if one.get("required") else "",
-            "update": "in place" if one.get("update_allowed") else "replaces",
-        }
-        for name, one in found["properties"].items()
-    ]
+    properties = [row for name, one in found["properties"].items() for row in _rows(name, one)]
     attributes = [one | {"name": name} for name, one in found["attributes"].items()]
     described = {"name": "PROPERTY", "type": "TYPE", "required": "", "update": "UPDATE",
-                 "default": "DEFAULT", "description": "DESCRIPTION"}  # fmt: skip
+                 "default": "DEFAULT", "rules": "RULES", "description": "DESCRIPTION"}  # fmt: skip
     given = {"name": "ATTRIBUTE", "type": "TYPE", "description": "DESCRIPTION"}
     return Group(
         show.fields(found, ("resource_type", "description")),
@@ -62,3 +54,37 @@ def picture(found: Json) -> RenderableType:
         "",
         show.table(attributes, given),
     )
+
+
+def _rows(name: str, one: Json) -> list[Json]:
+    """A property, and those inside it: ``ports[].port`` is of each item of a list."""
+    changes = "never" if one.get("immutable") else "replaces"
+    row = one | {
+        "name": name,
+        "required": "required" if one.get("required") else "",
+        "update": "in place" if one.get("update_allowed") else changes,
+        "rules": "; ".join(_rule(rule) for rule in one.get("constraints", [])),
+    }
+    inside = one.get("schema", {}).items()
+    below = [(f"{name}[]", item) if key == "*" else (f"{name}.{key}", item) for key, item in inside]
+    return [row, *(deeper for place, item in below for deeper in _rows(place, item))]
+
+
+def _rule(rule: Json) -> str:
+    """Such as ``range 1 to 5``; a rule's own words where it has some."""
+    if rule.get("description"):
+        return str(rule["description"])
+    ((name, said),) = [(key, value) for key, value in rule.items() if key != "description"]
+    match said:
+        case {"step": step, "offset": offset}:
+            return f"{name} {step} + {offset}"
+        case {"min": least, "max": most}:
+            return f"{name} {least} to {most}"
+        case {"min": least}:
+            return f"{name} {least} or more"
+        case {"max": most}:
+            return f"{name} {most} or less"
+        case list():
+            return "one of " + ", ".join(map(str, said))
+        case _:
+            return f"{name} {said}"

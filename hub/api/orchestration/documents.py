@@ -207,7 +207,12 @@ _PROPERTY = Shape("Property", fields(
         "update_allowed": FLAG,
         "immutable": FLAG,
     },
-    {"default": ANYTHING, "constraints": list_of(MAP), "schema": map_of(inside("Property"))},
+    {
+        "default": ANYTHING,
+        "constraints": list_of(MAP),
+        "former_names": list_of(TEXT),
+        "schema": map_of(inside("Property")),
+    },
 ))  # fmt: skip
 TYPE = Shape("ResourceType", fields({
     "resource_type": TEXT,

@@ -95,7 +95,12 @@ def property_document(one: Property) -> dict[str, Json]:
     if one.default is not None:
         document["default"] = one.default
     if one.constraints:
-        document["constraints"] = [constraint(rule) for rule in one.constraints]
+        document["constraints"] = [
+            {**constraint(rule), **({"description": rule.description} if rule.description else {})}
+            for rule in one.constraints
+        ]
+    if one.former_names:
+        document["former_names"] = list(one.former_names)
     if one.fields:
         document["schema"] = {name: property_document(inner) for name, inner in one.fields.items()}
     if one.items:

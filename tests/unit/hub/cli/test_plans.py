@@ -53,13 +53,13 @@ def test_what_nobody_knows_yet_is_called_so() -> None:
         replaced=[change("b", certain=False)],
     ))  # fmt: skip
     assert said[0] == "~   a  T  (may be replaced, or left alone)"
-    assert said[1] == '      size: "x" -> (unknown)'
+    assert said[1] == '      size: "x" -> (unknown until created)'
     assert said[2] == "-/+ b  T  (may be replaced, or only updated)"
 
 
 def test_of_what_is_new_only_what_it_will_be() -> None:
     new = {"a": {"to": 0}, "b": {"to": ""}, "c": {"to": None}, "d": {}, "e": {"to": False}}
-    assert list(plans.properties(new)) == ["a: 0", "d: (unknown)", "e: false"]
+    assert list(plans.properties(new)) == ["a: 0", "d: (unknown until created)", "e: false"]
     assert list(plans.properties({"b": {"from": 1, "to": ""}})) == ['b: 1 -> ""']
 
 
