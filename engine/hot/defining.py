@@ -25,6 +25,8 @@ from engine.words import Json
 #: All encoded properties and metadata of a stack, in bytes.
 MOST_BYTES = 33_554_432
 
+LATE = "This must be known when the stack is accepted, and reads a resource."
+
 CheckProperties = Callable[[str, Mapping[str, Json], str, Findings], None]
 
 
@@ -208,9 +210,8 @@ class Defining:
         if isinstance(given, str) and given:
             return given
         if given is not None:
-            self.findings.add(
-                f"{place}.external_id", "must be a text", "Write the real thing's id."
-            )
+            reason = "must be a text" if is_static(given) else LATE
+            self.findings.add(f"{place}.external_id", reason, "Write the real thing's id.")
         return None
 
     def _policy(
@@ -227,6 +228,9 @@ class Defining:
                 reason = '"Snapshot" deletion policy not supported'
                 self.findings.add(here, reason, f"{schema.name} keeps no snapshots; use Retain.")
             return policy.capitalize()
+        if not is_static(policy):
+            self.findings.add(here, LATE, "Write the policy, or take it from a parameter.")
+            return "Delete"
         near = nearest(str(policy), ["Delete", "Retain", "Snapshot"])
         self.findings.add(here, f'Invalid deletion policy "{policy}"', near)
         return "Delete"

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from channels.schemas.events import SCHEMAS
+from engine.hot.versions import ALIASES
+from engine.hot.versions import VERSIONS as HOT_VERSIONS
 from engine.types.command.schema import SCHEMA
 from engine.words import Point
 from hub.api.orchestration.actions import ACTIONS
@@ -52,3 +54,20 @@ def test_links_lead_somewhere(page: Path) -> None:
         headings = re.findall(r"^#+ (.*)$", there.read_text(), re.M)
         known = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
         assert not anchor or anchor[1:] in known, anchor
+
+
+def test_every_function_is_listed_with_the_version_that_has_it_first() -> None:
+    text = (REFERENCE / "templates.md").read_text().split("## Functions")[1]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (\d{4}-\d\d-\d\d) \|", text, re.M))
+    first: dict[str, str] = {}
+    for version, known in HOT_VERSIONS.items():
+        for name in known.functions:
+            first.setdefault(name, version)
+    assert rows == {name: since for name, since in first.items() if name[0].islower()}
+
+
+def test_every_version_of_the_language_is_listed_with_its_name() -> None:
+    text = (REFERENCE / "templates.md").read_text().split("## Versions")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (\d{4}-\d\d-\d\d) \| (\w*) ?\|", text, re.M)
+    names = {date: name for name, date in ALIASES.items()}
+    assert rows == [(version, names.get(version, "")) for version in HOT_VERSIONS]

@@ -355,3 +355,11 @@ def test_versions_and_their_functions() -> None:
     assert {"contains", "equals"} <= set(template_functions("pike"))
     assert "yaql" not in template_functions("wallaby")
     assert parse_template({"heat_template_version": "newton"}).version == "2016-10-14"
+
+
+@pytest.mark.parametrize("key", ["deletion_policy", "external_id"])
+def test_what_must_be_known_at_once_may_not_read_a_resource(key: str) -> None:
+    late = {"type": "Test::Thing", key: {"get_attr": ["b", "output"]}}
+    (found,) = faults({"resources": {"a": late, "b": thing()}})
+    assert found.place == f"resources.a.{key}"
+    assert found.reason.startswith("This must be known when the stack is accepted")
