@@ -26,18 +26,19 @@ def _join_item(item: Json, with_json: bool) -> str:
         return item
     if with_json and isinstance(item, dict | list):
         return as_text(item)
-    kinds = "string, map or list" if with_json else "string"
+    kinds = "string, map or list" if with_json else "strings"
     raise Wrong(f"Items to join must be {kinds} not {repr(item)[:200]}")
 
 
-def _join(args: list[Json], with_json: bool) -> Json:
+def join_texts(name: str, args: list[Json], *, with_json: bool) -> Json:
+    """name: what the template calls the function."""
     delimiter, *lists = args
     if not isinstance(delimiter, str):
-        raise Wrong('The delimiter of "list_join" must be text.')
+        raise Wrong(f'The delimiter of "{name}" must be text.')
     items: list[Json] = []
     for one in lists:
         if one is not None and not isinstance(one, list):
-            raise Wrong(f'"list_join" joins lists, not {repr(one)[:200]}')
+            raise Wrong(f'"{name}" joins lists, not {repr(one)[:200]}')
         items += one or []
     texts = [_join_item(item, with_json) for item in items]
     fits(sum(map(len, texts)) + len(delimiter) * len(texts))
@@ -45,11 +46,11 @@ def _join(args: list[Json], with_json: bool) -> Json:
 
 
 LIST_JOIN_TEXT = Function(
-    lambda args: _join(args, with_json=False),
+    lambda args: join_texts("list_join", args, with_json=False),
     listed("list_join", '[ " ", [ "str1", "str2"]]', 2, 2),
 )
 LIST_JOIN = Function(
-    lambda args: _join(args, with_json=True),
+    lambda args: join_texts("list_join", args, with_json=True),
     listed("list_join", '[ " ", [ "str1", "str2"], [ "str3" ]]', 2),
 )
 
@@ -83,12 +84,12 @@ def _replace_shape(name: str) -> Callable[[Json], None]:
     return mapped(name, keys, keys)
 
 
-def _replacement(value: Json, with_json: bool) -> str:
+def _replacement(name: str, value: Json, with_json: bool) -> str:
     if value is None:
         return ""
     if isinstance(value, dict | list):
         if not with_json:
-            raise Wrong('"str_replace" puts in text or numbers, not maps or lists.')
+            raise Wrong(f'"{name}" puts in text or numbers, not maps or lists.')
         return as_text(value)
     return str(value)
 
@@ -116,18 +117,26 @@ def replace_all(template: str, params: Mapping[str, str]) -> tuple[str, set[str]
     return re.sub(pattern, put_in, template), found_keys
 
 
-def _replace(args: Mapping[str, Json], with_json: bool) -> tuple[str, set[str]]:
-    """The text, and the params that were not found in the template."""
-    template, params = args["template"], args["params"]
+def replace_words(
+    name: str, template: Json, params: Json, *, with_json: bool
+) -> tuple[str, set[str]]:
+    """The text, and the params that were not found in the template.
+
+    name: what the template calls the function.
+    """
     if not isinstance(template, str):
-        raise Wrong('The template of "str_replace" must be text.')
+        raise Wrong(f'The template of "{name}" must be text.')
     if not isinstance(params, dict):
-        raise Wrong('The params of "str_replace" must be a map.')
+        raise Wrong(f'The params of "{name}" must be a map.')
     if any(not isinstance(key, str) or not key for key in params):
-        raise Wrong('"str_replace" cannot replace an empty text.')
-    texts = {key: _replacement(value, with_json) for key, value in params.items()}
+        raise Wrong(f'"{name}" cannot replace an empty text.')
+    texts = {key: _replacement(name, value, with_json) for key, value in params.items()}
     text, found = replace_all(template, texts)
     return text, params.keys() - found
+
+
+def _replace(args: Mapping[str, Json], with_json: bool) -> tuple[str, set[str]]:
+    return replace_words("str_replace", args["template"], args["params"], with_json=with_json)
 
 
 def _replace_strict(args: Mapping[str, Json]) -> Json:
@@ -149,9 +158,7 @@ def _replace_very_strict(args: Mapping[str, Json]) -> Json:
 STR_REPLACE_TEXT = Function(
     lambda args: _replace(args, with_json=False)[0], _replace_shape("str_replace")
 )
-STR_REPLACE = Function(
-    lambda args: _replace(args, with_json=True)[0], _replace_shape("str_replace")
-)
+STR_REPLACE = Function(lambda args: _replace(args, with_json=True)[0], _replace_shape("str_replace"))
 STR_REPLACE_STRICT = Function(_replace_strict, _replace_shape("str_replace_strict"))
 STR_REPLACE_VSTRICT = Function(_replace_very_strict, _replace_shape("str_replace_vstrict"))
 
