@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from engine.errors import Findings, nearest
+from engine.hot.cfn_functions import find_in_map
 from engine.hot.data_functions import CONTAINS
 from engine.hot.function import Wrong
 from engine.hot.resolve import select
@@ -15,14 +16,16 @@ from engine.words import Json
 class Conditions:
     """Decides conditions: a name, a boolean, or a map that calls a condition function.
 
-    parameters: converted values. failed: some named condition could not be decided; a finding
-    says why, and nothing that depends on conditions should be judged any further.
+    parameters: converted values. mappings: of a CFN template. failed: some named condition could
+    not be decided; a finding says why, and nothing that depends on conditions should be judged any
+    further.
     """
 
     named: Mapping[str, Json]
     version: Version
     parameters: Mapping[str, Json]
     findings: Findings
+    mappings: Mapping[str, Json] = field(default_factory=dict)
     failed: bool = False
     decided: dict[str, bool] = field(default_factory=dict)
     deciding: list[str] = field(default_factory=list)
@@ -39,7 +42,7 @@ class Conditions:
             return self._named(condition)
         value = self._value(condition) if isinstance(condition, dict) else None
         if not isinstance(value, bool):
-            raise Wrong(f'Invalid condition "{condition}"')
+            raise Wrong(f'Invalid condition "{condition}"', _alone(condition))
         return value
 
     def _named(self, name: str) -> bool:
@@ -52,12 +55,15 @@ class Conditions:
         self.deciding.append(name)
         result = False
         try:
+            if isinstance(self.named[name], str):
+                raise Wrong(f'The definition of condition "{name}" is invalid: {self.named[name]}')
             result = self.decide(self.named[name], name)
         except Wrong as wrong:
             self.failed = True
             remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
             reason = f"Condition validation error: {wrong.args[0]}"
-            self.findings.add(f"conditions.{name}", reason, remedy)
+            place = f"{self.version.spelling.conditions}.{name}"
+            self.findings.add(place, reason, remedy)
         finally:
             self.deciding.pop()
         self.decided[name] = result
@@ -89,9 +95,22 @@ class Conditions:
         value = self.parameters[name]
         return select(value, path, "") if path else value
 
-    def _equals(self, args: Json) -> Json:
+    def _ref(self, args: Json) -> Json:
+        if not isinstance(args, str) or args not in self.parameters:
+            near = nearest(str(args), list(self.parameters))
+            raise Wrong(f'"Ref" names a parameter in conditions, and "{args}" is none', near)
+        return self.parameters[args]
+
+    def _find_in_map(self, args: Json) -> Json:
+        known = self._value(args)
+        if not isinstance(known, list) or len(known) != 3:
+            form = "[mapping, key, value]"
+            raise Wrong(f'Arguments to "Fn::FindInMap" must be of the form {form}')
+        return find_in_map(self.mappings, *known)
+
+    def _equals(self, name: str, args: Json) -> Json:
         if not isinstance(args, list) or len(args) != 2:
-            raise Wrong('Arguments to "equals" must be of the form: [value_1, value_2]')
+            raise Wrong(f'Arguments to "{name}" must be of the form: [value_1, value_2]')
         first, second = self._value(args)
         return bool(first == second)
 
@@ -101,6 +120,11 @@ class Conditions:
                 raise Wrong('"not" takes one condition.')
             args = args[0]
         return not self.decide(args, "")
+
+    def _cfn_not(self, args: Json) -> Json:
+        if not isinstance(args, list) or len(args) != 1:
+            raise Wrong('Arguments to "Fn::Not" must be of the form: [condition]')
+        return not self.decide(args[0], "")
 
     def _all(self, name: str, args: Json) -> list[bool]:
         if not isinstance(args, list) or len(args) < 2:
@@ -115,9 +139,21 @@ class Conditions:
 
 CALLS: Mapping[str, Callable[[Conditions, Json], Json]] = {
     "get_param": Conditions._get_param,
-    "equals": Conditions._equals,
+    "equals": lambda self, args: self._equals("equals", args),
     "not": Conditions._not,
     "and": lambda self, args: all(self._all("and", args)),
     "or": lambda self, args: any(self._all("or", args)),
     "contains": Conditions._contains,
+    "Ref": Conditions._ref,
+    "Fn::FindInMap": Conditions._find_in_map,
+    "Fn::Equals": lambda self, args: self._equals("Fn::Equals", args),
+    "Fn::Not": Conditions._cfn_not,
+    "Fn::And": lambda self, args: all(self._all("Fn::And", args)),
+    "Fn::Or": lambda self, args: any(self._all("Fn::Or", args)),
 }
+
+
+def _alone(condition: Json) -> str:
+    """Other clouds refer to a condition by a map, here its name is enough."""
+    named = isinstance(condition, dict) and [*condition] == ["Condition"]
+    return f'Write the name alone: "{condition["Condition"]}".' if named else ""

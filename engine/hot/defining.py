@@ -11,14 +11,15 @@ from engine.errors import Findings, nearest
 from engine.hot.conditions import Conditions
 from engine.hot.defined import DefinedOutput, DefinedResource
 from engine.hot.environment import Environment
-from engine.hot.expression import Expression, encode, is_static
+from engine.hot.expression import Call, Expression, encode, is_static
 from engine.hot.function import Wrong
 from engine.hot.graph import find_circle
-from engine.hot.partial import Evaluator, Scope
+from engine.hot.partial import REFUSED, Evaluator, Scope
 from engine.hot.properties import check_properties as check_known
 from engine.hot.properties import has_hidden, mask_hidden, present_names
 from engine.hot.registry import CircularAlias, is_template_file
 from engine.hot.schema import TypeSchema
+from engine.hot.spelling import Spelling
 from engine.hot.template import ResourceBody, Template
 from engine.words import Json
 
@@ -26,6 +27,8 @@ from engine.words import Json
 MOST_BYTES = 33_554_432
 
 LATE = "This must be known when the stack is accepted, and reads a resource."
+#: Calls of which a finding tells already, or nothing can be told yet.
+ANSWERED = frozenset({REFUSED, "resource_facade"})
 
 CheckProperties = Callable[[str, Mapping[str, Json], str, Findings], None]
 
@@ -48,10 +51,15 @@ class Defining:
     bytes_left: int = MOST_BYTES
     wrong_types: dict[str, Findings] = field(default_factory=dict)
 
+    @property
+    def words(self) -> Spelling:
+        return self.conditions.version.spelling
+
     def choose(self) -> None:
         """Decide which resources are on, and find their types."""
         for name, body in self.template.resources.items():
-            if body.condition is None or self._is_on(body.condition, f"resources.{name}.condition"):
+            place = f"{self.words.resources}.{name}.{self.words.condition}"
+            if body.condition is None or self._is_on(body.condition, place):
                 kind = self._type(body)
                 self.chosen[name] = body, kind
                 self.schemas[name] = self.types.get(kind)
@@ -66,7 +74,8 @@ class Defining:
 
     def _type(self, body: ResourceBody) -> str:
         """Return the type after aliases; a finding when there is none such."""
-        registry, place = self.environment.registry, f"resources.{body.name}.type"
+        place = f"{self.words.resources}.{body.name}.{self.words.type}"
+        registry = self.environment.registry
         findings = Findings()
         own = body.name in registry.by_resource
         if not own and (known := self.aliases.get(body.type)) is not None:
@@ -104,19 +113,19 @@ class Defining:
         return defined
 
     def _resource(self, body: ResourceBody, kind: str, evaluator: Evaluator) -> DefinedResource:
-        name = body.name
-        place = f"resources.{name}"
+        name, words = body.name, self.words
+        place = f"{words.resources}.{name}"
         before = len(self.findings.all)
         evaluator.owner, evaluator.reads, evaluator.secret = name, set(), False
         calls = evaluator.kept
         schema = self.schemas[name]
         if schema is None:
             self.findings.all += self.wrong_types[name].all
-        properties = self._part(body.properties, "properties", place, evaluator)
+        properties = self._part(body.properties, words.properties, place, evaluator)
         if schema is not None and type(properties) is dict:
             properties = self._checked(schema, properties, place, evaluator.kept != calls)
         secret = evaluator.secret  # metadata is shown as it is
-        metadata = self._part(body.metadata, "metadata", place, evaluator)
+        metadata = self._part(body.metadata, words.metadata, place, evaluator)
         secret_metadata = evaluator.secret and not secret
         reads = frozenset(evaluator.reads)
         masked = None
@@ -165,7 +174,7 @@ class Defining:
     def _checked(
         self, schema: TypeSchema, properties: dict[str, Expression], place: str, dynamic: bool
     ) -> dict[str, Expression]:
-        here = f"{place}.properties"
+        here = f"{place}.{self.words.properties}"
         before = len(self.findings.all)
         checked = check_known(schema, properties, here, self.findings)
         if len(self.findings.all) == before:
@@ -198,7 +207,7 @@ class Defining:
         for name in body.depends_on:
             if name not in self.template.resources:
                 self.findings.add(
-                    f"{place}.depends_on",
+                    f"{place}.{self.words.depends_on}",
                     f'The specified reference "{name}" (in {body.name}) is incorrect.',
                     nearest(name, list(self.template.resources)),
                     "InvalidTemplateReference",
@@ -217,8 +226,10 @@ class Defining:
     def _policy(
         self, body: ResourceBody, schema: TypeSchema | None, place: str, evaluator: Evaluator
     ) -> str:
-        here = f"{place}.deletion_policy"
+        here = f"{place}.{self.words.deletion_policy}"
         policy = evaluator.evaluate(body.deletion_policy, here)
+        if isinstance(policy, Call) and policy.name in ANSWERED:
+            return "Delete"
         lower = evaluator.scope.version.lower_case_policies
         if policy == "Delete" or (policy == "delete" and lower):
             return "Delete"
@@ -248,13 +259,13 @@ class Defining:
         return sha256(raw).hexdigest()
 
     def define_outputs(self, scope: Scope) -> dict[str, DefinedOutput]:
-        evaluator = Evaluator(scope)
+        evaluator, words = Evaluator(scope), self.words
         outputs: dict[str, DefinedOutput] = {}
         for name, body in self.template.outputs.items():
-            place = f"outputs.{name}"
+            place = f"{words.outputs}.{name}"
             evaluator.owner = name
-            on = body.condition is None or self._is_on(body.condition, f"{place}.condition")
-            value = evaluator.evaluate(body.value, f"{place}.value") if on else None
+            on = body.condition is None or self._is_on(body.condition, f"{place}.{words.condition}")
+            value = evaluator.evaluate(body.value, f"{place}.{words.value}") if on else None
             outputs[name] = DefinedOutput(value, body.description)
         return outputs
 

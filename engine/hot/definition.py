@@ -10,9 +10,11 @@ from engine.hot.declared import DeclaredHook
 from engine.hot.defined import DefinedOutput, DefinedResource, Definition
 from engine.hot.defining import CheckProperties, Defining
 from engine.hot.environment import Environment
+from engine.hot.facade import Facade
 from engine.hot.parameters import parameter_values
 from engine.hot.partial import Scope
 from engine.hot.properties import check_resolved, fill_defaults
+from engine.hot.pseudo import with_defaults
 from engine.hot.questions import check_names
 from engine.hot.resolve import evaluate_output
 from engine.hot.schema import TypeSchema
@@ -42,12 +44,14 @@ def define(
     types: Mapping[str, TypeSchema],
     check_properties: CheckProperties,
     judged: Collection[str] = (),
+    facade: Facade | None = None,
 ) -> Definition:
     """Return the definition. Raises Invalid with everything that is wrong, in document order.
 
     parameters: of the request; they win over the environment's. pseudo: values of the pseudo
-    parameters by name. check_properties(type, properties known now, place, findings): the rules of
-    a type across its properties. judged: names of custom constraints that somebody is asked about.
+    parameters by name (pseudo.py). check_properties(type, properties known now, place, findings):
+    the rules of a type across its properties. judged: names of custom constraints that somebody is
+    asked about. facade: what a nested stack stands for.
     """
     findings = Findings()
     check_names(template.parameters, judged, findings)
@@ -55,8 +59,10 @@ def define(
     values = parameter_values(template.parameters, given, environment.parameter_defaults, findings)
     complete = len(values) == len(template.parameters)
     version = VERSIONS[template.version]
+    own = {name: value for name, value in pseudo.items() if name not in template.parameters}
+    pseudo = with_defaults(own, environment.parameter_defaults, findings)
     known = {**pseudo, **values}
-    conditions = Conditions(template.conditions, version, known, findings)
+    conditions = Conditions(template.conditions, version, known, findings, template.mappings)
     if not complete and template.conditions:
         findings.raise_if_any()  # what a condition would say is not known
     conditions.decide_all()
@@ -75,6 +81,8 @@ def define(
         findings=findings,
         decide=conditions.decide,
         parameter_names=frozenset(template.parameters),
+        mappings=template.mappings,
+        facade=facade,
     )
     resources = work.define_resources(scope)
     outputs = work.define_outputs(scope)

@@ -20,7 +20,8 @@ class Call:
     """A function that can be called only when the resources it reads are there.
 
     args: an expression. Names: those of the language, and ``select`` ([value, path item, ...],
-    "" when the path leads nowhere), which get_param with a path of calls becomes.
+    "" when the path leads nowhere), which get_param with a path of calls becomes. What CFN calls
+    otherwise has HOT's name, or is ``find_in_map`` ([mappings, mapping, key, value]).
     """
 
     name: str

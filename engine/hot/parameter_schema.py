@@ -76,18 +76,18 @@ def _read(name: str, body: Json, version: Version, findings: Findings) -> Parame
         name=name,
         kind=ParameterKind(kind),
         default=body.get("default"),
-        label=_text(body, "label", fault),
-        description=_text(body, "description", fault),
+        label=text_of(body, "label", fault),
+        description=text_of(body, "description", fault),
         hidden=_switch(body, "hidden", fault),
         immutable=_switch(body, "immutable", fault),
         constraints=_constraints(body.get("constraints"), ParameterKind(kind), version, fault),
         tags=_tags(body.get("tags"), fault),
     )
-    _check_default(schema, fault)
+    check_default(schema, fault, ".default")
     return schema
 
 
-def _check_default(schema: ParameterSchema, fault: Callable[..., None]) -> None:
+def check_default(schema: ParameterSchema, fault: Callable[..., None], at: str) -> None:
     """Custom constraints are not asked about defaults: they look at values only."""
     if schema.default is None:
         return
@@ -96,10 +96,11 @@ def _check_default(schema: ParameterSchema, fault: Callable[..., None]) -> None:
     try:
         check_value(plain, schema.default)
     except BadValue as bad:
-        fault(f"Invalid default: {bad}", at=".default")
+        fault(f"Invalid default: {bad}", at=at)
 
 
-def _text(body: Mapping[str, Json], key: str, fault: Callable[..., None]) -> str:
+def text_of(body: Mapping[str, Json], key: str, fault: Callable[..., None]) -> str:
+    """Return a scalar as text, "" when there is none."""
     value = body.get(key)
     if isinstance(value, dict | list):
         fault("This must be text.", at=f".{key}")

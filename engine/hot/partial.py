@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.errors import Findings, Invalid, nearest
+from engine.hot import cfn_forms as c
 from engine.hot.expression import Call, Expression
+from engine.hot.facade import Facade, cfn_resource_facade, resource_facade
 from engine.hot.function import Function, Wrong
 from engine.hot.resolve import MASK, select
 from engine.hot.schema import TypeSchema
@@ -36,6 +38,7 @@ class Scope:
 
     parameters: converted values, pseudo parameters among them. types: the schema of every resource
     there is. disabled: resources switched off by their condition. decide: evaluates a condition.
+    mappings: of a CFN template. facade: what a nested stack stands for; None: nothing.
     """
 
     version: Version
@@ -47,6 +50,8 @@ class Scope:
     findings: Findings
     decide: Callable[[Json, str], bool]
     parameter_names: frozenset[str] = frozenset()
+    mappings: Mapping[str, Json] = field(default_factory=dict)
+    facade: Facade | None = None
     sizes: dict[str, int] = field(default_factory=dict)
     text_left: int = MOST_TEXT
 
@@ -113,9 +118,10 @@ class Evaluator:
         # As Heat has it: only references of resources have a class of their own.
         code = said if said and not place.startswith("outputs.") else "StackValidationFailed"
         self.scope.findings.add(place, str(wrong.args[0]), remedy, code)
-        return self._keep(REFUSED, None)
+        return self.keep(REFUSED, None)
 
-    def _keep(self, name: str, args: Json) -> Call:
+    def keep(self, name: str, args: Json) -> Call:
+        """Return a call that is left standing."""
         self.kept += 1
         return Call(name, self.scope.version.date, args)
 
@@ -124,16 +130,16 @@ class Evaluator:
         known = self.evaluate(args, place)
         function.shape(known)
         if self.kept != before:
-            return self._keep(name, known)
+            return self.keep(name, known)
         return function.apply(known)
 
-    def _get_param(self, args: Json, place: str) -> Expression:
+    def get_param(self, args: Json, place: str) -> Expression:
         before = self.kept
         name, *path = _path(self.evaluate(args, place), "get_param", '[ param, "path" ]')
         scope = self.scope
         if name not in scope.parameters:
             if name in scope.parameter_names:
-                return self._keep(REFUSED, None)  # its value was refused already
+                return self.keep(REFUSED, None)  # its value was refused already
             raise Wrong(
                 f"The Parameter ({name}) was not provided.",
                 nearest(name, [*scope.parameters]),
@@ -143,12 +149,12 @@ class Evaluator:
             if self.masked:
                 return MASK
         value = scope.parameters[name]
-        self._spend(f"get_param {name}", value)
+        self.spend(f"get_param {name}", value)
         if self.kept != before:
-            return self._keep("select", [value, *path])
+            return self.keep("select", [value, *path])
         return select(value, path, "") if path else value
 
-    def _spend(self, name: str, value: Json) -> None:
+    def spend(self, name: str, value: Json) -> None:
         """A large text named a thousand times must not become a thousand large texts."""
         sizes, scope = self.scope.sizes, self.scope
         if (size := sizes.get(name)) is None:
@@ -172,13 +178,13 @@ class Evaluator:
                 f'No content found in the "files" section for get_file path: {name}',
                 nearest(name, [*self.scope.files]),
             )
-        self._spend(f"get_file {name}", self.scope.files[name])
+        self.spend(f"get_file {name}", self.scope.files[name])
         return self.scope.files[name]
 
-    def _get_resource(self, args: Json, place: str) -> Expression:
+    def get_resource(self, args: Json, place: str) -> Expression:
         name = self.evaluate(args, place)
         self._known_resource(name, place)
-        return self._keep("get_resource", name)
+        return self.keep("get_resource", name)
 
     def _known_resource(self, name: Json, place: str) -> None:
         if not isinstance(name, str) or name not in self.scope.types:
@@ -197,6 +203,10 @@ class Evaluator:
         least = 1 if self.scope.version.bare_get_attr else 2
         if not isinstance(known, list) or len(known) < least:
             raise Wrong('Arguments to "get_attr" must be of the form [resource, attribute, ...]')
+        return self.attribute(known, place)
+
+    def attribute(self, known: list[Json], place: str) -> Expression:
+        """What [resource, attribute, path item, ...] becomes; without an attribute, all of them."""
         self._known_resource(known[0], place)
         if len(known) > 1:
             self._known_attribute(known[0], known[1])
@@ -204,7 +214,7 @@ class Evaluator:
             self.secret = True
             if self.masked:
                 return MASK
-        return self._keep("get_attr", known)
+        return self.keep("get_attr", known)
 
     def _known_attribute(self, resource: str, attribute: Json) -> None:
         schema = self.scope.types[resource]
@@ -230,17 +240,23 @@ class Evaluator:
         least = 2 if self.scope.version.if_may_lack_else else 3
         if not isinstance(args, list) or not least <= len(args) <= 3:
             shown = "[condition_name, value_if_true, value_if_false]"
-            raise Wrong(f'Arguments to "if" must be of the form: {shown}')
+            called = place.rpartition(".")[2]  # "if" or "Fn::If"
+            raise Wrong(f'Arguments to "{called}" must be of the form: {shown}')
         taken = 1 if self.scope.decide(args[0], f"{place}[0]") else 2
         return self._walk(args[taken], f"{place}[{taken}]") if taken < len(args) else DROPPED
 
 
 FORMS: Mapping[Form, Callable[[Evaluator, Json, str], Expression]] = {
-    Form.GET_PARAM: Evaluator._get_param,
+    Form.GET_PARAM: Evaluator.get_param,
     Form.GET_FILE: Evaluator._get_file,
-    Form.GET_RESOURCE: Evaluator._get_resource,
+    Form.GET_RESOURCE: Evaluator.get_resource,
     Form.GET_ATTR: Evaluator._get_attr,
     Form.IF: Evaluator._if,
+    Form.FACADE: resource_facade,
+    Form.REF: c.ref,
+    Form.GET_ATT: c.get_att,
+    Form.FIND_IN_MAP: c.find,
+    Form.CFN_FACADE: cfn_resource_facade,
 }
 
 

@@ -4,6 +4,7 @@ on a resource, and for outputs."""
 from collections.abc import Mapping
 from typing import Protocol
 
+from engine.hot.cfn_functions import find_in_map
 from engine.hot.expression import Call, Expression
 from engine.hot.function import Function, Wrong
 from engine.hot.versions import VERSIONS
@@ -96,6 +97,8 @@ def _called(call: Call, args: Json, view: View) -> Json:
         return _attribute(args, view)
     if call.name == "select":
         return select(args[0], args[1:], "")
+    if call.name == "find_in_map":
+        return find_in_map(*args)
     function = VERSIONS[call.version].functions[call.name]
     if not isinstance(function, Function):
         raise Wrong(f"The function {call.name} cannot be called here.")

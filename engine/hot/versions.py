@@ -1,15 +1,18 @@
 """Versions of the language, with what each accepts; the table is read by parsing and the API.
 
 A version's functions are those of the one before, with what was added, changed or taken away.
+Versions of CFN stand beside those of HOT; no two have a date in common.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from engine.hot import cfn_functions as c
 from engine.hot import data_functions as d
 from engine.hot import text_functions as f
 from engine.hot.function import Function
+from engine.hot.spelling import AWS, HEAT, HOT, Spelling
 
 
 class Unavailable(Enum):
@@ -20,13 +23,21 @@ class Unavailable(Enum):
 
 
 class Form(Enum):
-    """Functions that read the stack itself; engine/hot/partial.py evaluates them."""
+    """Functions that read the stack itself; engine/hot/partial.py evaluates them.
+
+    Those of CFN are in engine/hot/cfn_forms.py.
+    """
 
     GET_PARAM = "get_param"
     GET_RESOURCE = "get_resource"
     GET_ATTR = "get_attr"
     GET_FILE = "get_file"
     IF = "if"
+    FACADE = "resource_facade"
+    REF = "Ref"
+    GET_ATT = "Fn::GetAtt"
+    FIND_IN_MAP = "Fn::FindInMap"
+    CFN_FACADE = "Fn::ResourceFacade"
 
 
 Entry = Function | Form | Unavailable
@@ -35,7 +46,10 @@ Table = dict[str, Entry]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What one ``heat_template_version`` means. ``conditions``: functions usable in conditions."""
+    """What one ``heat_template_version`` means, or one version of CFN.
+
+    conditions: functions usable in conditions. usual_keys: of resources, those most have.
+    """
 
     date: str
     functions: Mapping[str, Entry]
@@ -46,6 +60,9 @@ class Version:
     parameter_tags: bool
     lower_case_policies: bool
     modulo: bool
+    spelling: Spelling
+    resource_keys: frozenset[str]
+    usual_keys: frozenset[str]
 
     def built(self) -> tuple[str, ...]:
         """Names of the functions that can be called, in alphabetical order."""
@@ -55,9 +72,16 @@ class Version:
 
 
 NOT_YET, REMOVED = Unavailable.NOT_YET, Unavailable.REMOVED
-CFN: tuple[str, ...] = ("Fn::GetAZs", "Fn::Join", "Fn::Split", "Fn::Replace", "Fn::Base64")
-CFN += ("Fn::MemberListToMap", "Fn::ResourceFacade", "Ref")
-
+CFN: Table = {
+    "Fn::GetAZs": c.GET_AZS,
+    "Fn::Join": c.JOIN,
+    "Fn::Split": c.SPLIT,
+    "Fn::Replace": c.REPLACE,
+    "Fn::Base64": c.BASE64,
+    "Fn::MemberListToMap": c.MEMBER_LIST_TO_MAP,
+    "Fn::ResourceFacade": Form.CFN_FACADE,
+    "Ref": Form.REF,
+}
 V2013: Table = {
     "get_param": Form.GET_PARAM,
     "get_resource": Form.GET_RESOURCE,
@@ -65,9 +89,9 @@ V2013: Table = {
     "get_file": Form.GET_FILE,
     "list_join": f.LIST_JOIN_TEXT,
     "str_replace": f.STR_REPLACE_TEXT,
-    "resource_facade": NOT_YET,
-    "Fn::Select": NOT_YET,
-    **dict.fromkeys(CFN, NOT_YET),
+    "resource_facade": Form.FACADE,
+    "Fn::Select": c.SELECT,
+    **CFN,
 }
 V2014 = V2013 | dict.fromkeys(CFN, REMOVED)
 V2015_04 = V2014 | {"repeat": f.REPEAT_LISTS, "digest": f.DIGEST}
@@ -94,7 +118,15 @@ V2017_09 = V2017_02 | {
     "repeat": f.REPEAT_PERMUTING,
 }
 
+HEAT_2012 = CFN | {
+    "Fn::FindInMap": Form.FIND_IN_MAP,
+    "Fn::GetAtt": Form.GET_ATT,
+    "Fn::Select": c.SELECT,
+}
+AWS_2010 = HEAT_2012 | {"Fn::If": Form.IF}
+
 LOGIC = frozenset({"get_param", "equals", "not", "and", "or"})
+CFN_LOGIC = frozenset({"Ref", "Fn::FindInMap", "Fn::Equals", "Fn::Not", "Fn::And", "Fn::Or"})
 
 TABLES: Mapping[str, Table] = {
     "2013-05-23": V2013,
@@ -134,20 +166,51 @@ def _version(date: str, functions: Table) -> Version:
         parameter_tags=date >= "2018-03-02",
         lower_case_policies=date >= "2016-10-14",
         modulo=date >= "2017-02-24",
+        spelling=HOT,
+        resource_keys=frozenset(HOT.resource_keys),
+        usual_keys=_usual_keys(HOT),
     )
 
 
-VERSIONS: Mapping[str, Version] = {date: _version(date, table) for date, table in TABLES.items()}
+def _cfn_version(date: str, spelling: Spelling, functions: Table) -> Version:
+    has_conditions = spelling is AWS
+    return Version(
+        date=date,
+        functions=functions,
+        conditions=CFN_LOGIC if has_conditions else frozenset(),
+        has_conditions=has_conditions,
+        if_may_lack_else=False,
+        bare_get_attr=False,
+        parameter_tags=False,
+        lower_case_policies=False,
+        modulo=False,
+        spelling=spelling,
+        resource_keys=frozenset(spelling.resource_keys),
+        usual_keys=_usual_keys(spelling),
+    )
 
 
-def template_versions() -> tuple[str, ...]:
-    """Every value that ``heat_template_version`` may have: dates first, then aliases."""
-    return (*VERSIONS, *ALIASES)
+def _usual_keys(words: Spelling) -> frozenset[str]:
+    return frozenset({words.type, words.properties, words.metadata, words.depends_on})
 
 
-def version_named(name: str) -> Version | None:
-    """Return the version of a date or alias."""
-    return VERSIONS.get(ALIASES.get(name, name))
+VERSIONS: Mapping[str, Version] = {
+    "2010-09-09": _cfn_version("2010-09-09", AWS, AWS_2010),
+    "2012-12-12": _cfn_version("2012-12-12", HEAT, HEAT_2012),
+    **{date: _version(date, table) for date, table in TABLES.items()},
+}
+
+
+def versions_of(key: str) -> tuple[str, ...]:
+    """Every value that a key such as ``heat_template_version`` may have: dates, then aliases."""
+    dates = [date for date, version in VERSIONS.items() if version.spelling.version == key]
+    return (*dates, *(name for name, date in ALIASES.items() if date in dates))
+
+
+def version_named(key: str, name: str) -> Version | None:
+    """Return the version of a date or alias, where the key is the one that it goes with."""
+    found = VERSIONS.get(ALIASES.get(name, name))
+    return found if found is not None and found.spelling.version == key else None
 
 
 def template_functions(version: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ reached last, or toward nothing when there was none.
 """
 
 from engine.errors import HeadgateError, Unavailable
+from engine.hot.template import emptied
 from engine.plan.draft import Options
 from engine.plan.verdict import Verdict, ended_early, verdict
 from engine.service.goals import Goal, find
@@ -106,9 +107,10 @@ async def _begin_rollback(
     version: int,
 ) -> None:
     stored = await read_template(conn, ended.stack_id, reached or ending.version)
-    nothing = {"heat_template_version": stored.template.get("heat_template_version", "")}
     blueprint = traversals.build(
-        StackRequest(template=nothing) if reached is None else StackRequest(existing=True),
+        StackRequest(template=emptied(stored.template))
+        if reached is None
+        else StackRequest(existing=True),
         None if reached is None else stored,
         project=ending.project,
         stack_id=ended.stack_id,

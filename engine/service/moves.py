@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from engine.errors import Conflict, Findings, Invalid, nearest
+from engine.hot.template import without
 from engine.service.blueprint import Blueprint
 from engine.service.goals import Goal, find
 from engine.service.requests import Move, StackRequest
@@ -129,11 +130,8 @@ class Moves:
                 code="ActionInProgress",
             )
         stored = await read_template(conn, stack_id, locked.version)
-        resources = stored.template.get("resources") or {}
-        left = {name: body for name, body in resources.items() if name not in names}
-        request = StackRequest(
-            template={**stored.template, "resources": left}, existing=True, requested_by=by
-        )
+        left = without(stored.template, names)
+        request = StackRequest(template=left, existing=True, requested_by=by)
         try:
             blueprint = self._traversals.build(
                 request, stored, project=project, stack_id=stack_id, name=locked.name

@@ -48,7 +48,9 @@ select number, action, state, reason, digest, version, stale, requested_by, star
   from traversal where stack_id = $1 order by number desc limit $2
 """
 READ_SHOWN = """
-select shown, outputs, coalesce(template ->> 'heat_template_version', '') as written_in
+select shown, outputs,
+       coalesce(template ->> 'heat_template_version', template ->> 'AWSTemplateFormatVersion',
+                template ->> 'HeatTemplateFormatVersion', '') as written_in
   from template where stack_id = $1 and version = $2
 """
 READ_PLANNED = """
@@ -68,9 +70,12 @@ select r.id, r.name, r.type, r.physical_id, r.shown_action as action, r.shown_st
  order by r.created_at, r.name
 """
 READ_DESCRIPTIONS = """
-select r.key as name, r.value ->> 'description' as description
-  from template t cross join jsonb_each(coalesce(t.template -> 'resources', '{}')) r
- where t.stack_id = $1 and t.version = $2 and r.value ->> 'description' is not null
+select r.key as name, d.description
+  from template t
+ cross join jsonb_each(coalesce(nullif(t.template -> 'resources', 'null'),
+                                nullif(t.template -> 'Resources', 'null'), '{}')) r
+ cross join coalesce(r.value ->> 'description', r.value ->> 'Description') as d (description)
+ where t.stack_id = $1 and t.version = $2 and d.description is not null
    and ($3::text is null or r.key = $3)
 """
 READ_RESOURCE_NAMES = """

@@ -10,6 +10,7 @@ from engine.hot.expression import decode
 from engine.hot.function import Wrong
 from engine.hot.resolve import resolve
 from engine.hot.schema import TypeSchema
+from engine.hot.versions import VERSIONS
 from engine.plan.change import Actual, Change, cleanup_change, forward_change
 from engine.store.advance import Work
 from engine.types.contract import Call, Confirmation, ResourceType
@@ -182,7 +183,9 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
     metadata = decode(definition["metadata"], definition["version"])
     work.metadata_now = resolve(metadata, Inputs(work.inputs or {}))
     findings = Findings()
-    properties = check_resolved(schema, resolved, f"resources.{work.name}.properties", findings)
+    words = VERSIONS[definition["version"]].spelling
+    place = f"{words.resources}.{work.name}.{words.properties}"
+    properties = check_resolved(schema, resolved, place, findings)
     if findings.all:
         raise Unresolved("; ".join(str(finding) for finding in findings.all))
     return fill_defaults(schema, {**properties, **(work.patched or {})})

@@ -1,5 +1,6 @@
 """From our errors to HTTP: the one table, and the two forms in which they are told."""
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -100,9 +101,12 @@ HEAT_PROBLEM = Shape("HeatProblem", fields({
 }))  # fmt: skip
 
 
+OF_A_PROPERTY = re.compile(r"resources\..*\.properties|Resources\..*\.Properties")
+
+
 def _heat_line(finding: Finding) -> str:
     """A fault of a property reads as clients know it; the remedy follows."""
-    if not (finding.place.startswith("resources.") and ".properties" in finding.place):
+    if not OF_A_PROPERTY.match(finding.place):
         return str(finding)
     said = f"Property error: : {finding.place}: : {finding.reason}"
     return f"{said.rstrip('.')}. {finding.remedy}" if finding.remedy else said

@@ -266,6 +266,6 @@ SERVICES = fields({"services": list_of(fields({
     "status": one_of("up", "down"),
 }))})  # fmt: skip
 TEMPLATE_VERSIONS = fields({"template_versions": list_of(fields({
-    "version": TEXT, "type": {"const": "hot"}, "aliases": list_of(TEXT),
+    "version": TEXT, "type": {"enum": ["hot", "cfn"]}, "aliases": list_of(TEXT),
 }))})  # fmt: skip
 FUNCTIONS = fields({"template_functions": list_of(fields(texts(("functions", "description"))))})

@@ -3,27 +3,28 @@
 from aiohttp import web
 
 from engine.errors import NotFound, nearest
-from engine.hot.versions import ALIASES, VERSIONS, template_functions, template_versions
+from engine.hot.spelling import HOT, SPELLINGS
+from engine.hot.versions import ALIASES, VERSIONS, template_functions, versions_of
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration.functions import DESCRIPTIONS
 from hub.api.parts import Route, answer, query_flag
 
-KEY = "heat_template_version"
 #: Those that only decide something; they are functions of conditions.
-CONDITIONS = ("equals", "not", "and", "or")
+CONDITIONS = ("equals", "not", "and", "or", "Fn::Equals", "Fn::Not", "Fn::And", "Fn::Or")
 
 
 async def versions(_: web.Request) -> web.Response:
-    aliases = {date: [name for name, of in ALIASES.items() if of == date] for date in VERSIONS}
     return answer(
         {
             "template_versions": [
                 {
-                    "version": f"{KEY}.{name}",
-                    "type": "hot",
-                    "aliases": [f"{KEY}.{one}" for one in also],
+                    "version": f"{version.spelling.version}.{date}",
+                    "type": "hot" if version.spelling is HOT else "cfn",
+                    "aliases": [
+                        f"{HOT.version}.{one}" for one, of in ALIASES.items() if of == date
+                    ],
                 }
-                for name, also in aliases.items()
+                for date, version in VERSIONS.items()
             ]
         }
     )
@@ -31,10 +32,11 @@ async def versions(_: web.Request) -> web.Response:
 
 async def functions(request: web.Request) -> web.Response:
     asked = request.match_info["version"]
-    name, known = asked.removeprefix(f"{KEY}."), template_versions()
-    if name not in known:
+    key, _, name = (asked if "." in asked else f"{HOT.version}.{asked}").partition(".")
+    if name not in versions_of(key):
         reason = f"Template with version {asked} not found"
-        raise NotFound(reason, remedy=nearest(name, known), code="NotFound")
+        near = nearest(name, versions_of(key)) or nearest(key, [*SPELLINGS])
+        raise NotFound(reason, remedy=near, code="NotFound")
     wanted = query_flag(request, "with_condition_func")
     return answer(
         {

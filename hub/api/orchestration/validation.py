@@ -13,9 +13,12 @@ from engine.errors import Findings, Invalid
 from engine.hooks.operator import always
 from engine.hooks.reading import Reader
 from engine.hooks.rule import Limits as HookLimits
+from engine.hot.cfn_parameters import KINDS
 from engine.hot.definition import define
 from engine.hot.environment import Environment, merge_environments, parse_environment
+from engine.hot.facade import PRESUMED
 from engine.hot.parameters import ParameterKind, ParameterSchema
+from engine.hot.pseudo import pseudo_values
 from engine.hot.resolve import MASK
 from engine.hot.schema import Constraint, Kind, Property, TypeSchema
 from engine.hot.source import Limits, check_document, read_document
@@ -39,13 +42,7 @@ from hub.api.parts import (
 from hub.auth.roles import Right
 from hub.settings import Settings
 
-KINDS: Mapping[ParameterKind, str] = {
-    ParameterKind.STRING: "String",
-    ParameterKind.NUMBER: "Number",
-    ParameterKind.LIST: "CommaDelimitedList",
-    ParameterKind.JSON: "Json",
-    ParameterKind.BOOLEAN: "Boolean",
-}
+WORDS: Mapping[ParameterKind, str] = {kind: word for word, kind in KINDS.items()}
 #: The command line has a template of this type validated before it sends a software config. No
 #: stack can have a resource of it.
 SOFTWARE_CONFIG = TypeSchema(
@@ -161,7 +158,9 @@ def _check_meaning(
     project: str,
     types: Mapping[str, TypeSchema],
 ) -> None:
-    pseudo = {"OS::stack_id": NO_STACK, "OS::project_id": project, "OS::stack_name": wanted.name}
+    pseudo = pseudo_values(
+        template.version, project=project, stack_id=NO_STACK, stack_name=wanted.name
+    )
     try:
         define(
             template=template,
@@ -171,6 +170,7 @@ def _check_meaning(
             pseudo=pseudo,
             types=types,
             check_properties=lambda *_: None,
+            facade=PRESUMED,
         )
     except Invalid as error:
         wrong = [one for one in error.findings if one.code != "UserParameterMissing"]
@@ -199,7 +199,7 @@ def _masked(environment: Mapping[str, Json], template: Template) -> dict[str, Js
 def parameter(schema: ParameterSchema, value: Json) -> dict[str, Json]:
     """A parameter as clients read it: keys of the older language, switches as text."""
     shown: dict[str, Json] = {
-        "Type": KINDS[schema.kind],
+        "Type": WORDS[schema.kind],
         "Description": schema.description,
         "NoEcho": "true" if schema.hidden else "false",
         "Label": schema.label or schema.name,

@@ -7,7 +7,7 @@ from engine.hot.expression import decode, encode, is_static
 from engine.hot.properties import check_resolved, fill_defaults
 from engine.hot.resolve import resolve
 from engine.hot.template import parse_template
-from engine.hot.versions import template_functions, template_versions
+from engine.hot.versions import template_functions, versions_of
 from engine.words import Json
 from tests.unit.hot.hot_support import Seen, defined, faults, thing
 
@@ -350,7 +350,8 @@ def test_shown_parameters() -> None:
 
 
 def test_versions_and_their_functions() -> None:
-    assert template_versions()[0] == "2013-05-23" and "wallaby" in template_versions()
+    known = versions_of("heat_template_version")
+    assert known[0] == "2013-05-23" and "wallaby" in known and "2010-09-09" not in known
     assert "repeat" not in template_functions("2014-10-16")
     assert {"contains", "equals"} <= set(template_functions("pike"))
     assert "yaql" not in template_functions("wallaby")

@@ -167,7 +167,10 @@ def test_results(snippet: Json, result: Json) -> None:
         ({"if": ["nope", 1, 2]}, 'Invalid condition "nope"'),
         ({"if": [True]}, 'Arguments to "if" must be of the form'),
         ({"yaql": {"expression": "$"}}, "The function yaql is not available yet in this release."),
-        ({"resource_facade": "metadata"}, "not available yet in this release"),
+        (
+            {"resource_facade": "metadata"},
+            "and this stack is in none. Give the value as a parameter",
+        ),
         ({"Ref": "b"}, "The function Ref is not supported in this version of HOT."),
     ],
 )

@@ -1,0 +1,106 @@
+"""Reading the ``Parameters`` section of a CFN template into the schemas that HOT has."""
+
+from collections.abc import Callable, Mapping
+
+from engine.errors import Findings, nearest
+from engine.hot.parameter_schema import APPLIES, READERS, Fault, check_default, text_of
+from engine.hot.parameters import ParameterKind, ParameterSchema
+from engine.hot.schema import Constraint
+from engine.hot.versions import Version
+from engine.words import Json
+
+KINDS: Mapping[str, ParameterKind] = {
+    "String": ParameterKind.STRING,
+    "Number": ParameterKind.NUMBER,
+    "CommaDelimitedList": ParameterKind.LIST,
+    "Json": ParameterKind.JSON,
+    "Boolean": ParameterKind.BOOLEAN,
+}
+#: Types of other clouds begin so; what comes nearest to them here.
+FOREIGN: Mapping[str, str] = {"List<": "CommaDelimitedList", "AWS::": "String"}
+BOUNDS: Mapping[str, tuple[str, str]] = {
+    "range": ("MinValue", "MaxValue"),
+    "length": ("MinLength", "MaxLength"),
+}
+RULES: Mapping[str, str] = {
+    "allowed_values": "AllowedValues",
+    "allowed_pattern": "AllowedPattern",
+}
+KEYS = (
+    "Type", "Default", "NoEcho", "AllowedValues", "AllowedPattern", "MaxLength", "MinLength",
+    "MaxValue", "MinValue", "Description", "ConstraintDescription", "Label",
+)  # fmt: skip
+
+
+def read_cfn_parameters(
+    section: Mapping[str, Json], version: Version, findings: Findings
+) -> dict[str, ParameterSchema]:
+    """Return the schemas of all parameters that are sound."""
+    found: dict[str, ParameterSchema] = {}
+    for name, body in section.items():
+        before = len(findings.all)
+        schema = _read(name, body, findings)
+        if schema is not None and len(findings.all) == before:
+            found[name] = schema
+    return found
+
+
+def _read(name: str, body: Json, findings: Findings) -> ParameterSchema | None:
+    place = f"Parameters.{name}"
+
+    def fault(reason: str, remedy: str = "", at: str = "") -> None:
+        findings.add(place + at, reason, remedy, "InvalidSchemaError")
+
+    if not isinstance(body, dict):
+        fault(f"Invalid parameter ({name}), expected a mapping")
+        return None
+    for key in body:
+        if key not in KEYS:
+            fault(f"Invalid key '{key}' for parameter ({name})", nearest(key, KEYS))
+    written = body.get("Type")
+    if not isinstance(written, str) or written not in KINDS:
+        missing = f"Missing parameter type for parameter: {name}"
+        reason = missing if written is None else f"Invalid type ({written})"
+        fault(reason, _kind_instead(str(written)), ".Type")
+        return None
+    kind = KINDS[written]
+    schema = ParameterSchema(
+        name=name,
+        kind=kind,
+        default=body.get("Default"),
+        label=text_of(body, "Label", fault),
+        description=text_of(body, "Description", fault),
+        hidden=str(body.get("NoEcho", "")).lower() == "true",
+        constraints=_constraints(body, kind, fault),
+    )
+    check_default(schema, fault, ".Default")
+    return schema
+
+
+def _kind_instead(written: str) -> str:
+    for begin, kind in FOREIGN.items():
+        if written.startswith(begin):
+            return f'Use "{kind}".'
+    return nearest(written, [*KINDS]) or f"One of {', '.join(KINDS)}."
+
+
+def _constraints(
+    body: Mapping[str, Json], kind: ParameterKind, fault: Callable[..., None]
+) -> tuple[Constraint, ...]:
+    rules: list[tuple[str, str, Json]] = []
+    for name, (least, most) in BOUNDS.items():
+        if least in body or most in body:
+            first = least if least in body else most
+            rules.append((name, first, {"min": body.get(least), "max": body.get(most)}))
+    rules += [(name, key, body[key]) for name, key in RULES.items() if key in body]
+    read: list[Constraint] = []
+    for name, key, rule in rules:
+        if kind.value not in APPLIES[name]:
+            fault(f"{key} constraint invalid for {body['Type']}", at=f".{key}")
+            continue
+        try:
+            read.append(READERS[name](rule, kind, text_of(body, "ConstraintDescription", fault)))
+        except Fault as wrong:
+            said = str(wrong).replace(name, key) if name in RULES else str(wrong)
+            fault(said, wrong.remedy, f".{key}")
+    return tuple(read)
