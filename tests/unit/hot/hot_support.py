@@ -9,7 +9,9 @@ from engine.errors import Finding, Findings, Invalid
 from engine.hot.definition import Definition, define
 from engine.hot.environment import parse_environment
 from engine.hot.expression import Expression
+from engine.hot.pseudo import pseudo_values
 from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.spelling import SPELLINGS
 from engine.hot.template import parse_template
 from engine.words import Json
 
@@ -39,7 +41,6 @@ THING = TypeSchema(
 STRICT = TypeSchema("Test::Strict", {"needed": Property(Kind.STRING, required=True)})
 FREE = TypeSchema("Test::Free", any_property=True, any_attribute=True)
 TYPES = {one.name: one for one in (THING, STRICT, FREE)}
-PSEUDO = {"OS::stack_name": "s", "OS::stack_id": "id", "OS::project_id": "p"}
 
 
 def nothing_to_say(
@@ -54,15 +55,17 @@ def defined(
     parameters: Mapping[str, Json] | None = None,
     **more: Any,
 ) -> Definition:
-    template = {"heat_template_version": "2021-04-16"} | template
+    if not SPELLINGS.keys() & template.keys():
+        template = {"heat_template_version": "2021-04-16"} | template
+    read = parse_template(template)
     arguments: dict[str, Any] = {
         "files": {},
-        "pseudo": PSEUDO,
+        "pseudo": pseudo_values(read.version, project="p", stack_id="id", stack_name="s"),
         "types": TYPES,
         "check_properties": nothing_to_say,
     }
     return define(
-        template=parse_template(template),
+        template=read,
         environment=parse_environment(environment or {}),
         parameters=parameters or {},
         **(arguments | more),

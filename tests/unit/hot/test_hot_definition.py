@@ -25,7 +25,12 @@ def one(**body: Json) -> dict[str, Json]:
             "The template version is invalid",
             "InvalidTemplateVersion",
         ),
-        ({"AWSTemplateFormatVersion": "x"}, "", "Ambiguous versions", "InvalidTemplateVersion"),
+        (
+            {"heat_template_version": "2021-04-16", "AWSTemplateFormatVersion": "x"},
+            "",
+            "Ambiguous versions (heat_template_version, AWSTemplateFormatVersion)",
+            "InvalidTemplateVersion",
+        ),
         (
             {"resuorces": {}},
             "resuorces",

@@ -1,0 +1,36 @@
+"""Builders for tests of CFN templates."""
+
+import pytest
+
+from engine.errors import Invalid
+from engine.hot.expression import Expression
+from engine.words import Json
+from tests.unit.hot.hot_support import defined
+
+AWS = "AWSTemplateFormatVersion"
+HEAT = "HeatTemplateFormatVersion"
+DATES = {AWS: "2010-09-09", HEAT: "2012-12-12"}
+
+
+def cfn(version: str = AWS, **sections: Json) -> dict[str, Json]:
+    return {version: DATES[version], **sections}
+
+
+def cfn_thing(**properties: Json) -> dict[str, Json]:
+    return {"Type": "Test::Thing", "Properties": properties}
+
+
+def cfn_value(
+    snippet: Json, version: str = AWS, parameters: dict[str, Json] | None = None, **sections: Json
+) -> Expression:
+    """The expression that a snippet becomes as property ``value`` beside a resource ``b``."""
+    resources = {"a": cfn_thing(value=snippet), "b": cfn_thing()}
+    template = cfn(version, **{"Resources": resources} | sections)
+    return defined(template, parameters=parameters).resources["a"].properties["value"]
+
+
+def cfn_fault(snippet: Json, version: str = AWS, **sections: Json) -> str:
+    """What is said first of a snippet."""
+    with pytest.raises(Invalid) as caught:
+        cfn_value(snippet, version, **sections)
+    return str(caught.value.findings[0])

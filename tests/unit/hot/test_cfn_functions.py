@@ -1,0 +1,207 @@
+"""Each function of CFN templates: results, edges, and what is said of wrong arguments."""
+
+import pytest
+
+from engine.hot.expression import Call, decode, encode, references
+from engine.hot.function import Wrong
+from engine.hot.resolve import resolve
+from engine.words import Json
+from tests.unit.hot.cfn_support import AWS, HEAT, cfn_fault, cfn_value
+from tests.unit.hot.hot_support import Seen, fault_of, value_of
+
+SELECT, JOIN, SPLIT, REPLACE = "Fn::Select", "Fn::Join", "Fn::Split", "Fn::Replace"
+MEMBERS, FIND, ATT = "Fn::MemberListToMap", "Fn::FindInMap", "Fn::GetAtt"
+MAPPINGS = {
+    "m": {"ap-southeast-1": {"v": {"Ref": "data"}, "l": [1]}, "k": {"v": 5, "yes": True}},
+    "listed": [{"v": 1}],
+}
+
+VALUES: list[tuple[Json, Json]] = [
+    ({SELECT: ["1", ["a", "b"]]}, "b"),
+    ({SELECT: [-1, ["a", "b"]]}, "b"),
+    ({SELECT: ["7", ["a"]]}, ""),
+    ({SELECT: ["0", []]}, ""),
+    ({SELECT: [1.7, ["a", "b"]]}, "b"),
+    ({SELECT: ["k", {"k": "v", "l": 1}]}, "v"),
+    ({SELECT: ["q", {"k": "v"}]}, ""),
+    ({SELECT: ["k", {"k": None, "l": 1}]}, None),
+    ({SELECT: ["k", '{"k": [1]}']}, [1]),
+    ({SELECT: ["k", ""]}, ""),
+    ({SELECT: ["k", None]}, ""),
+    ({JOIN: ["-", ["a", None, "b"]]}, "a--b"),
+    ({JOIN: ["-", None]}, ""),
+    ({SPLIT: [",", "a,b,"]}, ["a", "b", ""]),
+    ({REPLACE: [{"$a": "1", "$ab": 2, "t": True, "n": None}, "$a $ab t n"]}, "1 2 True "),
+    ({REPLACE: [{"x": "y", "y": "z"}, "x y"]}, "y z"),
+    ({"Fn::Base64": "abc"}, "abc"),
+    (
+        {MEMBERS: ["N", "V", [".member.0.N=key", ".member.0.V=door=1", ".member.1.N=alone"]]},
+        {"key": "door=1"},
+    ),
+    # numbers count as numbers, a later value wins, what is no member is passed over
+    (
+        {
+            MEMBERS: [
+                "N",
+                "V",
+                ["x=1", ".member.2.N=b", ".member.2.V=a", ".member.02.V=d", ".member.02.N=c"],
+            ]
+        },
+        {"c": "d"},
+    ),
+    ({MEMBERS: ["N", "V", [".member." + "9" * 5000 + ".N=a"]]}, {}),
+    ({MEMBERS: ["N", "V", ""]}, {}),
+    ({"Fn::GetAZs": {"Ref": "AWS::Region"}}, ["nova"]),
+    ({FIND: ["m", "k", "v"]}, 5),
+    ({FIND: ["listed", 0, "v"]}, 1),
+    # what a mapping holds is data, not called
+    ({FIND: ["m", {"Ref": "AWS::Region"}, "v"]}, {"Ref": "data"}),
+    ({"Ref": "p"}, ["x", " y"]),
+    ({"Ref": "AWS::StackName"}, "s"),
+    ({"Ref": "AWS::StackId"}, "arn:openstack:heat::p:stacks/s/id"),
+    # HOT's functions, functions of conditions, and maps of more than one key, are data
+    ({"get_param": "p"}, {"get_param": "p"}),
+    ({"Fn::Equals": [1, 1]}, {"Fn::Equals": [1, 1]}),
+    ({"Ref": "p", "x": 1}, {"Ref": "p", "x": 1}),
+]
+
+
+@pytest.mark.parametrize("version", [AWS, HEAT])
+@pytest.mark.parametrize(("snippet", "result"), VALUES)
+def test_results(version: str, snippet: Json, result: Json) -> None:
+    parameters = {"p": {"Type": "CommaDelimitedList", "Default": "x, y"}}
+    assert cfn_value(snippet, version, Parameters=parameters, Mappings=MAPPINGS) == result
+
+
+def test_a_choice_is_the_newer_versions_alone() -> None:
+    snippet = {"Fn::If": ["c", {"Ref": "b"}, {"Ref": "nobody"}]}
+    made = cfn_value(snippet, Conditions={"c": {"Fn::Equals": [{"Ref": "AWS::StackName"}, "s"]}})
+    assert made == Call("get_resource", "2010-09-09", "b")
+    plain = {"Fn::If": [True, 1, 2]}
+    assert cfn_value(plain) == 1 and cfn_value(plain, HEAT) == plain
+
+
+FAULTS: list[tuple[Json, str]] = [
+    ({SELECT: ["1"]}, 'Incorrect arguments to "Fn::Select"'),
+    ({SELECT: [1, {"1": "v"}]}, 'Index to "Fn::Select" must be a string'),
+    ({SELECT: ["k", ["a"]]}, 'Index to "Fn::Select" must be an integer'),
+    ({SELECT: ["k", "nope"]}, "the text is no JSON"),
+    ({SELECT: ["k", "5"]}, "takes a list or a map"),
+    ({SELECT: ["k", 5]}, "takes a list or a map, not 5"),
+    ({JOIN: ["-", ["a", 1]]}, "Items to join must be strings not 1"),
+    ({JOIN: ["-", "abc"]}, '"Fn::Join" joins lists'),
+    ({JOIN: [1, ["a"]]}, 'The delimiter of "Fn::Join" must be text'),
+    ({JOIN: ["-", ["a"], ["b"]]}, 'Incorrect arguments to "Fn::Join"'),
+    ({SPLIT: ["", "a"]}, "Delimiter for Fn::Split must be"),
+    ({SPLIT: [",", None]}, "String to split must be string; got None"),
+    ({SPLIT: "ab"}, 'Incorrect arguments to "Fn::Split"'),
+    ({REPLACE: ["a", "b"]}, '"Fn::Replace" parameters must be a mapping'),
+    ({REPLACE: [{"a": [1]}, "a"]}, '"Fn::Replace" puts in text or numbers'),
+    ({REPLACE: [{"a": "b"}, 5]}, 'The template of "Fn::Replace" must be text'),
+    ({REPLACE: [{"": "b"}, "a"]}, '"Fn::Replace" cannot replace an empty text'),
+    ({REPLACE: {"template": "a", "params": {}}}, 'Incorrect arguments to "Fn::Replace"'),
+    ({"Fn::Base64": 5}, '"Fn::Base64" argument must be a string'),
+    ({MEMBERS: ["N", "V"]}, 'Incorrect arguments to "Fn::MemberListToMap"'),
+    ({MEMBERS: [1, "V", []]}, "Fn::MemberListToMap Key Name must be a string"),
+    ({MEMBERS: ["N", 1, []]}, "Fn::MemberListToMap Value Name must be a string"),
+    ({MEMBERS: ["N", "V", ["x"]]}, 'must have the form ".member.0.N=value"'),
+    ({MEMBERS: ["N", "V", [5]]}, "Member list items must be strings"),
+    ({MEMBERS: ["N", "V", None]}, "Member list must be a list"),
+    ({FIND: ["m", "k"]}, 'Arguments to "Fn::FindInMap" must be of the form'),
+    ({FIND: ["lister", "k", "v"]}, 'There is no mapping "lister". Did you mean "listed"?'),
+    ({FIND: ["m", "ap-southeast-2", "v"]}, 'has no key "ap-southeast-2". Did you mean "ap-south'),
+    ({FIND: ["m", "k", "w"]}, '"k" of the mapping "m" has no key "w"'),
+    ({FIND: [["m"], "k", "v"]}, "There is no mapping ['m']"),
+    ({FIND: ["listed", 1, "v"]}, 'The mapping "listed" has no key 1'),
+    ({"Ref": "bb"}, 'The specified reference "bb" (in a) is incorrect. Did you mean "b"?'),
+    ({"Ref": ["b"]}, 'The argument of "Ref" must be the name of a parameter or of a resource'),
+    ({ATT: ["b"]}, 'Arguments to "Fn::GetAtt" must be of the form [resource_name, attribute]'),
+    ({ATT: ["b", "output", "x"]}, 'Arguments to "Fn::GetAtt"'),
+    ({ATT: "b"}, 'Arguments to "Fn::GetAtt"'),
+    ({ATT: ["c", "output"]}, 'The specified reference "c" (in a) is incorrect'),
+    ({ATT: ["b", "outputs"]}, 'Attribute (b outputs) is incorrect. Did you mean "output"?'),
+    ({"Fn::ResourceFacade": "metadata"}, "one of: Metadata, DeletionPolicy, UpdatePolicy"),
+    ({"Fn::ResourceFacade": "Metadata"}, "and this stack is in none"),
+]
+
+
+@pytest.mark.parametrize("version", [AWS, HEAT])
+@pytest.mark.parametrize(("snippet", "part"), FAULTS)
+def test_wrong_arguments_are_told(version: str, snippet: Json, part: str) -> None:
+    said = cfn_fault(snippet, version, Mappings=MAPPINGS)
+    assert part in said
+    assert said.startswith(f"Resources.a.Properties.value.{next(iter(snippet))}: ")
+
+
+@pytest.mark.parametrize(
+    ("condition", "part"),
+    [
+        (5, 'Invalid condition "5"'),
+        ("nope", 'Invalid condition "nope"'),
+    ],
+)
+def test_wrong_choices_are_told(condition: Json, part: str) -> None:
+    assert part in cfn_fault({"Fn::If": [condition, 1, 2]})
+    assert 'Arguments to "Fn::If" must be of the form' in cfn_fault({"Fn::If": [True, 1]})
+
+
+@pytest.mark.parametrize("written", [["b", "output"], "b.output"])
+def test_attributes_wait_for_their_resource(written: Json) -> None:
+    snippet = {JOIN: ["", ["<", {ATT: written}, ">"]]}
+    made = cfn_value(snippet)
+    assert references(made) == {"b"}
+    assert resolve(decode(encode(made), "2010-09-09"), Seen("x")) == "<x>"
+    assert resolve(cfn_value({"Ref": "b"}), Seen()) == "ref-b"
+
+
+@pytest.mark.parametrize("mapping", ["m", {SELECT: ["0", ["m"]]}, {ATT: ["b", "output"]}])
+def test_a_mapping_is_looked_up_when_its_key_is_known(mapping: Json) -> None:
+    made = cfn_value(
+        {FIND: [mapping, {ATT: ["b", "output"]}, "v"]}, Mappings={"m": {"m": {"v": 7}}}
+    )
+    stored = decode(encode(made), "2010-09-09")
+    assert resolve(stored, Seen("m")) == 7
+    with pytest.raises(Wrong, match=r'no (mapping|key) "n"|has no key "n"'):
+        resolve(stored, Seen("n"))
+
+
+def test_a_large_mapping_that_is_named_often_is_refused() -> None:
+    snippet = [{FIND: ["m", "k", "v"]}] * 300
+    said = cfn_fault(snippet, Mappings={"m": {"k": {"v": "x" * 100_000}}})
+    assert "larger than" in said
+
+
+HOT_VALUES: list[tuple[Json, Json]] = [
+    ({"Ref": "p"}, "P"),
+    ({"Ref": "OS::stack_name"}, "s"),
+    ({JOIN: ["", ["a", "b"]]}, "ab"),
+    ({SPLIT: [",", "a,b"]}, ["a", "b"]),
+    ({REPLACE: [{"a": "b"}, "a"]}, "b"),
+    ({"Fn::Base64": "x"}, "x"),
+    ({MEMBERS: ["N", "V", [".member.0.N=a", ".member.0.V=b"]]}, {"a": "b"}),
+    ({"Fn::GetAZs": ""}, ["nova"]),
+]
+
+
+@pytest.mark.parametrize(("snippet", "result"), HOT_VALUES)
+def test_the_first_hot_has_most_of_them_and_later_ones_refuse_them(
+    snippet: Json, result: Json
+) -> None:
+    template = {"parameters": {"p": {"type": "string", "default": "P"}}}
+    assert value_of(snippet, "2013-05-23", template=template) == result
+    for version in ("2014-10-16", "2021-04-16"):
+        refused = f"The function {next(iter(snippet))} is not supported in this version of HOT."
+        assert refused in fault_of(snippet, version, template=template)
+
+
+def test_hot_never_had_the_others() -> None:
+    for snippet in ({ATT: ["b", "output"]}, {FIND: ["m", "k", "v"]}, {"Fn::If": [True, 1, 2]}):
+        assert value_of(snippet, "2013-05-23") == snippet
+    assert "AWS::Region" in fault_of({"Ref": "AWS::Region"}, "2013-05-23")
+
+
+def test_select_lived_longer() -> None:
+    snippet = {SELECT: ["0", ["a"]]}
+    for version in ("2013-05-23", "2014-10-16", "2015-04-30"):
+        assert value_of(snippet, version) == "a"
+    assert "Fn::Select is not supported" in fault_of(snippet, "2015-10-15")

@@ -1,0 +1,118 @@
+"""Parameters of CFN templates: the values they give, and what is said of bad ones."""
+
+import pytest
+
+from engine.hot.definition import Definition
+from engine.words import Json
+from hub.api.orchestration.validation import parameter
+from tests.unit.hot.cfn_support import AWS, HEAT, cfn
+from tests.unit.hot.hot_support import defined, faults
+
+
+def stack(version: str = AWS, given: Json = None, **body: Json) -> Definition:
+    template = cfn(version, Parameters={"p": body}, Outputs={"o": {"Value": {"Ref": "p"}}})
+    return defined(template, parameters={"p": given})
+
+
+VALUES: list[tuple[dict[str, Json], Json]] = [
+    ({"Type": "String", "Default": 5}, "5"),
+    ({"Type": "Number", "Default": "1.5"}, 1.5),
+    ({"Type": "Number", "Default": "5", "MinValue": "1", "MaxValue": 5}, 5),
+    ({"Type": "CommaDelimitedList", "Default": "a, b"}, ["a", " b"]),
+    ({"Type": "CommaDelimitedList", "Default": ["a", 1]}, ["a", "1"]),
+    ({"Type": "CommaDelimitedList", "Default": "a,b", "AllowedValues": ["a", "b"]}, ["a", "b"]),
+    ({"Type": "Json", "Default": {"a": 1}}, {"a": 1}),
+    ({"Type": "Json", "Default": '{"a": 1}', "MinLength": 1}, {"a": 1}),
+    ({"Type": "Boolean", "Default": "on"}, True),
+    ({"Type": "String", "Default": "abc", "MinLength": "1", "MaxLength": 3}, "abc"),
+    ({"Type": "String", "Default": "abc", "AllowedPattern": "[a-c]+"}, "abc"),
+    ({"Type": "Number", "Default": "5", "AllowedValues": ["5"]}, 5),
+    ({"Type": "String", "Default": "x", "ConstraintDescription": "of nothing"}, "x"),
+]
+
+
+@pytest.mark.parametrize("version", [AWS, HEAT])
+@pytest.mark.parametrize(("body", "value"), VALUES)
+def test_values(version: str, body: dict[str, Json], value: Json) -> None:
+    assert stack(version, **body).outputs["o"].value == value
+
+
+FAULTS: list[tuple[Json, str, str]] = [
+    (None, "", "Invalid parameter (p), expected a mapping"),
+    ({"Default": "x"}, ".Type", "Missing parameter type for parameter: p"),
+    ({"Type": "string"}, ".Type", "Invalid type (string)"),
+    ({"Type": "List<Number>"}, ".Type", "Invalid type (List<Number>)"),
+    ({"Type": "AWS::EC2::KeyPair::KeyName"}, ".Type", "Invalid type (AWS::EC2::KeyPair::KeyName)"),
+    ({"Type": "String", "Immutable": True}, "", "Invalid key 'Immutable' for parameter (p)"),
+    ({"Type": "String", "Description": [1]}, ".Description", "must be text"),
+    ({"Type": "Number", "Default": "x"}, ".Default", "Invalid default: "),
+    ({"Type": "Boolean", "Default": "x"}, ".Default", "Unrecognized value"),
+    (
+        {"Type": "String", "Default": "z", "AllowedValues": ["x"]},
+        ".Default",
+        'Invalid default: "z" is not an allowed value ["x"]',
+    ),
+    ({"Type": "String", "AllowedValues": "xyz"}, ".AllowedValues", "AllowedValues must be a list"),
+    ({"Type": "Json", "AllowedValues": ["x"]}, ".AllowedValues", "constraint invalid for Json"),
+    ({"Type": "String", "AllowedPattern": 5}, ".AllowedPattern", "AllowedPattern must be a string"),
+    ({"Type": "String", "AllowedPattern": "["}, ".AllowedPattern", "is not a regular expression"),
+    ({"Type": "Number", "AllowedPattern": "x"}, ".AllowedPattern", "constraint invalid for Number"),
+    ({"Type": "String", "MinLength": 1.5}, ".MinLength", "must be whole numbers"),
+    ({"Type": "String", "MaxLength": "x"}, ".MaxLength", "must be numeric"),
+    ({"Type": "String", "MinLength": None}, ".MinLength", "must have a min value and/or a max"),
+    ({"Type": "Number", "MinLength": 1}, ".MinLength", "MinLength constraint invalid for Number"),
+    ({"Type": "String", "MaxValue": 1}, ".MaxValue", "MaxValue constraint invalid for String"),
+]
+
+
+@pytest.mark.parametrize("version", [AWS, HEAT])
+@pytest.mark.parametrize(("body", "place", "part"), FAULTS)
+def test_what_is_wrong_is_told(version: str, body: Json, place: str, part: str) -> None:
+    (found,) = faults(cfn(version, Parameters={"p": body}))
+    assert part in found.reason
+    assert (found.place, found.code) == (f"Parameters.p{place}", "InvalidSchemaError")
+
+
+@pytest.mark.parametrize(
+    ("written", "remedy"),
+    [
+        ("List<Number>", 'Use "CommaDelimitedList".'),
+        ("AWS::EC2::Image::Id", 'Use "String".'),
+        ("Sting", 'Did you mean "String"?'),
+        ("x", "One of String, Number, CommaDelimitedList, Json, Boolean."),
+    ],
+)
+def test_a_type_that_there_is_not_has_a_remedy(written: str, remedy: str) -> None:
+    assert faults(cfn(Parameters={"p": {"Type": written}}))[0].remedy == remedy
+
+
+@pytest.mark.parametrize(
+    ("rule", "given"),
+    [
+        ({"Type": "String", "MinLength": 5}, "a"),
+        ({"Type": "String", "AllowedPattern": "[a-c]+"}, "abx"),
+        ({"Type": "Number", "MaxValue": 5}, 6),
+        ({"Type": "CommaDelimitedList", "AllowedValues": ["a"]}, "a,b"),
+    ],
+)
+def test_a_value_that_breaks_a_rule_is_refused_in_its_words(
+    rule: dict[str, Json], given: Json
+) -> None:
+    template = cfn(Parameters={"p": rule | {"ConstraintDescription": "as agreed"}})
+    (found,) = faults(template, parameters={"p": given})
+    assert found.reason == "Parameter 'p' is invalid: as agreed"
+    assert faults(template)[0].code == "UserParameterMissing"
+
+
+@pytest.mark.parametrize(("said", "hidden"), [("TRUE", True), (True, True), ("yes", False)])
+def test_hidden_values(said: Json, hidden: bool) -> None:
+    made = stack(Type="String", Default="x", NoEcho=said)
+    assert made.shown_parameters()["p"] == ("******" if hidden else "x")
+
+
+def test_a_parameter_is_shown_as_it_was_written() -> None:
+    written: dict[str, Json] = {
+        "Type": "Number", "Default": 5, "NoEcho": "true", "MinValue": 1, "MaxValue": 9,
+        "AllowedValues": [5, 7], "Description": "d", "ConstraintDescription": "c", "Label": "l",
+    }  # fmt: skip
+    assert parameter(stack(**written).schemas["p"], None) == written

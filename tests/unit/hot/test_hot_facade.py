@@ -1,0 +1,70 @@
+"""What a nested template reads of the resource that it stands for."""
+
+import pytest
+
+from engine.hot.expression import Call
+from engine.hot.facade import PRESUMED, Facade
+from engine.words import Json
+from tests.unit.hot.cfn_support import AWS, HEAT, cfn, cfn_thing
+from tests.unit.hot.hot_support import defined, faults, thing
+
+FACADE = Facade({"who": ["ops"]}, "Retain", {"rolling_update": {"max_batch_size": 2}})
+PARTS: list[tuple[str, str, Json]] = [
+    ("metadata", "Metadata", FACADE.metadata),
+    ("deletion_policy", "DeletionPolicy", FACADE.deletion_policy),
+    ("update_policy", "UpdatePolicy", FACADE.update_policy),
+]
+
+
+def hot(part: Json, version: str = "2021-04-16") -> dict[str, Json]:
+    return {
+        "heat_template_version": version,
+        "resources": {"a": thing(value={"resource_facade": part})},
+    }
+
+
+def as_cfn(part: Json, version: str = AWS) -> dict[str, Json]:
+    return cfn(version, Resources={"a": cfn_thing(value={"Fn::ResourceFacade": part})})
+
+
+def value(template: dict[str, Json], facade: Facade) -> Json:
+    return defined(template, facade=facade).resources["a"].properties["value"]
+
+
+@pytest.mark.parametrize(("part", "written", "found"), PARTS)
+def test_its_parts(part: str, written: str, found: Json) -> None:
+    for version in ("2013-05-23", "2021-04-16"):
+        assert value(hot(part, version), FACADE) == found
+    for version in (AWS, HEAT):
+        assert value(as_cfn(written, version), FACADE) == found
+
+
+def test_a_policy_may_be_the_same() -> None:
+    template = hot("metadata")
+    template["resources"]["a"]["deletion_policy"] = {"resource_facade": "deletion_policy"}
+    assert defined(template, facade=FACADE).resources["a"].deletion_policy == "Retain"
+
+
+@pytest.mark.parametrize("part", [["metadata"], "Metadata", None, {"list_join": ["", ["meta"]]}])
+def test_another_part_is_refused(part: Json) -> None:
+    (found,) = faults(hot(part), facade=FACADE)
+    assert found.reason.endswith("one of: metadata, deletion_policy, update_policy")
+    assert found.place == "resources.a.properties.value.resource_facade"
+
+
+def test_a_stack_that_is_in_none_has_none() -> None:
+    for template in (hot("metadata"), as_cfn("Metadata")):
+        (found,) = faults(template)
+        assert "this stack is in none" in found.reason
+        assert found.remedy.startswith("Give the value as a parameter")
+
+
+def test_what_is_not_known_yet_is_not_guessed() -> None:
+    found = value(hot("metadata"), PRESUMED)
+    assert isinstance(found, Call) and found.name == "resource_facade"
+    known_only_later = Facade({"ip": Call("get_attr", "2021-04-16", ["x", "ip"])}, "Delete", {})
+    assert isinstance(value(as_cfn("Metadata"), known_only_later), Call)
+    assert value(as_cfn("DeletionPolicy"), known_only_later) == "Delete"
+    template = hot("metadata")
+    template["resources"]["a"]["deletion_policy"] = {"resource_facade": "deletion_policy"}
+    assert defined(template, facade=PRESUMED).resources["a"].deletion_policy == "Delete"
