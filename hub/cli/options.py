@@ -13,9 +13,9 @@ DataDir = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Where the embedded database lives.")
 ]
 
-Template = Annotated[Path, typer.Option("--template", "-t", help="A HOT template.")]
+Template = Annotated[Path, typer.Option("--template", "-t", help="A template, in HOT or CFN.")]
 OtherTemplate = Annotated[
-    Path | None, typer.Option("--template", "-t", help="A HOT template.")
+    Path | None, typer.Option("--template", "-t", help="A template, in HOT or CFN.")
 ]  # fmt: skip
 Environments = Annotated[
     list[Path], typer.Option("--environment", "-e", help="An environment; may repeat.")

@@ -1,6 +1,7 @@
 """Stacks of CFN templates, from their beginning to their end, in all that reads a template."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.support.changes import ended_again, ended_as, gone, refused
 from tests.support.program import Json, Program
 from tests.support.things import World
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 AWS = {"AWSTemplateFormatVersion": "2010-09-09"}
 HEAT = {"HeatTemplateFormatVersion": "2012-12-12"}
 PARAMETERS = {
@@ -156,6 +158,18 @@ async def test_templates_are_validated(run: Program) -> None:
     assert (await run.call("POST", "/validate", {"template": template}))[0] == 200
     status, said = await run.call("POST", "/stacks", {"stack_name": "s", "template": template})
     assert status == 400 and "this stack is in none" in said["error"]["message"]
+
+
+async def test_the_example_makes_a_stack(run: Program) -> None:
+    text = (EXAMPLES / "first-stack.cfn.json").read_text()
+    for stage, names in (("test", {"secret", "app"}), ("prod", {"secret", "app", "monitor"})):
+        await create(run, stage, text, parameters={"Stage": stage})
+        assert await run.until_ended(stage) == "CREATE_COMPLETE"
+        assert set(await run.resources(stage)) == names
+    status, said = await run.call(
+        "POST", "/stacks", {"stack_name": "s", "template": text, "parameters": {"Stage": "x"}}
+    )
+    assert status == 400 and "Stage is test or prod." in said["error"]["message"]
 
 
 async def test_a_template_to_start_from_makes_a_stack(run: Program) -> None:
