@@ -198,6 +198,20 @@ async def test_rolled_back_to_nothing_and_moved(run: Program, world: World, vers
     assert len(world.things) == 3
 
 
+@pytest.mark.parametrize("version", [AWS, HEAT], ids=["aws", "heat"])
+async def test_a_section_may_be_empty(run: Program, version: Json) -> None:
+    await create(run, "s", things(version, "a", Hooks=["pre-delete"]))
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    nothing = version | {"Resources": None, "Outputs": None, "Parameters": None}
+    await run.update("s", "PUT", template=nothing)
+    (hook,) = await run.waiting("s")
+    shown = await run.at("GET", "s", "/resources/a")
+    assert shown["resource"]["description"] == ""
+    await run.signal(hook)
+    await ended_again(run, "s")
+    assert await run.resources("s") == {}
+
+
 async def test_breakpoints_in_a_template(run: Program) -> None:
     template = things(AWS, "a", Hooks=["pre-create"])
     await create(run, "s", template)

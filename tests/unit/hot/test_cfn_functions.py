@@ -113,6 +113,7 @@ FAULTS: list[tuple[Json, str]] = [
     ({FIND: ["m", "k", "w"]}, '"k" of the mapping "m" has no key "w"'),
     ({FIND: [["m"], "k", "v"]}, "There is no mapping ['m']"),
     ({FIND: ["listed", 1, "v"]}, 'The mapping "listed" has no key 1'),
+    ({FIND: ["listed", -2, "v"]}, 'The mapping "listed" has no key -2'),
     ({"Ref": "bb"}, 'The specified reference "bb" (in a) is incorrect. Did you mean "b"?'),
     ({"Ref": ["b"]}, 'The argument of "Ref" must be the name of a parameter or of a resource'),
     ({ATT: ["b"]}, 'Arguments to "Fn::GetAtt" must be of the form [resource_name, attribute]'),
@@ -166,9 +167,10 @@ def test_a_mapping_is_looked_up_when_its_key_is_known(mapping: Json) -> None:
 
 
 def test_a_large_mapping_that_is_named_often_is_refused() -> None:
-    snippet = [{FIND: ["m", "k", "v"]}] * 300
-    said = cfn_fault(snippet, Mappings={"m": {"k": {"v": "x" * 100_000}}})
-    assert "larger than" in said
+    large = {"m": {"k": {"v": "x" * 100_000}}}
+    for key in ("k", {ATT: ["b", "output"]}):
+        said = cfn_fault([{FIND: ["m", key, "v"]}] * 300, Mappings=large)
+        assert "larger than" in said
 
 
 HOT_VALUES: list[tuple[Json, Json]] = [

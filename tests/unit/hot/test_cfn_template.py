@@ -19,6 +19,7 @@ WHOLE = cfn(
         "IsLarge": {"Fn::Equals": [{"Fn::FindInMap": ["Size", {"Ref": "Stage"}, "n"]}, 5]},
         "IsTest": {"Fn::Not": ["IsProd"]},
         "Both": {"Fn::And": ["IsProd", "IsLarge"]},
+        "Neither": {"Fn::And": ["IsProd", "IsTest"]},
         "Either": {"Fn::Or": ["IsTest", {"Fn::Not": [{"Fn::Equals": [1, "1"]}]}]},
     },
     Resources={
@@ -32,6 +33,7 @@ WHOLE = cfn(
         },
         "db": {"Type": "Test::Thing", "Condition": "Both"},
         "off": {"Type": "Test::Thing", "Condition": "IsTest"},
+        "never": {"Type": "Test::Thing", "Condition": "Neither"},
         "either": {"Type": "Test::Thing", "Condition": {"Fn::Or": ["IsTest", "Either"]}},
     },
     Outputs={
@@ -185,6 +187,18 @@ def test_remedies() -> None:
     assert said(named) == 'Write the name alone: "d".'
 
 
+def test_one_fault_is_told_once() -> None:
+    off = cfn(
+        Conditions={"no": {"Fn::Not": [True]}},
+        Resources={"a": cfn_thing() | {"Condition": "no"}, "b": cfn_thing(value={"Ref": "a"})},
+    )
+    assert [one.remedy for one in faults(off)] == ["Its condition is off."]
+    missing = cfn(
+        Parameters={"p": {"Type": "String"}}, Resources={"a": cfn_thing(value={"Ref": "p"})}
+    )
+    assert [one.code for one in faults(missing)] == ["UserParameterMissing"]
+
+
 def test_everything_is_told_at_once() -> None:
     bad = cfn(
         Parameters={"p": {"Type": "Sting"}},
@@ -211,25 +225,25 @@ def test_hooks_of_a_template_are_those_of_hot() -> None:
     assert made.decide(rule["when"], "") is True
 
 
-def region(**sections: Json) -> Definition:
+def region(default: str, **sections: Json) -> Definition:
     template = cfn(Outputs={"o": {"Value": {"Ref": "AWS::Region"}}}, **sections)
-    return defined(template, {"parameter_defaults": {"AWS::Region": "us-east-1"}})
+    return defined(template, {"parameter_defaults": {"AWS::Region": default}})
 
 
 def test_pseudo_parameters_have_other_values_by_default() -> None:
-    assert region().outputs["o"].value == "us-east-1"
-    assert region().shown_parameters()["AWS::Region"] == "us-east-1"
-    own = {"AWS::Region": {"Type": "String", "AllowedValues": ["us-east-1", "mine"]}}
-    assert region(Parameters=own).outputs["o"].value == "us-east-1"
+    assert region("us-east-1").outputs["o"].value == "us-east-1"
+    assert region("us-east-1").shown_parameters()["AWS::Region"] == "us-east-1"
+    own = {"AWS::Region": {"Type": "String", "AllowedValues": ["mine"]}}
+    assert region("mine", Parameters=own).outputs["o"].value == "mine"
     with pytest.raises(Invalid, match=r"Parameter 'AWS::Region' is invalid: \"mars\" is not"):
-        defined(cfn(), {"parameter_defaults": {"AWS::Region": "mars"}})
+        region("mars")
     hot = {"outputs": {"o": {"value": {"get_param": "OS::stack_name"}}}}
     made = defined(hot, {"parameter_defaults": {"OS::stack_name": "other"}})
     assert made.outputs["o"].value == "other"
 
 
 def test_documents_are_cut_in_their_own_words() -> None:
-    left = without(WHOLE, ["db", "off"])
+    left = without(WHOLE, ["db", "off", "never"])
     assert set(parse_template(left).resources) == {"web", "either"}
     assert emptied(WHOLE) == {AWS: "2010-09-09"}
     assert without({"heat_template_version": "2021-04-16"}, ["a"])["resources"] == {}

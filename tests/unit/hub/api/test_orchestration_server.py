@@ -104,11 +104,19 @@ async def test_template_versions_and_their_functions(client: Client) -> None:
     _, said, _ = await client.call("GET", f"{V}/template_versions")
     aliases = {one["version"]: one["aliases"] for one in said["template_versions"]}
     assert aliases["heat_template_version.2018-08-31"] == ["heat_template_version.rocky"]
+    kinds = {one["version"]: one["type"] for one in said["template_versions"]}
+    assert [name for name, kind in kinds.items() if kind == "cfn"] == [
+        "AWSTemplateFormatVersion.2010-09-09", "HeatTemplateFormatVersion.2012-12-12",
+    ]  # fmt: skip
     for name in aliases:
         path = f"{V}/template_versions/{name}/functions?with_condition_func=True"
         _, said, _ = await client.call("GET", path)
         undescribed = [one for one in said["template_functions"] if not one["description"]]
         assert undescribed == []
+    path = f"{V}/template_versions/AWSTemplateFormatVersion.2010-09-09/functions"
+    _, said, _ = await client.call("GET", path)
+    names = {one["functions"] for one in said["template_functions"]}
+    assert {"Ref", "Fn::If"} <= names and "Fn::And" not in names
     path = f"{V}/template_versions/heat_template_version.rocky/functions"
     _, said, _ = await client.call("GET", path)
     names = {one["functions"] for one in said["template_functions"]}
