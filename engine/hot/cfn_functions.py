@@ -101,7 +101,7 @@ JOIN = Function(
 )
 SPLIT = Function(_split, listed("Fn::Split", '[ ",", "str1,str2"]', 2, 2))
 REPLACE = Function(
-    lambda args: replace_words("Fn::Replace", args[1], args[0], with_json=False), _replace_shape
+    lambda args: replace_words("Fn::Replace", args[1], args[0], with_json=False)[0], _replace_shape
 )
 BASE64 = Function(_base64, _anything)
 

@@ -158,7 +158,9 @@ def _replace_very_strict(args: Mapping[str, Json]) -> Json:
 STR_REPLACE_TEXT = Function(
     lambda args: _replace(args, with_json=False)[0], _replace_shape("str_replace")
 )
-STR_REPLACE = Function(lambda args: _replace(args, with_json=True)[0], _replace_shape("str_replace"))
+STR_REPLACE = Function(
+    lambda args: _replace(args, with_json=True)[0], _replace_shape("str_replace")
+)
 STR_REPLACE_STRICT = Function(_replace_strict, _replace_shape("str_replace_strict"))
 STR_REPLACE_VSTRICT = Function(_replace_very_strict, _replace_shape("str_replace_vstrict"))
 
