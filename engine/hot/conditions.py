@@ -96,10 +96,9 @@ class Conditions:
         return select(value, path, "") if path else value
 
     def _ref(self, args: Json) -> Json:
-        if not isinstance(args, str) or args not in self.parameters:
-            near = nearest(str(args), list(self.parameters))
-            raise Wrong(f'"Ref" names a parameter in conditions, and "{args}" is none', near)
-        return self.parameters[args]
+        if not isinstance(args, str):
+            raise Wrong('The argument of "Ref" must be the name of a parameter in conditions.')
+        return self._get_param(args)
 
     def _find_in_map(self, args: Json) -> Json:
         known = self._value(args)

@@ -14,7 +14,7 @@ from engine.hot.facade import Facade
 from engine.hot.parameters import parameter_values
 from engine.hot.partial import Scope
 from engine.hot.properties import check_resolved, fill_defaults
-from engine.hot.pseudo import with_defaults
+from engine.hot.pseudo import pseudo_values
 from engine.hot.questions import check_names
 from engine.hot.resolve import evaluate_output
 from engine.hot.schema import TypeSchema
@@ -49,7 +49,7 @@ def define(
     """Return the definition. Raises Invalid with everything that is wrong, in document order.
 
     parameters: of the request; they win over the environment's. pseudo: values of the pseudo
-    parameters by name (pseudo.py). check_properties(type, properties known now, place, findings):
+    parameters by HOT's names. check_properties(type, properties known now, place, findings):
     the rules of a type across its properties. judged: names of custom constraints that somebody is
     asked about. facade: what a nested stack stands for.
     """
@@ -59,10 +59,11 @@ def define(
     values = parameter_values(template.parameters, given, environment.parameter_defaults, findings)
     complete = len(values) == len(template.parameters)
     version = VERSIONS[template.version]
-    own = {name: value for name, value in pseudo.items() if name not in template.parameters}
-    pseudo = with_defaults(own, environment.parameter_defaults, findings)
-    known = {**pseudo, **values}
-    conditions = Conditions(template.conditions, version, known, findings, template.mappings)
+    shown = pseudo_values(template, pseudo, environment.parameter_defaults, findings)
+    known = {**shown, **values}
+    conditions = Conditions(
+        template.conditions, version, known, findings, mappings=template.mappings
+    )
     if not complete and template.conditions:
         findings.raise_if_any()  # what a condition would say is not known
     conditions.decide_all()
@@ -93,7 +94,7 @@ def define(
         resources=resources,
         outputs=outputs,
         parameters=values,
-        pseudo=pseudo,
+        pseudo=shown,
         hidden=hidden,
         declared=template.declared + environment.declared,
         schemas=template.parameters,

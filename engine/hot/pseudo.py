@@ -7,6 +7,7 @@ from engine.errors import Findings
 from engine.hot.parameters import BadValue, ParameterKind, ParameterSchema, check_value
 from engine.hot.schema import Constraint
 from engine.hot.spelling import HOT
+from engine.hot.template import Template
 from engine.hot.versions import VERSIONS
 from engine.words import Json
 
@@ -21,32 +22,42 @@ RULES: Mapping[str, tuple[Constraint, ...]] = {
 }
 
 
-def pseudo_values(version: str, *, project: str, stack_id: str, stack_name: str) -> dict[str, str]:
-    """Return the values by name. version: a date."""
-    if VERSIONS[version].spelling is HOT:
-        return {
-            "OS::stack_id": stack_id,
-            "OS::project_id": project,
-            "OS::stack_name": stack_name,
-        }
-    return {
-        "AWS::StackId": f"arn:openstack:heat::{quote(project, '')}:stacks/{stack_name}/{stack_id}",
-        "AWS::StackName": stack_name,
-        "AWS::Region": REGION,
-    }
-
-
-def with_defaults(
-    pseudo: Mapping[str, str], defaults: Mapping[str, Json], findings: Findings
+def pseudo_values(
+    template: Template,
+    known: Mapping[str, str],
+    defaults: Mapping[str, Json],
+    findings: Findings,
 ) -> dict[str, str]:
-    """Put in what an environment's ``parameter_defaults`` says instead."""
-    values = dict(pseudo)
-    for name in pseudo:
-        if (given := defaults.get(name)) is None:
-            continue
-        schema = ParameterSchema(name, ParameterKind.STRING, constraints=RULES.get(name, ()))
-        try:
-            values[name] = check_value(schema, given)
-        except BadValue as bad:
-            findings.add("", f"Parameter '{name}' is invalid: {bad}")
+    """Return the values by the names that the template knows, but for those that it names itself.
+
+    known: by HOT's names; what hangs on one that is missing is left out. defaults: the
+    environment's parameter_defaults, which win.
+    """
+    is_hot = VERSIONS[template.version].spelling is HOT
+    values = dict(known) if is_hot else _as_cfn(known)
+    for name in [*values]:
+        if name in template.parameters:
+            del values[name]
+        elif (given := defaults.get(name)) is not None:
+            values[name] = _checked(name, given, findings)
     return values
+
+
+def _as_cfn(known: Mapping[str, str]) -> dict[str, str]:
+    values = {"AWS::Region": REGION}
+    project, stack_id = known.get("OS::project_id"), known.get("OS::stack_id")
+    if (name := known.get("OS::stack_name")) is not None:
+        values["AWS::StackName"] = name
+        if project is not None and stack_id is not None:
+            arn = f"arn:openstack:heat::{quote(project, '')}:stacks/{name}/{stack_id}"
+            values["AWS::StackId"] = arn
+    return values
+
+
+def _checked(name: str, given: Json, findings: Findings) -> str:
+    schema = ParameterSchema(name, ParameterKind.STRING, constraints=RULES.get(name, ()))
+    try:
+        return str(check_value(schema, given))
+    except BadValue as bad:
+        findings.add("", f"Parameter '{name}' is invalid: {bad}")
+        return ""

@@ -14,7 +14,6 @@ from engine.hooks.rule import Limits as HookLimits
 from engine.hot.definition import DefinedResource, Definition, define, fill_defaults
 from engine.hot.environment import Environment, merge_environments, parse_environment
 from engine.hot.expression import encode
-from engine.hot.pseudo import pseudo_values
 from engine.hot.resolve import MASK
 from engine.hot.source import Limits as SourceLimits
 from engine.hot.source import check_document, read_document
@@ -100,9 +99,11 @@ def build(
         environment=environment,
         parameters=parameters,
         files=files,
-        pseudo=pseudo_values(
-            template.version, project=project, stack_id=str(stack_id), stack_name=stack_name
-        ),
+        pseudo={
+            "OS::stack_id": str(stack_id),
+            "OS::project_id": project,
+            "OS::stack_name": stack_name,
+        },
         types=registry.schemas(),
         check_properties=registry.check_properties,
         judged=registry.judges().keys(),

@@ -41,7 +41,7 @@ def defined(sections: dict[str, Any]) -> Definition:
         environment=parse_environment({}),
         parameters={},
         files={},
-        pseudo={"AWS::Region": "here"},
+        pseudo={},
         types=TYPES,
         check_properties=lambda kind, properties, place, findings: None,
     )

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from channels.schemas.events import SCHEMAS
-from engine.hot.versions import ALIASES
-from engine.hot.versions import VERSIONS as HOT_VERSIONS
+from engine.hot.cfn_parameters import KEYS, KINDS
+from engine.hot.spelling import AWS, HOT
+from engine.hot.versions import ALIASES, VERSIONS
 from engine.types.command.schema import SCHEMA
 from engine.words import Point
 from hub.api.orchestration.actions import ACTIONS
@@ -60,7 +61,7 @@ def test_every_function_is_listed_with_the_version_that_has_it_first() -> None:
     text = (REFERENCE / "templates.md").read_text().split("## Functions")[1]
     rows = dict(re.findall(r"^\| `(\w+)` \| (\d{4}-\d\d-\d\d) \|", text, re.M))
     first: dict[str, str] = {}
-    for version, known in HOT_VERSIONS.items():
+    for version, known in VERSIONS.items():
         for name in known.functions:
             first.setdefault(name, version)
     assert rows == {name: since for name, since in first.items() if name[0].islower()}
@@ -70,4 +71,19 @@ def test_every_version_of_the_language_is_listed_with_its_name() -> None:
     text = (REFERENCE / "templates.md").read_text().split("## Versions")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (\d{4}-\d\d-\d\d) \| (\w*) ?\|", text, re.M)
     names = {date: name for name, date in ALIASES.items()}
-    assert rows == [(version, names.get(version, "")) for version in HOT_VERSIONS]
+    dates = [date for date, version in VERSIONS.items() if version.spelling is HOT]
+    assert rows == [(date, names.get(date, "")) for date in dates]
+
+
+def test_every_function_of_the_older_form_is_listed() -> None:
+    text = (REFERENCE / "templates-cfn.md").read_text().split("## Functions")[1]
+    listed = re.findall(r"^\| `(Ref|Fn::\w+)` \|", text, re.M)
+    assert sorted(listed) == list(VERSIONS["2010-09-09"].built())
+    assert [one for one in VERSIONS["2010-09-09"].conditions if f"`{one}`" not in text] == []
+
+
+def test_every_key_of_the_older_form_is_listed() -> None:
+    text = (REFERENCE / "templates-cfn.md").read_text()
+    keys = (*AWS.sections, *AWS.resource_keys, *AWS.output_keys, *KEYS, *KINDS)
+    missing = [key for key in keys if not re.search(rf"`{key}[`:]", text)]
+    assert missing == []

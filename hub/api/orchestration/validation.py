@@ -18,7 +18,6 @@ from engine.hot.definition import define
 from engine.hot.environment import Environment, merge_environments, parse_environment
 from engine.hot.facade import PRESUMED
 from engine.hot.parameters import ParameterKind, ParameterSchema
-from engine.hot.pseudo import pseudo_values
 from engine.hot.resolve import MASK
 from engine.hot.schema import Constraint, Kind, Property, TypeSchema
 from engine.hot.source import Limits, check_document, read_document
@@ -158,9 +157,7 @@ def _check_meaning(
     project: str,
     types: Mapping[str, TypeSchema],
 ) -> None:
-    pseudo = pseudo_values(
-        template.version, project=project, stack_id=NO_STACK, stack_name=wanted.name
-    )
+    pseudo = {"OS::stack_id": NO_STACK, "OS::project_id": project, "OS::stack_name": wanted.name}
     try:
         define(
             template=template,

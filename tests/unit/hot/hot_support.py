@@ -9,7 +9,6 @@ from engine.errors import Finding, Findings, Invalid
 from engine.hot.definition import Definition, define
 from engine.hot.environment import parse_environment
 from engine.hot.expression import Expression
-from engine.hot.pseudo import pseudo_values
 from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.hot.spelling import SPELLINGS
 from engine.hot.template import parse_template
@@ -40,6 +39,7 @@ THING = TypeSchema(
 )
 STRICT = TypeSchema("Test::Strict", {"needed": Property(Kind.STRING, required=True)})
 FREE = TypeSchema("Test::Free", any_property=True, any_attribute=True)
+PSEUDO = {"OS::stack_name": "s", "OS::stack_id": "id", "OS::project_id": "p"}
 TYPES = {one.name: one for one in (THING, STRICT, FREE)}
 
 
@@ -60,7 +60,7 @@ def defined(
     read = parse_template(template)
     arguments: dict[str, Any] = {
         "files": {},
-        "pseudo": pseudo_values(read.version, project="p", stack_id="id", stack_name="s"),
+        "pseudo": PSEUDO,
         "types": TYPES,
         "check_properties": nothing_to_say,
     }

@@ -120,7 +120,7 @@ FAULTS: list[tuple[dict[str, Json], str, str]] = [
     (
         one(DeletionPolicy={"Fn::GetAtt": ["a", "output"]}),
         "Resources.a.DeletionPolicy",
-        "must be known when the stack is defined",
+        "must be known when the stack is accepted",
     ),
     (one(Description=[1]), "Resources.a.Description", "must be text"),
     (one(Condition="x"), "Resources.a.Condition", 'Invalid condition "x"'),
@@ -155,7 +155,8 @@ FAULTS: list[tuple[dict[str, Json], str, str]] = [
     (conditions(c={"Fn::Equals": [1, 2, 3]}), "Conditions.c", '"Fn::Equals" must be of the form'),
     (conditions(c={"Fn::FindInMap": ["m", "k"]}), "Conditions.c", "[mapping, key, value]"),
     (conditions(c={"Fn::FindInMap": ["m", "k", "v"]}), "Conditions.c", 'no mapping "m"'),
-    (conditions(c={"Ref": "AWS::Regoin"}), "Conditions.c", '"Ref" names a parameter'),
+    (conditions(c={"Ref": "AWS::Regoin"}), "Conditions.c", "(AWS::Regoin) was not provided"),
+    (conditions(c={"Ref": ["AWS::Region"]}), "Conditions.c", "must be the name of a parameter"),
     (conditions(c={"Ref": "AWS::Region"}), "Conditions.c", "Invalid condition"),
     (conditions(c="d", d=True), "Conditions.c", 'definition of condition "c" is invalid: d'),
     (conditions(c={"Fn::Not": ["c"]}), "Conditions.c", "Circular definition"),
@@ -240,6 +241,17 @@ def test_pseudo_parameters_have_other_values_by_default() -> None:
     hot = {"outputs": {"o": {"value": {"get_param": "OS::stack_name"}}}}
     made = defined(hot, {"parameter_defaults": {"OS::stack_name": "other"}})
     assert made.outputs["o"].value == "other"
+
+
+def test_what_hangs_on_an_unknown_pseudo_parameter_is_not_there() -> None:
+    template = cfn(Outputs={"o": {"Value": {"Ref": "AWS::Region"}}})
+    made = defined(template, pseudo={"OS::project_id": "p"})
+    assert made.shown_parameters() == {"AWS::Region": "ap-southeast-1"}
+    made = defined(template, pseudo={"OS::project_id": "a b", "OS::stack_name": "s"})
+    assert "AWS::StackId" not in made.pseudo and made.pseudo["AWS::StackName"] == "s"
+    full = {"OS::project_id": "a/b", "OS::stack_name": "s", "OS::stack_id": "i"}
+    found = defined(template, pseudo=full).pseudo["AWS::StackId"]
+    assert found == "arn:openstack:heat::a%2Fb:stacks/s/i"
 
 
 def test_documents_are_cut_in_their_own_words() -> None:
