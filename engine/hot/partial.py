@@ -115,8 +115,8 @@ class Evaluator:
             return MASK
         remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
         said = str(wrong.args[2]) if len(wrong.args) > 2 else ""
-        # As Heat has it: only references of resources have a class of their own.
-        code = said if said and not place.startswith("outputs.") else "StackValidationFailed"
+        # As Heat has it: only references of HOT resources have a class of their own.
+        code = said if said and place.startswith("resources.") else "StackValidationFailed"
         self.scope.findings.add(place, str(wrong.args[0]), remedy, code)
         return self.keep(REFUSED, None)
 

@@ -115,7 +115,7 @@ def body(needs: list[int], way: int) -> dict[str, Json]:
 
 
 @given(st.data())
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_requires_are_the_edges_and_circles_are_refused(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 8))
     edges = {

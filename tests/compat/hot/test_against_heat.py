@@ -1,7 +1,7 @@
 """Every recorded answer of Heat's against ours; each difference is a listed one.
 
-A test fails for a case that differs and is not listed (differences.py), for a listed difference that
-is none any more, and for one that the documentation does not name.
+A test fails for a case that differs and is not listed (differences.py), for a listed difference
+that is none any more, and for one that the documentation does not name.
 """
 
 import json
