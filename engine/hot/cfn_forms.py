@@ -25,7 +25,6 @@ def ref(evaluator: "Evaluator", args: Json, place: str) -> Expression:
     raise Wrong(
         f'The specified reference "{args}" (in {evaluator.owner}) is incorrect.',
         nearest(args, [*scope.types, *scope.parameters]),
-        "InvalidTemplateReference",
     )
 
 
@@ -43,14 +42,16 @@ def get_att(evaluator: "Evaluator", args: Json, place: str) -> Expression:
 
 def find(evaluator: "Evaluator", args: Json, place: str) -> Expression:
     """A value of the ``Mappings`` section; waits when a key depends on a resource."""
-    before = evaluator.kept
+    before, secret = evaluator.kept, evaluator.secret
+    evaluator.secret = False
     known = evaluator.evaluate(args, place)
+    hidden, evaluator.secret = evaluator.secret, evaluator.secret or secret
     if not isinstance(known, list) or len(known) != 3:
         form = "[mapping, key, value]"
         raise Wrong(f'Arguments to "Fn::FindInMap" must be of the form {form}')
     mappings = evaluator.scope.mappings
     if evaluator.kept == before:
-        value = find_in_map(mappings, *known)
+        value = find_in_map(mappings, known, hidden=hidden)
         evaluator.spend(f"Fn::FindInMap {known!r}", value)
         return value
     name = known[0]

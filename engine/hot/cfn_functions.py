@@ -1,7 +1,7 @@
 """Functions of CFN templates that work on values alone. See function.py for what one is."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import orjson
@@ -9,8 +9,14 @@ import orjson
 from engine.errors import nearest
 from engine.hot.expression import Call
 from engine.hot.function import Function, Wrong, listed
-from engine.hot.text_functions import join_texts, replace_words
+from engine.hot.text_functions import as_text, join_texts, replace_words
 from engine.words import Json
+
+#: What is said of a value that may be secret.
+KINDS: Mapping[type, str] = {
+    bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list",
+    dict: "a map", type(None): "null",
+}  # fmt: skip
 
 # -- choosing -------------------------------------------------------------------------------------
 
@@ -27,7 +33,7 @@ def _select(args: list[Json]) -> Json:
         return collection.get(index, "")
     if isinstance(collection, list):
         return _item(collection, index)
-    raise Wrong(f'"Fn::Select" takes a list or a map, not {repr(given)[:200]}')
+    raise Wrong(f'"Fn::Select" takes a list or a map, not {KINDS[type(collection)]}')
 
 
 def _from_json(text: str) -> Json:
@@ -46,21 +52,28 @@ def _item(items: list[Json], index: Json) -> Json:
         raise Wrong('Index to "Fn::Select" must be an integer') from None
 
 
-def find_in_map(mappings: Mapping[str, Json], name: Json, first: Json, second: Json) -> Json:
-    """A value of the ``Mappings`` section, as it is written there. Raises Wrong."""
-    mapping = _entry(mappings, name, "There is no mapping")
-    found = _entry(mapping, first, f'The mapping "{name}" has no key')
-    return _entry(found, second, f'"{first}" of the mapping "{name}" has no key')
+def find_in_map(
+    mappings: Mapping[str, Json], keys: Sequence[Json], *, hidden: bool = False
+) -> Json:
+    """A value of the ``Mappings`` section, as it is written there. Raises Wrong.
+
+    hidden: keys may be secret, and are not told.
+    """
+    place, found = "Mappings", mappings
+    for key in keys:
+        if not _has(found, key):
+            if hidden:
+                raise Wrong("Mappings has nothing under these keys")
+            near = nearest(key, [*found]) if isinstance(found, dict) and type(key) is str else ""
+            raise Wrong(f"{place} has no key {as_text(key)[:200]}", near)
+        place, found = f"{place}.{key}", found[key]
+    return found
 
 
-def _entry(values: Json, key: Json, refusal: str) -> Json:
-    if isinstance(values, dict) and isinstance(key, str) and key in values:
-        return values[key]
-    if isinstance(values, list) and type(key) is int and -len(values) <= key < len(values):
-        return values[key]
-    shown = f'"{key}"' if isinstance(key, str) else repr(key)[:200]
-    near = nearest(key, [*values]) if isinstance(values, dict) and isinstance(key, str) else ""
-    raise Wrong(f"{refusal} {shown}", near)
+def _has(values: Json, key: Json) -> bool:
+    if isinstance(values, list):
+        return type(key) is int and -len(values) <= key < len(values)
+    return isinstance(values, dict) and isinstance(key, str) and key in values
 
 
 SELECT = Function(_select, listed("Fn::Select", '[ "1", [ "str1", "str2"]]', 2, 2))
@@ -73,7 +86,7 @@ def _split(args: list[Json]) -> Json:
     if not isinstance(delimiter, str) or not delimiter:
         raise Wrong("Delimiter for Fn::Split must be a text that is not empty")
     if not isinstance(text, str):
-        raise Wrong(f"String to split must be string; got {repr(text)[:200]}")
+        raise Wrong(f"String to split must be string; got {KINDS[type(text)]}")
     return text.split(delimiter)
 
 

@@ -105,7 +105,7 @@ class Conditions:
         if not isinstance(known, list) or len(known) != 3:
             form = "[mapping, key, value]"
             raise Wrong(f'Arguments to "Fn::FindInMap" must be of the form {form}')
-        return find_in_map(self.mappings, *known)
+        return find_in_map(self.mappings, known, hidden=known != args)
 
     def _equals(self, name: str, args: Json) -> Json:
         if not isinstance(args, list) or len(args) != 2:

@@ -98,7 +98,7 @@ def _called(call: Call, args: Json, view: View) -> Json:
     if call.name == "select":
         return select(args[0], args[1:], "")
     if call.name == "find_in_map":
-        return find_in_map(*args)
+        return find_in_map(args[0], args[1:], hidden=True)
     function = VERSIONS[call.version].functions[call.name]
     if not isinstance(function, Function):
         raise Wrong(f"The function {call.name} cannot be called here.")

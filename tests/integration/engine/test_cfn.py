@@ -105,7 +105,7 @@ async def test_a_whole_life(run: Program, world: World, version: Json) -> None:
     assert list(world.things.values()) == [22]
     outputs = {one["output_key"]: one for one in (await run.stack("s"))["outputs"]}
     assert outputs["b"]["output_value"] == "size:r"
-    assert 'The mapping "Found" has no key "r"' in outputs["found"]["output_error"]
+    assert outputs["found"]["output_error"] == "Mappings has nothing under these keys"
 
     snapshot = (await run.at("POST", "s", "/snapshots", {"name": "one"}))["id"]
     await ended_as(run, "s", "SNAPSHOT_COMPLETE")

@@ -154,7 +154,7 @@ FAULTS: list[tuple[dict[str, Json], str, str]] = [
     (conditions(c={"Fn::Not": True}), "Conditions.c", "of the form: [condition]"),
     (conditions(c={"Fn::Equals": [1, 2, 3]}), "Conditions.c", '"Fn::Equals" must be of the form'),
     (conditions(c={"Fn::FindInMap": ["m", "k"]}), "Conditions.c", "[mapping, key, value]"),
-    (conditions(c={"Fn::FindInMap": ["m", "k", "v"]}), "Conditions.c", 'no mapping "m"'),
+    (conditions(c={"Fn::FindInMap": ["m", "k", "v"]}), "Conditions.c", 'Mappings has no key "m"'),
     (conditions(c={"Ref": "AWS::Regoin"}), "Conditions.c", "(AWS::Regoin) was not provided"),
     (conditions(c={"Ref": ["AWS::Region"]}), "Conditions.c", "must be the name of a parameter"),
     (conditions(c={"Ref": "AWS::Region"}), "Conditions.c", "Invalid condition"),
@@ -224,6 +224,7 @@ def test_hooks_of_a_template_are_those_of_hot() -> None:
         DeclaredHook("a", {"on": ["pre-delete"]}, "Hooks[0]", short=False),
     )
     assert made.decide(rule["when"], "") is True
+    assert defined(conditions(c={"Fn::Not": [True]})).decide("c", "") is False
 
 
 def region(default: str, **sections: Json) -> Definition:
