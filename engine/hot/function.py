@@ -18,13 +18,7 @@ MOST_VALUES = 200_000
 
 
 class Wrong(Exception):
-    """A function was called with arguments it cannot take; the text says why.
-
-    Arguments: the reason, and where there are some, a remedy and the code of a finding.
-    """
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
+    """A function was called with arguments it cannot take; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from engine.hot.expression import Call, decode, encode, references
 from engine.hot.function import Wrong
 from engine.hot.resolve import resolve
 from engine.words import Json
-from tests.unit.hot.cfn_support import AWS, HEAT, cfn_fault, cfn_value
-from tests.unit.hot.hot_support import Seen, fault_of, value_of
+from tests.unit.hot.cfn_support import AWS, HEAT, cfn, cfn_fault, cfn_thing, cfn_value
+from tests.unit.hot.hot_support import Seen, defined, fault_of, value_of
 
 SELECT, JOIN, SPLIT, REPLACE = "Fn::Select", "Fn::Join", "Fn::Split", "Fn::Replace"
 MEMBERS, FIND, ATT = "Fn::MemberListToMap", "Fn::FindInMap", "Fn::GetAtt"
@@ -179,6 +179,23 @@ def test_a_hidden_value_is_not_told() -> None:
     ):
         said = cfn_fault(snippet, Parameters={"p": secret}, Mappings=MAPPINGS)
         assert "s3cret" not in said and said
+
+
+@pytest.mark.parametrize(
+    ("snippet", "shown"),
+    [
+        ([{"Ref": "p"}, {FIND: ["m", "k", "v"]}], ["******", 5]),
+        ({FIND: ["m", {"Ref": "p"}, "v"]}, "******"),
+        ({JOIN: ["-", [{"Ref": "p"}]]}, "******"),
+    ],
+)
+def test_what_is_made_of_a_hidden_value_is_masked(snippet: Json, shown: Json) -> None:
+    template = cfn(
+        Parameters={"p": {"Type": "String", "Default": "k", "NoEcho": True}},
+        Mappings=MAPPINGS,
+        Resources={"a": cfn_thing(value=snippet)},
+    )
+    assert defined(template).resources["a"].masked_properties == {"value": shown}
 
 
 def test_a_large_mapping_that_is_named_often_is_refused() -> None:
