@@ -40,7 +40,8 @@ async def test_a_template_means_here_what_it_means_in_heat(database_url: str, ta
         ours = await ask_all(run, cases)
     faults = [name for name, answer in ours.items() if answer.get("status", 400) in range(500, 600)]
     assert not faults
-    wrong, seen = [], set()
+    wrong: list[str] = []
+    seen: set[tuple[str, str]] = set()
     for name, answer in heat.items():
         how = unlike(answer, ours[name])
         if how is None:
