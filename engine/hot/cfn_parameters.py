@@ -3,7 +3,15 @@
 from collections.abc import Callable, Mapping
 
 from engine.errors import Findings, nearest
-from engine.hot.parameter_schema import APPLIES, READERS, Fault, check_default, text_of
+from engine.hot.effort import Effort
+from engine.hot.parameter_schema import (
+    APPLIES,
+    READERS,
+    Fault,
+    check_default,
+    check_pattern,
+    text_of,
+)
 from engine.hot.parameters import ParameterKind, ParameterSchema
 from engine.hot.schema import Constraint
 from engine.hot.versions import Version
@@ -37,15 +45,16 @@ def read_cfn_parameters(
 ) -> dict[str, ParameterSchema]:
     """Return the schemas of all parameters that are sound."""
     found: dict[str, ParameterSchema] = {}
+    effort = Effort()
     for name, body in section.items():
         before = len(findings.all)
-        schema = _read(name, body, findings)
+        schema = _read(name, body, findings, effort)
         if schema is not None and len(findings.all) == before:
             found[name] = schema
     return found
 
 
-def _read(name: str, body: Json, findings: Findings) -> ParameterSchema | None:
+def _read(name: str, body: Json, findings: Findings, effort: Effort) -> ParameterSchema | None:
     place = f"Parameters.{name}"
 
     def fault(reason: str, remedy: str = "", at: str = "") -> None:
@@ -71,9 +80,9 @@ def _read(name: str, body: Json, findings: Findings) -> ParameterSchema | None:
         label=text_of(body, "Label", fault),
         description=text_of(body, "Description", fault),
         hidden=str(body.get("NoEcho", "")).lower() == "true",
-        constraints=_constraints(body, kind, fault),
+        constraints=_constraints(body, kind, effort, fault),
     )
-    check_default(schema, fault, ".Default")
+    check_default(schema, effort, fault, ".Default")
     return schema
 
 
@@ -85,7 +94,7 @@ def _kind_instead(written: str) -> str:
 
 
 def _constraints(
-    body: Mapping[str, Json], kind: ParameterKind, fault: Callable[..., None]
+    body: Mapping[str, Json], kind: ParameterKind, effort: Effort, fault: Callable[..., None]
 ) -> tuple[Constraint, ...]:
     rules: list[tuple[str, str, Json]] = []
     for name, (least, most) in BOUNDS.items():
@@ -99,7 +108,8 @@ def _constraints(
             fault(f"{key} constraint invalid for {body['Type']}", at=f".{key}")
             continue
         try:
-            read.append(READERS[name](rule, kind, text_of(body, "ConstraintDescription", fault)))
+            said = text_of(body, "ConstraintDescription", fault)
+            read.append(check_pattern(READERS[name](rule, kind, said), effort))
         except Fault as wrong:
             said = str(wrong).replace(name, key) if name in RULES else str(wrong)
             fault(said, wrong.remedy, f".{key}")

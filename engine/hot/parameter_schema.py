@@ -1,9 +1,9 @@
 """Reading the ``parameters`` section of a template; every fault has Heat's InvalidSchemaError."""
 
-import re
 from collections.abc import Callable, Mapping
 
 from engine.errors import Findings, nearest
+from engine.hot.effort import Effort, TooMuch
 from engine.hot.parameters import (
     PSEUDO,
     BadValue,
@@ -12,6 +12,7 @@ from engine.hot.parameters import (
     check_value,
     convert,
 )
+from engine.hot.patterns import BadPattern, read_pattern
 from engine.hot.schema import Constraint
 from engine.hot.versions import Version
 from engine.words import Json
@@ -44,15 +45,18 @@ def read_parameters(
 ) -> dict[str, ParameterSchema]:
     """Return the schemas of all parameters that are sound."""
     found: dict[str, ParameterSchema] = {}
+    effort = Effort()
     for name, body in section.items():
         before = len(findings.all)
-        schema = _read(name, body, version, findings)
+        schema = _read(name, body, version, findings, effort)
         if schema is not None and len(findings.all) == before:
             found[name] = schema
     return found
 
 
-def _read(name: str, body: Json, version: Version, findings: Findings) -> ParameterSchema | None:
+def _read(
+    name: str, body: Json, version: Version, findings: Findings, effort: Effort
+) -> ParameterSchema | None:
     place = f"parameters.{name}"
 
     def fault(reason: str, remedy: str = "", at: str = "") -> None:
@@ -80,21 +84,25 @@ def _read(name: str, body: Json, version: Version, findings: Findings) -> Parame
         description=text_of(body, "description", fault),
         hidden=_switch(body, "hidden", fault),
         immutable=_switch(body, "immutable", fault),
-        constraints=_constraints(body.get("constraints"), ParameterKind(kind), version, fault),
+        constraints=_constraints(
+            body.get("constraints"), ParameterKind(kind), version, effort, fault
+        ),
         tags=_tags(body.get("tags"), fault),
     )
-    check_default(schema, fault, ".default")
+    check_default(schema, effort, fault, ".default")
     return schema
 
 
-def check_default(schema: ParameterSchema, fault: Callable[..., None], at: str) -> None:
+def check_default(
+    schema: ParameterSchema, effort: Effort, fault: Callable[..., None], at: str
+) -> None:
     """Custom constraints are not asked about defaults: they look at values only."""
     if schema.default is None:
         return
     rules = tuple(rule for rule in schema.constraints if rule.kind != "custom_constraint")
     plain = ParameterSchema(schema.name, schema.kind, hidden=schema.hidden, constraints=rules)
     try:
-        check_value(plain, schema.default)
+        check_value(plain, schema.default, effort)
     except BadValue as bad:
         fault(f"Invalid default: {bad}", at=at)
 
@@ -129,7 +137,7 @@ def _tags(value: Json, fault: Callable[..., None]) -> tuple[str, ...]:
 
 
 def _constraints(
-    value: Json, kind: ParameterKind, version: Version, fault: Callable[..., None]
+    value: Json, kind: ParameterKind, version: Version, effort: Effort, fault: Callable[..., None]
 ) -> tuple[Constraint, ...]:
     if value is None:
         return ()
@@ -139,10 +147,19 @@ def _constraints(
     read: list[Constraint] = []
     for index, one in enumerate(value):
         try:
-            read.append(_constraint(one, kind, version))
+            read.append(check_pattern(_constraint(one, kind, version), effort))
         except Fault as wrong:
             fault(str(wrong), wrong.remedy, at=f".constraints[{index}]")
     return tuple(read)
+
+
+def check_pattern(constraint: Constraint, effort: Effort) -> Constraint:
+    """Return the constraint; Fault when its pattern is none. What reading it costs is counted."""
+    try:
+        read_pattern(constraint.pattern, effort)
+    except (BadPattern, TooMuch) as wrong:
+        raise Fault(str(wrong)) from None
+    return constraint
 
 
 def _constraint(one: Json, kind: ParameterKind, version: Version) -> Constraint:
@@ -223,10 +240,6 @@ def _allowed_values(rule: Json, kind: ParameterKind, description: str) -> Constr
 def _allowed_pattern(rule: Json, kind: ParameterKind, description: str) -> Constraint:
     if not isinstance(rule, str):
         raise Fault("allowed_pattern must be a string")
-    try:
-        re.compile(rule)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise Fault(f'The pattern "{rule}" is not a regular expression: {error}') from None
     return Constraint("allowed_pattern", pattern=rule, description=description)
 
 

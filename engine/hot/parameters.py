@@ -11,6 +11,7 @@ import orjson
 
 from engine.errors import Findings, nearest
 from engine.hot.constraints import as_json, broken_rule
+from engine.hot.effort import Effort
 from engine.hot.schema import Constraint
 from engine.words import Json
 
@@ -57,11 +58,11 @@ def convert(kind: ParameterKind, value: Json) -> Json:
     return CONVERSIONS[kind](value)
 
 
-def check_value(schema: ParameterSchema, value: Json) -> Json:
+def check_value(schema: ParameterSchema, value: Json, effort: Effort | None = None) -> Json:
     """Return the converted value, or raise BadValue when it breaks a rule."""
     converted = convert(schema.kind, value)
     for rule in schema.constraints:
-        if said := broken_rule(rule, converted):
+        if said := broken_rule(rule, converted, effort):
             hidden = f"its hidden value breaks a constraint of {rule.kind}"
             raise BadValue(said, rule.description or hidden)
     return converted
@@ -72,6 +73,7 @@ def parameter_values(
     given: Mapping[str, Json],
     defaults: Mapping[str, Json],
     findings: Findings,
+    effort: Effort | None = None,
 ) -> dict[str, Json]:
     """Return the converted value of every parameter that has a good one; null counts as none.
 
@@ -100,7 +102,7 @@ def parameter_values(
             findings.add("", reason, "", "UserParameterMissing")
             continue
         try:
-            values[name] = check_value(schema, value)
+            values[name] = check_value(schema, value, effort)
         except BadValue as bad:
             said = bad.safe if schema.hidden else str(bad)
             findings.add("", f"Parameter '{name}' is invalid: {said}")
