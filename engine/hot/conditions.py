@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from engine.errors import Findings, nearest
 from engine.hot.cfn_functions import find_in_map
 from engine.hot.data_functions import CONTAINS
+from engine.hot.effort import Effort
 from engine.hot.function import Wrong
 from engine.hot.resolve import select
 from engine.hot.versions import Unavailable, Version
+from engine.hot.yaql_evaluation import evaluate
 from engine.words import Json
 
 
@@ -26,6 +28,7 @@ class Conditions:
     parameters: Mapping[str, Json]
     findings: Findings
     mappings: Mapping[str, Json] = field(default_factory=dict)
+    effort: Effort = field(default_factory=Effort)
     failed: bool = False
     decided: dict[str, bool] = field(default_factory=dict)
     deciding: list[str] = field(default_factory=list)
@@ -58,16 +61,20 @@ class Conditions:
             if isinstance(self.named[name], str):
                 raise Wrong(f'The definition of condition "{name}" is invalid: {self.named[name]}')
             result = self.decide(self.named[name], name)
+        except RecursionError:
+            self._failed(name, Wrong("It leads over too many conditions"))
         except Wrong as wrong:
-            self.failed = True
-            remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
-            reason = f"Condition validation error: {wrong.args[0]}"
-            place = f"{self.version.spelling.conditions}.{name}"
-            self.findings.add(place, reason, remedy)
+            self._failed(name, wrong)
         finally:
             self.deciding.pop()
         self.decided[name] = result
         return result
+
+    def _failed(self, name: str, wrong: Wrong) -> None:
+        self.failed = True
+        remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
+        place = f"{self.version.spelling.conditions}.{name}"
+        self.findings.add(place, f"Condition validation error: {wrong}", remedy)
 
     def _value(self, snippet: Json) -> Json:
         """Evaluate a snippet where only condition functions may be called."""
@@ -92,7 +99,7 @@ class Conditions:
         if not isinstance(name, str) or name not in self.parameters:
             near = nearest(str(name), list(self.parameters))
             raise Wrong(f"The Parameter ({name}) was not provided.", near)
-        value = self.parameters[name]
+        value = self.effort.made(self.parameters[name])
         return select(value, path, "") if path else value
 
     def _ref(self, args: Json) -> Json:
@@ -135,6 +142,14 @@ class Conditions:
         CONTAINS.shape(known)
         return CONTAINS.apply(known)
 
+    def _yaql(self, args: Json) -> Json:
+        if not isinstance(args, dict) or not {"expression"} <= args.keys() <= YAQL_KEYS:
+            raise Wrong('"yaql" is a map with an expression, and data for it.')
+        known = {key: self._value(item) for key, item in args.items()}
+        return evaluate(known["expression"], known.get("data", {}), self.effort.limits, self.effort)
+
+
+YAQL_KEYS = frozenset({"expression", "data"})
 
 CALLS: Mapping[str, Callable[[Conditions, Json], Json]] = {
     "get_param": Conditions._get_param,
@@ -149,6 +164,7 @@ CALLS: Mapping[str, Callable[[Conditions, Json], Json]] = {
     "Fn::Not": Conditions._cfn_not,
     "Fn::And": lambda self, args: all(self._all("Fn::And", args)),
     "Fn::Or": lambda self, args: any(self._all("Fn::Or", args)),
+    "yaql": Conditions._yaql,
 }
 
 

@@ -9,6 +9,7 @@ from engine.hot.conditions import Conditions
 from engine.hot.declared import DeclaredHook
 from engine.hot.defined import DefinedOutput, DefinedResource, Definition
 from engine.hot.defining import CheckProperties, Defining
+from engine.hot.effort import DEFAULT_LIMITS, Effort, EffortLimits
 from engine.hot.environment import Environment
 from engine.hot.facade import Facade
 from engine.hot.parameters import parameter_values
@@ -45,24 +46,27 @@ def define(
     check_properties: CheckProperties,
     judged: Collection[str] = (),
     facade: Facade | None = None,
+    limits: EffortLimits = DEFAULT_LIMITS,
 ) -> Definition:
     """Return the definition. Raises Invalid with everything that is wrong, in document order.
 
     parameters: of the request; they win over the environment's. pseudo: values of the pseudo
     parameters by HOT's names. check_properties(type, properties known now, place, findings):
     the rules of a type across its properties. judged: names of custom constraints that somebody is
-    asked about. facade: what a nested stack stands for.
+    asked about. facade: what a nested stack stands for. limits: what evaluating it all may cost.
     """
-    findings = Findings()
+    findings, effort = Findings(), Effort(limits)
     check_names(template.parameters, judged, findings)
     given = {**environment.parameters, **parameters}
-    values = parameter_values(template.parameters, given, environment.parameter_defaults, findings)
+    values = parameter_values(
+        template.parameters, given, environment.parameter_defaults, findings, effort
+    )
     complete = len(values) == len(template.parameters)
     version = VERSIONS[template.version]
     shown = pseudo_values(template, pseudo, environment.parameter_defaults, findings)
     known = {**shown, **values}
     conditions = Conditions(
-        template.conditions, version, known, findings, mappings=template.mappings
+        template.conditions, version, known, findings, template.mappings, effort
     )
     if not complete and template.conditions:
         findings.raise_if_any()  # what a condition would say is not known
@@ -84,6 +88,7 @@ def define(
         parameter_names=frozenset(template.parameters),
         mappings=template.mappings,
         facade=facade,
+        effort=effort,
     )
     resources = work.define_resources(scope)
     outputs = work.define_outputs(scope)

@@ -18,15 +18,23 @@ MOST_VALUES = 200_000
 
 
 class Wrong(Exception):
-    """A function was called with arguments it cannot take; the text says why."""
+    """A function was called with arguments it cannot take: why, the remedy, and the code."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """apply: resolved arguments -> value. shape: arguments as far as known -> nothing, or Wrong."""
+    """apply: resolved arguments -> value. shape: arguments as far as known -> nothing, or Wrong.
+
+    price: resolved arguments -> steps of an Effort (effort.py); none where the size of arguments
+    and value says it all.
+    """
 
     apply: Callable[[Json], Json]
     shape: Callable[[Json], None]
+    price: Callable[[Json], int] | None = None
 
 
 def listed(name: str, example: str, least: int, most: int | None = None) -> Callable[[Json], None]:

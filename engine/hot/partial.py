@@ -10,12 +10,14 @@ from typing import Final
 
 from engine.errors import Findings, Invalid, nearest
 from engine.hot import cfn_forms as c
+from engine.hot.effort import Effort, TooMuch, size_of
 from engine.hot.expression import Call, Expression
 from engine.hot.facade import Facade, cfn_resource_facade, resource_facade
 from engine.hot.function import Function, Wrong
 from engine.hot.resolve import MASK, select
 from engine.hot.schema import TypeSchema
 from engine.hot.versions import Entry, Form, Unavailable, Version
+from engine.hot.yaql_evaluation import check_expression, evaluate, limits_said
 from engine.words import Json
 
 
@@ -28,9 +30,6 @@ DROPPED: Final = _Dropped()
 #: Stands for a call that was refused, so that what is around it is not judged by it.
 REFUSED = "refused"
 
-#: All texts that get_param and get_file put into one stack, in characters.
-MOST_TEXT = 16_777_216
-
 
 @dataclass(slots=True)
 class Scope:
@@ -38,7 +37,8 @@ class Scope:
 
     parameters: converted values, pseudo parameters among them. types: the schema of every resource
     there is. disabled: resources switched off by their condition. decide: evaluates a condition.
-    mappings: of a CFN template. facade: what a nested stack stands for; None: nothing.
+    mappings: of a CFN template. facade: what a nested stack stands for; None: nothing. effort: what
+    evaluating them may still cost.
     """
 
     version: Version
@@ -53,7 +53,7 @@ class Scope:
     mappings: Mapping[str, Json] = field(default_factory=dict)
     facade: Facade | None = None
     sizes: dict[str, int] = field(default_factory=dict)
-    text_left: int = MOST_TEXT
+    effort: Effort = field(default_factory=Effort)
 
 
 class Evaluator:
@@ -107,6 +107,9 @@ class Evaluator:
             if isinstance(entry, Function):
                 return self._function(name, entry, args, place)
             return FORMS[entry](self, args, place)
+        except TooMuch as much:
+            self.scope.findings.add(place, *much.args)
+            raise Invalid(self.scope.findings.all) from None
         except Wrong as wrong:
             return self._refuse(place, wrong)
 
@@ -131,7 +134,7 @@ class Evaluator:
         function.shape(known)
         if self.kept != before:
             return self.keep(name, known)
-        return function.apply(known)
+        return self.scope.effort.call(function, known)
 
     def get_param(self, args: Json, place: str) -> Expression:
         before = self.kept
@@ -156,18 +159,10 @@ class Evaluator:
 
     def spend(self, name: str, value: Json) -> None:
         """A large text named a thousand times must not become a thousand large texts."""
-        sizes, scope = self.scope.sizes, self.scope
+        sizes = self.scope.sizes
         if (size := sizes.get(name)) is None:
-            size = sizes[name] = len(value) if isinstance(value, str) else len(repr(value))
-        scope.text_left -= size
-        if scope.text_left < 0:
-            scope.findings.add(
-                "",
-                f"Parameters and files make the stack larger than {MOST_TEXT} characters.",
-                "",
-                "RequestLimitExceeded",
-            )
-            raise Invalid(scope.findings.all)
+            size = sizes[name] = size_of(value, self.scope.effort.limits.size)
+        self.scope.effort.make(size)
 
     def _get_file(self, args: Json, place: str) -> Expression:
         name = self.evaluate(args, place)
@@ -245,6 +240,24 @@ class Evaluator:
         taken = 1 if self.scope.decide(args[0], f"{place}[0]") else 2
         return self._walk(args[taken], f"{place}[{taken}]") if taken < len(args) else DROPPED
 
+    def _yaql(self, args: Json, place: str) -> Expression:
+        if not isinstance(args, dict) or "expression" not in args or len(args) > 2:
+            raise Wrong(f'"yaql" syntax should be {YAQL_SYNTAX}')
+        if unknown := args.keys() - {"expression", "data"}:
+            raise Wrong(f'"yaql" has no "{min(unknown)}"; its syntax should be {YAQL_SYNTAX}')
+        before = self.kept
+        known = {key: self.evaluate(item, f"{place}.{key}") for key, item in args.items()}
+        text = known["expression"]
+        if not isinstance(text, Call):
+            check_expression(text)
+        limits = self.scope.effort.limits
+        if self.kept != before:
+            return self.keep("yaql", known | limits_said(limits))
+        found = evaluate(text, known.get("data", {}), limits, self.scope.effort)
+        return self.scope.effort.made(found)
+
+
+YAQL_SYNTAX = "yaql: {expression: $.data.var1.sum(), data: {var1: [3, 2, 1]}}"
 
 FORMS: Mapping[Form, Callable[[Evaluator, Json, str], Expression]] = {
     Form.GET_PARAM: Evaluator.get_param,
@@ -257,6 +270,7 @@ FORMS: Mapping[Form, Callable[[Evaluator, Json, str], Expression]] = {
     Form.GET_ATT: c.get_att,
     Form.FIND_IN_MAP: c.find,
     Form.CFN_FACADE: cfn_resource_facade,
+    Form.YAQL: Evaluator._yaql,
 }
 
 

@@ -2,12 +2,15 @@
 on a resource, and for outputs."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from engine.hot.cfn_functions import find_in_map
+from engine.hot.effort import Effort, TooMuch, at_once
 from engine.hot.expression import Call, Expression
 from engine.hot.function import Function, Wrong
 from engine.hot.versions import VERSIONS
+from engine.hot.yaql_evaluation import evaluate, limits_of
 from engine.words import Json
 
 MASK = "******"
@@ -26,41 +29,76 @@ class View(Protocol):
         """All attributes but ``show``."""
 
 
-def resolve(expression: Expression, view: View, *, masked: bool = False) -> Json:
+def resolve(
+    expression: Expression, view: View, *, masked: bool = False, effort: Effort | None = None
+) -> Json:
     """Return the value of an expression.
 
     masked: for display; a function that cannot work on masked values gives ``******``.
-    Raises Wrong when a function cannot take what the resources gave.
+    effort: what it may cost, together with others; if none is given, it is alone.
+    Raises Wrong when a function cannot take what the resources gave, or it costs too much.
     """
-    kind = type(expression)
-    if kind is dict:
-        return {
-            key: resolve(item, view, masked=masked) if type(item) in NESTING else item
-            for key, item in expression.items()
-        }
-    if kind is list:
-        return [
-            resolve(item, view, masked=masked) if type(item) in NESTING else item
-            for item in expression
-        ]
-    if kind is Call:
-        args = resolve(expression.args, view, masked=masked)
-        if not masked:
-            return _called(expression, args, view)
+    return _Resolving(view, masked, effort or at_once()).value_of(expression)
+
+
+@dataclass(frozen=True, slots=True)
+class _Resolving:
+    view: View
+    masked: bool
+    effort: Effort
+
+    def value_of(self, expression: Expression) -> Json:
+        kind = type(expression)
+        if kind is dict:
+            return {
+                key: self.value_of(item) if type(item) in NESTING else item
+                for key, item in expression.items()
+            }
+        if kind is list:
+            return [self.value_of(item) if type(item) in NESTING else item for item in expression]
+        return self._called(expression) if kind is Call else expression
+
+    def _called(self, call: Call) -> Json:
+        args = self.value_of(call.args)
         try:
-            return _called(expression, args, view)
+            return self._result(call, args)
+        except TooMuch:
+            raise
         except Wrong:
-            return MASK
-    return expression
+            if self.masked:
+                return MASK
+            raise
+
+    def _result(self, call: Call, args: Json) -> Json:
+        match call.name:
+            case "get_resource":
+                return self.effort.made(self.view.reference(args))
+            case "get_attr":
+                return self.effort.made(_attribute(args, self.view))
+            case "select":
+                return self.effort.made(select(args[0], args[1:], ""))
+            case "find_in_map":
+                return self.effort.made(find_in_map(args[0], args[1:], hidden=True))
+            case "yaql":
+                limits = limits_of(args)
+                found = evaluate(args["expression"], args.get("data", {}), limits, self.effort)
+                return self.effort.made(found)
+        function = VERSIONS[call.version].functions[call.name]
+        if not isinstance(function, Function):
+            raise Wrong(f"The function {call.name} cannot be called here.")
+        function.shape(args)
+        return self.effort.call(function, args)
 
 
 NESTING = frozenset({dict, list, Call})
 
 
-def evaluate_output(expression: Expression, view: View) -> tuple[Json, str | None]:
+def evaluate_output(
+    expression: Expression, view: View, effort: Effort | None = None
+) -> tuple[Json, str | None]:
     """Return (value, None), or (None, what went wrong): an output never fails a stack."""
     try:
-        return resolve(expression, view), None
+        return resolve(expression, view, effort=effort), None
     except Wrong as wrong:
         return None, str(wrong)
 
@@ -88,22 +126,6 @@ def _item(items: list[Json] | str, step: Json) -> Json:
         return items[int(step)]
     except (IndexError, TypeError, ValueError):
         return None
-
-
-def _called(call: Call, args: Json, view: View) -> Json:
-    if call.name == "get_resource":
-        return view.reference(args)
-    if call.name == "get_attr":
-        return _attribute(args, view)
-    if call.name == "select":
-        return select(args[0], args[1:], "")
-    if call.name == "find_in_map":
-        return find_in_map(args[0], args[1:], hidden=True)
-    function = VERSIONS[call.version].functions[call.name]
-    if not isinstance(function, Function):
-        raise Wrong(f"The function {call.name} cannot be called here.")
-    function.shape(args)
-    return function.apply(args)
 
 
 def _attribute(args: list[Json], view: View) -> Json:

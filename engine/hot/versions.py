@@ -38,6 +38,7 @@ class Form(Enum):
     GET_ATT = "Fn::GetAtt"
     FIND_IN_MAP = "Fn::FindInMap"
     CFN_FACADE = "Fn::ResourceFacade"
+    YAQL = "yaql"
 
 
 Entry = Function | Form | Unavailable
@@ -103,7 +104,7 @@ V2015_10 = V2015_04 | {
 }
 V2016_04 = V2015_10 | {"map_merge": d.MAP_MERGE}
 V2016_10 = V2016_04 | {
-    "yaql": NOT_YET,
+    "yaql": Form.YAQL,
     "map_replace": d.MAP_REPLACE,
     "if": Form.IF,
     "repeat": f.REPEAT,

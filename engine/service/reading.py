@@ -6,6 +6,7 @@ from uuid import UUID
 from engine.errors import NotFound
 from engine.hooks.audit import Entry
 from engine.hot.definition import evaluate_output
+from engine.hot.effort import at_once
 from engine.hot.expression import decode, references
 from engine.hot.schema import TypeSchema
 from engine.hot.versions import date_of
@@ -150,8 +151,9 @@ async def _outputs(conn: Connection, stack: StackRecord, shown: read.Shown) -> l
     outputs = [(one, decode(one["value"], date_of(shown.written_in))) for one in shown.outputs]
     names = sorted({name for _, value in outputs for name in references(value)})
     view = Inputs(await read.read_values(conn, stack.id, names) if names else {})
+    effort = at_once()
     return [
-        Output(one["key"], one["description"], *evaluate_output(value, view))
+        Output(one["key"], one["description"], *evaluate_output(value, view, effort))
         for one, value in outputs
     ]
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from engine.errors import Findings
 from engine.hot.definition import check_resolved, fill_defaults
+from engine.hot.effort import at_once
 from engine.hot.expression import decode
 from engine.hot.function import Wrong
 from engine.hot.resolve import resolve
@@ -177,11 +178,12 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
         return {**definition["properties"], **(work.patched or {})}
     try:
         expression = decode(definition["properties"], definition["version"])
-        resolved = resolve(expression, Inputs(work.inputs or {})) or {}
+        metadata = decode(definition["metadata"], definition["version"])
+        view, effort = Inputs(work.inputs or {}), at_once()
+        resolved = resolve(expression, view, effort=effort) or {}
+        work.metadata_now = resolve(metadata, view, effort=effort)
     except Wrong as wrong:
         raise Unresolved(str(wrong)) from wrong
-    metadata = decode(definition["metadata"], definition["version"])
-    work.metadata_now = resolve(metadata, Inputs(work.inputs or {}))
     findings = Findings()
     words = VERSIONS[definition["version"]].spelling
     place = f"{words.resources}.{work.name}.{words.properties}"

@@ -43,7 +43,7 @@ async def refused(running: Program, body: Json, status: int = 400) -> str:
         (template({"a": resource(value={"get_param": "nope"})}), "nope"),
         (template({"a": resource(value={"get_attr": ["a2", "output"]})}), 'Did you mean "a"?'),
         (template({"a": {"type": "OS::Heat::Value"}}), "Property value not assigned"),
-        (template({"a": resource(value={"yaql": {"expression": "1"}})}), "not available"),
+        (template({"a": resource(value={"yaql": {"expression": "1 +"}})}), "unexpected end"),
         (template({"c": {"type": "Headgate::Command", "properties": {"create": ["/bin/ls"]}}}),
          "[resource_types.command] enabled = true"),
     ],

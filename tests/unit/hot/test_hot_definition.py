@@ -156,7 +156,7 @@ def one(**body: Json) -> dict[str, Json]:
             'The function "get_attr" is invalid in this context',
             "",
         ),
-        ({"conditions": {"x": {"yaql": {}}}}, "conditions.x", "yaql is not available yet", ""),
+        ({"conditions": {"x": {"yaql": {}}}}, "conditions.x", "is a map with an expression", ""),
     ],
 )
 def test_what_is_wrong_is_told(template: dict[str, Json], place: str, part: str, code: str) -> None:
@@ -359,7 +359,8 @@ def test_versions_and_their_functions() -> None:
     assert known[0] == "2013-05-23" and "wallaby" in known and "2010-09-09" not in known
     assert "repeat" not in template_functions("2014-10-16")
     assert {"contains", "equals"} <= set(template_functions("pike"))
-    assert "yaql" not in template_functions("wallaby")
+    assert "yaql" in template_functions("newton")
+    assert "yaql" not in template_functions("2016-04-08")
     assert parse_template({"heat_template_version": "newton"}).version == "2016-10-14"
 
 

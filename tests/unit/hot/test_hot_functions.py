@@ -166,7 +166,6 @@ def test_results(snippet: Json, result: Json) -> None:
         ({"get_attr": "b"}, 'Arguments to "get_attr"'),
         ({"if": ["nope", 1, 2]}, 'Invalid condition "nope"'),
         ({"if": [True]}, 'Arguments to "if" must be of the form'),
-        ({"yaql": {"expression": "$"}}, "The function yaql is not available yet in this release."),
         (
             {"resource_facade": "metadata"},
             "and this stack is in none. Give the value as a parameter",

@@ -1,0 +1,358 @@
+"""Functions of yaql that Headgate has of its own, in place of those of the library.
+
+They mean the same, cannot take long, and give the same value each time. Each takes the arguments of
+the one it stands for; ``effort`` besides, where it has to count what it does.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
+from string import digits as all_digits
+from string import hexdigits as all_hexdigits
+from string import octdigits as all_octdigits
+from string import printable as all_printable
+from string import punctuation as all_punctuation
+from string import whitespace as all_whitespace
+from typing import Any
+
+from dateutil import parser
+from yaql.standard_library import date_time, math, regex, strings
+
+from engine.hot.effort import Effort
+from engine.hot.function import Wrong, fits
+from engine.hot.patterns import BadPattern, Pattern, read_pattern
+
+#: So many letters are compared in one step where a search goes backwards.
+LETTERS_IN_A_STEP = 50_000
+#: The longest number that is made, in bits.
+LONGEST_NUMBER = 1_024
+
+# -- what changes from one time to the next -------------------------------------------------------
+
+GIVE = "It gives another value each time; give the value as a parameter."
+
+
+def _never(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **named: Any) -> Any:
+        raise Wrong(f'The yaql function "{name}" cannot be used in a template.', GIVE)
+
+    return refuse
+
+
+def _date_of(text: str, form: str | None = None) -> datetime:
+    if form:
+        return _with_zone(datetime.strptime(text, form))  # noqa: DTZ007
+    first, second = (_parsed(text, one) for one in DEFAULTS)
+    if first != second:
+        raise Wrong("A date for yaql needs its year, its month and its day.")
+    return _with_zone(first)
+
+
+#: What is not in a text would be taken from today; a text that reads differently lacks something.
+DEFAULTS = (datetime(2000, 1, 1, tzinfo=UTC), datetime(2001, 2, 2, tzinfo=UTC))
+
+
+def _parsed(text: str, default: datetime) -> datetime:
+    found: datetime = parser.parse(text, default=default.replace(tzinfo=None), tzinfos=_zone)
+    return found
+
+
+def _zone(name: str | None, offset: int | None) -> tzinfo | None:
+    if name is None and offset is None:
+        return None
+    if offset is not None:
+        return timezone(timedelta(seconds=offset))
+    if name in ("UTC", "GMT", "Z"):
+        return UTC
+    raise Wrong(f'The time zone "{name}" is not known.', "Write it as an offset: +02:00.")
+
+
+def _with_zone(found: datetime) -> datetime:
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _characters(
+    digits: bool = False,
+    hexdigits: bool = False,
+    ascii_lowercase: bool = False,
+    ascii_uppercase: bool = False,
+    ascii_letters: bool = False,
+    letters: bool = False,
+    octdigits: bool = False,
+    punctuation: bool = False,
+    printable: bool = False,
+    lowercase: bool = False,
+    uppercase: bool = False,
+    whitespace: bool = False,
+) -> tuple[str, ...]:
+    """In the order of their codes; the library's changes with the process."""
+    wanted = (
+        digits, hexdigits, ascii_lowercase, ascii_uppercase, ascii_letters, letters,
+        octdigits, punctuation, printable, lowercase, uppercase, whitespace,
+    )  # fmt: skip
+    found = "".join(kind for one, kind in zip(wanted, CHARACTERS, strict=True) if one)
+    return tuple(sorted(set(found)))
+
+
+CHARACTERS = (
+    all_digits, all_hexdigits, ascii_lowercase, ascii_uppercase, ascii_letters, ascii_letters,
+    all_octdigits, all_punctuation, all_printable, ascii_lowercase, ascii_uppercase,
+    all_whitespace,
+)  # fmt: skip
+
+WITHOUT_A_NAME = re.compile(r"<[^<>]* at 0x[0-9a-f]+>|<iterator>")
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower() if value is not None else "null"
+    text = str(value)
+    if not isinstance(value, str) and WITHOUT_A_NAME.search(text):
+        raise Wrong("yaql cannot write this value as a text.", "Make a list of it: .toList()")
+    return text
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+
+def _small(bits: float) -> None:
+    if bits > LONGEST_NUMBER:
+        raise Wrong(f"yaql would make a number of more than {LONGEST_NUMBER} bits.")
+
+
+def _power(a: int | float, b: int | float, c: int | None = None) -> Any:
+    if c is None and isinstance(a, int) and isinstance(b, int) and b > 0:
+        _small(abs(a).bit_length() * b if abs(a) > 1 else 1)
+    return pow(a, b, c)  # type: ignore[arg-type]
+
+
+def _shifted_left(value: int, bits_number: int) -> int:
+    _small(value.bit_length() + bits_number)
+    return value << bits_number
+
+
+def _rounded(number: int | float, ndigits: int = 0) -> int | float:
+    return round(number, max(ndigits, -LONGEST_NUMBER))
+
+
+# -- texts ----------------------------------------------------------------------------------------
+
+
+def _replaced(string: str, old: str, new: str, count: int = -1) -> str:
+    found = string.count(old)
+    fits(len(string) + (found if count < 0 else min(found, count)) * len(new))
+    return string.replace(old, new, count)
+
+
+def _replaced_with_map(
+    string: str, str_func: Callable[[Any], str], replacements: Mapping[Any, Any], count: int = -1
+) -> str:
+    for key, value in replacements.items():
+        string = _replaced(string, str_func(key), str_func(value), count)
+    return string
+
+
+def _right_split(
+    string: str, separator: str | None = None, max_splits: int = -1, *, effort: Effort
+) -> list[str]:
+    effort.step(len(string) * len(separator or "") // LETTERS_IN_A_STEP)
+    return string.rsplit(separator, max_splits)
+
+
+def _last_index(string: str, sub: str, start: int = 0, *, effort: Effort) -> int:
+    effort.step(len(string) * len(sub) // LETTERS_IN_A_STEP)
+    return string.rfind(sub, start)
+
+
+def _last_index_within(string: str, sub: str, start: int, length: int, *, effort: Effort) -> int:
+    if start < 0:
+        start += len(string)
+    if length < 0:
+        length = len(string) - start
+    effort.step(len(string) * len(sub) // LETTERS_IN_A_STEP)
+    return string.rfind(sub, start, start + length)
+
+
+# -- regular expressions --------------------------------------------------------------------------
+
+
+def _pattern(text: str, effort: Effort, flags: int = 0) -> Pattern:
+    try:
+        return read_pattern(text, effort, flags)
+    except BadPattern as bad:
+        raise Wrong(str(bad)) from None
+
+
+def _regex(
+    pattern: str,
+    ignore_case: bool = False,
+    multi_line: bool = False,
+    dot_all: bool = False,
+    *,
+    effort: Effort,
+) -> Pattern:
+    flags = (re.IGNORECASE if ignore_case else 0) | (re.MULTILINE if multi_line else 0)
+    return _pattern(pattern, effort, flags | (re.DOTALL if dot_all else 0))
+
+
+def _matches(regexp: Pattern, string: str, *, effort: Effort) -> bool:
+    return regexp.search(string, effort) is not None
+
+
+def _text_matches(string: str, regexp: Pattern | str, *, effort: Effort) -> bool:
+    pattern = regexp if isinstance(regexp, Pattern) else _pattern(regexp, effort)
+    return pattern.search(string, effort) is not None
+
+
+def _text_does_not_match(string: str, regexp: Pattern | str, *, effort: Effort) -> bool:
+    return not _text_matches(string, regexp, effort=effort)
+
+
+def _seen(context: Any, regexp: Pattern, match: Any) -> Any:
+    """A context in which the groups of a match have names: $ or $1 for all of it, $2, $name."""
+    seen = context.create_child_context()
+    names = {number: name for name, number in regexp.compiled.groupindex.items()}
+    for number in range(regexp.compiled.groups + 1):
+        group = {"value": match.group(number), "start": match.start(number)}
+        group["end"] = match.end(number)
+        seen[f"${number + 1}"] = group
+        if number in names:
+            seen[f"${names[number]}"] = group
+    return seen
+
+
+def _search(
+    context: Any,
+    regexp: Pattern,
+    string: str,
+    selector: Callable[[Any], Any] | None = None,
+    *,
+    effort: Effort,
+) -> Any:
+    match = regexp.search(string, effort)
+    if match is None:
+        return None
+    return match.group() if selector is None else selector(_seen(context, regexp, match))
+
+
+def _search_all(
+    context: Any,
+    regexp: Pattern,
+    string: str,
+    selector: Callable[[Any], Any] | None = None,
+    *,
+    effort: Effort,
+) -> Iterator[Any]:
+    for match in regexp.each(string, effort):
+        yield match.group() if selector is None else selector(_seen(context, regexp, match))
+
+
+def _split(regexp: Pattern, string: str, max_split: int = 0, *, effort: Effort) -> list[Any]:
+    parts, last = [], 0
+    for number, match in enumerate(regexp.each(string, effort)):
+        if max_split < 0 or 0 < max_split <= number:
+            break
+        parts += [string[last : match.start()], *match.groups()]
+        last = match.end()
+    return [*parts, string[last:]]
+
+
+def _split_text(string: str, regexp: Pattern, max_split: int = 0, *, effort: Effort) -> list[Any]:
+    return _split(regexp, string, max_split, effort=effort)
+
+
+def _put_in(
+    regexp: Pattern, string: str, text_for: Callable[[Any], str], count: int, effort: Effort
+) -> str:
+    parts, last, size = [], 0, len(string)
+    for number, match in enumerate(regexp.each(string, effort)):
+        if count < 0 or 0 < count <= number:
+            break
+        text = text_for(match)
+        size += len(text)
+        fits(size)
+        parts += [string[last : match.start()], text]
+        last = match.end()
+    return "".join([*parts, string[last:]])
+
+
+def _sub(regexp: Pattern, string: str, repl: str, count: int = 0, *, effort: Effort) -> str:
+    return _put_in(regexp, string, lambda match: str(match.expand(repl)), count, effort)
+
+
+def _sub_text(string: str, regexp: Pattern, repl: str, count: int = 0, *, effort: Effort) -> str:
+    return _sub(regexp, string, repl, count, effort=effort)
+
+
+def _sub_by(
+    context: Any,
+    regexp: Pattern,
+    string: str,
+    repl: Callable[[Any], str],
+    count: int = 0,
+    *,
+    effort: Effort,
+) -> str:
+    return _put_in(
+        regexp, string, lambda match: _a_text(repl(_seen(context, regexp, match))), count, effort
+    )
+
+
+def _a_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Wrong('"replaceBy" of yaql puts in texts.')
+    return value
+
+
+def _sub_by_text(
+    context: Any,
+    string: str,
+    regexp: Pattern,
+    repl: Callable[[Any], str],
+    count: int = 0,
+    *,
+    effort: Effort,
+) -> str:
+    return _sub_by(context, regexp, string, repl, count, effort=effort)
+
+
+# -- what stands for what -------------------------------------------------------------------------
+
+#: Functions of the library, and what is called in their place.
+REPLACED: Mapping[Callable[..., Any], Callable[..., Any]] = {
+    math.random_: _never("random"),
+    math.random__: _never("random"),
+    date_time.now: _never("now"),
+    date_time.localtz: _never("localtz"),
+    date_time.datetime_from_string: _date_of,
+    math.pow_: _power,
+    math.shift_bits_left: _shifted_left,
+    math.round_: _rounded,
+    strings.characters: _characters,
+    strings.str_: _text,
+    strings.replace: _replaced,
+    strings.replace_with_dict: _replaced_with_map,
+    strings.right_split: _right_split,
+    strings.last_index_of: _last_index,
+    strings.last_index_of_: _last_index_within,
+    regex.regex: _regex,
+    regex.matches: _matches,
+    regex.matches_: _text_matches,
+    regex.matches_operator_regex: _text_matches,
+    regex.matches_operator_string: _text_matches,
+    regex.not_matches_operator_regex: _text_does_not_match,
+    regex.not_matches_operator_string: _text_does_not_match,
+    regex.search: _search,
+    regex.search_all: _search_all,
+    regex.split: _split,
+    regex.split_string: _split_text,
+    regex.replace: _sub,
+    regex.replace_string: _sub_text,
+    regex.replace_by: _sub_by,
+    regex.replace_by_string: _sub_by_text,
+    regex.is_regex: lambda value: isinstance(value, Pattern),
+}
+
+#: Names of those that cannot be used at all.
+NEVER = frozenset({"random", "now", "localtz"})
