@@ -99,7 +99,7 @@ def _parse_yaml(text: str, what: str, limits: Limits) -> Json:
         raise _too_deep(what, limits) from None
     except yaml.MarkedYAMLError as error:
         raise _refused(f"Error parsing {what}: {_described(error)}") from None
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         said = " ".join(str(error).split())
         raise _refused(f"Error parsing {what}: {said}") from None
     finally:
