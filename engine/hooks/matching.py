@@ -6,11 +6,12 @@ later one wins.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from fnmatch import fnmatchcase
+from operator import itemgetter
 
 from engine.errors import Findings, nearest
 from engine.hooks.reading import Declaration
 from engine.hooks.rule import Rule, in_order
+from engine.hot.globs import is_glob, matches
 
 
 def check_patterns(
@@ -18,9 +19,10 @@ def check_patterns(
 ) -> list[str]:
     """Refuse full rules that can match nothing; return a warning for each such short one."""
     warnings: list[str] = []
+    known = set(names)
     for declaration in said:
         pattern = declaration.pattern
-        if not pattern or any(fnmatchcase(name, pattern) for name in names):
+        if not pattern or pattern in known or (is_glob(pattern) and _any(names, pattern)):
             continue
         reason = f'the breakpoint pattern "{pattern}" matches no resource'
         remedy = nearest(pattern, names) or (
@@ -32,6 +34,10 @@ def check_patterns(
         else:
             findings.add(declaration.place, reason, remedy, "InvalidBreakPointHook")
     return list(dict.fromkeys(warnings))
+
+
+def _any(names: Iterable[str], pattern: str) -> bool:
+    return any(matches(name, pattern) for name in names)
 
 
 def _unknown_type(name: str) -> str | None:
@@ -53,9 +59,9 @@ class Breakpoints:
         operator: stronger than all of them, and not to be cleared. type_of: a resource's type.
         """
         self._type_of = type_of
-        self._sources = [source for source in sources if source]
-        self._operator = [one for one in operator if one.pattern]
-        self._of_stack = [one for one in operator if not one.pattern]
+        self._sources = [_Source(source) for source in sources if source]
+        self._operator = _Source([one for one in operator if one.pattern])
+        self._of_stack = _Source([one for one in operator if not one.pattern])
         self._cleared = [_clear_pattern(text) for text in cleared]
 
     def of(self, name: str, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
@@ -63,7 +69,7 @@ class Breakpoints:
 
         stored: those that were kept with the resource; they hold when nothing newer does.
         """
-        if not self._sources and not stored and not self._operator:
+        if not self._sources and not stored and not self._operator.some:
             return ()
         return self._chosen(name, stored, self._operator)
 
@@ -71,19 +77,16 @@ class Breakpoints:
         """The rules for the stack as a whole, one per point."""
         return self._chosen("", stored, self._of_stack)
 
-    def _chosen(
-        self, name: str, stored: Sequence[Rule], operator: Sequence[Declaration]
-    ) -> tuple[Rule, ...]:
+    def _chosen(self, name: str, stored: Sequence[Rule], operator: "_Source") -> tuple[Rule, ...]:
         # What the operator says now is in `operator`; what it said once is not kept.
         chosen: dict[str, Rule] = {rule.point: rule for rule in stored if not rule.by_operator}
         for source in reversed(self._sources):
-            for declaration in source:
-                if _matches(declaration, name):
-                    chosen[declaration.rule.point] = declaration.rule
+            for declaration in source.of(name):
+                chosen[declaration.rule.point] = declaration.rule
         for point in [point for point in chosen if self._is_cleared(name, point)]:
             del chosen[point]
-        for declaration in operator:
-            if _matches(declaration, name) and self._is_type(declaration, name):
+        for declaration in operator.of(name):
+            if self._is_type(declaration, name):
                 chosen[declaration.rule.point] = declaration.rule
         return tuple(chosen[point] for point in in_order(chosen))
 
@@ -92,19 +95,32 @@ class Breakpoints:
             return True
         type_name = self._type_of(name)
         return type_name is not None and any(
-            fnmatchcase(type_name, pattern) for pattern in declaration.types
+            matches(type_name, pattern) for pattern in declaration.types
         )
 
     def _is_cleared(self, name: str, point: str) -> bool:
-        return any(
-            fnmatchcase(name, pattern) and fnmatchcase(point, on) for pattern, on in self._cleared
-        )
+        return any(matches(name, pattern) and matches(point, on) for pattern, on in self._cleared)
 
 
-def _matches(declaration: Declaration, name: str) -> bool:
-    if not name or not declaration.pattern:
-        return name == declaration.pattern
-    return fnmatchcase(name, declaration.pattern)
+class _Source:
+    """Declarations of one source, found by the name that they are for; "" is the stack."""
+
+    def __init__(self, said: Sequence[Declaration]) -> None:
+        self.some = bool(said)
+        self._by_name: dict[str, list[tuple[int, Declaration]]] = {}
+        self._by_glob: dict[str, list[tuple[int, Declaration]]] = {}
+        for number, one in enumerate(said):
+            table = self._by_glob if is_glob(one.pattern) else self._by_name
+            table.setdefault(one.pattern, []).append((number, one))
+
+    def of(self, name: str) -> list[Declaration]:
+        """Those that match a name, in the order in which they were said."""
+        found = list(self._by_name.get(name, ()))
+        if name:
+            for glob, said in self._by_glob.items():
+                if matches(name, glob):
+                    found += said
+        return [one for _, one in sorted(found, key=itemgetter(0))]
 
 
 def _clear_pattern(text: str) -> tuple[str, str]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 from engine.errors import Findings
 from engine.hooks.reading import Decide, Declaration, Reader
 from engine.hooks.rule import Limits
 from engine.hot.environment import DeclaredHook
 from engine.hot.function import Wrong
+from engine.hot.globs import matches
 from engine.words import Json
 
 
@@ -40,7 +40,7 @@ def operator_declarations(
             one, rule=replace(one.rule, by_operator=True, dry=rule.dry), types=tuple(rule.types)
         )
         for rule in rules
-        if any(fnmatchcase(project, pattern) for pattern in rule.projects)
+        if any(matches(project, pattern) for pattern in rule.projects)
         for one in read_operator_rule(rule, Findings(), limits, None, _tolerant(decide))
     ]
 

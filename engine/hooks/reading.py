@@ -13,6 +13,7 @@ from engine.errors import Findings, nearest
 from engine.hooks.rule import ANY_PROPERTY, REQUESTER, TOKEN, Escalation, Limits, Rule
 from engine.hot.environment import DeclaredHook
 from engine.hot.function import Wrong
+from engine.hot.globs import bad_glob, is_glob
 from engine.words import CONFIRM, STACK_POINTS, Json, Mode, OnTimeout, Point
 
 #: Besides ``at``, which says where the rule holds.
@@ -30,6 +31,8 @@ ON_READ_AS_YAML = "true"
 POINTS = tuple(point.value for point in Point)
 #: More people than this never answer one hook.
 MOST_APPROVALS = 100
+#: More patterns than this, of names of resources, are not read from one document.
+MOST_PATTERNS = 200
 #: Letters of a schema that an answer must fit.
 LONGEST_SCHEMA = 16_384
 _Choice = TypeVar("_Choice", Mode, OnTimeout)
@@ -75,11 +78,23 @@ class Reader:
 
     def declarations(self, declared: Iterable[DeclaredHook]) -> list[Declaration]:
         """A declaration for each rule and point; those whose `when` does not hold left out."""
+        declared = list(declared)
+        self._check_patterns(declared)
         return [
             Declaration(hook.pattern, rule, hook.place)
             for hook in declared
             for rule in (self._short(hook) if hook.short else self._full(hook))
         ]
+
+    def _check_patterns(self, declared: Sequence[DeclaredHook]) -> None:
+        """Every name of a stack is held against every pattern: they are to be few, and short."""
+        places = {hook.pattern: hook.place for hook in declared if is_glob(hook.pattern)}
+        for pattern, place in places.items():
+            if reason := bad_glob(pattern):
+                self.findings.add(place, f"the breakpoint pattern {reason}", "Write a shorter one.")
+        if len(places) > MOST_PATTERNS:
+            reason = f"There are {len(places)} patterns of resources, and {MOST_PATTERNS} at most."
+            self.findings.add("hooks", reason, "Say it with fewer, or by the resources' names.")
 
     def requested(self, items: Sequence[Json], place: str = "hooks.add") -> list[Declaration]:
         """Rules that came with a request: maps with ``at``, or text ``resource:point``."""
@@ -128,6 +143,7 @@ class Reader:
         place = f"{hook.place}.on"
         said = asked if isinstance(asked, list) and asked else [asked]
         points = [found for one in said if (found := self._point(one, place)) is not None]
+        points = list(dict.fromkeys(points))
         of_stack = [point for point in points if point in STACK_POINTS]
         if hook.pattern and of_stack:
             remedy = "Leave out `at`, and write points of resources in a rule of their own."

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from uuid import UUID
 
 from engine.errors import Findings, NotFound, nearest
@@ -11,6 +10,7 @@ from engine.hooks.matching import Breakpoints as Rules
 from engine.hooks.reading import Declaration, Reader
 from engine.hooks.rule import Rule, decode_rule, decode_rules, encode_rule, encode_rules, line_of
 from engine.hot.declared import escaped
+from engine.hot.globs import matches
 from engine.node.points import POINTS
 from engine.service.requests import Answer
 from engine.service.traversals import UNDER_WAY, Traversals
@@ -124,7 +124,7 @@ class LiveBreakpoints:
         """A pattern is to match a resource that is there, or is to be."""
         names, findings = await read_resource_names(conn, stack_id), Findings()
         for one in said:
-            if one.pattern and not any(fnmatchcase(name, one.pattern) for name in names):
+            if one.pattern and not any(matches(name, one.pattern) for name in names):
                 remedy = nearest(one.pattern, names) or f"Resources are: {', '.join(names[:8])}."
                 reason = f'the breakpoint pattern "{one.pattern}" matches no resource'
                 findings.add(one.place, reason, remedy, "InvalidBreakPointHook")

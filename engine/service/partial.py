@@ -1,9 +1,9 @@
 """Partial updates: which resources a request lets change."""
 
 from collections.abc import Callable, Collection, Sequence
-from fnmatch import fnmatchcase
 
 from engine.errors import Findings, nearest
+from engine.hot.globs import matches
 from engine.service.requests import StackRequest
 
 
@@ -30,8 +30,8 @@ def chooser(request: StackRequest, names: Collection[str]) -> Callable[[str], bo
 
 
 def _any(pattern: str, names: Collection[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for name in names)
+    return any(matches(name, pattern) for name in names)
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    return any(matches(name, pattern) for pattern in patterns)
