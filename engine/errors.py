@@ -5,10 +5,15 @@ Orchestration API shows as ``error.type``. Nothing here knows HTTP: hub/api/prob
 one table from families to status codes.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
+from itertools import accumulate
+
+#: Characters of a place and of what is said of it.
+LONGEST = {"place": 500, "reason": 4_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,12 @@ class Finding:
     reason: str
     remedy: str = ""
     code: str = "StackValidationFailed"
+
+    def __post_init__(self) -> None:
+        """What is told may be as long as what was sent; it is cut."""
+        for name, most in LONGEST.items():
+            if len(text := getattr(self, name)) > most:
+                object.__setattr__(self, name, f"{text[:most]}...")
 
     def __str__(self) -> str:
         said = ": ".join(part for part in (self.place, self.reason) if part)
@@ -93,6 +104,12 @@ class AnswerRefused(Conflict):
         self.decided = decided
 
 
+#: So much is told at once.
+MOST_FINDINGS = 100
+#: So many pairs of letters are compared in search of a near name: some milliseconds.
+MOST_COMPARED = 200_000
+
+
 @dataclass(slots=True)
 class Findings:
     """Collects what is wrong, so that all of it can be said at once."""
@@ -102,7 +119,19 @@ class Findings:
     def add(
         self, place: str, reason: str, remedy: str = "", code: str = "StackValidationFailed"
     ) -> None:
+        """Raises Invalid when enough was found; to look for all of a million costs too much.
+
+        Parameters without a value may be many, and whoever validates asks for all of them.
+        """
         self.all.append(Finding(place, reason, remedy, code))
+        if len(self.all) >= MOST_FINDINGS and code != "UserParameterMissing":
+            reason = f"There may be more than these {len(self.all)}; the rest was not looked at."
+            raise Invalid([*self.all, Finding("", reason, "Mend these first.")])
+
+    def extend(self, others: "Findings") -> None:
+        """Add what was found elsewhere. Raises Invalid as `add` does."""
+        for one in others.all:
+            self.add(one.place, one.reason, one.remedy, one.code)
 
     def raise_if_any(self) -> None:
         """Raise Invalid with everything found so far, or do nothing."""
@@ -111,6 +140,13 @@ class Findings:
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """Return ``Did you mean "x"?`` for the nearest known name, or an empty text."""
+    """Return ``Did you mean "x"?`` for the nearest known name, or an empty text.
+
+    Of many names those as long as this one are looked at, and as many as take no time.
+    """
+    if sum(map(len, known)) * len(name) > MOST_COMPARED:
+        known = sorted(known, key=lambda one: abs(len(one) - len(name)))
+        sums = accumulate(len(one) * len(name) for one in known)
+        known = known[: bisect_right(list(sums), MOST_COMPARED)]
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     return f'Did you mean "{near[0]}"?' if near else ""

@@ -9,6 +9,7 @@ import orjson
 from engine.errors import nearest
 from engine.hot.expression import Call
 from engine.hot.function import Function, Wrong, listed
+from engine.hot.replacing import price
 from engine.hot.text_functions import as_text, join_texts, replace_words
 from engine.words import Json
 
@@ -114,7 +115,9 @@ JOIN = Function(
 )
 SPLIT = Function(_split, listed("Fn::Split", '[ ",", "str1,str2"]', 2, 2))
 REPLACE = Function(
-    lambda args: replace_words("Fn::Replace", args[1], args[0], with_json=False)[0], _replace_shape
+    lambda args: replace_words("Fn::Replace", args[1], args[0], with_json=False)[0],
+    _replace_shape,
+    lambda args: price(args[1], args[0]),
 )
 BASE64 = Function(_base64, _anything)
 

@@ -1,6 +1,6 @@
 """Functions of the language over maps, lists and addresses. See function.py for what one is."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from urllib.parse import quote, urlencode
 
 from engine.hot.function import Function, Wrong, listed, mapped
@@ -56,6 +56,15 @@ MAP_REPLACE = Function(
 # -- lists ----------------------------------------------------------------------------------------
 
 
+def as_key(value: Json) -> Hashable:
+    """Return what equals another just where the values do, and can be in a set."""
+    if isinstance(value, dict):
+        return frozenset((key, as_key(item)) for key, item in value.items())
+    if isinstance(value, list):
+        return tuple(map(as_key, value))
+    return value  # type: ignore[no-any-return]
+
+
 def _filter(args: list[Json]) -> Json:
     values, given = args
     if not given:
@@ -66,7 +75,8 @@ def _filter(args: list[Json]) -> Json:
         return given
     if not isinstance(values, list):
         raise Wrong('"filter" filters a list of values')
-    return [item for item in given if item not in values]
+    unwanted = {as_key(value) for value in values}
+    return [item for item in given if as_key(item) not in unwanted]
 
 
 def _contains(args: list[Json]) -> Json:
@@ -89,21 +99,11 @@ def _concat(args: list[Json]) -> list[Json]:
 
 
 def _concat_unique(args: list[Json]) -> Json:
-    """Keep the first of equal items; what can be hashed is found in a set, the rest by walking."""
-    seen: set[Json] = set()
-    odd: list[Json] = []
-    unique: list[Json] = []
+    """Keep the first of equal items."""
+    first: dict[Hashable, Json] = {}
     for item in _concat(args):
-        if isinstance(item, dict | list):
-            if item in odd:
-                continue
-            odd.append(item)
-        elif item in seen:
-            continue
-        else:
-            seen.add(item)
-        unique.append(item)
-    return unique
+        first.setdefault(as_key(item), item)
+    return list(first.values())
 
 
 FILTER = Function(_filter, listed("filter", "[ [values], [list] ]", 2, 2))

@@ -120,7 +120,7 @@ class Defining:
         calls = evaluator.kept
         schema = self.schemas[name]
         if schema is None:
-            self.findings.all += self.wrong_types[name].all
+            self.findings.extend(self.wrong_types[name])
         properties = self._part(body.properties, words.properties, place, evaluator)
         if schema is not None and type(properties) is dict:
             properties = self._checked(schema, properties, place, evaluator.kept != calls)

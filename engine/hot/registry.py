@@ -8,6 +8,8 @@ from engine.errors import Findings, nearest
 from engine.hot.declared import DeclaredHook, declared_at
 from engine.words import Json, Restriction
 
+#: On the way from one name: more are a circle, though each may be another name (``A*: AA*``).
+MOST_ALIASES = 30
 TEMPLATE_FILES = (".yaml", ".template")
 
 
@@ -38,8 +40,8 @@ class Registry:
             return name
         seen = [name]
         while (after := self._step(name, own)) is not None:
-            if after in seen:
-                raise CircularAlias(" -> ".join([*seen, after]))
+            if after in seen or len(seen) == MOST_ALIASES:
+                raise CircularAlias(" -> ".join(one[:100] for one in [*seen[:4], after]))
             seen.append(after)
             name = after
         return name

@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping
 from itertools import product
 from math import prod
 
 from engine.hot.function import LARGEST_TEXT, MOST_VALUES, Function, Wrong, fits, listed, mapped
+from engine.hot.replacing import price, replace_all
 from engine.words import Json
 
 
@@ -79,11 +79,6 @@ STR_SPLIT = Function(_split, listed("str_split", '[ ",", "apples,pears", <index>
 # -- replacing ------------------------------------------------------------------------------------
 
 
-def _replace_shape(name: str) -> Callable[[Json], None]:
-    keys = frozenset({"template", "params"})
-    return mapped(name, keys, keys)
-
-
 def _replacement(name: str, value: Json, with_json: bool) -> str:
     if value is None:
         return ""
@@ -92,29 +87,6 @@ def _replacement(name: str, value: Json, with_json: bool) -> str:
             raise Wrong(f'"{name}" puts in text or numbers, not maps or lists.')
         return as_text(value)
     return str(value)
-
-
-def replace_all(template: str, params: Mapping[str, str]) -> tuple[str, set[str]]:
-    """Replace every key at once: the longest wins, and what was put in is not searched again.
-
-    Returns the keys that were found besides.
-    """
-    found_keys: set[str] = set()
-    if not params:
-        return template, found_keys
-    longest_first = sorted(params, key=lambda key: (-len(key), key))
-    pattern = "|".join(re.escape(key) for key in longest_first)
-    room = LARGEST_TEXT - len(template)
-
-    def put_in(found: re.Match[str]) -> str:
-        nonlocal room
-        text = params[found.group()]
-        found_keys.add(found.group())
-        room -= len(text)
-        fits(LARGEST_TEXT - room)
-        return text
-
-    return re.sub(pattern, put_in, template), found_keys
 
 
 def replace_words(
@@ -155,14 +127,19 @@ def _replace_very_strict(args: Mapping[str, Json]) -> Json:
     return _replace_strict(args)
 
 
-STR_REPLACE_TEXT = Function(
-    lambda args: _replace(args, with_json=False)[0], _replace_shape("str_replace")
-)
-STR_REPLACE = Function(
-    lambda args: _replace(args, with_json=True)[0], _replace_shape("str_replace")
-)
-STR_REPLACE_STRICT = Function(_replace_strict, _replace_shape("str_replace_strict"))
-STR_REPLACE_VSTRICT = Function(_replace_very_strict, _replace_shape("str_replace_vstrict"))
+def _price(args: Mapping[str, Json]) -> int:
+    return price(args["template"], args["params"])
+
+
+def _replacing(name: str, apply: Callable[[Mapping[str, Json]], Json]) -> Function:
+    keys = frozenset({"template", "params"})
+    return Function(apply, mapped(name, keys, keys), _price)
+
+
+STR_REPLACE_TEXT = _replacing("str_replace", lambda args: _replace(args, with_json=False)[0])
+STR_REPLACE = _replacing("str_replace", lambda args: _replace(args, with_json=True)[0])
+STR_REPLACE_STRICT = _replacing("str_replace_strict", _replace_strict)
+STR_REPLACE_VSTRICT = _replacing("str_replace_vstrict", _replace_very_strict)
 
 
 def _digest(args: list[Json]) -> Json:
@@ -186,6 +163,10 @@ DIGEST = Function(_digest, listed("digest", '[ "algorithm", "value" ]', 2, 2))
 # -- repeat ---------------------------------------------------------------------------------------
 
 
+#: So many letters of a template that stays as it is take the room of one that is put in.
+LETTERS = 16
+
+
 class _Room:
     """How much one ``repeat`` may still make: texts count their length, other values one."""
 
@@ -201,6 +182,7 @@ def _repeated(template: Json, pairs: list[tuple[str, Json]], room: _Room) -> Jso
     """Put one row of values into a template, variable after variable, in map keys too."""
     room.take(1)
     if isinstance(template, str):
+        room.take(len(template) // LETTERS)
         for variable, value in pairs:
             if not isinstance(value, str):
                 raise Wrong(f'"repeat" puts in text, not {repr(value)[:200]}')
