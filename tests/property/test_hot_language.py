@@ -11,11 +11,11 @@ from engine.errors import Invalid
 from engine.hot.definition import Definition, define
 from engine.hot.environment import parse_environment
 from engine.hot.expression import Call, decode, encode, is_static, references
+from engine.hot.replacing import replace_all
 from engine.hot.resolve import resolve
 from engine.hot.schema import TypeSchema
 from engine.hot.source import read_document
 from engine.hot.template import parse_template
-from engine.hot.text_functions import replace_all
 from engine.words import Json
 
 VERSION = "2021-04-16"

@@ -1,0 +1,86 @@
+"""The language against chance: only values and findings come out, the same each time, in bounds.
+
+HEADGATE_FUZZ says for how many seconds each of them hunts, with other seeds each time; `make fuzz`
+sets it. Without it each has a few hundred tries, always the same ones.
+"""
+
+import json
+import os
+import random
+import time
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from engine.hot.yaql_evaluation import LONGEST
+from tests.property.language_fuzz import Chance, Yaql, evaluated, through
+
+SECONDS = float(os.environ.get("HEADGATE_FUZZ", "0"))
+
+
+def chances(tries: int) -> Iterator[random.Random]:
+    """A source of randomness for each try."""
+    end = time.monotonic() + SECONDS
+    seed = random.SystemRandom().randrange(2**40) if SECONDS else 0
+    while tries > 0 or time.monotonic() < end:
+        yield random.Random(seed)
+        seed, tries = seed + 1, tries - 1
+
+
+def a_template(chance: random.Random) -> None:
+    text = json.dumps(Chance(chance).template())
+    through(text, parameters={"p0": Chance(chance).value(2)})
+
+
+PUT_IN = (
+    "", "\t", "\n", "[", "]", "{", "}", ":", "- ", "? ", "&a ", "*a", "<<: ", "'", '"', "#",
+    "!!int ", "|", "\x00", "\ud800", "0x", "1e999", "%",
+)  # fmt: skip
+
+
+def a_written_template(chance: random.Random) -> None:
+    """YAML, with letters changed, left out or doubled."""
+    text = yaml.safe_dump(Chance(chance).template(), default_flow_style=chance.choice([True, None]))
+    for _ in range(chance.randrange(4)):
+        at = chance.randrange(len(text) + 1)
+        put = chance.choice([*PUT_IN, text[at : at + chance.randrange(40)]])
+        text = text[:at] + put + text[at + chance.randrange(3) :]
+    through(text)
+
+
+def an_environment(chance: random.Random) -> None:
+    value = Chance(chance).value
+    sections = ["parameters", "parameter_defaults", "resource_registry", "hooks", "event_sinks",
+                "encrypted_param_names", "parameter_merge_strategies"]  # fmt: skip
+    made = {one: value() for one in chance.sample(sections, chance.randrange(4))}
+    if chance.random() < 0.5:
+        names = ["T", "S", "U", "U*", "*", "resources", "base_url"]
+        registry = {one: chance.choice(["T", "S", "U", "V*", None, value()]) for one in names}
+        made["resource_registry"] = {
+            one: registry[one] for one in chance.sample(names, chance.randrange(5))
+        }
+    through(json.dumps(Chance(chance).template()), json.dumps(made))
+
+
+def an_expression(chance: random.Random) -> None:
+    text = Yaql(chance).expression(chance.choice([2, 3, 4, 5]))
+    if len(text) <= LONGEST:
+        evaluated(text)
+
+
+HUNTS = {
+    one.__name__: one for one in (a_template, a_written_template, an_environment, an_expression)
+}
+TRIES = {"a_template": 250, "a_written_template": 150, "an_environment": 150, "an_expression": 600}
+
+
+@pytest.mark.parametrize("hunt", HUNTS)
+def test_chance_finds_nothing(hunt: str) -> None:
+    for chance in chances(TRIES[hunt]):
+        state = chance.getstate()
+        try:
+            HUNTS[hunt](chance)
+        except BaseException as error:
+            again = f"{hunt} with random.Random seed state {state[1][:3]}"
+            raise AssertionError(f"{again}: {error!r}") from error
