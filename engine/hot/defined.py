@@ -21,11 +21,12 @@ class DefinedResource:
 
     type: after aliases. properties, metadata: expressions; defaults of the schema not filled in.
     masked_properties: the same for display, or None where nothing is secret.
-    requires: what must be there before (depends_on and reads). reads: names whose reference or
-    attributes are read; when empty, properties and metadata are plain values.
+    requires: what must be there before (depends_on, and all that is read). reads: names whose
+    reference or attributes properties and metadata read; when empty, these are plain values.
     external_id: the real thing that it stands for, which it neither made nor may change.
     digest: sha256, hex, equal when type, properties, metadata and deletion policy are.
     secret_metadata: the metadata have something secret that the properties have not.
+    update_policy: an expression; how a type that has members changes them.
     """
 
     name: str
@@ -41,6 +42,7 @@ class DefinedResource:
     place: str
     external_id: str | None = None
     secret_metadata: bool = False
+    update_policy: Expression = None
 
 
 @dataclass(frozen=True, slots=True)

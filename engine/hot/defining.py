@@ -15,8 +15,8 @@ from engine.hot.expression import Call, Expression, encode, is_static
 from engine.hot.function import Wrong
 from engine.hot.graph import find_circle
 from engine.hot.partial import REFUSED, Evaluator, Scope
+from engine.hot.properties import check_policy, has_hidden, mask_hidden, present_names
 from engine.hot.properties import check_properties as check_known
-from engine.hot.properties import has_hidden, mask_hidden, present_names
 from engine.hot.registry import CircularAlias, is_template_file
 from engine.hot.schema import TypeSchema
 from engine.hot.spelling import Spelling
@@ -142,13 +142,17 @@ class Defining:
         policy = "Delete"
         if body.deletion_policy:
             policy = self._policy(body, schema, place, evaluator)
+        updating = {}
+        if body.update_policy is not None:
+            updating = self._update_policy(body, schema, place, evaluator)
+        requires = frozenset(evaluator.reads)
         return DefinedResource(
             name,
             kind,
             properties,
             masked,
             metadata,
-            reads | self._depends_on(body, place) if body.depends_on else reads,
+            requires | self._depends_on(body, place) if body.depends_on else requires,
             reads,
             policy,
             body.description,
@@ -157,7 +161,17 @@ class Defining:
             ),
             place,
             secret_metadata=secret_metadata,
+            update_policy=updating,
         )
+
+    def _update_policy(
+        self, body: ResourceBody, schema: TypeSchema | None, place: str, evaluator: Evaluator
+    ) -> Expression:
+        key = self.words.update_policy
+        said = self._part(body.update_policy, key, place, evaluator)
+        if schema is None or not schema.update_policy or type(said) is not dict:
+            return said
+        return check_policy(schema, said, f"{place}.{key}", self.findings)
 
     def _part(self, snippet: Json, key: str, place: str, evaluator: Evaluator) -> Expression:
         if snippet is None:

@@ -29,6 +29,13 @@ def check_properties(
     return _check_fields(schema.properties, properties, place, findings)
 
 
+def check_policy(
+    schema: TypeSchema, policy: Mapping[str, Expression], place: str, findings: Findings
+) -> dict[str, Expression]:
+    """The same for an ``update_policy``."""
+    return _check_fields(schema.update_policy, policy, place, findings)
+
+
 def present_names(schema: TypeSchema, properties: Expression) -> Expression:
     """Return the properties with present names for former ones; faults are told elsewhere."""
     if not schema.renames or not isinstance(properties, dict):

@@ -26,6 +26,7 @@ class ResourceBody:
     metadata: Json = None
     depends_on: tuple[str, ...] = ()
     deletion_policy: Json = None
+    update_policy: Json = None
     description: str = ""
     condition: Json = None
     external_id: Json = None
@@ -175,10 +176,6 @@ def _text(given: Mapping[str, Json], key: str, place: str, findings: Findings) -
     return None if value is None else str(value)
 
 
-def _not_yet(what: str) -> str:
-    return f'"{what}" is not available yet in this release.'
-
-
 def _resource(
     name: str, given: Json, version: Version, declared: list[DeclaredHook], findings: Findings
 ) -> ResourceBody | None:
@@ -230,8 +227,7 @@ def _rarer_keys(
     body: ResourceBody, given: Mapping[str, Json], version: Version, place: str, findings: Findings
 ) -> None:
     words = version.spelling
-    if given.get(words.update_policy):
-        findings.add(f"{place}.{words.update_policy}", _not_yet(words.update_policy))
+    body.update_policy = given.get(words.update_policy)
     if words is HOT and given.get("external_id") is not None:
         _external_id(body, given, version, place, findings)
     body.deletion_policy = given.get(words.deletion_policy)

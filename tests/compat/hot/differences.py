@@ -33,7 +33,7 @@ class Difference:
 SHOWN = (
     "get_param get_file get_resource list_join str_replace str_replace_strict str_replace_vstrict "
     "repeat digest resource_facade str_split map_merge map_replace filter contains make_url "
-    "list_concat list_concat_unique cfn_functions"
+    "list_concat list_concat_unique cfn_functions yaql"
 )
 
 DIFFERENCES: Sequence[Difference] = (
@@ -45,7 +45,7 @@ DIFFERENCES: Sequence[Difference] = (
     Difference("unknown", HEAT_REFUSES, [
         *(f"functions/{name}/* late" for name in (
             "list_join", "str_replace", "str_replace_strict", "str_replace_vstrict", "repeat",
-            "digest", "map_replace", "contains", "make_url", "list_concat", "cfn_functions",
+            "digest", "map_replace", "contains", "make_url", "list_concat", "cfn_functions", "yaql",
         )),
         "combined/*",
     ]),
@@ -68,6 +68,7 @@ DIFFERENCES: Sequence[Difference] = (
     Difference("kinds", WE_REFUSE, [
         *(f"parameters/{number}" for number in (4, 5, 13, 25, 27, 28, 76, 79, 82)),
         "sections/description_list", "functions/if/19 *", "functions/make_url/12 *",
+        "cfn/aws/mappings_list", "cfn/aws/mappings_into_text",
     ]),
     Difference("list-items", OUTPUTS, ["parameters/36"]),
     Difference("list-items", HEAT_REFUSES, ["parameters/186"]),
@@ -75,7 +76,7 @@ DIFFERENCES: Sequence[Difference] = (
     Difference("conditions", HEAT_REFUSES, ["conditions/11"]),
     Difference("more-functions", HEAT_REFUSES, [
         "functions/repeat/18 *", "sections/properties_function", "cfn/aws/getatt_text",
-        "cfn/snippets/55 *",
+        "cfn/snippets/55 *", "cfn/aws/split_by_reference",
     ]),
     Difference("value-converts", HEAT_REFUSES, [
         "sections/property_value_list", "sections/property_value_json",

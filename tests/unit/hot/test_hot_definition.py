@@ -1,11 +1,14 @@
 """From a template to a definition: sections, types, properties, references, secrets, digests."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.errors import Findings, Invalid
 from engine.hot.expression import decode, encode, is_static
 from engine.hot.properties import check_resolved, fill_defaults
 from engine.hot.resolve import resolve
+from engine.hot.schema import Constraint, Kind, Property, TypeSchema
 from engine.hot.template import parse_template
 from engine.hot.versions import template_functions, versions_of
 from engine.words import Json
@@ -43,7 +46,6 @@ def one(**body: Json) -> dict[str, Json]:
         ({"resources": {"a/b": thing()}}, "resources.a/b", 'must not be empty or contain "/"', ""),
         (one(propertys={}), "resources.a", '"propertys" is not a valid keyword', ""),
         (one(depends_on=[1]), "resources.a.depends_on", "a name or a list", ""),
-        (one(update_policy={"x": 1}), "resources.a.update_policy", "not available yet", ""),
         (one(external_id=["x"]), "resources.a.external_id", "must be a text", ""),
         (
             one(external_id="x", depends_on="a"),
@@ -370,3 +372,56 @@ def test_what_must_be_known_at_once_may_not_read_a_resource(key: str) -> None:
     (found,) = faults({"resources": {"a": late, "b": thing()}})
     assert found.place == f"resources.a.{key}"
     assert found.reason.startswith("This must be known when the stack is accepted")
+
+
+AT_LEAST_ONE = Constraint("range", min=1)
+ROLLING = TypeSchema(
+    "Test::Rolling",
+    any_property=True,
+    update_policy={
+        "rolling_update": Property(
+            Kind.MAP,
+            fields={"max_batch_size": Property(Kind.INTEGER, constraints=(AT_LEAST_ONE,))},
+        )
+    },
+)
+
+
+def rolling(**policy: Json) -> dict[str, Json]:
+    body = {"type": "Test::Rolling", "update_policy": policy}
+    return {"resources": {"a": body, "b": {"type": "Test::Rolling"}}}
+
+
+def test_an_update_policy_is_what_its_type_says() -> None:
+    made = defined(
+        rolling(rolling_update={"max_batch_size": "2"}), types={"Test::Rolling": ROLLING}
+    )
+    assert made.resources["a"].update_policy == {"rolling_update": {"max_batch_size": 2}}
+    assert made.resources["a"].requires == frozenset()
+
+
+def test_what_an_update_policy_reads_has_to_be_there_before() -> None:
+    late = rolling(rolling_update={"max_batch_size": {"get_attr": ["b", "size"]}})
+    free = replace(ROLLING, any_attribute=True)
+    assert defined(late, types={"Test::Rolling": free}).resources["a"].requires == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "place", "part"),
+    [
+        ({"rolling_updat": {}}, "", "Unknown Property rolling_updat. Did you mean"),
+        ({"rolling_update": 5}, ".rolling_update", "is not a map"),
+        ({"rolling_update": {"max_batch_size": 0}}, ".rolling_update.max_batch_size", "range"),
+    ],
+)
+def test_an_update_policy_is_checked(policy: Json, place: str, part: str) -> None:
+    (found,) = faults(rolling(**policy), types={"Test::Rolling": ROLLING})
+    assert found.place == f"resources.a.update_policy{place}"
+    assert part in str(found)
+
+
+def test_an_update_policy_that_nobody_reads_may_say_anything() -> None:
+    body = {"type": "Test::Free", "update_policy": {"anything": 1}}
+    assert defined({"resources": {"a": body}}).resources["a"].update_policy == {"anything": 1}
+    (found,) = faults({"resources": {"a": body | {"update_policy": "x"}}})
+    assert found.place == "resources.a.update_policy"
