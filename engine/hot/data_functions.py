@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping
 from urllib.parse import quote, urlencode
 
+from engine.hot import presuming
 from engine.hot.function import Function, Wrong, listed, mapped
 from engine.words import Json
 
@@ -46,11 +47,14 @@ def _map_replace(args: list[Json]) -> Json:
 
 
 MAP_MERGE = Function(
-    _map_merge, listed("map_merge", '[ { "key1": "val1" }, { "key2": "val2" } ]', 0)
+    _map_merge,
+    listed("map_merge", '[ { "key1": "val1" }, { "key2": "val2" } ]', 0),
+    presume=presuming.each,
 )
 MAP_REPLACE = Function(
     _map_replace,
     listed("map_replace", '[ {"k1": "v1"}, {"keys": {"k1": "K1"}, "values": {"v1": "V1"}} ]', 2, 2),
+    presume=presuming.renaming,
 )
 
 # -- lists ----------------------------------------------------------------------------------------
@@ -106,11 +110,16 @@ def _concat_unique(args: list[Json]) -> Json:
     return list(first.values())
 
 
-FILTER = Function(_filter, listed("filter", "[ [values], [list] ]", 2, 2))
-CONTAINS = Function(_contains, listed("contains", '[ "value1", [ "value1", "value2"]]', 2, 2))
-LIST_CONCAT = Function(_concat, listed("list_concat", "[ [<value 1>], [<value 2>] ]", 0))
+CONCAT = "[ [<value 1>], [<value 2>] ]"
+FILTER = Function(_filter, listed("filter", "[ [values], [list] ]", 2, 2), presume=presuming.each)
+CONTAINS = Function(
+    _contains,
+    listed("contains", '[ "value1", [ "value1", "value2"]]', 2, 2),
+    presume=presuming.looking,
+)
+LIST_CONCAT = Function(_concat, listed("list_concat", CONCAT, 0), presume=presuming.each)
 LIST_CONCAT_UNIQUE = Function(
-    _concat_unique, listed("list_concat_unique", "[ [<value 1>], [<value 2>] ]", 0)
+    _concat_unique, listed("list_concat_unique", CONCAT, 0), presume=presuming.each
 )
 
 # -- addresses ------------------------------------------------------------------------------------
@@ -179,4 +188,4 @@ def _make_url(args: Mapping[str, Json]) -> Json:
     )
 
 
-MAKE_URL = Function(_make_url, mapped("make_url", frozenset(), URL_PARTS))
+MAKE_URL = Function(_make_url, mapped("make_url", frozenset(), URL_PARTS), presume=presuming.parts)

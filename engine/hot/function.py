@@ -29,12 +29,14 @@ class Function:
     """apply: resolved arguments -> value. shape: arguments as far as known -> nothing, or Wrong.
 
     price: resolved arguments -> steps of an Effort (effort.py); none where the size of arguments
-    and value says it all.
+    and value says it all. presume: see presuming.py; none where ``shape`` says all that can be
+    said while parts are unknown.
     """
 
     apply: Callable[[Json], Json]
     shape: Callable[[Json], None]
     price: Callable[[Json], int] | None = None
+    presume: Callable[[Json], Json] | None = None
 
 
 def listed(name: str, example: str, least: int, most: int | None = None) -> Callable[[Json], None]:

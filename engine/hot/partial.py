@@ -132,9 +132,13 @@ class Evaluator:
         before = self.kept
         known = self.evaluate(args, place)
         function.shape(known)
-        if self.kept != before:
-            return self.keep(name, known)
-        return self.scope.effort.call(function, known)
+        if self.kept == before:
+            return self.scope.effort.call(function, known)
+        if function.presume is not None and not isinstance(known, Call):
+            presumed = function.presume(known)
+            if presumed is not None:
+                self.scope.effort.call(function, presumed)
+        return self.keep(name, known)
 
     def get_param(self, args: Json, place: str) -> Expression:
         before = self.kept

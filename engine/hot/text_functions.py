@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from math import prod
 
+from engine.hot import presuming
 from engine.hot.function import LARGEST_TEXT, MOST_VALUES, Function, Wrong, fits, listed, mapped
 from engine.hot.replacing import price, replace_all
 from engine.words import Json
@@ -48,10 +49,12 @@ def join_texts(name: str, args: list[Json], *, with_json: bool) -> Json:
 LIST_JOIN_TEXT = Function(
     lambda args: join_texts("list_join", args, with_json=False),
     listed("list_join", '[ " ", [ "str1", "str2"]]', 2, 2),
+    presume=presuming.joining,
 )
 LIST_JOIN = Function(
     lambda args: join_texts("list_join", args, with_json=True),
     listed("list_join", '[ " ", [ "str1", "str2"], [ "str3" ]]', 2),
+    presume=presuming.joining,
 )
 
 
@@ -73,7 +76,11 @@ def _split(args: list[Json]) -> Json:
         raise Wrong(f'Incorrect index to "str_split": {rest[0]!r} is not a number') from None
 
 
-STR_SPLIT = Function(_split, listed("str_split", '[ ",", "apples,pears", <index>]', 2, 3))
+STR_SPLIT = Function(
+    _split,
+    listed("str_split", '[ ",", "apples,pears", <index>]', 2, 3),
+    presume=presuming.splitting,
+)
 
 
 # -- replacing ------------------------------------------------------------------------------------
@@ -133,7 +140,7 @@ def _price(args: Mapping[str, Json]) -> int:
 
 def _replacing(name: str, apply: Callable[[Mapping[str, Json]], Json]) -> Function:
     keys = frozenset({"template", "params"})
-    return Function(apply, mapped(name, keys, keys), _price)
+    return Function(apply, mapped(name, keys, keys), _price, presuming.replacing)
 
 
 STR_REPLACE_TEXT = _replacing("str_replace", lambda args: _replace(args, with_json=False)[0])
@@ -157,7 +164,9 @@ def _digest(args: list[Json]) -> Json:
         raise Wrong(f'The algorithm "{algorithm}" cannot be used here.') from None
 
 
-DIGEST = Function(_digest, listed("digest", '[ "algorithm", "value" ]', 2, 2))
+DIGEST = Function(
+    _digest, listed("digest", '[ "algorithm", "value" ]', 2, 2), presume=presuming.digesting
+)
 
 
 # -- repeat ---------------------------------------------------------------------------------------
@@ -226,8 +235,14 @@ def _repeat(args: Mapping[str, Json], with_maps: bool) -> Json:
 
 REPEAT_KEYS = frozenset({"template", "for_each"})
 PLAIN_REPEAT = mapped("repeat", REPEAT_KEYS, REPEAT_KEYS)
-REPEAT_LISTS = Function(lambda args: _repeat(args, with_maps=False), PLAIN_REPEAT)
-REPEAT = Function(lambda args: _repeat(args, with_maps=True), PLAIN_REPEAT)
+REPEAT_LISTS = Function(
+    lambda args: _repeat(args, with_maps=False), PLAIN_REPEAT, presume=presuming.repeating
+)
+REPEAT = Function(
+    lambda args: _repeat(args, with_maps=True), PLAIN_REPEAT, presume=presuming.repeating
+)
 REPEAT_PERMUTING = Function(
-    REPEAT.apply, mapped("repeat", REPEAT_KEYS, REPEAT_KEYS | {"permutations"})
+    REPEAT.apply,
+    mapped("repeat", REPEAT_KEYS, REPEAT_KEYS | {"permutations"}),
+    presume=presuming.repeating,
 )

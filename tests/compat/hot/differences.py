@@ -44,8 +44,8 @@ DIFFERENCES: Sequence[Difference] = (
     ]),
     Difference("unknown", HEAT_REFUSES, [
         *(f"functions/{name}/* late" for name in (
-            "list_join", "str_replace", "str_replace_strict", "str_replace_vstrict", "repeat",
-            "digest", "map_replace", "contains", "make_url", "list_concat", "cfn_functions", "yaql",
+            "str_replace", "str_replace_strict", "str_replace_vstrict", "repeat",
+            "digest", "contains", "make_url", "cfn_functions", "yaql",
         )),
         "combined/*",
     ]),
