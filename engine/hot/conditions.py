@@ -1,13 +1,14 @@
 """Conditions: named ones are decided once for each definition, in any order, circles refused."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from engine.errors import Findings, nearest
 from engine.hot.cfn_functions import find_in_map
 from engine.hot.data_functions import CONTAINS
 from engine.hot.effort import Effort
-from engine.hot.function import Wrong
+from engine.hot.function import Undecided, Wrong
 from engine.hot.resolve import select
 from engine.hot.versions import Unavailable, Version
 from engine.hot.yaql_evaluation import evaluate
@@ -18,15 +19,16 @@ from engine.words import Json
 class Conditions:
     """Decides conditions: a name, a boolean, or a map that calls a condition function.
 
-    parameters: converted values. mappings: of a CFN template. failed: some named condition could
-    not be decided; a finding says why, and nothing that depends on conditions should be judged any
-    further.
+    parameters: converted values. unknown: parameters without a value so far; what reads them is
+    `Undecided`. mappings: of a CFN template. failed: some named condition could not be decided; a
+    finding says why, and nothing that depends on conditions should be judged any further.
     """
 
     named: Mapping[str, Json]
     version: Version
     parameters: Mapping[str, Json]
     findings: Findings
+    unknown: frozenset[str] = frozenset()
     mappings: Mapping[str, Json] = field(default_factory=dict)
     effort: Effort = field(default_factory=Effort)
     failed: bool = False
@@ -35,10 +37,11 @@ class Conditions:
 
     def decide_all(self) -> None:
         for name in self.named:
-            self._named(name)
+            with suppress(Undecided):
+                self._named(name)
 
     def decide(self, condition: Json, place: str) -> bool:
-        """Return whether a condition holds. Raises Wrong."""
+        """Return whether a condition holds. Raises Wrong, Undecided."""
         if isinstance(condition, bool):
             return condition
         if isinstance(condition, str):
@@ -61,6 +64,8 @@ class Conditions:
             if isinstance(self.named[name], str):
                 raise Wrong(f'The definition of condition "{name}" is invalid: {self.named[name]}')
             result = self.decide(self.named[name], name)
+        except Undecided:
+            raise
         except RecursionError:
             self._failed(name, Wrong("It leads over too many conditions"))
         except Wrong as wrong:
@@ -96,6 +101,8 @@ class Conditions:
     def _get_param(self, args: Json) -> Json:
         parts = self._value(args)
         name, *path = parts if isinstance(parts, list) and parts else [parts]
+        if isinstance(name, str) and name in self.unknown:
+            raise Undecided(name)
         if not isinstance(name, str) or name not in self.parameters:
             near = nearest(str(name), list(self.parameters))
             raise Wrong(f"The Parameter ({name}) was not provided.", near)

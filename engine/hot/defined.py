@@ -1,13 +1,14 @@
 """What a definition is: values that planning, the store and the API read."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.hot.declared import DeclaredHook
 from engine.hot.expression import Expression
 from engine.hot.function import Wrong
 from engine.hot.parameters import ParameterSchema, shown_value
 from engine.hot.resolve import MASK
+from engine.hot.template_types import TemplateType
 from engine.words import Json
 
 
@@ -54,8 +55,25 @@ class DefinedOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class NestedDefinition:
+    """A stack inside a stack, as far as it is known before it is made.
+
+    type: as the resource has it written. parameters: those given to it that are known now. hidden:
+    names of those whose values are nobody's to see. nested: what is nested in it, by resource.
+    """
+
+    type: str
+    kind: TemplateType
+    parameters: Mapping[str, Json] = field(repr=False)
+    hidden: frozenset[str]
+    nested: Mapping[str, "NestedDefinition"]
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
-    """parameters: converted values by name, without pseudo ones. version: a date.
+    """nested: by resource, where its type is a template.
+
+    parameters: converted values by name, without pseudo ones. version: a date.
 
     decide(condition, its place): whether a condition holds with these parameters. Raises Wrong.
     """
@@ -71,6 +89,7 @@ class Definition:
     schemas: Mapping[str, ParameterSchema]
     warnings: tuple[str, ...] = ()
     decide: Callable[[Json, str], bool] = never
+    nested: Mapping[str, NestedDefinition] = field(default_factory=dict)
 
     def shown_parameters(self) -> dict[str, str]:
         """Parameters as the Orchestration API shows them: text, hidden ones masked."""

@@ -8,23 +8,22 @@ from hashlib import sha256
 import orjson
 
 from engine.errors import Findings, nearest
+from engine.hot.choosing import Choosing, Chosen
 from engine.hot.conditions import Conditions
 from engine.hot.defined import DefinedOutput, DefinedResource
 from engine.hot.environment import Environment
-from engine.hot.expression import Call, Expression, encode, is_static
-from engine.hot.function import Wrong
+from engine.hot.expression import Expression, calls, encode, is_static
+from engine.hot.function import Undecided, Wrong
 from engine.hot.graph import find_circle
+from engine.hot.nesting import MOST_BYTES, Nesting
 from engine.hot.partial import REFUSED, Evaluator, Scope
 from engine.hot.properties import check_policy, has_hidden, mask_hidden, present_names
 from engine.hot.properties import check_properties as check_known
-from engine.hot.registry import CircularAlias, is_template_file
 from engine.hot.schema import TypeSchema
 from engine.hot.spelling import Spelling
 from engine.hot.template import ResourceBody, Template
+from engine.hot.template_types import TemplateType
 from engine.words import Json
-
-#: All encoded properties and metadata of a stack, in bytes.
-MOST_BYTES = 33_554_432
 
 LATE = "This must be known when the stack is accepted, and reads a resource."
 #: Calls of which a finding tells already, or nothing can be told yet.
@@ -35,7 +34,8 @@ CheckProperties = Callable[[str, Mapping[str, Json], str, Findings], None]
 
 @dataclass(slots=True)
 class Defining:
-    """One definition on its way. chosen: resources that are on, with their type after aliases."""
+    """One definition on its way. chosen: resources that are on. sound: those of them whose type is
+    a template, and nothing is wrong with what they give to it."""
 
     template: Template
     environment: Environment
@@ -43,87 +43,54 @@ class Defining:
     check: CheckProperties
     findings: Findings
     conditions: Conditions
-    chosen: dict[str, tuple[ResourceBody, str]] = field(default_factory=dict)
-    schemas: dict[str, TypeSchema | None] = field(default_factory=dict)
+    nesting: Nesting
+    chosen: dict[str, Chosen] = field(default_factory=dict)
     disabled: frozenset[str] = frozenset()
-    aliases: dict[str, str] = field(default_factory=dict)
     hiding: dict[str, bool] = field(default_factory=dict)
-    bytes_left: int = MOST_BYTES
-    wrong_types: dict[str, Findings] = field(default_factory=dict)
+    sound: dict[str, TemplateType] = field(default_factory=dict)
 
     @property
     def words(self) -> Spelling:
         return self.conditions.version.spelling
 
     def choose(self) -> None:
-        """Decide which resources are on, and find their types."""
+        """Decide which resources are on, and find their types. Raises LimitReached."""
+        choosing = Choosing(
+            self.environment, self.types, self.conditions, self.nesting, self.findings
+        )
         for name, body in self.template.resources.items():
-            place = f"{self.words.resources}.{name}.{self.words.condition}"
-            if body.condition is None or self._is_on(body.condition, place):
-                kind = self._type(body)
-                self.chosen[name] = body, kind
-                self.schemas[name] = self.types.get(kind)
+            if (chosen := choosing.choose(body)) is not None:
+                self.chosen[name] = chosen
         self.disabled = frozenset(self.template.resources.keys() - self.chosen.keys())
 
-    def _is_on(self, condition: Json, place: str) -> bool:
-        try:
-            return self.conditions.decide(condition, place)
-        except Wrong as wrong:
-            self.findings.add(place, str(wrong.args[0]), *map(str, wrong.args[1:2]))
-            return True
-
-    def _type(self, body: ResourceBody) -> str:
-        """Return the type after aliases; a finding when there is none such."""
-        place = f"{self.words.resources}.{body.name}.{self.words.type}"
-        registry = self.environment.registry
-        findings = Findings()
-        own = body.name in registry.by_resource
-        if not own and (known := self.aliases.get(body.type)) is not None:
-            return known
-        try:
-            kind = registry.resolve(body.type, body.name)
-        except CircularAlias as circle:
-            findings.add(place, f"Aliases in a circle: {circle}")
-            self.wrong_types[body.name] = findings
-            return body.type
-        if kind in self.types:
-            if not own:
-                self.aliases[body.type] = kind
-        elif is_template_file(kind):
-            reason = f"Nested templates ({kind}) are not available yet in this release."
-            findings.add(place, reason)
-        else:
-            reason = f"The Resource Type ({kind}) could not be found."
-            findings.add(place, reason, nearest(kind, list(self.types)))
-        if findings.all:
-            self.wrong_types[body.name] = findings  # told with the resource's other faults
-        return kind
+    def schemas(self) -> dict[str, TypeSchema | None]:
+        return {name: one.schema for name, one in self.chosen.items()}
 
     def define_resources(self, scope: Scope) -> dict[str, DefinedResource]:
         evaluator = Evaluator(scope)
         defined = {
-            name: self._resource(body, kind, evaluator)
-            for name, (body, kind) in self.chosen.items()
+            name: self._resource(one, evaluator) for name, one in self.chosen.items() if one.decided
         }
-        circle = find_circle({name: one.requires for name, one in defined.items()})
+        # One whose condition is not decided yet may be required, and requires nothing so far.
+        undecided = {name: frozenset[str]() for name in self.chosen.keys() - defined.keys()}
+        circle = find_circle({name: one.requires for name, one in defined.items()} | undecided)
         if circle:
             shown = " -> ".join(circle)
             reason = f"Circular Dependency Found: {shown}"
             self.findings.add("", reason, "", "CircularDependencyException")
         return defined
 
-    def _resource(self, body: ResourceBody, kind: str, evaluator: Evaluator) -> DefinedResource:
+    def _resource(self, chosen: Chosen, evaluator: Evaluator) -> DefinedResource:
+        body, kind, schema = chosen.body, chosen.type, chosen.schema
         name, words = body.name, self.words
         place = f"{words.resources}.{name}"
         before = len(self.findings.all)
         evaluator.owner, evaluator.reads, evaluator.secret = name, set(), False
-        calls = evaluator.kept
-        schema = self.schemas[name]
-        if schema is None:
-            self.findings.extend(self.wrong_types[name])
+        kept = evaluator.kept
+        self.findings.extend(chosen.wrong)
         properties = self._part(body.properties, words.properties, place, evaluator)
         if schema is not None and type(properties) is dict:
-            properties = self._checked(schema, properties, place, evaluator.kept != calls)
+            properties = self._checked(schema, properties, place, evaluator.kept != kept)
         secret = evaluator.secret  # metadata is shown as it is
         metadata = self._part(body.metadata, words.metadata, place, evaluator)
         secret_metadata = evaluator.secret and not secret
@@ -131,6 +98,8 @@ class Defining:
         masked = None
         if len(self.findings.all) == before and schema is not None:
             masked = self._masked(schema, body, properties, secret, evaluator.scope)
+            if chosen.template is not None:
+                self.sound[name] = chosen.template
         external = self._external(body, place, evaluator) if body.external_id is not None else None
         if external is not None:
             # As Heat: what is there already waits for nothing, and stays.
@@ -191,7 +160,7 @@ class Defining:
         here = f"{place}.{self.words.properties}"
         before = len(self.findings.all)
         checked = check_known(schema, properties, here, self.findings)
-        if len(self.findings.all) == before:
+        if len(self.findings.all) == before and schema.name in self.types:
             self.check(schema.name, _known(checked) if dynamic else checked, here, self.findings)
         return checked
 
@@ -232,7 +201,7 @@ class Defining:
         given = evaluator.evaluate(body.external_id, f"{place}.external_id")
         if isinstance(given, str) and given:
             return given
-        if given is not None:
+        if given is not None and not _is_open(given):
             reason = "must be a text" if is_static(given) else LATE
             self.findings.add(f"{place}.external_id", reason, "Write the real thing's id.")
         return None
@@ -242,8 +211,6 @@ class Defining:
     ) -> str:
         here = f"{place}.{self.words.deletion_policy}"
         policy = evaluator.evaluate(body.deletion_policy, here)
-        if isinstance(policy, Call) and policy.name in ANSWERED:
-            return "Delete"
         lower = evaluator.scope.version.lower_case_policies
         if policy == "Delete" or (policy == "delete" and lower):
             return "Delete"
@@ -253,6 +220,8 @@ class Defining:
                 reason = '"Snapshot" deletion policy not supported'
                 self.findings.add(here, reason, f"{schema.name} keeps no snapshots; use Retain.")
             return policy.capitalize()
+        if _is_open(policy):
+            return "Delete"
         if not is_static(policy):
             self.findings.add(here, LATE, "Write the policy, or take it from a parameter.")
             return "Delete"
@@ -265,12 +234,20 @@ class Defining:
             raw = orjson.dumps([kind, encoded], option=orjson.OPT_SORT_KEYS)
         except (TypeError, ValueError):  # a number too large for orjson, made by a function
             raw = json.dumps([kind, encoded], sort_keys=True).encode("utf-8", "surrogatepass")
-        self.bytes_left -= len(raw)
-        if self.bytes_left < 0:
+        if not self.nesting.fits(len(raw)):
             reason = f"The stack's properties are larger than {MOST_BYTES} bytes."
             self.findings.add("", reason, "", "RequestLimitExceeded")
             self.findings.raise_if_any()
         return sha256(raw).hexdigest()
+
+    def _is_on(self, condition: Json, place: str) -> bool:
+        try:
+            return self.conditions.decide(condition, place)
+        except Undecided:
+            return False
+        except Wrong as wrong:
+            self.findings.add(place, str(wrong.args[0]), *map(str, wrong.args[1:2]))
+            return True
 
     def define_outputs(self, scope: Scope) -> dict[str, DefinedOutput]:
         evaluator, words = Evaluator(scope), self.words
@@ -282,6 +259,11 @@ class Defining:
             value = evaluator.evaluate(body.value, f"{place}.{words.value}") if on else None
             outputs[name] = DefinedOutput(value, body.description)
         return outputs
+
+
+def _is_open(value: Expression) -> bool:
+    """Whether a finding tells of it already, or nothing can be told yet."""
+    return any(call.name in ANSWERED for call in calls(value))
 
 
 def _known(properties: Mapping[str, Expression]) -> dict[str, Json]:

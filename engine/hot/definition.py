@@ -2,32 +2,43 @@
 values and to expressions over resources. Pure; called by accepting, previewing and validating."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from engine.errors import Findings
+from engine.errors import Findings, Invalid
 from engine.hot.conditions import Conditions
 from engine.hot.declared import DeclaredHook
-from engine.hot.defined import DefinedOutput, DefinedResource, Definition
+from engine.hot.defined import (
+    DefinedOutput,
+    DefinedResource,
+    Definition,
+    NestedDefinition,
+)
 from engine.hot.defining import CheckProperties, Defining
 from engine.hot.effort import DEFAULT_LIMITS, Effort, EffortLimits
 from engine.hot.environment import Environment
-from engine.hot.facade import Facade
-from engine.hot.parameters import parameter_values
+from engine.hot.facade import PRESUMED, Facade
+from engine.hot.nesting import Nesting, add_inside, inside_place
+from engine.hot.parameters import ParameterSchema, parameter_values
 from engine.hot.partial import Scope
 from engine.hot.properties import check_resolved, fill_defaults
 from engine.hot.pseudo import pseudo_values
 from engine.hot.questions import check_names
-from engine.hot.resolve import evaluate_output
+from engine.hot.resolve import MASK, evaluate_output
 from engine.hot.schema import TypeSchema
 from engine.hot.template import Template
+from engine.hot.template_types import TemplateType, child_parameters
 from engine.hot.versions import VERSIONS
 from engine.words import Json
+
+#: Pseudo parameters that a nested stack has values of its own for, once it is there.
+OF_ONE_STACK = frozenset({"OS::stack_id", "OS::stack_name", "AWS::StackId", "AWS::StackName"})
 
 __all__ = [
     "DeclaredHook",
     "DefinedOutput",
     "DefinedResource",
     "Definition",
+    "NestedDefinition",
     "check_resolved",
     "define",
     "evaluate_output",
@@ -45,64 +56,170 @@ def define(
     types: Mapping[str, TypeSchema],
     check_properties: CheckProperties,
     judged: Collection[str] = (),
+    nesting: Nesting | None = None,
+    unknown: frozenset[str] = frozenset(),
     facade: Facade | None = None,
     limits: EffortLimits = DEFAULT_LIMITS,
 ) -> Definition:
-    """Return the definition. Raises Invalid with everything that is wrong, in document order.
+    """Return the definition, with what is nested in it. Raises Invalid with everything that is
+    wrong, in document order; LimitReached.
 
     parameters: of the request; they win over the environment's. pseudo: values of the pseudo
     parameters by HOT's names. check_properties(type, properties known now, place, findings):
     the rules of a type across its properties. judged: names of custom constraints that somebody is
-    asked about. facade: what a nested stack stands for. limits: what evaluating it all may cost.
+    asked about. nesting: where templates of resources are found; None: in files. unknown:
+    parameters whose values somebody gives later. facade: what a nested stack stands for. limits:
+    what evaluating it all may cost.
     """
-    findings, effort = Findings(), Effort(limits)
-    check_names(template.parameters, judged, findings)
-    given = {**environment.parameters, **parameters}
-    values = parameter_values(
-        template.parameters, given, environment.parameter_defaults, findings, effort
-    )
-    complete = len(values) == len(template.parameters)
-    version = VERSIONS[template.version]
-    shown = pseudo_values(template, pseudo, environment.parameter_defaults, findings)
-    known = {**shown, **values}
-    conditions = Conditions(
-        template.conditions, version, known, findings, template.mappings, effort
-    )
-    if not complete and template.conditions:
-        findings.raise_if_any()  # what a condition would say is not known
-    conditions.decide_all()
-    if conditions.failed:
+    found = nesting or Nesting(files)
+    tree = _Tree(found, types, check_properties, files, judged, Effort(limits))
+    given = _Given(parameters, pseudo, unknown, facade=facade)
+    return tree.define(template, environment, given)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a stack is given from outside. unknown: parameters, pseudo ones too, that have their
+    values when the stack is made. secret: those whose values the stack around hides."""
+
+    parameters: Mapping[str, Json]
+    pseudo: Mapping[str, str]
+    unknown: frozenset[str]
+    secret: frozenset[str] = frozenset()
+    facade: Facade | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """What is the same for a stack and for all that is nested in it, but for how deep it is."""
+
+    nesting: Nesting
+    types: Mapping[str, TypeSchema]
+    check_properties: CheckProperties
+    files: Mapping[str, str]
+    judged: Collection[str]
+    effort: Effort
+
+    def define(self, template: Template, environment: Environment, given: _Given) -> Definition:
+        findings = Findings()
+        self.nesting.count(template)
+        check_names(template.parameters, self.judged, findings)
+        schemas = _schemas(template, given.secret.union(environment.encrypted_param_names))
+        values = parameter_values(
+            {name: one for name, one in schemas.items() if name not in given.unknown},
+            {**environment.parameters, **given.parameters},
+            environment.parameter_defaults,
+            findings,
+            self.effort,
+        )
+        shown = pseudo_values(template, given.pseudo, environment.parameter_defaults, findings)
+        known = {**shown, **values}
+        unknown = given.unknown.union(schemas).difference(known)
+        version = VERSIONS[template.version]
+        conditions = Conditions(
+            template.conditions,
+            version,
+            known,
+            findings,
+            unknown,
+            template.mappings,
+            self.effort,
+        )
+        conditions.decide_all()
+        if conditions.failed:
+            findings.raise_if_any()
+        hidden = frozenset(name for name, one in schemas.items() if one.hidden)
+        work = Defining(
+            template,
+            environment,
+            self.types,
+            self.check_properties,
+            findings,
+            conditions,
+            self.nesting,
+        )
+        work.choose()
+        scope = Scope(
+            version=version,
+            parameters=known,
+            hidden=hidden,
+            files=self.files,
+            types=work.schemas(),
+            disabled=work.disabled,
+            findings=findings,
+            decide=conditions.decide,
+            parameter_names=unknown.union(template.parameters),
+            mappings=template.mappings,
+            facade=given.facade,
+            effort=self.effort,
+        )
+        resources = work.define_resources(scope)
+        outputs = work.define_outputs(scope)
+        nested = self._nested(work, resources, given.pseudo)
         findings.raise_if_any()
-    hidden = frozenset(name for name, one in template.parameters.items() if one.hidden)
-    work = Defining(template, environment, types, check_properties, findings, conditions)
-    work.choose()
-    scope = Scope(
-        version=version,
-        parameters=known,
-        hidden=hidden,
-        files=files,
-        types=work.schemas,
-        disabled=work.disabled,
-        findings=findings,
-        decide=conditions.decide,
-        parameter_names=frozenset(template.parameters),
-        mappings=template.mappings,
-        facade=facade,
-        effort=effort,
+        return Definition(
+            version=template.version,
+            description=template.description,
+            resources=resources,
+            outputs=outputs,
+            parameters=values,
+            pseudo=shown,
+            hidden=hidden,
+            declared=template.declared + environment.declared,
+            schemas=schemas,
+            # Breakpoints may be conditional in templates of any version.
+            decide=replace(conditions, version=VERSIONS[max(VERSIONS)]).decide,
+            nested=nested,
+        )
+
+    def _nested(
+        self, work: Defining, resources: Mapping[str, DefinedResource], pseudo: Mapping[str, str]
+    ) -> dict[str, NestedDefinition]:
+        """What is nested, as far as it is sound; findings go to those of the stack around."""
+        nested: dict[str, NestedDefinition] = {}
+        for name, kind in work.sound.items():
+            resource = resources[name]
+            inside = replace(self, nesting=self.nesting.inside(kind.file))
+            given = _given_inside(kind, resource, pseudo)
+            try:
+                found = inside.define(kind.template, kind.environment, given)
+            except Invalid as error:
+                place = inside_place(resource.place, kind.file)
+                add_inside(place, error.findings, work.findings)
+                continue
+            written = work.template.resources[name].type
+            nested[name] = NestedDefinition(
+                written, kind, given.parameters, found.hidden, found.nested
+            )
+        return nested
+
+
+def _given_inside(
+    kind: TemplateType, resource: DefinedResource, pseudo: Mapping[str, str]
+) -> _Given:
+    """What the resource that stands for a template gives to the stack inside."""
+    parameters, unknown = child_parameters(kind.schema, resource.properties)
+    metadata = PRESUMED.metadata if resource.secret_metadata else resource.metadata
+    return _Given(
+        parameters,
+        {name: value for name, value in pseudo.items() if name not in OF_ONE_STACK},
+        unknown | OF_ONE_STACK,
+        _secret(resource),
+        Facade(metadata, resource.deletion_policy, resource.update_policy or {}),
     )
-    resources = work.define_resources(scope)
-    outputs = work.define_outputs(scope)
-    findings.raise_if_any()
-    return Definition(
-        version=template.version,
-        description=template.description,
-        resources=resources,
-        outputs=outputs,
-        parameters=values,
-        pseudo=shown,
-        hidden=hidden,
-        declared=template.declared + environment.declared,
-        schemas=template.parameters,
-        # Breakpoints may be conditional in templates of any version.
-        decide=replace(conditions, version=VERSIONS[max(VERSIONS)]).decide,
-    )
+
+
+def _schemas(template: Template, hidden: frozenset[str]) -> dict[str, ParameterSchema]:
+    """hidden: besides those that the template hides itself."""
+    return {
+        name: replace(one, hidden=True) if name in hidden else one
+        for name, one in template.parameters.items()
+    }
+
+
+def _secret(resource: DefinedResource) -> frozenset[str]:
+    """Properties with hidden values in them."""
+    masked = resource.masked_properties
+    if masked is None:
+        return frozenset()
+    return frozenset(name for name, value in masked.items() if MASK in str(value))

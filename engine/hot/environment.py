@@ -1,25 +1,32 @@
 """An environment: parameters, names for types, and breakpoints, apart from the template."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from engine.errors import Findings, nearest
 from engine.hot.declared import DeclaredHook, declared_list
 from engine.hot.event_sinks import read_event_sinks
-from engine.hot.registry import Registry, read_registry
+from engine.hot.merging import Strategy
+from engine.hot.reading_registry import read_registry
+from engine.hot.registry import Registry
 from engine.words import Json
 
-MAPS = ("parameters", "parameter_defaults", "resource_registry")
-NOT_YET = ("parameter_merge_strategies",)
-LISTS = ("hooks", "event_sinks")
-SECTIONS = (*MAPS, *NOT_YET, *LISTS, "encrypted_param_names")
+MAPS = ("parameters", "parameter_defaults", "resource_registry", "parameter_merge_strategies")
+LISTS = ("hooks", "event_sinks", "encrypted_param_names")
+SECTIONS = (*MAPS, *LISTS)
 
-__all__ = ["DeclaredHook", "Environment", "merge_environments", "parse_environment"]
+__all__ = ["NO_OPERATOR", "SECTIONS", "DeclaredHook", "Environment", "parse_environment"]
+
+NO_OPERATOR: Final = Registry()
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """declared: hooks in the order written, those of resource_registry first."""
+    """declared: hooks in the order written, those of resource_registry first.
+
+    encrypted_param_names: parameters that are hidden although the template does not say so.
+    """
 
     parameters: Mapping[str, Json] = field(default_factory=dict)
     parameter_defaults: Mapping[str, Json] = field(default_factory=dict)
@@ -29,8 +36,13 @@ class Environment:
     document: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
-def parse_environment(document: dict[str, Json]) -> Environment:
-    """Read a document (see source.py) as an environment. Raises Invalid with all findings."""
+def parse_environment(
+    document: Mapping[str, Json], operator: Registry | None = NO_OPERATOR
+) -> Environment:
+    """Read a document (see source.py) as an environment. Raises Invalid with all findings.
+
+    operator: the registry of the operator's environment; None: this is the operator's own.
+    """
     findings = Findings()
     for name, value in document.items():
         if name not in SECTIONS:
@@ -41,10 +53,10 @@ def parse_environment(document: dict[str, Json]) -> Environment:
             findings.add(name, reason, "Leave it out.", "Invalid")
         elif name in MAPS and not isinstance(value, dict):
             findings.add(name, f'"{name}" must be a map.')
-        elif name in NOT_YET and value:
-            findings.add(name, f'"{name}" is not available yet in this release.', "Leave it out.")
     findings.raise_if_any()
-    registry, declared = read_registry(document.get("resource_registry", {}), findings)
+    _check_strategies(document.get("parameter_merge_strategies", {}), findings)
+    section = document.get("resource_registry", {})
+    registry, declared = read_registry(section, findings, operator)
     declared += declared_list(document.get("hooks"), "hooks", findings)
     read_event_sinks(document.get("event_sinks"), findings)
     encrypted = document.get("encrypted_param_names", [])
@@ -61,20 +73,10 @@ def parse_environment(document: dict[str, Json]) -> Environment:
     )
 
 
-def merge_environments(documents: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-    """Merge environment documents in order: later entries win, hooks and event sinks are gathered.
-
-    Sections that are maps are merged one level deep, so a later ``resource_registry.resources``
-    replaces the earlier one whole, as in Heat.
-    """
-    merged: dict[str, Json] = {}
-    for document in documents:
-        for name, value in document.items():
-            before = merged.get(name)
-            if isinstance(before, dict) and isinstance(value, dict):
-                merged[name] = before | value
-            elif name in LISTS and isinstance(before, list) and isinstance(value, list):
-                merged[name] = before + value
-            else:
-                merged[name] = value
-    return merged
+def _check_strategies(section: Mapping[str, Json], findings: Findings) -> None:
+    known = [one.value for one in Strategy]
+    for name, strategy in section.items():
+        if strategy not in known:
+            reason = f'There is no merge strategy "{strategy}".'
+            remedy = nearest(str(strategy), known) or f"Known: {', '.join(known)}."
+            findings.add(f"parameter_merge_strategies.{name}", reason, remedy)

@@ -24,6 +24,10 @@ class Wrong(Exception):
         return str(self.args[0]) if self.args else ""
 
 
+class Undecided(Wrong):
+    """Nothing is wrong: a condition reads a parameter whose value is not known yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """apply: resolved arguments -> value. shape: arguments as far as known -> nothing, or Wrong.

@@ -156,13 +156,14 @@ def _int_or_float(text: str) -> int | float:
 
 def _list(value: Json) -> Json:
     if isinstance(value, list):
-        return [item if isinstance(item, str) else _item_text(item) for item in value]
+        return [item_text(item) for item in value]
     if not isinstance(value, str):
         raise BadValue("Value must be a comma-delimited list string")
     return value.split(",") if value else []
 
 
-def _item_text(item: Json) -> str:
+def item_text(item: Json) -> str:
+    """An item of a list as text: maps and lists as JSON."""
     return as_json(item) if isinstance(item, dict | list) else str(item)
 
 

@@ -13,7 +13,7 @@ from engine.hot import cfn_forms as c
 from engine.hot.effort import Effort, TooMuch, size_of
 from engine.hot.expression import Call, Expression
 from engine.hot.facade import Facade, cfn_resource_facade, resource_facade
-from engine.hot.function import Function, Wrong
+from engine.hot.function import Function, Undecided, Wrong
 from engine.hot.resolve import MASK, select
 from engine.hot.schema import TypeSchema
 from engine.hot.versions import Entry, Form, Unavailable, Version
@@ -27,7 +27,7 @@ class _Dropped:
 
 DROPPED: Final = _Dropped()
 
-#: Stands for a call that was refused, so that what is around it is not judged by it.
+#: Stands for what was refused or is not known yet, so that what is around it is not judged by it.
 REFUSED = "refused"
 
 
@@ -37,8 +37,8 @@ class Scope:
 
     parameters: converted values, pseudo parameters among them. types: the schema of every resource
     there is. disabled: resources switched off by their condition. decide: evaluates a condition.
-    mappings: of a CFN template. facade: what a nested stack stands for; None: nothing. effort: what
-    evaluating them may still cost.
+    parameter_names: those without a value as well. mappings: of a CFN template. facade: what a
+    nested stack stands for; None: nothing. effort: what evaluating them may still cost.
     """
 
     version: Version
@@ -107,6 +107,8 @@ class Evaluator:
             if isinstance(entry, Function):
                 return self._function(name, entry, args, place)
             return FORMS[entry](self, args, place)
+        except Undecided:
+            return self.keep(REFUSED, None)
         except TooMuch as much:
             self.scope.findings.add(place, *much.args)
             raise Invalid(self.scope.findings.all) from None
@@ -146,7 +148,7 @@ class Evaluator:
         scope = self.scope
         if name not in scope.parameters:
             if name in scope.parameter_names:
-                return self.keep(REFUSED, None)  # its value was refused already
+                return self.keep(REFUSED, None)  # refused already, or known later
             raise Wrong(
                 f"The Parameter ({name}) was not provided.",
                 nearest(name, [*scope.parameters]),
@@ -219,13 +221,10 @@ class Evaluator:
         schema = self.scope.types[resource]
         if not isinstance(attribute, str):
             raise Wrong("The attribute's name must be text that is known now.")
-        if schema is None or schema.any_attribute:
-            return
-        known = [*schema.attributes, "show"]
-        if attribute not in known:
+        if schema is not None and not schema.has_attribute(attribute):
             raise Wrong(
                 f"The Referenced Attribute ({resource} {attribute}) is incorrect.",
-                nearest(attribute, known),
+                nearest(attribute, schema.attribute_names()),
             )
 
     def _is_secret(self, known: list[Json]) -> bool:

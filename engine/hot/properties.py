@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from engine.errors import Findings, nearest
 from engine.hot.constraints import as_json, broken_rule
 from engine.hot.expression import Call, Expression
-from engine.hot.parameters import BadValue, read_number
+from engine.hot.parameters import BadValue, ParameterKind, convert, read_number
 from engine.hot.resolve import MASK
 from engine.hot.schema import Kind, Property, TypeSchema
 from engine.words import Json
@@ -124,7 +124,7 @@ def _check(one: Property, value: Expression, place: str, findings: Findings) -> 
             return None
         value = EMPTY[one.kind]
     try:
-        known = COERCIONS[one.kind](value)
+        known = _coerced(one, value)
     except BadValue as bad:
         findings.add(place, bad.safe if one.hidden else str(bad))
         return value
@@ -139,6 +139,15 @@ def _check(one: Property, value: Expression, place: str, findings: Findings) -> 
         if said := _broken(rule_of=one, index=one.constraints.index(rule), value=known):
             findings.add(place, said)
     return known
+
+
+def _coerced(one: Property, value: Json) -> Json:
+    """Raises BadValue."""
+    if one.converts and one.kind is Kind.LIST and isinstance(value, str):
+        return convert(ParameterKind.LIST, value)
+    if one.converts and one.kind is Kind.MAP and isinstance(value, str | list):
+        return value
+    return COERCIONS[one.kind](value)
 
 
 def _broken(rule_of: Property, index: int, value: Expression) -> str | None:

@@ -1,66 +1,21 @@
-"""Names of resource types by other names: the ``resource_registry`` of an environment."""
+"""Names of resource types by other names, and the order in which they are looked for.
 
-from collections.abc import Mapping
+What the user maps goes before what the operator maps, what is said of one resource before what is
+said of all, and then the alphabet decides, so that ``OS::*`` goes before ``OS::Nova::Server``. What
+leads to no type is passed over.
+"""
+
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
-from engine.errors import Findings, nearest
-from engine.hot.declared import DeclaredHook, declared_at
-from engine.words import Json, Restriction
+from engine.hot.globs import matches
+from engine.words import Restriction
 
+TEMPLATE_FILES = (".yaml", ".template")
 #: On the way from one name: more are a circle, though each may be another name (``A*: AA*``).
 MOST_ALIASES = 30
-TEMPLATE_FILES = (".yaml", ".template")
-
-
-@dataclass(frozen=True, slots=True)
-class Registry:
-    """exact and wildcard (``OS::A::*``, kept without the star) map a type to a type.
-
-    by_resource: the same for one resource, by the resource's exact name.
-    restrictions: what may not be done, by globs on resource names.
-    """
-
-    exact: Mapping[str, str] = field(default_factory=dict)
-    wildcard: Mapping[str, str] = field(default_factory=dict)
-    by_resource: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    restrictions: tuple[tuple[str, frozenset[Restriction]], ...] = ()
-
-    def restricted(self, resource: str) -> frozenset[Restriction]:
-        """What may not be done to a resource, by all patterns that match its name."""
-        if not self.restrictions:
-            return frozenset()
-        said = [kinds for pattern, kinds in self.restrictions if fnmatchcase(resource, pattern)]
-        return frozenset().union(*said)
-
-    def resolve(self, name: str, resource: str = "") -> str:
-        """Return the type at the end of the chain of aliases; CircularAlias when there is none."""
-        own = self.by_resource.get(resource, {})
-        if not self.exact and not self.wildcard and not own:
-            return name
-        seen = [name]
-        while (after := self._step(name, own)) is not None:
-            if after in seen or len(seen) == MOST_ALIASES:
-                raise CircularAlias(" -> ".join(one[:100] for one in [*seen[:4], after]))
-            seen.append(after)
-            name = after
-        return name
-
-    def _step(self, name: str, own: Mapping[str, str]) -> str | None:
-        for table in (own, self.exact):
-            if (after := table.get(name)) is not None and after != name:
-                return after
-        for prefix in sorted(self.wildcard, key=lambda one: (-len(one), one)):
-            if name.startswith(prefix):
-                target = self.wildcard[prefix]
-                after = target[:-1] + name[len(prefix) :] if target.endswith("*") else target
-                if after != name:
-                    return after
-        return None
-
-
-class CircularAlias(Exception):
-    """Aliases that lead back to themselves; the text shows the chain."""
+#: Characters of a name on the way.
+LONGEST_NAME = 4096
 
 
 def is_template_file(type_name: str) -> bool:
@@ -68,119 +23,130 @@ def is_template_file(type_name: str) -> bool:
     return type_name.endswith(TEMPLATE_FILES)
 
 
-def read_registry(
-    section: Mapping[str, Json], findings: Findings
-) -> tuple[Registry, list[DeclaredHook]]:
-    """Read a resource_registry: the aliases, and the hooks that its ``resources`` declare."""
-    exact: dict[str, str] = {}
-    wildcard: dict[str, str] = {}
-    by_resource: dict[str, dict[str, str]] = {}
-    declared: list[DeclaredHook] = []
-    restrictions: list[tuple[str, frozenset[Restriction]]] = []
-    for name, target in section.items():
-        place = f"resource_registry.{name}"
-        if name == "base_url":
-            continue
-        if name == "resources":
-            if target is not None and not isinstance(target, dict):
-                findings.add(place, "This must be a map of resource names.")
-            else:
-                _resources(target or {}, (), place, by_resource, declared, findings)
-                _restrictions(target or {}, place, restrictions, findings)
-        elif target is None:
-            _remove(name, exact, wildcard)
-        elif _good_target(name, target, place, findings):
-            if name.endswith("*"):
-                wildcard[name[:-1]] = target
-            else:
-                exact[name] = target
-    registry = Registry(exact, wildcard, by_resource, tuple(restrictions))
-    _refuse_circles(registry, findings)
-    return registry, declared
+def covers(pattern: str, name: str) -> bool:
+    """Whether a name, or one with a star at its end, means this one."""
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
-def _remove(name: str, exact: dict[str, str], wildcard: dict[str, str]) -> None:
-    """Null takes away what was mapped before; with a star, all that begins so."""
-    if not name.endswith("*"):
-        exact.pop(name, None)
-        return
-    for table in (exact, wildcard):
-        for key in [one for one in table if one.startswith(name[:-1])]:
-            del table[key]
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """One entry. path: its keys in the registry, the last is the name of a type, or the beginning
+    of names with a star. target: a type, a template's file, or with a star as well."""
+
+    path: tuple[str, ...]
+    target: str
+    of_operator: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.path[-1]
+
+    def leads(self, name: str) -> str:
+        """Where it leads from a name that it covers."""
+        if self.target.endswith("*"):
+            return self.target[:-1] + name[len(self.name) - 1 :]
+        return self.target
 
 
-def _good_target(name: str, target: Json, place: str, findings: Findings) -> bool:
-    if not isinstance(target, str) or not target:
-        findings.add(place, "This must be the name of a resource type.")
-        return False
-    if is_template_file(target):
-        reason = f"Nested templates ({target}) are not available yet in this release."
-        findings.add(place, reason, "Map to a resource type.")
-        return False
-    if "*" in name[:-1] or "*" in target[:-1] or (target.endswith("*") and not name.endswith("*")):
-        findings.add(place, "A wildcard can stand at the end only, of both or of the left side.")
-        return False
-    return True
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The end of a chain: a type, or a template's file. by: the entry that led there, if any."""
+
+    type: str
+    by: Mapped | None = None
 
 
-def _refuse_circles(registry: Registry, findings: Findings) -> None:
-    for name in registry.exact:
-        try:
-            registry.resolve(name)
-        except CircularAlias as circle:
-            findings.add(f"resource_registry.{name}", f"Aliases in a circle: {circle}")
+class CircularAlias(Exception):
+    """Aliases that lead back to themselves; the text shows the chain."""
 
 
-def _resources(
-    section: Mapping[str, Json],
-    path: tuple[str, ...],
-    place: str,
-    by_resource: dict[str, dict[str, str]],
-    declared: list[DeclaredHook],
-    findings: Findings,
-) -> None:
-    """Walk ``resources``, one level for each level of nested stacks."""
-    for name, entry in section.items():
-        here = f"{place}.{name}"
-        if not isinstance(entry, dict):
-            findings.add(here, "This must be a map with hooks or types for the resource.")
-            continue
-        below: dict[str, Json] = {}
-        for key, value in entry.items():
-            if key == "hooks":
-                pattern = "/".join((*path, name))
-                declared += declared_at(pattern, value, f"{here}.hooks", findings)
-            elif key == "restricted_actions":
-                continue  # read by _restrictions
-            elif isinstance(value, dict):
-                below[key] = value
-            elif _good_target(key, value, f"{here}.{key}", findings):
-                if path:
-                    reason = "Types for resources of nested stacks are not available yet."
-                    findings.add(f"{here}.{key}", reason)
-                by_resource.setdefault(name, {})[key] = value
-        _resources(below, (*path, name), here, by_resource, declared, findings)
+@dataclass(slots=True)
+class _Search:
+    """chain: the names on the way. nowhere: those that lead to nothing."""
+
+    resource: str
+    types: Container[str]
+    without: Mapped | None
+    chain: list[str] = field(default_factory=list)
+    nowhere: set[str] = field(default_factory=set)
+
+    def enter(self, name: str) -> None:
+        if name in self.chain:
+            raise CircularAlias(" -> ".join((*self.chain[self.chain.index(name) :], name)))
+        full = MOST_ALIASES in (len(self.chain), len(self.nowhere))
+        if full or len(name) > LONGEST_NAME:
+            shown = (one[:100] for one in (*self.chain, name)[:4])
+            raise CircularAlias(" -> ".join((*shown, "...")))
+        self.chain.append(name)
+
+    def leave(self, name: str) -> None:
+        self.chain.pop()
+        self.nowhere.add(name)
 
 
-def _restrictions(
-    section: Mapping[str, Json],
-    place: str,
-    restrictions: list[tuple[str, frozenset[Restriction]]],
-    findings: Findings,
-) -> None:
-    for name, entry in section.items():
-        given = entry.get("restricted_actions") if isinstance(entry, dict) else None
-        if given is None:
-            continue
-        items = given if isinstance(given, list) else [given]
-        known = [one.value for one in Restriction]
-        for item in items:
-            if item not in known:
-                findings.add(
-                    f"{place}.{name}.restricted_actions",
-                    f'Invalid restricted_action type "{item}" for resource, acceptable '
-                    f"restricted_action types are: {', '.join(known)}",
-                    nearest(str(item), known),
-                    "InvalidRestrictedAction",
-                )
-        restrictions.append((name, frozenset(Restriction(one) for one in items if one in known)))
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """mapped: entries for all resources, by name. by_resource: entries for one, by its exact name.
+
+    removed: what null took away: of the operator's entries in a user's registry, of the types
+    themselves in the operator's. restrictions: what may not be done, by globs on resource names.
+    operator: the operator's registry; None in the operator's own. stars: how many characters stand
+    before the stars in `mapped`.
+    """
+
+    mapped: Mapping[str, Mapped] = field(default_factory=dict)
+    by_resource: Mapping[str, Mapping[str, Mapped]] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+    restrictions: tuple[tuple[str, frozenset[Restriction]], ...] = ()
+    operator: "Registry | None" = None
+    stars: frozenset[int] = frozenset()
+
+    def restricted(self, resource: str) -> frozenset[Restriction]:
+        """What may not be done to a resource, by all patterns that match its name."""
+        if not self.restrictions:
+            return frozenset()
+        said = [kinds for pattern, kinds in self.restrictions if matches(resource, pattern)]
+        return frozenset().union(*said)
+
+    def find(
+        self, name: str, resource: str, types: Container[str], without: Mapped | None = None
+    ) -> Found | None:
+        """Where a type's name leads for a resource; None when that is nowhere.
+
+        types: those that there are. without: an entry to look past. Raises CircularAlias.
+        """
+        return self._find(name, _Search(resource, types, without))
+
+    def _find(self, name: str, search: "_Search") -> Found | None:
+        if is_template_file(name):
+            return Found(name)
+        search.enter(name)
+        for entry in self._entries(name, search.resource):
+            after = entry.leads(name)
+            if entry == search.without or after == name or after in search.nowhere:
+                continue
+            if is_template_file(after):
+                return Found(after, entry)
+            registry = self.operator if entry.of_operator and self.operator else self
+            found = registry._find(after, search)
+            if found is not None:
+                return found if found.by else Found(found.type, entry)
+        search.leave(name)
+        return Found(name) if name in search.types and not self.is_disabled(name) else None
+
+    def _entries(self, name: str, resource: str) -> Iterator[Mapped]:
+        """All that speak of a name, the strongest first."""
+        own = self.by_resource.get(resource, {}).get(name)
+        if own is not None:
+            yield own
+        stars = (f"{name[:length]}*" for length in self.stars if length <= len(name))
+        yield from (self.mapped[key] for key in sorted({name, *stars}) if key in self.mapped)
+        if self.operator is not None:
+            for entry in self.operator._entries(name, resource):
+                if not any(covers(pattern, entry.name) for pattern in self.removed):
+                    yield entry
+
+    def is_disabled(self, name: str) -> bool:
+        """Whether the operator took a type away."""
+        registry = self.operator or self
+        return any(covers(pattern, name) for pattern in registry.removed)

@@ -9,6 +9,9 @@ from enum import StrEnum
 
 from engine.words import Json
 
+#: An attribute that every type has.
+SHOW = "show"
+
 
 class Kind(StrEnum):
     """Types of properties and attributes, with the names the Orchestration API shows."""
@@ -46,6 +49,8 @@ class Property:
     """Schema of one property. ``fields`` describes a map's entries, ``items`` a list's items.
 
     former_names: under which templates may still give it; it is as if they gave the present one.
+    converts: a parameter of a nested template: a list may be text with commas, a map JSON text or a
+    list.
     """
 
     kind: Kind
@@ -56,6 +61,7 @@ class Property:
     update_allowed: bool = False
     immutable: bool = False
     hidden: bool = False
+    converts: bool = False
     fields: Mapping[str, "Property"] | None = None
     items: "Property | None" = None
     former_names: tuple[str, ...] = ()
@@ -81,6 +87,7 @@ class TypeSchema:
     update_policy: what a template's ``update_policy`` may say; where it is empty, anything may be
     said, and nobody reads it.
     renames: some property, at any depth, has former names.
+    inside: of a nested template: its resources, which ``resource.<name>`` attributes reach.
     """
 
     name: str
@@ -92,11 +99,22 @@ class TypeSchema:
     snapshots: bool = False
     signals: bool = False
     steps: tuple[str, ...] = ()
+    inside: frozenset[str] = frozenset()
     update_policy: Mapping[str, Property] = field(default_factory=dict)
     renames: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "renames", _renames(self.properties))
+
+    def has_attribute(self, name: str) -> bool:
+        """Whether it can be read; ``resource.<name>.<attribute>`` reads inside a template."""
+        if self.any_attribute or name == SHOW or name in self.attributes:
+            return True
+        prefix, _, path = name.partition(".")
+        return prefix == "resource" and path.split(".", 1)[0] in self.inside
+
+    def attribute_names(self) -> list[str]:
+        return [*self.attributes, SHOW, *(f"resource.{name}" for name in sorted(self.inside))]
 
 
 def _renames(fields: Mapping[str, Property]) -> bool:

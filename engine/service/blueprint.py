@@ -5,21 +5,18 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
-import orjson
-
-from engine.errors import Findings, Invalid, LimitReached
+from engine.errors import Findings
 from engine.hooks.operator import OperatorRule, operator_declarations
 from engine.hooks.reading import Declaration, Reader
 from engine.hooks.rule import Limits as HookLimits
 from engine.hot.definition import DefinedResource, Definition, define, fill_defaults
-from engine.hot.environment import Environment, merge_environments, parse_environment
+from engine.hot.environment import Environment
 from engine.hot.expression import encode
-from engine.hot.resolve import MASK
 from engine.hot.source import Limits as SourceLimits
-from engine.hot.source import check_document, read_document
-from engine.hot.template import Template, parse_template
+from engine.hot.template import Template
 from engine.service.quotas import Quotas
 from engine.service.requests import StackRequest
+from engine.service.written import OperatorEnvironment, read_request, without_hidden
 from engine.store.begin import NodeInputs
 from engine.store.records import TemplateRecord
 from engine.store.sealing import Hidden
@@ -33,7 +30,8 @@ class Limits:
 
     signals, signal_bytes: how many are kept for one resource, and how large.
     constraint_timeout: how long an answer about a value under a custom constraint is waited for.
-    operator: the operator's own breakpoints. projects: those of projects that have their own.
+    operator: the operator's own breakpoints. environment: the operator's, for every stack.
+    projects: those of projects that have their own.
     """
 
     source: SourceLimits
@@ -44,6 +42,7 @@ class Limits:
     signals: int = 1000
     signal_bytes: int = 65_536
     operator: Sequence[OperatorRule] = ()
+    environment: OperatorEnvironment = field(default_factory=OperatorEnvironment)
     quotas: Quotas = field(default_factory=Quotas)
     projects: Mapping[str, "Limits"] = field(default_factory=dict)
     constraint_timeout: timedelta = timedelta(seconds=10)
@@ -81,24 +80,22 @@ def build(
 
     Raises Invalid with all that is wrong, LimitReached.
     """
-    files = {**stored.files, **request.files} if stored else dict(request.files)
-    template = parse_template(_template(request, stored, limits))
-    environment = parse_environment(_environment(request, stored, limits))
+    written = read_request(
+        request,
+        stored,
+        limits=limits.source,
+        most_resources=limits.resources,
+        operator=limits.environment,
+    )
+    template, environment = written.template, written.environment
     parameters = _parameters(request, stored, template)
     if stored:
         environment = _known_only(environment, template, request.clear_parameters)
-    if len(template.resources) > limits.resources:
-        raise LimitReached(
-            f"the template has {len(template.resources)} resources",
-            place="resources",
-            remedy=f"The most is {limits.resources}; the operator sets it in [quotas].",
-            code="RequestLimitExceeded",
-        )
     definition = define(
         template=template,
         environment=environment,
         parameters=parameters,
-        files=files,
+        files=written.files,
         pseudo={
             "OS::stack_id": str(stack_id),
             "OS::project_id": project,
@@ -107,14 +104,16 @@ def build(
         types=registry.schemas(),
         check_properties=registry.check_properties,
         judged=registry.judges().keys(),
+        nesting=written.nesting,
     )
     findings = Findings()
+    _refuse_nested(definition, findings)
     steps = registry.steps()
     reader = Reader(findings, limits.hooks, definition.decide, steps)
     blueprint = Blueprint(
         template,
         environment,
-        _without_hidden(files, request, definition.hidden, limits),
+        without_hidden(written.files, request.environment_files, definition.hidden, limits.source),
         parameters,
         definition,
         operator_declarations(limits.operator, project, limits.hooks, definition.decide),
@@ -126,59 +125,14 @@ def build(
     return blueprint
 
 
-def _template(request: StackRequest, stored: TemplateRecord | None, limits: Limits) -> Json:
-    if request.template is None:
-        if stored is not None:
-            return stored.template
-        findings = Findings()
-        findings.add("template", "is missing", "Send it as an object or as text.")
-        raise Invalid(findings.all)
-    return document(request.template, "template", limits.source)
-
-
-def _environment(request: StackRequest, stored: TemplateRecord | None, limits: Limits) -> Json:
-    given: list[Mapping[str, Json]] = []
-    if stored:
-        given.append(stored.environment)
-    if request.environment_files:
-        given += [_file(name, request.files, limits) for name in request.environment_files]
-    elif request.environment:
-        given.append(document(request.environment, "environment", limits.source))
-    return merge_environments(given) if len(given) > 1 else dict(given[0]) if given else {}
-
-
-def _file(name: str, files: Mapping[str, str], limits: Limits) -> Json:
-    if name not in files:
-        findings = Findings()
+def _refuse_nested(definition: Definition, findings: Findings) -> None:
+    for name, nested in definition.nested.items():
         findings.add(
-            "environment_files", f'"{name}" is not among the files', "Send its text in `files`."
+            f"resources.{name}.type",
+            f"Nested templates ({nested.kind.file}) cannot be created yet in this release",
+            "They can be validated: POST /validate, with show_nested.",
+            "NotSupported",
         )
-        raise Invalid(findings.all)
-    text = files[name]
-    return document(text, f"environment {name}", limits.source) if text.strip() else {}
-
-
-def _without_hidden(
-    files: Mapping[str, str], request: StackRequest, hidden: Collection[str], limits: Limits
-) -> dict[str, str]:
-    """The files as they are kept and shown: environments among them have been merged, and their
-    hidden values are nobody's to see."""
-    kept = dict(files)
-    for name in request.environment_files:
-        said = _file(name, request.files, limits)
-        for section in ("parameters", "parameter_defaults"):
-            values = said.get(section)
-            if isinstance(values, dict) and (secret := values.keys() & hidden):
-                said = {**said, section: {**values, **dict.fromkeys(secret, MASK)}}
-                kept[name] = orjson.dumps(said).decode()
-    return kept
-
-
-def document(value: Json, what: str, limits: SourceLimits) -> dict[str, Json]:
-    """Read text, or check what was parsed already. Raises Invalid."""
-    if isinstance(value, str):
-        return read_document(value, what, limits)
-    return check_document(value, what, limits)
 
 
 def _parameters(

@@ -81,6 +81,9 @@ class Engine(Interrupting):
         self.software = Software(database, new_id=new_id)
         self.breakpoints = LiveBreakpoints(database, self._traversals, new_id=new_id)
 
+    def limits_of(self, project: str) -> Limits:
+        return self._limits.of(project)
+
     def quotas_of(self, project: str) -> Quotas:
         return self._limits.of(project).quotas
 

@@ -244,9 +244,11 @@ _PARAMETER = Shape("Parameter", fields(
         **dict.fromkeys(("Default", "Value"), ANYTHING),
     },
 ))  # fmt: skip
+_DESCRIBED = {"Description": TEXT, "Parameters": map_of(_PARAMETER)}
+_NESTED = {"ParameterGroups": list_of(MAP), "NestedParameters": map_of(MAP)}
 VALIDATED = fields(
-    {"Description": TEXT, "Parameters": map_of(_PARAMETER), "Environment": MAP},
-    {"ParameterGroups": list_of(MAP)},
+    _DESCRIBED | {"Environment": MAP},
+    _NESTED | {"NestedParameters": map_of(fields(_DESCRIBED | {"Type": TEXT}, _NESTED))},
 )
 
 _VERSION = Shape("ApiVersion", fields({

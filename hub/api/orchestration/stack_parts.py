@@ -1,11 +1,12 @@
 """What a stack consists of: its template, environment, files and outputs."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from aiohttp import web
 
 from channels.schemas.words import MAP, TEXT, map_of
 from engine.errors import NotFound, nearest
+from engine.hot.merging import VALUES
 from engine.hot.resolve import MASK
 from engine.store.records import TemplateRecord
 from engine.words import Json
@@ -27,14 +28,16 @@ async def environment(request: web.Request) -> web.Response:
 
 def shown_environment(stored: TemplateRecord) -> dict[str, Json]:
     """With all parameters as given, hidden ones masked."""
-    shown = dict(stored.environment)
-    for section in ("parameters", "parameter_defaults"):
-        given: Mapping[str, Json] = shown.get(section) or {}
-        extra = stored.parameters if section == "parameters" else {}
-        shown[section] = {
-            name: MASK if name in stored.hidden else value
-            for name, value in {**given, **extra}.items()
-        }
+    given = {**(stored.environment.get("parameters") or {}), **stored.parameters}
+    return masked_environment({**stored.environment, "parameters": given}, stored.hidden)
+
+
+def masked_environment(document: Mapping[str, Json], hidden: Collection[str]) -> dict[str, Json]:
+    """Hidden values as ``******``; which of them only the environment hides is not said."""
+    shown = {name: value for name, value in document.items() if name != "encrypted_param_names"}
+    for section in VALUES:
+        given: Mapping[str, Json] = document.get(section) or {}
+        shown[section] = {name: MASK if name in hidden else one for name, one in given.items()}
     return shown
 
 

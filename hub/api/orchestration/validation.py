@@ -5,29 +5,27 @@ stack is accepted.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aiohttp import web
 
 from engine.errors import Findings, Invalid
 from engine.hooks.operator import always
 from engine.hooks.reading import Reader
-from engine.hooks.rule import Limits as HookLimits
-from engine.hot.cfn_parameters import KINDS
-from engine.hot.definition import define
-from engine.hot.environment import Environment, merge_environments, parse_environment
+from engine.hot.definition import NestedDefinition, define
+from engine.hot.environment import Environment
 from engine.hot.facade import PRESUMED
-from engine.hot.parameters import ParameterKind, ParameterSchema
-from engine.hot.resolve import MASK
-from engine.hot.schema import Constraint, Kind, Property, TypeSchema
-from engine.hot.source import Limits, check_document, read_document
-from engine.hot.template import Template, parse_template
-from engine.service import StackRequest
+from engine.hot.schema import Kind, Property, TypeSchema
+from engine.hot.template import Template
+from engine.service import Limits, StackRequest
+from engine.service.written import Written, read_request
 from engine.words import Json
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration.bodies import stack_body
+from hub.api.orchestration.described import described, hidden_names, nested_parameters
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
+from hub.api.orchestration.stack_parts import masked_environment
 from hub.api.parts import (
     Route,
     answer,
@@ -39,9 +37,8 @@ from hub.api.parts import (
     query_list,
 )
 from hub.auth.roles import Right
-from hub.settings import Settings
+from hub.nested_templates import TemplatesWanted, with_fetched
 
-WORDS: Mapping[ParameterKind, str] = {kind: word for word, kind in KINDS.items()}
 #: The command line has a template of this type validated before it sends a software config. No
 #: stack can have a resource of it.
 SOFTWARE_CONFIG = TypeSchema(
@@ -66,14 +63,18 @@ async def validate(request: web.Request) -> web.Response:
     )
     await check_sinks(parts, project, wanted)
     types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **parts.engine.types}
+    limits = parts.engine.limits_of(project)
     _check_ignored(request)
-    query_flag(request, "show_nested")
+    show_nested = query_flag(request, "show_nested") is True
     try:
-        document = validated(wanted, project, types, parts.settings)
+        found = await with_fetched(
+            lambda fetched: validated(wanted, project, types, limits, fetched),
+            lambda url: parts.fetch_template(url, limits.source.max_bytes),
+        )
     except Invalid as error:
         # Here, and only here, clients know one name for all that can be wrong.
         raise Invalid([replace(one, code="Invalid") for one in error.findings]) from None
-    return answer(document)
+    return answer(found.document(show_nested))
 
 
 def _check_ignored(request: web.Request) -> None:
@@ -84,146 +85,105 @@ def _check_ignored(request: web.Request) -> None:
         raise invalid("ignore_errors", reason, f"Known: {', '.join(IGNORABLE)}.")
 
 
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A template that can be used. given: values of parameters, by name. nested: by resource."""
+
+    template: Template
+    environment: Environment
+    given: Mapping[str, Json]
+    nested: Mapping[str, NestedDefinition]
+
+    def document(self, show_nested: bool = False) -> dict[str, Json]:
+        """What the API answers."""
+        hidden = hidden_names(self.template, self.environment)
+        shown = described(self.template, self.environment, self.given, hidden)
+        document = self.environment.document
+        # Defaults are those of nested templates, too.
+        masked = masked_environment(document, hidden | _hidden_inside(self.nested))
+        registry = {"resources": {}} | document.get("resource_registry", {})
+        shown["Environment"] = {"event_sinks": []} | masked | {"resource_registry": registry}
+        if show_nested and self.nested:
+            shown["NestedParameters"] = nested_parameters(self.nested)
+        return shown
+
+
+def _hidden_inside(nested: Mapping[str, NestedDefinition]) -> frozenset[str]:
+    each = (one.hidden | _hidden_inside(one.nested) for one in nested.values())
+    return frozenset().union(*each)
+
+
 def validated(
-    wanted: StackRequest, project: str, types: Mapping[str, TypeSchema], settings: Settings
-) -> dict[str, Json]:
-    """The document of a template that can be used. Raises Invalid with all that is wrong."""
-    quotas = settings.quotas.of(project)
-    limits = Limits(quotas.template_bytes, quotas.document_depth)
-    if wanted.template is None:
-        raise invalid("template", "is missing", "Send it as an object or as text.")
-    template = parse_template(_document(wanted.template, "template", limits))
-    environment = parse_environment(_environment(wanted, limits))
-    _check_hooks(template, environment, settings, types)
-    _check_meaning(wanted, template, environment, project, types)
-    shown: dict[str, Json] = {
-        "Description": template.description,
-        "Parameters": {
-            name: parameter(schema, _value(name, wanted, environment))
-            for name, schema in template.parameters.items()
-        },
-        "Environment": {
-            "resource_registry": {"resources": {}},
-            "parameters": {},
-            "parameter_defaults": {},
-            "event_sinks": [],
-        }
-        | _masked(environment.document, template),
-    }
-    if template.parameter_groups:
-        shown["ParameterGroups"] = [dict(group) for group in template.parameter_groups]
-    return shown
+    wanted: StackRequest,
+    project: str,
+    types: Mapping[str, TypeSchema],
+    limits: Limits,
+    fetched: Mapping[str, str] | None = None,
+) -> Validated:
+    """Raises Invalid with all that is wrong, TemplatesWanted where addresses are to be fetched.
 
-
-def _document(value: Json, what: str, limits: Limits) -> dict[str, Json]:
-    if isinstance(value, str):
-        return read_document(value, what, limits)
-    return check_document(value, what, limits)
-
-
-def _environment(wanted: StackRequest, limits: Limits) -> dict[str, Json]:
-    if not wanted.environment_files:
-        given = wanted.environment
-        return _document(given, "environment", limits) if given else {}
-    missing = [name for name in wanted.environment_files if name not in wanted.files]
-    if missing:
-        reason = f'"{missing[0]}" is not among the files'
-        raise invalid("environment_files", reason, "Send its text in `files`.")
-    texts = [(name, wanted.files[name]) for name in wanted.environment_files]
-    read = [_document(text, f"environment {name}", limits) for name, text in texts if text.strip()]
-    return merge_environments(read)
+    fetched: templates by their addresses.
+    """
+    written = read_request(
+        wanted,
+        None,
+        limits=limits.source,
+        most_resources=limits.resources,
+        operator=limits.environment,
+        fetched=fetched or {},
+    )
+    findings = Findings()
+    _check_hooks(written, limits, types, findings)
+    given = {**written.environment.parameters, **wanted.parameters}
+    nested = _check_meaning(wanted, written, given, project, types, findings)
+    if findings.all and written.nesting.missing:
+        raise TemplatesWanted(findings.all, written.nesting.missing)
+    findings.raise_if_any()
+    return Validated(written.template, written.environment, given, nested)
 
 
 def _check_hooks(
-    template: Template,
-    environment: Environment,
-    settings: Settings,
-    types: Mapping[str, TypeSchema],
+    written: Written, limits: Limits, types: Mapping[str, TypeSchema], findings: Findings
 ) -> None:
-    findings = Findings()
-    limits = HookLimits(settings.hooks.default_timeout, settings.hooks.max_timeout)
     steps = {step for schema in types.values() for step in schema.steps}
     # What a condition says is checked where parameters are known.
-    Reader(findings, limits, always, steps).declarations(
-        (*environment.declared, *template.declared)
+    Reader(findings, limits.hooks, always, steps).declarations(
+        (*written.environment.declared, *written.template.declared)
     )
-    findings.raise_if_any()
 
 
 def _check_meaning(
     wanted: StackRequest,
-    template: Template,
-    environment: Environment,
+    written: Written,
+    given: Mapping[str, Json],
     project: str,
     types: Mapping[str, TypeSchema],
-) -> None:
+    findings: Findings,
+) -> Mapping[str, NestedDefinition]:
+    """What is nested. Parameters that nobody gave are not known yet."""
+    defaults = written.environment.parameter_defaults
+    unknown = frozenset(
+        name
+        for name, one in written.template.parameters.items()
+        if all(value is None for value in (given.get(name), defaults.get(name), one.default))
+    )
     pseudo = {"OS::stack_id": NO_STACK, "OS::project_id": project, "OS::stack_name": wanted.name}
     try:
-        define(
-            template=template,
-            environment=environment,
+        return define(
+            template=written.template,
+            environment=written.environment,
             parameters=wanted.parameters,
-            files=wanted.files,
+            files=written.files,
             pseudo=pseudo,
             types=types,
             check_properties=lambda *_: None,
+            nesting=written.nesting,
+            unknown=unknown,
             facade=PRESUMED,
-        )
+        ).nested
     except Invalid as error:
-        wrong = [one for one in error.findings if one.code != "UserParameterMissing"]
-        if wrong:
-            raise Invalid(wrong) from None
-
-
-def _value(name: str, wanted: StackRequest, environment: Environment) -> Json:
-    for given in (wanted.parameters, environment.parameters, environment.parameter_defaults):
-        if name in given:
-            return given[name]
-    return None
-
-
-def _masked(environment: Mapping[str, Json], template: Template) -> dict[str, Json]:
-    """The environment with the values of hidden parameters as ``******``."""
-    hidden = {name for name, schema in template.parameters.items() if schema.hidden}
-    shown = dict(environment)
-    for section in ("parameters", "parameter_defaults"):
-        if section in shown:
-            values = shown[section].items()
-            shown[section] = {name: MASK if name in hidden else value for name, value in values}
-    return shown
-
-
-def parameter(schema: ParameterSchema, value: Json) -> dict[str, Json]:
-    """A parameter as clients read it: keys of the older language, switches as text."""
-    shown: dict[str, Json] = {
-        "Type": WORDS[schema.kind],
-        "Description": schema.description,
-        "NoEcho": "true" if schema.hidden else "false",
-        "Label": schema.label or schema.name,
-    }
-    if schema.default is not None:
-        shown["Default"] = schema.default
-    if value is not None:
-        shown["Value"] = MASK if schema.hidden else value
-    if schema.tags:
-        shown["Tags"] = list(schema.tags)
-    for rule in schema.constraints:
-        shown |= constraint(rule)
-        if rule.description:
-            shown["ConstraintDescription"] = rule.description
-    return shown
-
-
-def constraint(rule: Constraint) -> dict[str, Json]:
-    table: Mapping[str, Mapping[str, Json]] = {
-        "length": {"MinLength": rule.min, "MaxLength": rule.max},
-        "range": {"MinValue": rule.min, "MaxValue": rule.max},
-        "modulo": {"Step": rule.step, "Offset": rule.offset},
-        "allowed_values": {"AllowedValues": list(rule.allowed)},
-        "allowed_pattern": {"AllowedPattern": rule.pattern},
-        "custom_constraint": {"CustomConstraint": rule.name},
-    }
-    return {name: value for name, value in table[rule.kind].items() if value is not None}
+        findings.all += error.findings
+        return {}
 
 
 ROUTES = (

@@ -7,8 +7,9 @@ import pytest
 
 from engine.errors import Finding, Findings, Invalid
 from engine.hot.definition import Definition, define
-from engine.hot.environment import parse_environment
+from engine.hot.environment import NO_OPERATOR, parse_environment
 from engine.hot.expression import Expression
+from engine.hot.registry import Registry
 from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.hot.spelling import SPELLINGS
 from engine.hot.template import parse_template
@@ -53,6 +54,7 @@ def defined(
     template: dict[str, Json],
     environment: dict[str, Json] | None = None,
     parameters: Mapping[str, Json] | None = None,
+    operator: Registry = NO_OPERATOR,
     **more: Any,
 ) -> Definition:
     if not SPELLINGS.keys() & template.keys():
@@ -66,7 +68,7 @@ def defined(
     }
     return define(
         template=read,
-        environment=parse_environment(environment or {}),
+        environment=parse_environment(environment or {}, operator),
         parameters=parameters or {},
         **(arguments | more),
     )

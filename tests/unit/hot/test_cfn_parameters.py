@@ -4,7 +4,7 @@ import pytest
 
 from engine.hot.definition import Definition
 from engine.words import Json
-from hub.api.orchestration.validation import parameter
+from hub.api.orchestration.described import parameter
 from tests.unit.hot.cfn_support import AWS, HEAT, cfn
 from tests.unit.hot.hot_support import defined, faults
 

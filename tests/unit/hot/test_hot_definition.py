@@ -76,7 +76,7 @@ def one(**body: Json) -> dict[str, Json]:
             "The Resource Type (Test::Thign) could not be found.",
             "",
         ),
-        (one(type="x.yaml"), "resources.a.type", "not available yet", ""),
+        (one(type="x.yaml"), "resources.a.type", "it is not among the files", ""),
         (one(properties={"sise": 1}), "resources.a.properties", "Unknown Property sise", ""),
         (one(properties=5), "resources.a.properties", "must be a map", ""),
         (

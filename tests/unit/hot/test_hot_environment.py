@@ -3,8 +3,9 @@
 import pytest
 
 from engine.errors import Findings, Invalid
-from engine.hot.environment import merge_environments, parse_environment
+from engine.hot.environment import parse_environment
 from engine.hot.event_sinks import read_event_sinks
+from engine.hot.merging import merge_files
 from engine.words import Json
 
 SINK = {"type": "webhook", "target": "https://a.test/"}
@@ -24,12 +25,29 @@ SINK = {"type": "webhook", "target": "https://a.test/"}
         ({"event_sinks": [SINK | {"events": [1]}]}, "event_sinks[0].events", "a list of globs"),
         ({"event_sinks": [SINK | {"ordered": 1}]}, "event_sinks[0].ordered", "true or false"),
         ({"event_sinks": [SINK] * 21}, "event_sinks", "the most is 20"),
-        ({"parameter_merge_strategies": {"a": "merge"}}, "parameter_merge_strategies", "not avail"),
+        (
+            {"parameter_merge_strategies": {"a": "mrge"}},
+            "parameter_merge_strategies.a",
+            'There is no merge strategy "mrge".',
+        ),
+        ({"parameter_merge_strategies": {"a": []}}, "parameter_merge_strategies.a", "There is no"),
+        ({"parameter_merge_strategies": "merge"}, "parameter_merge_strategies", "must be a map"),
         ({"encrypted_param_names": "x"}, "encrypted_param_names", "list of names"),
         ({"hooks": {}}, "hooks", "must be a list of rules"),
         ({"hooks": ["x"]}, "hooks[0]", "is no rule"),
         ({"hooks": [{"at": 5, "on": []}]}, "hooks[0].at", "must say where"),
-        ({"resource_registry": {"A": "a.yaml"}}, "resource_registry.A", "not available yet"),
+        ({"resource_registry": {"A::*": "a.yaml"}}, "resource_registry.A::*", "lead to a template"),
+        ({"resource_registry": {"A": "B::*"}}, "resource_registry.A", "at the end only"),
+        (
+            {"resource_registry": {"resources": {"a": {"A::*": "B"}}}},
+            "resource_registry.resources.a.A::*",
+            "means nothing for one resource",
+        ),
+        (
+            {"resource_registry": {"resources": {"a": {"b": {"A": 5}}}}},
+            "resource_registry.resources.a.b.A",
+            "name of a resource type",
+        ),
         ({"resource_registry": {"A": 5}}, "resource_registry.A", "name of a resource type"),
         ({"resource_registry": {"A": "B", "B": "A"}}, "resource_registry.A", "A -> B -> A"),
         ({"resource_registry": {"A*B": "C"}}, "resource_registry.A*B", "at the end only"),
@@ -71,55 +89,12 @@ def test_hooks_in_all_their_forms() -> None:
     ]
 
 
-def test_names_of_types() -> None:
-    registry = parse_environment(
-        {
-            "resource_registry": {
-                "base_url": "file:///x",
-                "A": "B",
-                "B": "C",
-                "OS::*": "OS::Heat::None",
-                "OS::Long::*": "X::*",
-                "Gone": "Y",
-            }
-            | {"Gone": None}
-        }
-    ).registry
-    names = ("A", "OS::Nova::Server", "OS::Long::Thing", "OS::Heat::None", "Gone", "Z")
-    expected = ["C", "OS::Heat::None", "X::Thing", "OS::Heat::None", "Gone", "Z"]
-    assert [registry.resolve(name) for name in names] == expected
-
-
-def test_null_with_a_star_takes_away_what_begins_so() -> None:
-    registry = parse_environment(
-        {"resource_registry": {"A::B": "X", "C": "Y", "A::*": None}}
-    ).registry
-    assert registry.resolve("A::B") == "A::B" and registry.resolve("C") == "Y"
-
-
-def test_merging_goes_one_level_deep_and_gathers_hooks() -> None:
-    first = {
-        "parameters": {"a": 1, "b": {"x": 1}},
-        "hooks": [{"at": "a"}],
-        "resource_registry": {"A": "B", "resources": {"r": {"hooks": "pre-create"}}},
-    }
-    second = {
-        "parameters": {"b": {"y": 2}},
-        "hooks": [{"at": "b"}],
-        "resource_registry": {"resources": {"s": {}}},
-    }
-    assert merge_environments([first, second]) == {
-        "parameters": {"a": 1, "b": {"y": 2}},
-        "hooks": [{"at": "a"}, {"at": "b"}],
-        "resource_registry": {"A": "B", "resources": {"s": {}}},
-    }
-
-
 def test_event_sinks_are_gathered_and_said_twice_are_one() -> None:
     first = {"event_sinks": [SINK]}
     second = {"event_sinks": [SINK | {"events": "headgate.hook.*", "points": ["pre-*"]}, SINK]}
     findings = Findings()
-    sinks = read_event_sinks(merge_environments([first, second])["event_sinks"], findings)
+    merged = merge_files([("a.yaml", first), ("b.yaml", second)], {}, findings)
+    sinks = read_event_sinks(merged["event_sinks"], findings)
     assert findings.all == []
     assert [(sink.target, sink.filters, sink.ordered) for sink in sinks] == [
         ("https://a.test/", {}, True),

@@ -11,11 +11,13 @@ from engine.hot.schema import Constraint, TypeSchema
 from engine.service import Output, StackView
 from engine.words import Json
 from hub.api.orchestration import show
+from hub.api.orchestration.described import parameter
 from hub.api.orchestration.requests import stack_request
-from hub.api.orchestration.validation import parameter, validated
+from hub.api.orchestration.validation import validated
 from hub.auth.nobody import Nobody
 from hub.auth.presented import presented_in
 from hub.settings import Settings
+from hub.wiring import make_limits
 from tests.unit.hub.api.orchestration_support import EVENT_ID, STACK_ID, event, resource, stack
 
 BASE = "http://h:1/v1"
@@ -176,7 +178,7 @@ TYPES = {"T": TypeSchema("T")}
 
 def test_validation_masks_hidden_values_and_lets_parameters_be_missing() -> None:
     wanted = read(template=SECRET, environment={"parameters": {"s": "s3cret"}})
-    shown = validated(wanted, "demo", TYPES, Settings())
+    shown = validated(wanted, "demo", TYPES, make_limits(Settings())).document()
     assert shown["Parameters"]["s"]["Value"] == "******"
     assert "Value" not in shown["Parameters"]["n"]
     assert shown["Environment"]["parameters"] == {"s": "******"}
@@ -194,7 +196,7 @@ def test_validation_masks_hidden_values_and_lets_parameters_be_missing() -> None
 )
 def test_validation_refuses_what_creation_would(body: dict[str, Json], place: str) -> None:
     with pytest.raises(Invalid) as caught:
-        validated(read(**body), "demo", TYPES, Settings())
+        validated(read(**body), "demo", TYPES, make_limits(Settings()))
     assert caught.value.finding.place.startswith(place)
 
 

@@ -1,0 +1,185 @@
+"""What a request says, read: its template, its environment and the files that it sends along."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import orjson
+
+from engine.errors import Findings, Invalid
+from engine.hot.environment import Environment, parse_environment
+from engine.hot.merging import VALUES, add_to, merge_files
+from engine.hot.nesting import Nesting
+from engine.hot.parameters import ParameterSchema
+from engine.hot.registry import Registry
+from engine.hot.resolve import MASK
+from engine.hot.schema import TypeSchema
+from engine.hot.source import Limits, check_document, read_document
+from engine.hot.spelling import SPELLINGS
+from engine.hot.template import Template, parse_template
+from engine.service.requests import StackRequest
+from engine.store.records import TemplateRecord
+from engine.words import Json
+
+EMPTY: Final[Mapping[str, str]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEnvironment:
+    """What the operator maps for every stack. files: templates that it names, by name. types: those
+    that its templates are for everyone."""
+
+    registry: Registry = field(default_factory=Registry)
+    files: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, TypeSchema] = field(default_factory=dict)
+
+    def known(self, types: Mapping[str, TypeSchema]) -> dict[str, TypeSchema]:
+        """Types that anyone can use: of those that there are, those left; and the templates."""
+        left = {
+            name: schema for name, schema in types.items() if not self.registry.is_disabled(name)
+        }
+        return left | dict(self.types)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """environment: merged, with what was stored. files: those stored as well, by name."""
+
+    template: Template
+    environment: Environment
+    files: Mapping[str, str]
+    nesting: Nesting
+
+
+def read_request(
+    request: StackRequest,
+    stored: TemplateRecord | None,
+    *,
+    limits: Limits,
+    most_resources: int,
+    operator: OperatorEnvironment,
+    fetched: Mapping[str, str] = EMPTY,
+) -> Written:
+    """Read a request. stored: the version to start from, for an update of what exists. fetched:
+    templates by their addresses. Raises Invalid with all that is wrong with the texts."""
+    files = {**(stored.files if stored else {}), **fetched, **request.files}
+    template = parse_template(_template(request, stored, limits))
+    document = _environment(request, stored, template, files, limits)
+    return Written(
+        template,
+        parse_environment(document, operator.registry),
+        files,
+        Nesting(files, operator.files, limits, most_resources),
+    )
+
+
+def _template(request: StackRequest, stored: TemplateRecord | None, limits: Limits) -> Json:
+    if request.template is None:
+        if stored is not None:
+            return stored.template
+        findings = Findings()
+        findings.add("template", "is missing", "Send it as an object or as text.")
+        raise Invalid(findings.all)
+    return _document(request.template, "template", limits)
+
+
+def _environment(
+    request: StackRequest,
+    stored: TemplateRecord | None,
+    template: Template,
+    files: Mapping[str, str],
+    limits: Limits,
+) -> dict[str, Json]:
+    given = _given(request, template, files, limits)
+    return add_to(stored.environment, given) if stored else given
+
+
+def _given(
+    request: StackRequest, template: Template, files: Mapping[str, str], limits: Limits
+) -> dict[str, Json]:
+    if request.environment_files:
+        findings = Findings()
+        for name in request.environment_files:
+            if name not in request.files:
+                reason = f'"{name}" is not among the files'
+                findings.add("environment_files", reason, "Send its text in `files`.")
+        findings.raise_if_any()
+        documents = [
+            (name, _sound(name, request.files, limits, findings))
+            for name in request.environment_files
+        ]
+        findings.raise_if_any()
+        schemas = _schemas(template, files, limits) if len(documents) > 1 else {}
+        merged = merge_files(documents, schemas, findings)
+        findings.raise_if_any()
+        return merged
+    if not request.environment:
+        return {}
+    document = _document(request.environment, "environment", limits)
+    parse_environment(document)
+    return add_to({}, document)
+
+
+def _sound(
+    name: str, files: Mapping[str, str], limits: Limits, findings: Findings
+) -> dict[str, Json]:
+    """An environment file; where something is wrong with it, findings name it."""
+    try:
+        document = _file(files[name], name, limits)
+        parse_environment(document)
+    except Invalid as error:
+        findings.all += [
+            replace(one, place=f"{name}: {one.place}" if one.place else one.place)
+            for one in error.findings
+        ]
+        return {}
+    return document
+
+
+def _file(text: str, name: str, limits: Limits) -> dict[str, Json]:
+    return read_document(text, f"environment {name}", limits) if text.strip() else {}
+
+
+def _schemas(
+    template: Template, files: Mapping[str, str], limits: Limits
+) -> dict[str, ParameterSchema]:
+    """What environments may speak of: parameters of the template, and of those in files."""
+    found: dict[str, ParameterSchema] = {}
+    for one in _templates(files, limits):
+        found |= one.parameters
+    return found | dict(template.parameters)
+
+
+def _templates(files: Mapping[str, str], limits: Limits) -> Iterator[Template]:
+    for name, text in files.items():
+        if any(key in text for key in SPELLINGS):
+            try:
+                yield parse_template(read_document(text, name, limits))
+            except Invalid:
+                continue  # no template, or told where it is used
+
+
+def without_hidden(
+    files: Mapping[str, str],
+    environment_files: Sequence[str],
+    hidden: Collection[str],
+    limits: Limits,
+) -> dict[str, str]:
+    """The files as they are kept and shown: environments among them have been merged, and their
+    hidden values are nobody's to see."""
+    kept = dict(files)
+    for name in environment_files:
+        said = _file(files[name], name, limits)
+        for section in VALUES:
+            values = said.get(section)
+            if isinstance(values, dict) and (secret := values.keys() & hidden):
+                said = {**said, section: {**values, **dict.fromkeys(secret, MASK)}}
+                kept[name] = orjson.dumps(said).decode()
+    return kept
+
+
+def _document(value: Json, what: str, limits: Limits) -> dict[str, Json]:
+    """Read text, or check what was parsed already. Raises Invalid."""
+    if isinstance(value, str):
+        return read_document(value, what, limits)
+    return check_document(value, what, limits)
