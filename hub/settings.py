@@ -20,6 +20,7 @@ from engine.hooks.rule import Limits
 from hub.setting_access import OPEN_MODES, Auth, Server
 from hub.setting_operations import Log, Metrics, Retention, Tracing
 from hub.setting_sources import finding, merged, nested, read_environment, read_file
+from hub.setting_templates import Environment, TemplateUrls
 from hub.setting_types import (
     Brokers,
     Bytes,
@@ -30,7 +31,6 @@ from hub.setting_types import (
     Paths,
     ProxyUrl,
     Rate,
-    Reachables,
     Section,
     Texts,
     not_longer,
@@ -232,11 +232,6 @@ class Quotas(Section):
         return self.model_copy(update=own.model_dump(exclude_none=True))
 
 
-class TemplateUrls(Section):
-    allow: Reachables = ()
-    timeout: Duration = timedelta(seconds=10)
-
-
 class Credentials(Section):
     key_file: str = ""
 
@@ -260,6 +255,7 @@ class Settings(Section):
     retention: Retention = Retention()
     credentials: Credentials = Credentials()
     template_urls: TemplateUrls = TemplateUrls()
+    environment: Environment = Environment()
     metrics: Metrics = Metrics()
     log: Log = Log()
     tracing: Tracing = Tracing()

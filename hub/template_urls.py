@@ -24,7 +24,7 @@ from channels.webhook.guard import (
     parse_target,
 )
 from engine.errors import Finding, Invalid
-from hub.settings import TemplateUrls
+from hub.setting_templates import TemplateUrls
 
 PLACE = "template_url"
 REMEDY = "Send the template itself; the operator lists hosts and networks in [template_urls] allow."

@@ -38,6 +38,7 @@ from hub.api.admission import Admission
 from hub.auth.gatekeeper import Gatekeeper
 from hub.auth.identity import Authenticator
 from hub.auth.sessions import Sessions
+from hub.operator_environment import read_operator_environment
 from hub.setting_operations import Retention
 from hub.settings import Amqp, Settings, Webhook
 from hub.settings import Quotas as QuotaSettings
@@ -97,8 +98,14 @@ def make_registry(
 
 
 def make_limits(settings: Settings) -> Limits:
-    own = {name: _limits(settings, settings.quotas.of(name)) for name in settings.quotas.projects}
-    return replace(_limits(settings, settings.quotas), projects=own)
+    """Raises Invalid when something is wrong with the operator's environment."""
+    usual = _limits(settings, settings.quotas)
+    environment = read_operator_environment(settings.environment.directory, usual.source)
+    own = {
+        name: replace(_limits(settings, settings.quotas.of(name)), environment=environment)
+        for name in settings.quotas.projects
+    }
+    return replace(usual, environment=environment, projects=own)
 
 
 def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:

@@ -1,6 +1,6 @@
 """Resource types: which there are, what each takes and gives, and a template to start from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import jsonschema_rs
 from aiohttp import web
@@ -11,7 +11,7 @@ from engine.hot.schema import Property, TypeSchema
 from engine.words import Json
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration.type_templates import FORMS, constraint
-from hub.api.parts import Route, answer, invalid, parts_of, query_flag
+from hub.api.parts import Route, answer, invalid, parts_of, project_of, query_flag
 
 #: What may be asked for; every type here is the first.
 SUPPORT = ("SUPPORTED", "UNKNOWN", "PROTOTYPE", "DEPRECATED", "UNSUPPORTED", "HIDDEN")
@@ -20,7 +20,7 @@ LINEAR = jsonschema_rs.RegexOptions()
 
 
 async def resource_types(request: web.Request) -> web.Response:
-    types = parts_of(request).engine.types
+    types = _types(request)
     names = _wanted(request, sorted(types))
     if query_flag(request, "with_description"):
         described = [
@@ -51,8 +51,14 @@ def _named(pattern: str, names: Sequence[str]) -> list[str]:
     return [name for name in names if wanted.is_valid(name)]
 
 
+def _types(request: web.Request) -> Mapping[str, TypeSchema]:
+    """By name: those that there are, as the operator's environment leaves and adds to them."""
+    engine = parts_of(request).engine
+    return engine.limits_of(project_of(request)).environment.known(engine.types)
+
+
 def _type(request: web.Request) -> TypeSchema:
-    types, name = parts_of(request).engine.types, request.match_info["type"]
+    types, name = _types(request), request.match_info["type"]
     if name not in types:
         reason = f"The Resource Type ({name}) could not be found."
         raise NotFound(reason, remedy=nearest(name, list(types)), code="EntityNotFound")

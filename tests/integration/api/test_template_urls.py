@@ -10,7 +10,7 @@ from aiohttp import web
 from yarl import URL
 
 from engine.errors import Invalid
-from hub.settings import TemplateUrls
+from hub.setting_templates import TemplateUrls
 from hub.template_urls import TemplateFetcher, system_lookup
 from tests.support.program import Json, Program, program, resource, template
 from tests.support.receiver import Receiver

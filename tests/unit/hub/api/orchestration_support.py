@@ -15,7 +15,7 @@ from yarl import URL
 
 from engine.errors import NotFound
 from engine.hot.schema import Attribute, Kind, Property, TypeSchema
-from engine.service import Engine, Output, StackRequest, StackView
+from engine.service import Engine, Limits, Output, StackRequest, StackView
 from engine.store.events import EventFilter
 from engine.store.listing import StackFilter, StackPage
 from engine.store.processes import ProcessRecord
@@ -28,7 +28,7 @@ from hub.auth.identity import Authenticator
 from hub.auth.nobody import Nobody
 from hub.setting_access import Server
 from hub.settings import Settings
-from hub.wiring import make_admission
+from hub.wiring import make_admission, make_limits
 
 STACK_ID = UUID("7f599edc-9522-4a30-93e3-75f43c50906c")
 EVENT_ID = UUID("d996498a-50e1-4298-a014-42c847cc8157")
@@ -115,6 +115,9 @@ class StubEngine:
             )
         }
     )
+
+    def limits_of(self, project: str) -> Limits:
+        return make_limits(Settings())
 
     @property
     def signals(self) -> "StubEngine":

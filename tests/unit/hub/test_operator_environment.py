@@ -1,0 +1,133 @@
+"""The operator's environment: a folder of files, read at start or refused with what is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.errors import Invalid
+from engine.hot.source import Limits
+from hub.operator_environment import read_operator_environment
+from hub.settings import Settings
+from hub.wiring import make_limits
+
+LIMITS = Limits(max_bytes=2000)
+TEMPLATE = "heat_template_version: 2018-08-31\n"
+
+
+def folder(tmp_path: Path, **files: str) -> str:
+    for name, text in files.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    return str(tmp_path)
+
+
+def end(found: object, name: str) -> str | None:
+    led = found.registry.find(name, "r", {"T", "U"})  # type: ignore[attr-defined]
+    return led.type if led else None
+
+
+def wrong(directory: str) -> list[str]:
+    with pytest.raises(Invalid) as caught:
+        read_operator_environment(directory, LIMITS)
+    return [str(one).replace(directory, "") for one in caught.value.findings]
+
+
+def test_no_folder_is_no_environment() -> None:
+    found = read_operator_environment("", LIMITS)
+    assert (found.registry.mapped, found.files) == ({}, {})
+
+
+def test_files_in_their_order(tmp_path: Path) -> None:
+    directory = folder(
+        tmp_path,
+        b="resource_registry: {A: U, B: null, resources: {r: {R: U}}}",
+        a="resource_registry: {A: T, B: T, C: T, resources: {q: {Q: T}}}",
+        c="",
+        d="{parameters: {}, resource_registry: {}}",
+    )
+    (tmp_path / ".hidden").write_text("{")
+    (tmp_path / "folder").mkdir()
+    found = read_operator_environment(directory, LIMITS)
+    assert [end(found, name) for name in "ABCRQ"] == ["U", None, "T", "U", None]
+
+
+def test_templates_of_this_machine(tmp_path: Path) -> None:
+    below = tmp_path / "environment.d"
+    below.mkdir()
+    (tmp_path / "a b.yaml").write_text(TEMPLATE)
+    address = (tmp_path / "a b.yaml").as_uri()
+    registry = {
+        "A": '"../a b.yaml"',
+        "B": f'"{address}"',
+        "C": '"https://t.example.org/far.yaml"',
+        "resources": '{r: {D: "../a b.yaml"}}',
+    }
+    text = ", ".join(f"{name}: {target}" for name, target in registry.items())
+    found = read_operator_environment(folder(below, a=f"resource_registry: {{{text}}}"), LIMITS)
+    assert found.files == {"../a b.yaml": TEMPLATE, address: TEMPLATE}
+    assert "%20" in address
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "/a.yaml: Error parsing environment"),
+        ("[]", "/a.yaml: The environment is not a JSON object or YAML mapping."),
+        ("rsource_registry: {}", '/a.yaml: rsource_registry: environment has wrong section "rsour'),
+        ("parameter_defaults: {a: 1}", "/a.yaml: parameter_defaults: It has no meaning in the op"),
+        ("resource_registry: {A: 5}", "/a.yaml: resource_registry.A: This must be the name of a"),
+        ("resource_registry: {A: B, B: A}", "/a.yaml: resource_registry.A: Aliases in a circle"),
+        (
+            "resource_registry: {resources: {a: {hooks: pre-create}}}",
+            "/a.yaml: resource_registry.resources.a.hooks: It has no meaning in the operator's "
+            "environment. The operator's own breakpoints are [[hooks.rules]] in the settings.",
+        ),
+        (
+            "resource_registry: {resources: {a: {b: {hooks: pre-create}}}}",
+            "/a.yaml: resource_registry.resources.a.b.hooks: It has no meaning",
+        ),
+        ("hooks: [{on: pre-create}]", "/a.yaml: hooks: It has no meaning"),
+        (
+            "resource_registry: {resources: {a: {restricted_actions: update}}}",
+            "/a.yaml: resource_registry.resources.a.restricted_actions: It has no meaning",
+        ),
+        ("resource_registry: {A: gone.yaml}", "/gone.yaml: It cannot be read: No such file or dir"),
+        ("resource_registry: {A: ../bad.yaml}", "/../bad.yaml: Template format version not found."),
+        ("#" * 2001, "/a.yaml: It is larger than 2000 bytes. The most is [quotas] template_bytes."),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_file(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "bad.yaml").write_text("{}")
+    below = tmp_path / "environment.d"
+    below.mkdir()
+    assert wrong(folder(below, a=text))[0].startswith(said)
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    said = wrong(folder(tmp_path, a="{", b="event_sinks: [1]", c="parameters: {a: 1}"))
+    assert [one.partition(":")[0] for one in said] == ["/a.yaml", "/b.yaml", "/c.yaml"]
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    (said,) = wrong(str(tmp_path / "gone"))
+    assert said == (
+        "[environment] directory:  cannot be read: No such file or directory. "
+        "Name a folder that is there."
+    )
+
+
+def test_circles_between_files(tmp_path: Path) -> None:
+    (said, *_) = wrong(folder(tmp_path, a="resource_registry: {A: B}",
+                              b="resource_registry: {B: A}"))  # fmt: skip
+    assert "Aliases in a circle: A -> B -> A" in said
+
+
+def test_it_holds_for_projects_with_quotas_of_their_own(tmp_path: Path) -> None:
+    directory = folder(tmp_path, a="resource_registry: {A: T}")
+    settings = Settings.model_validate(
+        {
+            "environment": {"directory": directory},
+            "quotas": {"projects": {"p": {"stacks_per_project": 1}}},
+        }
+    )
+    limits = make_limits(settings)
+    assert end(limits.of("p").environment, "A") == end(limits.of("q").environment, "A") == "T"
