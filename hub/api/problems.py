@@ -71,9 +71,19 @@ def findings_of(error: HeadgateError) -> tuple[Finding, ...]:
 
 
 def heat_form(error: HeadgateError) -> Json:
-    """The form the clients of the Orchestration API print."""
+    """The form the clients of the Orchestration API print, with what is found one by one."""
     message = "\n".join(_heat_line(finding) for finding in findings_of(error))
-    return heat_document(status_of(error), error.code, message)
+    document = heat_document(status_of(error), error.code, message)
+    if isinstance(error, Invalid):
+        document["error"]["findings"] = _listed(error)
+    return document
+
+
+def _listed(error: Invalid) -> list[Json]:
+    return [
+        {"place": one.place, "reason": one.reason, "remedy": one.remedy, "type": one.code}
+        for one in error.findings
+    ]
 
 
 #: What clients of the Orchestration API know our codes as, where they know them otherwise.
@@ -93,11 +103,14 @@ def heat_document(status: int, code: str, message: str) -> Json:
     }
 
 
+#: All that is wrong with what was sent, one by one.
+_FINDINGS = {"findings": list_of(fields(texts(("place", "reason", "remedy", "type"))))}
+
 HEAT_PROBLEM = Shape("HeatProblem", fields({
     "code": {"type": "integer", "minimum": 400, "maximum": 599},
     "title": TEXT,
     "explanation": TEXT,
-    "error": fields({"type": TEXT, "message": TEXT, "traceback": NOTHING}),
+    "error": fields({"type": TEXT, "message": TEXT, "traceback": NOTHING}, _FINDINGS),
 }))  # fmt: skip
 
 
@@ -122,10 +135,7 @@ def own_form(error: HeadgateError) -> Json:
         "remedy": first.remedy,
     }
     if isinstance(error, Invalid):
-        document["findings"] = [
-            {"place": one.place, "reason": one.reason, "remedy": one.remedy, "type": one.code}
-            for one in error.findings
-        ]
+        document["findings"] = _listed(error)
     if isinstance(error, AnswerRefused):
         decided = error.decided
         document["decided_by"] = decided.by
@@ -138,7 +148,7 @@ def own_form(error: HeadgateError) -> Json:
 OWN_PROBLEM = Shape("OwnProblem", fields({"error": fields(
     texts(("type", "message", "place", "remedy")),
     {
-        "findings": list_of(fields(texts(("place", "reason", "remedy", "type")))),
+        **_FINDINGS,
         "decided_by": TEXT_OR_NULL,
         "decided_at": or_null(TIME),
         "decision": TEXT_OR_NULL,

@@ -9,7 +9,7 @@ from hub.cli import bodies, options, outcomes
 from hub.cli.client import Client
 from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop, tell
 from hub.cli.exit_codes import Exit
-from hub.cli.files import Unreadable
+from hub.cli.referred import Unreadable
 from hub.cli.waiting import Outcome, Patience, settle
 
 Json = Any

@@ -21,7 +21,8 @@ from hub.cli.context import (
     stop,
 )
 from hub.cli.exit_codes import Exit
-from hub.cli.files import Unreadable, data_of, yaml_values
+from hub.cli.files import data_of, yaml_values
+from hub.cli.referred import Unreadable
 
 Json = Any
 Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]

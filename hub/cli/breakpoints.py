@@ -23,7 +23,7 @@ from hub.cli.context import (
     tell,
 )
 from hub.cli.exit_codes import Exit
-from hub.cli.files import Unreadable
+from hub.cli.referred import Unreadable
 
 Json = Any
 app = typer.Typer(help="Set breakpoints on a live stack, and take them away.", no_args_is_help=True)

@@ -22,7 +22,8 @@ from hub.cli.context import (
     stop,
 )
 from hub.cli.exit_codes import Exit
-from hub.cli.files import Unreadable, dump, parameters, read_text
+from hub.cli.files import dump, parameters
+from hub.cli.referred import Unreadable, read_text
 from hub.cli.waiting import Outcome, settle
 
 Json = Any

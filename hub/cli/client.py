@@ -24,12 +24,16 @@ _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class Refused(Exception):
-    """What the server (or the way to it) said: status 0 when no server answered."""
+    """What the server (or the way to it) said: status 0 when no server answered. findings: place,
+    reason and remedy of each, where it found something wrong with what was sent."""
 
-    def __init__(self, status: int, message: str, code: str = "") -> None:
+    def __init__(
+        self, status: int, message: str, code: str = "", findings: Sequence[Json] = ()
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
+        self.findings = findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +200,8 @@ def refused(status: int, answer: Json) -> Refused:
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict):
         return Refused(status, f"the server answered {status}, and not why; is it a headgate?")
-    findings = error.get("findings") or [
+    found = error.get("findings") or []
+    findings = found or [
         {
             "place": error.get("place"),
             "reason": error.get("message"),
@@ -206,7 +211,7 @@ def refused(status: int, answer: Json) -> Refused:
     said = "\n".join(_line(one) for one in findings)
     if status == 401:
         said += " The command line takes it from HEADGATE_TOKEN."
-    return Refused(status, said, str(error.get("type", "")))
+    return Refused(status, said, str(error.get("type", "")), found)
 
 
 def _line(finding: Mapping[str, Json]) -> str:

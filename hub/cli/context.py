@@ -13,7 +13,8 @@ from yarl import URL as Address
 
 from hub.cli.client import Client, Refused, Who
 from hub.cli.exit_codes import Exit
-from hub.cli.files import Unreadable, dump
+from hub.cli.files import dump
+from hub.cli.referred import Unreadable
 
 Answer = TypeVar("Answer")
 Json = Any

@@ -1,6 +1,6 @@
 """Templates and environments from files, with what they refer to."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,86 +9,33 @@ import yaml
 
 from engine.errors import HeadgateError
 from engine.hot.source import read_document
+from hub.cli.referred import Referred, Unreadable, parsed, read_text
 
 Json = Any
-#: Bytes of one file: more than any request may carry.
-LARGEST = 8 * 1024 * 1024
-
-
-class Unreadable(Exception):
-    """A file or option that cannot be used; says which and why."""
-
-
-def read_text(path: Path) -> str:
-    """Raises Unreadable."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(LARGEST + 1)
-        if len(raw) > LARGEST:
-            raise Unreadable(f"{path}: is larger than {LARGEST} bytes")
-        return raw.decode()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise Unreadable(f"{path}: cannot be read: {why}") from error
 
 
 def template_body(path: Path) -> dict[str, Json]:
-    """{template: text, files: {name: text}}: what `get_file` names is sent along."""
+    """{template: text, files: {name: text}}: what it refers to is sent along."""
     text = read_text(path)
-    document = _document(text, path)
-    names = sorted(set(_named_files(document)))
-    return {"template": text, "files": {name: _named_text(path, name) for name in names}}
-
-
-def _document(text: str, path: Path) -> Json:
-    try:
-        return read_document(text, str(path))
-    except HeadgateError as error:
-        raise Unreadable(f"{path}: {error}") from error
-
-
-def _named_files(value: Json) -> Iterator[str]:
-    if isinstance(value, dict):
-        if len(value) == 1 and isinstance(value.get("get_file"), str):
-            yield value["get_file"]
-        for item in value.values():
-            yield from _named_files(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _named_files(item)
-
-
-def _named_text(template: Path, name: str) -> str:
-    """A file beside the template, or in the folder one works in: a template that somebody else
-    wrote must not send along what it likes from this machine."""
-    place = f"{template}: get_file: {name}"
-    if "://" in name:
-        raise Unreadable(f"{place}: is an address; download it and name the file")
-    try:
-        found = (template.parent / name).resolve()
-        allowed = (template.parent.resolve(), Path.cwd())
-        inside = any(found.is_relative_to(folder) for folder in allowed)
-    except (OSError, ValueError) as error:
-        raise Unreadable(f"{place}: is no name of a file") from error
-    if Path(name).is_absolute() or not inside:
-        raise Unreadable(
-            f"{place}: lies outside of {allowed[0]}. "
-            "Put it there, or work in a folder that holds both, and name it from the template"
-        )
-    try:
-        return read_text(found)
-    except Unreadable as error:
-        raise Unreadable(f"{template}: get_file: {error}") from error
+    referred = Referred(path.parent)
+    referred.by_template(path, parsed(text, path))
+    return {"template": text, "files": referred.texts}
 
 
 def environment_body(paths: Sequence[Path]) -> dict[str, Json]:
-    """Environments in their order: the server merges them."""
+    """Environments in their order: the server merges them. Their templates are sent along."""
+    texts = {str(path): read_text(path) for path in paths}
+    files: dict[str, str] = {}
+    for path in paths:
+        referred = Referred(path.parent)
+        if text := texts[str(path)].strip():
+            referred.by_environment(path, parsed(text, path))
+        files = together(files, referred.texts)
+    if len(paths) == 1:
+        return {"environment": texts[str(paths[0])]} | ({"files": files} if files else {})
     if not paths:
         return {}
-    if len(paths) == 1:
-        return {"environment": read_text(paths[0])}
-    files = {str(path): read_text(path) for path in paths}
-    return {"environment_files": [str(path) for path in paths], "files": files}
+    return {"environment_files": [*texts], "files": together(texts, files)}
 
 
 def parameters(pairs: Sequence[str], files: Sequence[str] = ()) -> dict[str, Json]:
@@ -134,19 +81,27 @@ def data_of(path: Path) -> Json:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return _document(text, path)
+        return parsed(text, path)
 
 
 def joined(*bodies: Mapping[str, Json]) -> dict[str, Json]:
-    """One body of several; their files together."""
+    """One body of several; their files together. Raises Unreadable."""
     body: dict[str, Json] = {}
     files: dict[str, str] = {}
     for one in bodies:
-        files |= one.get("files", {})
+        files = together(files, one.get("files", {}))
         body |= one
     if files:
         body["files"] = files
     return body
+
+
+def together(files: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    """Raises Unreadable where one name stands for two texts."""
+    for name in files.keys() & more.keys():
+        if files[name] != more[name]:
+            raise Unreadable(f"{name}: is the name of two files; give one of them another")
+    return {**files, **more}
 
 
 def dump(value: Json) -> str:

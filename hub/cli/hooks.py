@@ -25,7 +25,8 @@ from hub.cli.context import (
     seconds,
     tell,
 )
-from hub.cli.files import Unreadable, dump_yaml
+from hub.cli.files import dump_yaml
+from hub.cli.referred import Unreadable
 from hub.cli.waiting import pages, waiting_hooks
 
 Json = Any

@@ -26,6 +26,7 @@ from hub.cli import (
     snapshots,
     stacks,
     subscriptions,
+    templates,
     tokens,
     trail,
     versions,
@@ -56,6 +57,7 @@ app.add_typer(resources.app, name="resource")
 app.add_typer(hooks.app, name="hook")
 app.add_typer(subscriptions.app, name="subscription")
 app.add_typer(resource_types.app, name="type")
+app.add_typer(templates.app, name="template")
 app.add_typer(tokens.app, name="token")
 purging.add_to(admin.app)
 examining.add_to(admin.app)

@@ -9,7 +9,8 @@ from rich.text import Text
 from hub.cli import options, outcomes, show
 from hub.cli.client import Client, Refused
 from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, tell
-from hub.cli.files import Unreadable, dump_yaml
+from hub.cli.files import dump_yaml
+from hub.cli.referred import Unreadable
 from hub.cli.waiting import Outcome, settle
 
 Json = Any

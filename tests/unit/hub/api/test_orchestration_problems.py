@@ -53,6 +53,14 @@ def test_a_fault_of_a_property_reads_as_clients_know_it_and_the_remedy_follows()
             "message": "Property error: : resources.a.properties: : Unknown Property lenght. "
             'Did you mean "length"?',
             "traceback": None,
+            "findings": [
+                {
+                    "place": "resources.a.properties",
+                    "reason": "Unknown Property lenght",
+                    "remedy": 'Did you mean "length"?',
+                    "type": "StackValidationFailed",
+                }
+            ],
         },
     }
 

@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from hub.cli.breakpoints import chosen
 from hub.cli.client import Refused
-from hub.cli.files import Unreadable
 from hub.cli.main import app
+from hub.cli.referred import Unreadable
 from tests.unit.hub.cli.stub import Seen, serving
 
 THERE: list[dict[str, Any]] = [

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from hub.cli.carrying import Parcel, let_go
 from hub.cli.client import Client, Refused
-from hub.cli.files import Unreadable
+from hub.cli.referred import Unreadable
 from tests.unit.hub.cli.stub import Handler, serving
 
 STACK = {"stack_name": "web", "id": "1"}

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.cli.files import Unreadable, environment_body, joined, parameters, template_body
+from hub.cli.files import environment_body, joined, parameters, template_body
+from hub.cli.referred import Unreadable
 
 TEMPLATE = """
 heat_template_version: 2018-08-31
@@ -110,3 +111,93 @@ def test_environments_keep_their_order_and_one_goes_as_text(tmp_path: Path) -> N
 def test_files_of_template_and_environments_travel_together() -> None:
     body = joined({"template": "t", "files": {"a": "1"}}, {"files": {"b": "2"}})
     assert body == {"template": "t", "files": {"a": "1", "b": "2"}}
+
+
+def files(folder: Path, **texts: str) -> Path:
+    for name, text in texts.items():
+        path = folder / name.replace("__", "/").replace("_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+TYPES = "resources: {{a: {{type: {0}}}, b: {{type: OS::Heat::None}}, c: {{type: 5}}, d: 6}}"
+
+
+def test_templates_that_are_types_are_sent_along_with_what_they_name(tmp_path: Path) -> None:
+    files(
+        tmp_path,
+        t_yaml=TYPES.format("sub/web.yaml"),
+        sub__web_yaml="Resources: {a: {Type: db.template}, b: {Type: 'https://t.test/x.yaml'}}",
+        sub__db_template="outputs: {o: {value: {get_file: run.sh}}, p: {value: sub/web.yaml}}",
+        sub__run_sh="#!",
+    )
+    body = template_body(tmp_path / "t.yaml")
+    assert {name: text[:6] for name, text in body["files"].items()} == {
+        "sub/web.yaml": "Resour",
+        "db.template": "output",
+        "run.sh": "#!",
+    }
+
+
+def test_a_template_may_name_itself(tmp_path: Path) -> None:
+    files(tmp_path, t_yaml=TYPES.format("t.yaml"))
+    assert list(template_body(tmp_path / "t.yaml")["files"]) == ["t.yaml"]
+
+
+def test_templates_that_an_environment_maps_to(tmp_path: Path) -> None:
+    files(
+        tmp_path,
+        env__e_yaml="resource_registry: {base_url: x.yaml, A: web.yaml, B: OS::Heat::None, C: null,"
+        " resources: {a: {D: other.yaml, hooks: pre-create}}}",
+        env__web_yaml="{}",
+        env__other_yaml="{}",
+        f_yaml="resource_registry: {A: web.yaml}",
+        web_yaml="{}",
+        empty_yaml="",
+    )
+    one, other = tmp_path / "env" / "e.yaml", tmp_path / "f.yaml"
+    assert environment_body([one])["files"] == {"web.yaml": "{}", "other.yaml": "{}"}
+    both = environment_body([one, other, tmp_path / "empty.yaml"])
+    assert set(both["files"]) == {"web.yaml", "other.yaml", *both["environment_files"]}
+    (tmp_path / "web.yaml").write_text("outputs: {}")
+    with pytest.raises(Unreadable, match=r"web\.yaml: is the name of two files"):
+        environment_body([one, other])
+
+
+def test_one_name_stands_for_one_file(tmp_path: Path) -> None:
+    files(
+        tmp_path,
+        t_yaml="resources: {a: {type: sub/web.yaml}, b: {type: db.yaml}}",
+        sub__web_yaml="resources: {a: {type: db.yaml}}",
+        sub__db_yaml="{}",
+        db_yaml="{}",
+    )
+    with pytest.raises(Unreadable, match=r"db\.yaml already; give one another name"):
+        template_body(tmp_path / "t.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("../t.yaml", "lies outside of"),
+        ("file:///etc/t.yaml", "is an address; download it"),
+        ("gone.yaml", "type: .*gone.yaml: cannot be read"),
+    ],
+)
+def test_types_that_cannot_be_sent(tmp_path: Path, name: str, said: str) -> None:
+    files(tmp_path, x__t_yaml=TYPES.format(f"'{name}'"))
+    with pytest.raises(Unreadable, match=said):
+        template_body(tmp_path / "x" / "t.yaml")
+
+
+def test_a_nested_template_may_not_reach_further_than_the_first(tmp_path: Path) -> None:
+    files(
+        tmp_path,
+        x__t_yaml=TYPES.format("in/web.yaml"),
+        x__in__web_yaml="resources: {a: {type: ../ok.yaml}, b: {type: ../../no.yaml}}",
+        x__ok_yaml="{}",
+        no_yaml="{}",
+    )
+    with pytest.raises(Unreadable, match=r"\.\./\.\./no\.yaml: lies outside of"):
+        template_body(tmp_path / "x" / "t.yaml")

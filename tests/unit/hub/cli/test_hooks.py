@@ -10,9 +10,9 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from hub.cli.client import Refused
-from hub.cli.files import Unreadable
 from hub.cli.hooks import chosen
 from hub.cli.main import app
+from hub.cli.referred import Unreadable
 from tests.unit.hub.cli.stub import Seen, serving
 
 HOOKS = [

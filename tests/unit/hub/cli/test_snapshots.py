@@ -3,7 +3,7 @@
 import pytest
 
 from hub.cli.client import Refused
-from hub.cli.files import Unreadable
+from hub.cli.referred import Unreadable
 from hub.cli.snapshots import chosen
 
 ONE = {"id": "aa11", "name": "good"}
