@@ -1,5 +1,6 @@
 """The real command line against a real server."""
 
+import json
 import os
 import subprocess
 import time
@@ -205,3 +206,30 @@ def test_the_demo_verifies_itself() -> None:
     done = subprocess.run(command("demo"), capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Everything was as it must be." in done.stdout
+
+
+def test_a_template_is_validated_with_what_it_names(server: ServerProcess, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    template, inner = tmp_path / "t.yaml", tmp_path / "sub" / "web.yaml"
+    template.write_text(
+        "{heat_template_version: 2018-08-31, resources: {web: {type: sub/web.yaml}}}"
+    )
+    inner.write_text(
+        "{heat_template_version: 2018-08-31, parameters: {size: {type: number, default: 3}},"
+        " resources: {x: {type: My::Thing, properties: {value: {get_file: run.sh}}}}}"
+    )
+    (tmp_path / "sub" / "run.sh").write_text("#!")
+    environment = tmp_path / "e.yaml"
+    environment.write_text("resource_registry: {My::Thing: OS::Heat::TestResource}")
+    validate = ("template", "validate", "-t", str(template), "--show-nested")
+    shown = headgate(server, *validate, "-e", str(environment), "--ignore-errors", "99001")
+    assert "web/size" in shown
+    said = headgate(server, *validate, code=1)
+    place = "resources.web<sub/web.yaml>.resources.x.type"
+    assert f"{place}: The Resource Type (My::Thing) could not be found." in said
+    done = subprocess.run(
+        command(*validate, "--json", server=server), capture_output=True, text=True, timeout=60
+    )
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert (done.returncode, finding["place"]) == (1, place)
+    assert finding["reason"] == "The Resource Type (My::Thing) could not be found."

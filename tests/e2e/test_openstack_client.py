@@ -40,3 +40,52 @@ def test_waiting_ends_at_a_stopped_stack_and_says_how_to_go_on(client: Walk) -> 
                        "--poll", "1", "held", code=1)  # fmt: skip
     assert "CREATE_FAILED  Stopped: app" in said and "update the stack to resume" in said
     assert client.shows("stack", "show", "held")["stack_status"] == "CREATE_STOPPED"
+
+
+NESTED = """
+heat_template_version: 2018-08-31
+parameters: {many: {type: number}}
+resources:
+  web: {type: web.yaml, properties: {size: {get_param: many}}}
+  own: {type: My::Db}
+"""
+WEB = """
+heat_template_version: 2018-08-31
+description: A server
+parameters: {size: {type: number}, name: {type: string, default: n}}
+resources: {db: {type: My::Db}}
+"""
+DB = """
+heat_template_version: 2018-08-31
+parameters: {key: {type: string, hidden: true, default: k}}
+resources: {x: {type: OS::Heat::None}}
+"""
+
+
+def test_a_template_with_nested_ones_is_validated_and_no_stack_made_of_it(client: Walk) -> None:
+    template = client.file("t.yaml", NESTED)
+    client.file("web.yaml", WEB)
+    client.file("db.yaml", DB)
+    first = client.file("e.yaml", "resource_registry: {My::Db: db.yaml}")
+    second = client.file(
+        "f.yaml",
+        "{parameters: {many: 2}, parameter_defaults: {name: m, key: planted},"
+        " parameter_merge_strategies: {name: merge}}",
+    )
+    validate = ("orchestration", "template", "validate", "-t", template)
+    shown = client.shows(
+        *validate, "-e", first, "-e", second, "--show-nested", "--ignore-errors", "99001"
+    )
+    web, own = (shown["NestedParameters"][name] for name in ("web", "own"))
+    assert web["Type"].endswith("/web.yaml") and web["Description"] == "A server"
+    assert web["Parameters"]["size"]["Value"] == 2
+    assert web["Parameters"]["name"]["Default"] == "m"
+    assert own["Type"] == "My::Db" and web["NestedParameters"]["db"] == own
+    assert own["Parameters"]["key"]["Default"] == "******" and "planted" not in str(shown)
+    said = client.says(*validate, "--ignore-errors", "5", code=1)
+    assert "Invalid codes in ignore_errors" in said
+    said = client.says(*validate, code=1)
+    assert "The Resource Type (My::Db) could not be found." in said and "web.yaml>" in said
+    said = client.says("stack", "create", "-t", template, "-e", first, "-e", second, "no", code=1)
+    assert said.count("cannot be created yet in this release") == 2
+    assert client.shows("stack", "list") == []

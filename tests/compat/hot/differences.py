@@ -89,7 +89,19 @@ DIFFERENCES: Sequence[Difference] = (
         "environments/alias*", "environments/wildcard*", "environments/one_resource*",
         "environments/base_url", "environments/files_registry*",
     ]),
-    Difference("given-wins", OUTPUTS, ["environments/files_given_wins"]),
+    Difference("given-wins", OUTPUTS, [
+        "environments/files_given_wins", "environments/merge_with_given",
+    ]),
+    Difference("merging", HEAT_REFUSES, [
+        *(f"environments/merge_{name}" for name in (
+            "number", "list_mixed", "json_text", "json_list", "default", "default_but_one",
+            "text_number", "float",
+        )),
+    ]),
+    Difference("merging", OUTPUTS, ["environments/merge_number_text"]),
+    Difference("no-effect", WE_REFUSE, [
+        "environments/one_resource_wildcard", "environments/merge_unknown_strategy",
+    ]),
     Difference("crashes", HEAT_REFUSES, [
         "parameters/181", "environments/alias_self", "environments/encrypted",
     ]),

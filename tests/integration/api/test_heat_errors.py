@@ -8,8 +8,18 @@ from tests.support.program import Json, Program, resource, template
 GOOD = template({"a": resource()})
 BAD = template({"a": {"type": "OS::Heat::RandomString", "properties": {"lenght": 3}}})
 PATTERN = {"type": "string", "default": "x", "constraints": [{"allowed_pattern": "("}]}
-MERGED = {"e1": '{"parameter_merge_strategies": {"x": "merge"}}',
-          "e2": '{"parameter_merge_strategies": {"x": "deep_merge"}}'}  # fmt: skip
+SWITCH = template({}, parameters={"x": {"type": "boolean"}})
+
+
+def merged(*strategies: str) -> Json:
+    """Environment files that merge x, each by its strategy."""
+    files = {
+        f"e{number}": f"{{parameters: {{x: true}}, parameter_merge_strategies: {{x: {one}}}}}"
+        for number, one in enumerate(strategies)
+    }
+    return {"template": SWITCH, "files": files, "environment_files": list(files)}
+
+
 CIRCLE = {"resource_registry": {"A": "B", "B": "A"}}
 S = "/stacks/s/{id}"
 Row = tuple[str, str, Json, int, str, str]
@@ -43,8 +53,10 @@ ROWS: list[Row] = [
     create("InvalidSchemaError", "is not a regular expression", template=template(
         {}, parameters={"p": PATTERN})),
     create("StackValidationFailed", "Aliases in a circle", environment=CIRCLE),
-    create("StackValidationFailed", "parameter_merge_strategies", files=MERGED,
-           environment_files=["e1", "e2"]),
+    create("ConflictingMergeStrategyForParam", "Conflicting merge strategy 'overwrite' for",
+           **merged("merge", "overwrite")),
+    create("InvalidMergeStrategyForParam", "Invalid merge strategy 'merge' for parameter 'x'.",
+           **merged("merge", "merge")),
     # Of a template alone clients know one class.
     ("POST", "/validate", {"template": BAD}, 400, "HTTPBadRequest", "Unknown Property lenght"),
     ("POST", "/validate", {}, 400, "HTTPBadRequest", "template"),
