@@ -8,6 +8,7 @@ import pytest
 
 from engine.errors import Finding, Invalid, LimitReached
 from engine.hot.definition import Definition, NestedDefinition
+from engine.hot.effort import EffortLimits
 from engine.hot.environment import parse_environment
 from engine.hot.nesting import Nesting
 from engine.hot.registry import Registry
@@ -323,6 +324,19 @@ def test_what_an_environment_says_is_counted_as_often_as_it_is_looked_at() -> No
     with pytest.raises(LimitReached) as caught:
         stack(resources, {"server.yaml": template()}, {"resources": many})
     assert "larger than 33554432 characters" in str(caught.value)
+
+
+def test_what_functions_make_is_counted_for_the_whole_tree() -> None:
+    letters = [*"abcdefghij"]
+    repeat = {"template": "%a%%b%", "for_each": {"%a%": letters, "%b%": letters}}
+    files = {"server.yaml": template(outputs={"o": {"value": {"repeat": repeat}}})}
+    one: dict[str, Json] = {"r": {"type": "server.yaml"}}
+    limits = EffortLimits(size=10_000)
+    stack(one, files, limits=limits)
+    many = {f"r{number}": {"type": "server.yaml"} for number in range(10)}
+    finding = wrong(many, files, limits=limits)[0]
+    assert finding.code == "RequestLimitExceeded" and "10000 characters" in finding.reason
+    assert finding.place.endswith("<server.yaml>.outputs.o.value.repeat")
 
 
 def test_resources_of_which_nothing_more_is_said_share_a_type() -> None:
