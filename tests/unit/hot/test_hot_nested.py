@@ -461,6 +461,15 @@ def test_a_nested_template_reads_the_resource_that_it_stands_for() -> None:
     assert len(wrong(resources, {"server.yaml": bad})) == 2
 
 
+def test_a_nested_template_reads_the_update_policy_of_its_resource() -> None:
+    files = {
+        "server.yaml": template(resources={"x": thing(size={"resource_facade": "update_policy"})})
+    }
+    (finding,) = wrong({"web": {"type": "server.yaml", "update_policy": {"batch": 2}}}, files)
+    assert finding.place == "resources.web<server.yaml>.resources.x.properties.size"
+    assert '{"batch":2}' in finding.reason
+
+
 def test_hidden_metadata_is_not_read_inside_before_it_is_there() -> None:
     inner = template(resources={"x": thing(size={"resource_facade": "metadata"})})
     sections = {"parameters": {"p": {"type": "string", "hidden": True}}}
