@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from engine.errors import Findings, nearest
 from engine.hot.custom_constraints import CUSTOM, OF_SERVICES
-from engine.hot.defined import Definition
+from engine.hot.defined import DefinedResource, Definition
 from engine.hot.expression import Expression, is_static
 from engine.hot.parameters import ParameterSchema
 from engine.hot.schema import Property, TypeSchema
@@ -43,7 +43,7 @@ def questions(
             for name, resource in definition.resources.items()
             if isinstance(resource.properties, dict)
             for question in _of_fields(
-                types[resource.type].properties,
+                _fields(definition, types, resource),
                 resource.properties,
                 resource.masked_properties or resource.properties,
                 f"resources.{name}.properties",
@@ -56,6 +56,15 @@ def questions(
             if resource.external_id is not None and resource.type in asked
         ),
     ]
+
+
+def _fields(
+    definition: Definition, types: Mapping[str, TypeSchema], resource: DefinedResource
+) -> Mapping[str, Property]:
+    """Of a template that is a type, the properties are the parameters."""
+    nested = definition.nested.get(resource.name)
+    schema = types.get(resource.type) if nested is None else nested.kind.schema
+    return {} if schema is None else schema.properties
 
 
 def _of_parameters(definition: Definition, asked: Collection[str]) -> Iterator[Question]:

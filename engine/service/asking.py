@@ -7,7 +7,7 @@ once behind the lock, with what was answered.
 
 import asyncio
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 
 import orjson
@@ -33,6 +33,11 @@ class Asking:
         self._database = database
         self._registry = registry
         self._patience = patience.total_seconds()
+
+    @property
+    def names(self) -> Collection[str]:
+        """Of what somebody answers for: custom constraints, types that look for their things."""
+        return self._registry.judges().keys()
 
     @property
     def outside(self) -> bool:

@@ -4,7 +4,7 @@ Parameters may still be missing. The rules of a type across its properties are c
 stack is accepted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from aiohttp import web
@@ -12,7 +12,7 @@ from aiohttp import web
 from engine.errors import Findings, Invalid
 from engine.hooks.operator import always
 from engine.hooks.reading import Reader
-from engine.hot.definition import NestedDefinition, define
+from engine.hot.definition import Definition, NestedDefinition, define
 from engine.hot.environment import Environment
 from engine.hot.facade import PRESUMED
 from engine.hot.schema import Kind, Property, TypeSchema
@@ -63,14 +63,15 @@ async def validate(request: web.Request) -> web.Response:
     )
     await check_sinks(parts, project, wanted)
     types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **parts.engine.types}
-    limits = parts.engine.limits_of(project)
+    limits, judged = parts.engine.limits_of(project), parts.engine.asking.names
     _check_ignored(request)
     show_nested = query_flag(request, "show_nested") is True
     try:
         found = await with_fetched(
-            lambda fetched: validated(wanted, project, types, limits, fetched),
+            lambda fetched: validated(wanted, project, types, limits, judged, fetched),
             lambda url: parts.fetch_template(url, limits.source.max_bytes),
         )
+        await parts.engine.asking.ask(found.definition, project, wanted.credential)
     except Invalid as error:
         # Here, and only here, clients know one name for all that can be wrong.
         raise Invalid([replace(one, code="Invalid") for one in error.findings]) from None
@@ -87,24 +88,24 @@ def _check_ignored(request: web.Request) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """A template that can be used. given: values of parameters, by name. nested: by resource."""
+    """A template that can be used. given: values of parameters, by name."""
 
     template: Template
     environment: Environment
     given: Mapping[str, Json]
-    nested: Mapping[str, NestedDefinition]
+    definition: Definition
 
     def document(self, show_nested: bool = False) -> dict[str, Json]:
         """What the API answers."""
         hidden = hidden_names(self.template, self.environment)
         shown = described(self.template, self.environment, self.given, hidden)
-        document = self.environment.document
+        document, nested = self.environment.document, self.definition.nested
         # Defaults are those of nested templates, too.
-        masked = masked_environment(document, hidden | _hidden_inside(self.nested))
+        masked = masked_environment(document, hidden | _hidden_inside(nested))
         registry = {"resources": {}} | document.get("resource_registry", {})
         shown["Environment"] = {"event_sinks": []} | masked | {"resource_registry": registry}
-        if show_nested and self.nested:
-            shown["NestedParameters"] = nested_parameters(self.nested)
+        if show_nested and nested:
+            shown["NestedParameters"] = nested_parameters(nested)
         return shown
 
 
@@ -118,11 +119,12 @@ def validated(
     project: str,
     types: Mapping[str, TypeSchema],
     limits: Limits,
+    judged: Collection[str] = (),
     fetched: Mapping[str, str] | None = None,
 ) -> Validated:
     """Raises Invalid with all that is wrong, TemplatesWanted where addresses are to be fetched.
 
-    fetched: templates by their addresses.
+    judged: custom constraints that somebody is asked about. fetched: templates by their addresses.
     """
     written = read_request(
         wanted,
@@ -135,11 +137,12 @@ def validated(
     findings = Findings()
     _check_hooks(written, limits, types, findings)
     given = {**written.environment.parameters, **wanted.parameters}
-    nested = _check_meaning(wanted, written, given, project, types, findings)
+    definition = _check_meaning(wanted, written, given, project, types, judged, findings)
     if findings.all and written.nesting.missing:
         raise TemplatesWanted(findings.all, written.nesting.missing)
-    findings.raise_if_any()
-    return Validated(written.template, written.environment, given, nested)
+    if findings.all or definition is None:
+        raise Invalid(findings.all)
+    return Validated(written.template, written.environment, given, definition)
 
 
 def _check_hooks(
@@ -158,9 +161,10 @@ def _check_meaning(
     given: Mapping[str, Json],
     project: str,
     types: Mapping[str, TypeSchema],
+    judged: Collection[str],
     findings: Findings,
-) -> Mapping[str, NestedDefinition]:
-    """What is nested. Parameters that nobody gave are not known yet."""
+) -> Definition | None:
+    """None: findings say why. Parameters that nobody gave are not known yet."""
     defaults = written.environment.parameter_defaults
     unknown = frozenset(
         name
@@ -180,10 +184,11 @@ def _check_meaning(
             nesting=written.nesting,
             unknown=unknown,
             facade=PRESUMED,
-        ).nested
+            judged=judged,
+        )
     except Invalid as error:
         findings.all += error.findings
-        return {}
+        return None
 
 
 ROUTES = (

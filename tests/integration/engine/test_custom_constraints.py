@@ -1,6 +1,7 @@
 """Custom constraints that a resource type brings: who is asked, what is said, what is stored."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -169,7 +170,7 @@ async def test_who_cannot_answer_does_not_let_it_pass(run: Program, value: str, 
     assert "secret-of-the-catalogue" not in said
 
 
-async def test_an_update_and_both_previews_ask_too(run: Program, catalogue: Catalogue) -> None:
+async def test_updates_previews_and_validation_ask_too(run: Program, catalogue: Catalogue) -> None:
     await run.create("s", {"a": machine(flavor="small")})
     await run.until_ended("s")
     stack = await run.stack("s")
@@ -180,6 +181,7 @@ async def test_an_update_and_both_previews_ask_too(run: Program, catalogue: Cata
         ("PATCH", path, bad),
         ("PUT", f"{path}/preview", bad),
         ("POST", "/stacks/preview", {"stack_name": "t", **bad}),
+        ("POST", "/validate", bad),
     ):
         status, said = await run.call(method, where, body)
         assert (status, "no such flavor" in str(said)) == (400, True), (method, where, said)
@@ -210,3 +212,28 @@ async def test_no_stack_is_locked_while_somebody_is_asked(
     status, said = await waits
     assert status == 409, said
     assert "was changed while acme.flavor was asked" in said["error"]["message"]
+
+
+async def test_a_parameter_that_is_missing_is_not_asked_about(
+    run: Program, catalogue: Catalogue
+) -> None:
+    rules = [{"custom_constraint": "acme.flavor"}, {"custom_constraint": "timezone"}]
+    parameters = {"p": {"type": "string", "constraints": rules}}
+    status, said = await run.call(
+        "POST", "/validate", {"template": template(parameters=parameters)}
+    )
+    assert status == 200, said
+    assert catalogue.asked == []
+
+
+async def test_a_template_as_a_type_has_its_parameters_asked_about(
+    run: Program, catalogue: Catalogue
+) -> None:
+    rule = {"custom_constraint": "acme.flavor"}
+    nested = template(parameters={"f": {"type": "string", "constraints": [rule]}})
+    outer = {"a": {"type": "n.yaml", "properties": {"f": "huge"}}}
+    body = {"template": template(resources=outer), "files": {"n.yaml": json.dumps(nested)}}
+    status, said = await run.call("POST", "/validate", body)
+    assert status == 400, said
+    assert "resources.a.properties.f" in said["error"]["message"]
+    assert "there is no such flavor" in said["error"]["message"]
