@@ -15,7 +15,7 @@ TOGETHER := -n 2 --dist loadfile $(ALONE:%=--ignore %)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests bench heat-answers format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests bench fuzz heat-answers format format-check lint types imports programs clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -79,6 +79,9 @@ $(HEAT): requirements/heat.lock | $(READY)
 
 bench: $(READY) ## measure, and print the figures
 	@$(PYTHON) -m tests.bench $(ARGS)
+
+fuzz: $(READY) ## throw chance at the template language for FUZZ seconds each, 300 if not said
+	HEADGATE_FUZZ=$(or $(FUZZ),300) $(PYTHON) -m pytest -o timeout=0 tests/property/test_hot_fuzz.py $(ARGS)
 
 format: $(READY) ## format the code
 	$(VENV)/bin/ruff format .

@@ -18,6 +18,7 @@ from engine.errors import Findings
 from engine.hooks.operator import OperatorRule, always, read_operator_rule
 from engine.hooks.rule import Limits
 from hub.setting_access import OPEN_MODES, Auth, Server
+from hub.setting_language import Language
 from hub.setting_operations import Log, Metrics, Retention, Tracing
 from hub.setting_sources import finding, merged, nested, read_environment, read_file
 from hub.setting_templates import Environment, TemplateUrls
@@ -252,6 +253,7 @@ class Settings(Section):
     subscriptions: tuple[Subscription, ...] = ()
     resource_types: ResourceTypes = ResourceTypes()
     quotas: Quotas = Quotas()
+    language: Language = Language()
     retention: Retention = Retention()
     credentials: Credentials = Credentials()
     template_urls: TemplateUrls = TemplateUrls()

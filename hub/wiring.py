@@ -112,6 +112,7 @@ def _limits(settings: Settings, quotas: QuotaSettings) -> Limits:
     return Limits(
         source=SourceLimits(max_bytes=quotas.template_bytes, max_depth=quotas.document_depth),
         hooks=HookLimits(settings.hooks.default_timeout, settings.hooks.max_timeout),
+        language=settings.language.limits(),
         resources=quotas.resources_per_stack,
         versions=settings.retention.versions,
         snapshots=quotas.snapshots_per_stack,

@@ -10,6 +10,7 @@ from engine.hooks.operator import OperatorRule, operator_declarations
 from engine.hooks.reading import Declaration, Reader
 from engine.hooks.rule import Limits as HookLimits
 from engine.hot.definition import DefinedResource, Definition, define, fill_defaults
+from engine.hot.effort import DEFAULT_LIMITS, EffortLimits
 from engine.hot.environment import Environment
 from engine.hot.expression import encode
 from engine.hot.source import Limits as SourceLimits
@@ -31,7 +32,7 @@ class Limits:
     signals, signal_bytes: how many are kept for one resource, and how large.
     constraint_timeout: how long an answer about a value under a custom constraint is waited for.
     operator: the operator's own breakpoints. environment: the operator's, for every stack.
-    projects: those of projects that have their own.
+    projects: those of projects that have their own. language: what evaluating a template may cost.
     """
 
     source: SourceLimits
@@ -45,6 +46,7 @@ class Limits:
     environment: OperatorEnvironment = field(default_factory=OperatorEnvironment)
     quotas: Quotas = field(default_factory=Quotas)
     projects: Mapping[str, "Limits"] = field(default_factory=dict)
+    language: EffortLimits = DEFAULT_LIMITS
     constraint_timeout: timedelta = timedelta(seconds=10)
 
     def of(self, project: str) -> "Limits":
@@ -105,6 +107,7 @@ def build(
         check_properties=registry.check_properties,
         judged=registry.judges().keys(),
         nesting=written.nesting,
+        limits=limits.language,
     )
     findings = Findings()
     _refuse_nested(definition, findings)

@@ -20,7 +20,7 @@ from engine.store.records import StackRecord
 from engine.types.registry import built_in
 from hub.settings import Quotas, Settings
 from hub.wiring import make_limits
-from tests.bench import bare, channels, hooks, reads, restarts, streams
+from tests.bench import bare, channels, hooks, language, reads, restarts, streams
 from tests.bench.process import cpu, memory, settled
 from tests.bench.shapes import chain, layered, wide
 from tests.support.keys import A_SEALER
@@ -35,6 +35,7 @@ async def main() -> None:
     # Programs in this process write their lines with colours here, as no server does.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     print(f"{os.cpu_count()} cores; medians of {RUNS} runs; synchronous commit on\n")
+    language.templates()
     async with running_server() as postgres:
         async with postgres.new_database() as url:
             await creates(url)

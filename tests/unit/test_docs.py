@@ -13,6 +13,7 @@ from engine.hot.versions import ALIASES, VERSIONS
 from engine.types.command.schema import SCHEMA
 from engine.words import Point
 from hub.api.orchestration.actions import ACTIONS
+from hub.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
@@ -87,3 +88,12 @@ def test_every_key_of_the_older_form_is_listed() -> None:
     keys = (*AWS.sections, *AWS.resource_keys, *AWS.output_keys, *KEYS, *KINDS)
     missing = [key for key in keys if not re.search(rf"`{key}[`:]", text)]
     assert missing == []
+
+
+def test_limits_that_are_settings_have_their_defaults() -> None:
+    rows = re.findall(r"^\| .* \| (\d+)[^|]* \| `\[(\w+)\] (\w+)` \|$",
+                      (REFERENCE / "limits.md").read_text(), re.M)  # fmt: skip
+    settings = Settings()
+    assert len(rows) >= 8
+    for figure, section, name in rows:
+        assert int(figure) == getattr(getattr(settings, section), name), name

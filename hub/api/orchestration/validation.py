@@ -185,6 +185,7 @@ def _check_meaning(
             unknown=unknown,
             facade=PRESUMED,
             judged=judged,
+            limits=limits.language,
         )
     except Invalid as error:
         findings.all += error.findings
