@@ -192,12 +192,18 @@ def nesting_is_safe(text: str, max_depth: int) -> bool:
 
 
 def _short(construct: Callable[[Any, yaml.ScalarNode], Any]) -> Callable[..., Any]:
-    """Have long numbers refused: ``1:59:59...`` takes the square of its length to work out."""
+    """Have long numbers refused: ``1:59:59...`` takes the square of its length to work out.
+
+    And what an explicit tag says of a text that is none: ``!!int ''``, ``!!bool x``.
+    """
 
     def constructed(loader: TemplateLoader, node: yaml.ScalarNode) -> Any:
-        if len(node.value) <= LONGEST_NUMBER:
-            return construct(loader, node)
         said = f"a number has {len(node.value)} characters; write it as text"
+        if len(node.value) <= LONGEST_NUMBER:
+            try:
+                return construct(loader, node)
+            except (ValueError, IndexError, KeyError, OverflowError):
+                said = f"this is not of the kind {node.tag.removeprefix(TAG)}"
         raise yaml.constructor.ConstructorError(None, None, said, node.start_mark)
 
     return constructed
@@ -209,7 +215,7 @@ def _core_only() -> None:
         TAG + name: yaml.CSafeLoader.yaml_constructors[TAG + name] for name in CORE
     }
     core[TAG + "timestamp"] = core[TAG + "str"]
-    for kind in ("int", "float"):
+    for kind in ("int", "float", "bool"):
         core[TAG + kind] = _short(core[TAG + kind])
     everything: dict[str | None, Any] = yaml.CSafeLoader.yaml_constructors
     core[None] = everything[None]
