@@ -62,6 +62,26 @@ def test_it_matches_what_pythons_engine_matches(text: str, where: str, flags: in
             assert _spans(pattern.each(where, Effort())) == spans
 
 
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("(?:.{0,2}?)*+", "éaacc"),
+        ("(?:a??){0,3}b?", "aab"),
+        ("(?:(?:a|b)*?)+?c", "abc"),
+        (r"(?:(?:\B|\d)++)*+", "é1 11"),
+        ("(?:a*)*", "aab"),
+        ("(?:(?:a?)*?)*b", "aab"),
+    ],
+)
+def test_after_an_empty_round_there_is_no_other(
+    text: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patterns, "FEW_WAYS", -1)
+    pattern, known = read_pattern(text, Effort()), re.compile(text)
+    assert pattern.fullmatch(where, Effort()) == bool(known.fullmatch(where))
+    assert _spans(pattern.each(where, Effort())) == _spans(known.finditer(where))
+
+
 def test_groups_and_templates_of_our_own_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "FEW_WAYS", -1)
     pattern = read_pattern(r"(?P<key>\w+)(=(\d+))?;", Effort())

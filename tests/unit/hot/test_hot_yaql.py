@@ -250,6 +250,12 @@ def test_what_would_not_end_is_refused(expression: str) -> None:
     assert effort.steps_left > -100_000
 
 
+def test_rounds_of_a_lambda_are_steps() -> None:
+    effort = Effort(steps=20_000)
+    given("range(100).join(range(100), false, 1).len()", effort=effort)
+    assert effort.steps_left < 10_000
+
+
 def test_one_expression_may_not_spend_what_is_for_a_template() -> None:
     effort = Effort(steps=100_000)
     with pytest.raises(Wrong, match="more than the 20000 steps") as caught:
