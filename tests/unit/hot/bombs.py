@@ -153,7 +153,7 @@ BOMBS: Mapping[str, Bomb] = {
     ),
     "long names that are nearly right": Bomb(
         section("resources", 700, lambda n: {"type": "Test::Thing", "condition": f"{'a' * 300}{n}"},
-                conditions={f"{'a' * 299}b{n}": True for n in range(300)}),
+                conditions={f"{'a' * 299}b{n}": True for n in range(750)}),
         "Invalid condition",
     ),
     "keys that nobody knows": Bomb(

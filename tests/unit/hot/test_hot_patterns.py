@@ -47,7 +47,7 @@ def _spans(found: object) -> list[tuple[int, int]]:
 
 
 @given(WITH_GROUPS, st.text("aabAé \n", max_size=8), FLAGS)
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 def test_it_matches_what_pythons_engine_matches(text: str, where: str, flags: int) -> None:
     try:
         known = re.compile(text, flags)
@@ -130,6 +130,7 @@ def test_all_patterns_of_a_template_share_their_steps() -> None:
 
 
 @given(st.text("ab*?[]!-é/", max_size=12), st.text("abé-/]", max_size=10))
+@settings(deadline=None)
 def test_globs_are_those_of_fnmatch(glob: str, name: str) -> None:
     from fnmatch import fnmatchcase
 
