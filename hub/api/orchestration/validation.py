@@ -137,7 +137,9 @@ def validated(
     findings = Findings()
     _check_hooks(written, limits, types, findings)
     given = {**written.environment.parameters, **wanted.parameters}
-    definition = _check_meaning(wanted, written, given, project, types, judged, findings)
+    definition = _check_meaning(
+        wanted, written, given, project, types, judged, limits.language, findings
+    )
     if findings.all and written.nesting.missing:
         raise TemplatesWanted(findings.all, written.nesting.missing)
     if findings.all or definition is None:
@@ -162,6 +164,7 @@ def _check_meaning(
     project: str,
     types: Mapping[str, TypeSchema],
     judged: Collection[str],
+    language: EffortLimits,
     findings: Findings,
 ) -> Definition | None:
     """None: findings say why. Parameters that nobody gave are not known yet."""
@@ -185,7 +188,7 @@ def _check_meaning(
             unknown=unknown,
             facade=PRESUMED,
             judged=judged,
-            limits=limits.language,
+            limits=language,
         )
     except Invalid as error:
         findings.all += error.findings
