@@ -13,6 +13,7 @@ from engine.errors import Findings, Invalid
 from engine.hooks.operator import always
 from engine.hooks.reading import Reader
 from engine.hot.definition import Definition, NestedDefinition, define
+from engine.hot.effort import EffortLimits
 from engine.hot.environment import Environment
 from engine.hot.facade import PRESUMED
 from engine.hot.schema import Kind, Property, TypeSchema
