@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from engine.errors import Findings, Invalid
+from engine.hot.collector import held_back
 from engine.hot.conditions import Conditions
 from engine.hot.declared import DeclaredHook
 from engine.hot.defined import (
@@ -74,7 +75,8 @@ def define(
     found = nesting or Nesting(files)
     tree = _Tree(found, types, check_properties, files, judged, Effort(limits))
     given = _Given(parameters, pseudo, unknown, facade=facade)
-    return tree.define(template, environment, given)
+    with held_back():
+        return tree.define(template, environment, given)
 
 
 @dataclass(frozen=True, slots=True)

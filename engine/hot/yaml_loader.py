@@ -21,6 +21,12 @@ MANY_BRACKETS = 2_000
 LONG_ROW = re.compile(r"^[ \t\-?:]{1000}", re.MULTILINE)
 
 
+#: A quoted text where one can only begin a token: behind a bracket or a comma.
+_QUOTED = r"""(?:\s*(?:"[^"\\\[\]{}]*"|'[^'\[\]{}]*'))?"""
+#: Brackets that surely close each other: nothing between them can hide the second from a parser
+#: that takes the first for one (quotes in the midst of a token, comments, tags).
+PAIR = re.compile(rf"""[\[{{]{_QUOTED}(?:[^][{{}}'"#!,]|,{_QUOTED})*[\]}}]""")
+
 #: The longest number, in characters. No number that JSON can say is as long.
 LONGEST_NUMBER = 1_000
 
@@ -173,9 +179,23 @@ def _twin_below(node: yaml.Node, place: str, seen: set[int]) -> tuple[str, int, 
     return None
 
 
+def few_are_open(text: str, most: int) -> bool:
+    """Whether so many brackets at most can be open at one place; False where that is not plain.
+
+    Each round has a word in place of the innermost pairs, and so takes one level of depth.
+    """
+    rounds = 0
+    while text.count("[") + text.count("{") + rounds > most:
+        left = PAIR.sub("x", text)
+        if len(left) == len(text):
+            return False
+        text, rounds = left, rounds + 1
+    return True
+
+
 def nesting_is_safe(text: str, max_depth: int) -> bool:
     """Whether the text may be given to a parser that recurses in C."""
-    if text.count("[") + text.count("{") <= MANY_BRACKETS and not LONG_ROW.search(text):
+    if few_are_open(text, MANY_BRACKETS) and not LONG_ROW.search(text):
         return True
     depth = 0
     try:

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
 from engine.hooks.rule import Rule, line_of
+from engine.hot.collector import held_back
 from engine.hot.definition import DefinedResource
 from engine.plan.cleanup import clear_away, keep_first, order_cleanup, untie
 from engine.plan.draft import Draft, Existing, Options, Plan
@@ -51,15 +52,16 @@ def plan(
     `existing` because nothing in the plan requires them.
     """
     draft = Draft(wanted, existing, rules_of, new_id, options or Options(), settled)
-    for fill in PASSES:
-        fill(draft)
-    return Plan(
-        tuple(draft.nodes),
-        tuple(draft.rows),
-        digest_of(draft),
-        tuple(sorted(draft.stale)),
-        tuple(draft.problems),
-    )
+    with held_back():
+        for fill in PASSES:
+            fill(draft)
+        return Plan(
+            tuple(draft.nodes),
+            tuple(draft.rows),
+            digest_of(draft),
+            tuple(sorted(draft.stale)),
+            tuple(draft.problems),
+        )
 
 
 def digest_of(draft: Draft) -> str:
