@@ -109,7 +109,7 @@ def what_the_server_is(walk: Walk) -> None:
     services = walk.shows("orchestration", "service", "list")
     assert "up" in {one["Status"] for one in services if one["Topic"] == "engine"}
     versions = walk.shows("orchestration", "template", "version", "list")
-    assert {"hot"} == {one["Type"] for one in versions}
+    assert {"hot", "cfn"} == {one["Type"] for one in versions}
     listed = ("orchestration", "template", "function", "list", "heat_template_version.2018-08-31")
     plain, all_of_them = walk.shows(*listed), walk.shows(*listed, "--with_conditions")
     names = {one["Functions"] for one in plain}
