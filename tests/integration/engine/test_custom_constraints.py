@@ -151,6 +151,7 @@ async def test_good_values_are_taken_and_unknown_ones_are_not_asked_about(
         "a": machine(flavor="small"),
         "b": machine(flavor={"get_attr": ["v", "value"]}),
         "c": {"type": "Acme::Machine", "external_id": "there"},
+        "d": machine(flavor="", key=None),
     }
     await run.create("s", made)
     assert await run.until_ended("s") == "CREATE_COMPLETE"
