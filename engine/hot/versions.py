@@ -18,7 +18,6 @@ from engine.hot.spelling import AWS, HEAT, HOT, Spelling
 class Unavailable(Enum):
     """Why a function that a version of the language names cannot be called."""
 
-    NOT_YET = "not available yet in this release"
     REMOVED = "not supported in this version of HOT"
 
 
@@ -72,7 +71,7 @@ class Version:
         )
 
 
-NOT_YET, REMOVED = Unavailable.NOT_YET, Unavailable.REMOVED
+REMOVED = Unavailable.REMOVED
 CFN: Table = {
     "Fn::GetAZs": c.GET_AZS,
     "Fn::Join": c.JOIN,

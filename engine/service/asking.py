@@ -7,21 +7,22 @@ once behind the lock, with what was answered.
 
 import asyncio
 import inspect
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Mapping, Set
 from datetime import timedelta
-
-import orjson
 
 from engine.errors import Conflict, Findings
 from engine.hot.defined import Definition
 from engine.hot.questions import Question, questions
 from engine.store.database import Connection, Database
 from engine.store.instance import read_now
-from engine.types.constraints import Asker, Judge
+from engine.types.constraints import BUILT_IN, Asker, Verdict
 from engine.types.registry import Registry
 
 #: Questions that are under way at once.
 TOGETHER = 16
+#: Constraints of our own, which are never waited for.
+OWN = frozenset(one.name for one in BUILT_IN)
 
 #: What somebody outside said of values, by question: what is wrong, or None.
 Answered = Mapping[bytes, str | None]
@@ -35,14 +36,14 @@ class Asking:
         self._patience = patience.total_seconds()
 
     @property
-    def names(self) -> Collection[str]:
+    def names(self) -> Set[str]:
         """Of what somebody answers for: custom constraints, types that look for their things."""
         return self._registry.judges().keys()
 
     @property
     def outside(self) -> bool:
-        """Whether anybody is asked who may have to be waited for."""
-        return any(map(inspect.iscoroutinefunction, self._registry.judges().values()))
+        """Whether anybody is asked who may have to be waited for: all who came with a plug-in."""
+        return not self.names <= OWN
 
     async def ask(self, definition: Definition, project: str, credential: str) -> Answered:
         """Ask, and wait for whoever is to be waited for. Raises Invalid with all that is wrong."""
@@ -51,74 +52,91 @@ class Asking:
             return {}
         async with self._database.connection() as conn:
             asker = Asker(project, await read_now(conn), credential)
-        answered = await self._wait(asked, asker)
-        _refuse(asked, answered | self._at_once(asked, asker))
-        return answered
+        said = await self._wait(asked, asker)
+        _refuse(asked, said)
+        return said
 
     async def ask_again(
-        self, conn: Connection, definition: Definition, project: str, answered: Answered
+        self,
+        conn: Connection,
+        definition: Definition,
+        project: str,
+        credential: str,
+        answered: Answered,
     ) -> None:
         """The same for a definition behind a lock: nobody is waited for any more.
 
-        Raises Invalid; Conflict when a value has come that nobody was asked about.
+        Raises Invalid; Conflict when a value has come that somebody has to be waited for.
         """
         asked = self._questions(definition)
         if not asked:
             return
-        asker = Asker(project, await read_now(conn))
-        known = {**answered, **self._at_once(asked, asker)}
+        asker = Asker(project, await read_now(conn), credential)
+        said = dict(answered)
         for one in asked:
-            if _key(one) not in known:
-                raise Conflict(
-                    f"the stack was changed while {one.judge} was asked about a value",
-                    place=one.place,
-                    remedy="Send the request again.",
-                )
-        _refuse(asked, known)
+            if _key(one) not in said:
+                said[_key(one)] = self._at_once(one, asker)
+        _refuse(asked, said)
 
     def _questions(self, definition: Definition) -> list[Question]:
-        return questions(definition, self._registry.schemas(), self._registry.judges().keys())
+        return questions(definition, self._registry.schemas(), self.names)
 
-    def _at_once(self, asked: list[Question], asker: Asker) -> dict[bytes, str | None]:
-        judges = self._registry.judges()
-        said: dict[bytes, str | None] = {}
-        for one in asked:
-            judge = judges[one.judge]
-            if not inspect.iscoroutinefunction(judge):
-                answer = judge(one.value, asker)
-                said[_key(one)] = answer if isinstance(answer, str) else None
-        return said
+    def _verdict(self, one: Question, asker: Asker) -> Verdict:
+        try:
+            return self._registry.judges()[one.judge](one.value, asker)
+        except Exception as error:  # a plug-in's
+            return _not_asked(one, error)
+
+    def _at_once(self, one: Question, asker: Asker) -> str | None:
+        answer = self._verdict(one, asker)
+        if not inspect.isawaitable(answer):
+            return answer
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise Conflict(
+            f"the stack was changed while {one.judge} was asked about a value",
+            place=one.place,
+            remedy="Send the request again.",
+        )
 
     async def _wait(self, asked: list[Question], asker: Asker) -> dict[bytes, str | None]:
-        judges = self._registry.judges()
         said: dict[bytes, str | None] = {}
+        silent: set[str] = set()
         limit = asyncio.Semaphore(TOGETHER)
 
         async def wait(key: bytes, one: Question) -> None:
             async with limit:
-                said[key] = await self._patiently(judges[one.judge], one, asker)
+                said[key] = await self._patiently(one, asker, silent)
 
         async with asyncio.TaskGroup() as tasks:
             for key, one in {_key(one): one for one in asked}.items():
-                if inspect.iscoroutinefunction(judges[one.judge]):
-                    tasks.create_task(wait(key, one))
+                tasks.create_task(wait(key, one))
         return said
 
-    async def _patiently(self, judge: Judge, one: Question, asker: Asker) -> str | None:
-        answer = judge(one.value, asker)
-        if not inspect.isawaitable(answer):
-            return answer
-        try:
-            async with asyncio.timeout(self._patience):
-                return await answer
-        except TimeoutError:
-            return f"{one.judge} did not answer within {self._patience:g} s; send it again"
-        except Exception as error:  # a plug-in's; its text may hold a secret
-            return f"{one.judge} could not be asked ({type(error).__name__}); send it again"
+    async def _patiently(self, one: Question, asker: Asker, silent: set[str]) -> str | None:
+        """silent: who has kept us waiting for nothing once is not asked any more."""
+        if one.judge not in silent:
+            answer = self._verdict(one, asker)
+            if not inspect.isawaitable(answer):
+                return answer
+            try:
+                async with asyncio.timeout(self._patience):
+                    return await answer
+            except TimeoutError:
+                silent.add(one.judge)
+            except Exception as error:  # a plug-in's
+                return _not_asked(one, error)
+        return f"{one.judge} did not answer within {self._patience:g} s; send it again"
+
+
+def _not_asked(one: Question, error: Exception) -> str:
+    """Without the error's text, which may hold a secret."""
+    return f"{one.judge} could not be asked ({type(error).__name__}); send it again"
 
 
 def _key(one: Question) -> bytes:
-    return orjson.dumps([one.judge, one.value], option=orjson.OPT_SORT_KEYS)
+    # Not orjson: a function may make numbers that are too large for it.
+    return json.dumps([one.judge, one.value], sort_keys=True).encode()
 
 
 def _refuse(asked: list[Question], said: Answered) -> None:

@@ -178,7 +178,9 @@ class Engine(Interrupting):
                 stack_id=stack_id,
                 name=locked.name,
             )
-            await self.asking.ask_again(conn, blueprint.definition, project, answered)
+            await self.asking.ask_again(
+                conn, blueprint.definition, project, request.credential, answered
+            )
             _check_immutable(blueprint, await read_given(conn, stack_id, locked.version))
             await self._traversals.supersede(conn, locked, request.requested_by)
             await self._moves.carry_out(conn, project, locked, request, blueprint)

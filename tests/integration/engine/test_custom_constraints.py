@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from engine.hot.schema import Constraint, Kind, Property, TypeSchema
-from engine.types.constraints import Asker, CustomConstraint
+from engine.types.constraints import Asker, CustomConstraint, Verdict
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.words import Json
 from tests.support.program import Program, program
@@ -32,7 +32,7 @@ class Flavor(CustomConstraint):
 
     async def broken(self, value: Json, asker: Asker) -> str | None:
         self.catalogue.asked.append((value, asker.project, asker.credential))
-        if value == "slow":
+        if str(value).startswith("slow"):
             self.catalogue.looking.set()
             await self.catalogue.answers.wait()
             return None
@@ -42,6 +42,20 @@ class Flavor(CustomConstraint):
 
 
 FLAVORED = (Constraint("custom_constraint", name="acme.flavor"),)
+
+
+class Region(CustomConstraint):
+    """A plain function, which may fail, and may give something to wait for."""
+
+    name = "acme.region"
+
+    def broken(self, value: Json, asker: Asker) -> Verdict:
+        if value == "failing":
+            raise RuntimeError("secret-of-the-catalogue")
+        return self.late(value) if value == "late" else None
+
+    async def late(self, value: Json) -> str | None:
+        return "there is no such region"
 
 
 class Machine(ResourceType):
@@ -62,7 +76,7 @@ class Machine(ResourceType):
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
-        self.constraints = (Flavor(catalogue),)
+        self.constraints = (Flavor(catalogue), Region())
 
     def create(self, call: Call) -> Outcome:
         return Done("machine")
@@ -238,3 +252,37 @@ async def test_a_template_as_a_type_has_its_parameters_asked_about(
     assert status == 400, said
     assert "resources.a.properties.f" in said["error"]["message"]
     assert "there is no such flavor" in said["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        ("failing", "acme.region could not be asked (RuntimeError); send it again"),
+        ("late", "there is no such region"),
+    ],
+)
+async def test_a_plain_function_may_fail_or_give_something_to_wait_for(
+    run: Program, value: str, part: str
+) -> None:
+    parameter = {"type": "string", "constraints": [{"custom_constraint": "acme.region"}]}
+    body = {"template": template(parameters={"p": parameter}), "parameters": {"p": value}}
+    said = await refused(run, **body)
+    assert part in said
+    assert "secret-of-the-catalogue" not in said
+    good = body | {"parameters": {"p": "north"}}
+    assert (await run.call("POST", "/stacks", {"stack_name": "s", **good}))[0] == 201
+    await run.until_ended("s")
+    stack = await run.stack("s")
+    status, answer = await run.call("PUT", f"/stacks/s/{stack['id']}", body)
+    assert (status, part in answer["error"]["message"]) == (400, True)
+
+
+async def test_who_is_silent_is_not_waited_for_again_and_again(
+    run: Program, catalogue: Catalogue
+) -> None:
+    """A hundred values, of which each would take a second."""
+    disks = [{"flavor": "slow"} for _ in range(1)]
+    many = {f"m{n}": machine(flavor=f"slow{n}", disks=disks) for n in range(100)}
+    said = await refused(run, template=template(resources=many))
+    assert said.count("acme.flavor did not answer") >= 100
+    assert len(catalogue.asked) <= 16
