@@ -10,6 +10,7 @@ from engine.hot.parameter_schema import (
     Fault,
     check_default,
     check_pattern,
+    sound,
     text_of,
 )
 from engine.hot.parameters import ParameterKind, ParameterSchema
@@ -44,14 +45,8 @@ def read_cfn_parameters(
     section: Mapping[str, Json], version: Version, findings: Findings
 ) -> dict[str, ParameterSchema]:
     """Return the schemas of all parameters that are sound."""
-    found: dict[str, ParameterSchema] = {}
     effort = Effort()
-    for name, body in section.items():
-        before = len(findings.all)
-        schema = _read(name, body, findings, effort)
-        if schema is not None and len(findings.all) == before:
-            found[name] = schema
-    return found
+    return sound(section, findings, lambda name, body: _read(name, body, findings, effort))
 
 
 def _read(name: str, body: Json, findings: Findings, effort: Effort) -> ParameterSchema | None:

@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from engine.errors import Findings, nearest
 from engine.hot.conditions import Conditions
 from engine.hot.environment import Environment
-from engine.hot.function import Undecided, Wrong
 from engine.hot.nesting import Nesting, Use
 from engine.hot.registry import CircularAlias, Found, is_template_file
 from engine.hot.schema import TypeSchema
 from engine.hot.template import ResourceBody
 from engine.hot.template_types import TemplateType
-from engine.words import Json
 
 
 @dataclass(slots=True)
@@ -49,22 +47,13 @@ class Choosing:
         use = Use(body.name, body.type, place, f"{place}.{words.type}")
         is_on: bool | None = True
         if body.condition is not None:
-            is_on = self._decided(body.condition, f"{place}.{words.condition}")
+            is_on = self.conditions.holds(body.condition, f"{place}.{words.condition}")
         if is_on is False:
             return None
         chosen = self._typed(body, use)
         if is_on is None:
             chosen.decided, chosen.wrong = False, Findings()
         return chosen
-
-    def _decided(self, condition: Json, place: str) -> bool | None:
-        try:
-            return self.conditions.decide(condition, place)
-        except Undecided:
-            return None
-        except Wrong as wrong:
-            self.findings.add(place, str(wrong.args[0]), *map(str, wrong.args[1:2]))
-            return True
 
     def _typed(self, body: ResourceBody, use: Use) -> Chosen:
         wrong = Findings()

@@ -40,6 +40,17 @@ class Conditions:
             with suppress(Undecided):
                 self._named(name)
 
+    def holds(self, condition: Json, place: str) -> bool | None:
+        """Whether what stands there is on; None while nobody can tell. What is wrong is a finding,
+        and counts as on, so that all else that is wrong there is told as well."""
+        try:
+            return self.decide(condition, place)
+        except Undecided:
+            return None
+        except Wrong as wrong:
+            self.findings.add(place, str(wrong.args[0]), *map(str, wrong.args[1:2]))
+            return True
+
     def decide(self, condition: Json, place: str) -> bool:
         """Return whether a condition holds. Raises Wrong, Undecided."""
         if isinstance(condition, bool):

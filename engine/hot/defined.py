@@ -87,7 +87,6 @@ class Definition:
     hidden: frozenset[str]
     declared: tuple[DeclaredHook, ...]
     schemas: Mapping[str, ParameterSchema]
-    warnings: tuple[str, ...] = ()
     decide: Callable[[Json, str], bool] = never
     nested: Mapping[str, NestedDefinition] = field(default_factory=dict)
 

@@ -13,7 +13,6 @@ from engine.hot.conditions import Conditions
 from engine.hot.defined import DefinedOutput, DefinedResource
 from engine.hot.environment import Environment
 from engine.hot.expression import Expression, calls, encode, is_static
-from engine.hot.function import Undecided, Wrong
 from engine.hot.graph import find_circle
 from engine.hot.nesting import MOST_BYTES, Nesting
 from engine.hot.partial import REFUSED, Evaluator, Scope
@@ -240,22 +239,15 @@ class Defining:
             self.findings.raise_if_any()
         return sha256(raw).hexdigest()
 
-    def _is_on(self, condition: Json, place: str) -> bool:
-        try:
-            return self.conditions.decide(condition, place)
-        except Undecided:
-            return False
-        except Wrong as wrong:
-            self.findings.add(place, str(wrong.args[0]), *map(str, wrong.args[1:2]))
-            return True
-
     def define_outputs(self, scope: Scope) -> dict[str, DefinedOutput]:
         evaluator, words = Evaluator(scope), self.words
         outputs: dict[str, DefinedOutput] = {}
         for name, body in self.template.outputs.items():
             place = f"{words.outputs}.{name}"
             evaluator.owner = name
-            on = body.condition is None or self._is_on(body.condition, f"{place}.{words.condition}")
+            on: bool | None = True
+            if body.condition is not None:
+                on = self.conditions.holds(body.condition, f"{place}.{words.condition}")
             value = evaluator.evaluate(body.value, f"{place}.{words.value}") if on else None
             outputs[name] = DefinedOutput(value, body.description)
         return outputs

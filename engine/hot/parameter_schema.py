@@ -44,11 +44,20 @@ def read_parameters(
     section: Mapping[str, Json], version: Version, findings: Findings
 ) -> dict[str, ParameterSchema]:
     """Return the schemas of all parameters that are sound."""
-    found: dict[str, ParameterSchema] = {}
     effort = Effort()
+    return sound(section, findings, lambda name, body: _read(name, body, version, findings, effort))
+
+
+def sound(
+    section: Mapping[str, Json],
+    findings: Findings,
+    read: Callable[[str, Json], ParameterSchema | None],
+) -> dict[str, ParameterSchema]:
+    """Read each, and return those of which no finding was made."""
+    found: dict[str, ParameterSchema] = {}
     for name, body in section.items():
         before = len(findings.all)
-        schema = _read(name, body, version, findings, effort)
+        schema = read(name, body)
         if schema is not None and len(findings.all) == before:
             found[name] = schema
     return found
