@@ -25,6 +25,7 @@ EFFECT = """#!/bin/sh
 # An operation that is called again with the same key finds what it did before.
 done="$HEADGATE_STACK_NAME $HEADGATE_RESOURCE $HEADGATE_OPERATION $PPID"
 while [ -n "$2" ] && [ ! -e "$2" ] && [ -e "$1" ]; do sleep 0.1; done
+exec 9>>"$1.lock" && flock 9  # the child of a killed engine may look at the same moment
 grep -q "$HEADGATE_OPERATION_KEY" "$1" || echo "$HEADGATE_OPERATION_KEY $done" >> "$1"
 """
 QUICK = """
