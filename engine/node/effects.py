@@ -67,9 +67,9 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class WakeAt:
-    """Claim the node again at this time."""
+    """Claim the node again at this time; None: when it is woken."""
 
-    until: datetime
+    until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

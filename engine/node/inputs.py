@@ -20,9 +20,9 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class MustWait:
-    """The operation wants to be called again at `until`."""
+    """The operation wants to be called again at `until`; None: when it is woken."""
 
-    until: datetime
+    until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,13 @@ class MustConfirm:
 @dataclass(frozen=True, slots=True)
 class MustReplace:
     """The update cannot be done in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class MustStop:
+    """What the operation waited for was stopped, and so is the node."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,7 @@ Input = (
     | MustRetry
     | MustConfirm
     | MustReplace
+    | MustStop
     | Broke
     | Denied
     | Answered

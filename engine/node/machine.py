@@ -26,7 +26,7 @@ Rules that hold for every input, and that the tests check over all reachable sta
 3. After a rejection there is neither a call nor a hook; inside an operation, that is told of it.
 4. An input that is accepted changes the node, unless a worker takes up work already begun.
 5. A node that has begun to act ends by its operation's outcome, superseded or not; or because a
-   step of it was to stop. Either way its resource's row says how it ended.
+   step of it, or what it waited for, was to stop. Either way its resource's row says how it ended.
 6. An operation that asks to confirm a step is told once: what was decided, or that nobody holds it.
 7. What only tells, or is only tried out, holds nothing; every answer that lets a node go on lets it
    go on alike, and that somebody is at it is no answer.
@@ -64,6 +64,7 @@ from engine.node.inputs import (
     MustConfirm,
     MustReplace,
     MustRetry,
+    MustStop,
     MustWait,
     Succeeded,
     Superseded,
@@ -87,7 +88,9 @@ def decide(node: Node, said: Input) -> Step | Refused:
             return _superseded(node)
         case Claimed(operation=operation) if node.state is State.RUNNING:
             return _claimed(node, operation)
-        case Succeeded() | MustWait() | MustRetry() | MustConfirm() | MustReplace() if _acts(node):
+        case (
+            Succeeded() | MustWait() | MustRetry() | MustConfirm() | MustReplace() | MustStop()
+        ) if _acts(node):
             return _outcome(node, said)
         case Broke(reason=reason) if node.state is State.RUNNING:
             return _fail(node, reason)
@@ -97,7 +100,7 @@ def decide(node: Node, said: Input) -> Step | Refused:
             return _decided(node, said)
         case (
             Claimed() | Succeeded() | MustWait() | MustRetry() | MustConfirm() | MustReplace()
-            | Broke() | Denied() | Answered() | Expired()
+            | MustStop() | Broke() | Denied() | Answered() | Expired()
         ):  # fmt: skip
             return _misfit(node, said)
         case _ as never:
@@ -109,7 +112,7 @@ def _misfit(node: Node, said: Input) -> Refused:
 
 
 def _outcome(
-    node: Node, said: Succeeded | MustWait | MustRetry | MustConfirm | MustReplace
+    node: Node, said: Succeeded | MustWait | MustRetry | MustConfirm | MustReplace | MustStop
 ) -> Step | Refused:
     match said:
         case Succeeded():
@@ -128,6 +131,9 @@ def _outcome(
             return _before(replacing)
         case MustReplace():
             return _misfit(node, said)
+        case MustStop(reason=reason):
+            stopped = replace(node, state=State.STOPPED, reason=reason)
+            return Step(stopped, _left_midway(stopped))
         case _ as never:
             assert_never(never)
 

@@ -19,7 +19,7 @@ from uuid import UUID
 from engine.errors import Findings
 from engine.hot.schema import TypeSchema
 from engine.types.constraints import Asker, CustomConstraint, Verdict
-from engine.words import Json, ResourceId, StackId
+from engine.words import Json, Operation, ResourceId, StackId, TraversalState
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ class Call:
     cloud; "" for none. Not to be kept anywhere.
     signals: data that was sent to the resource so far, oldest first; early ones, too. A type that
     says so in its schema is called again when one comes while it waits.
+    update_policy: of the template, resolved: how a group changes its members.
+    child: for a type that holds a stack of its own, that stack; None when there is none (yet).
     now: the database's time.
     """
 
@@ -63,6 +65,43 @@ class Call:
     answers: Mapping[str, Json] = field(default_factory=dict, repr=False)
     credential: str = field(default="", repr=False)
     signals: Sequence[Json] = field(default=(), repr=False)
+    update_policy: Mapping[str, Json] = field(default_factory=dict)
+    child: "Child | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A resource of the stack inside one, as it is now; what was replaced is not among them.
+
+    status: of its action. created_at: when it was planned for the first time.
+    """
+
+    name: str
+    type: str
+    action: str
+    status: str
+    physical_id: str | None
+    reference: Json = field(repr=False)
+    attributes: Mapping[str, Json] = field(repr=False)
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """The stack inside of a resource.
+
+    step: what it was brought to last by this very operation (`Nest.step`); "" when this operation
+    has not had it do anything yet. state: what became of that, or of whatever it did before: a type
+    sees COMPLETE, FAILED or STOPPED. members: in the order of their creation. outputs: by name;
+    None where one cannot be worked out.
+    """
+
+    id: StackId
+    step: str
+    state: TraversalState
+    reason: str
+    members: Sequence[Member] = field(default=(), repr=False)
+    outputs: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +130,12 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Call me again at `until`, with this progress."""
+    """Call me again at `until`, with this progress; sooner when I am woken, which a signal does.
 
-    until: datetime
+    until: None: only when I am woken.
+    """
+
+    until: datetime | None
     progress: Json = field(repr=False)
 
 
@@ -130,7 +172,58 @@ class Failed:
     retry: bool = False
 
 
-Outcome = Done | Wait | Confirm | Replace | Failed
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What the operation waited for was stopped: so is the traversal, and an update resumes it."""
+
+    reason: str
+    physical_id: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Toward:
+    """Bring the stack inside to this template; make it, if there is none.
+
+    template: a document, as it would be read from a file; None: the template that the resource's
+    type names. parameters: by name. The environment is what the environment around says of what is
+    inside the resource.
+    """
+
+    template: Mapping[str, Json] | None = field(repr=False)
+    parameters: Mapping[str, Json] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """Delete the stack inside, with all that is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Check, suspend or resume the stack inside."""
+
+    operation: Operation
+
+
+Goal = Toward | Away | Visit
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """The stack inside is to be brought somewhere first: call me again when it has ended.
+
+    step: names this within the operation (such as ``create`` or ``batch-2``). One step is carried
+    out once, whoever crashes meanwhile: I am called again with ``Call.child.step`` equal to it when
+    it has ended, well or not.
+    """
+
+    step: str
+    goal: Goal
+    progress: Json = field(default=None, repr=False)
+
+
+Outcome = Done | Wait | Confirm | Replace | Failed | Stopped | Nest
 
 
 class ResourceType(ABC):
@@ -138,13 +231,15 @@ class ResourceType(ABC):
 
     replaces_broken: after an update that failed half way, the next update makes a new one (as Heat
     does); False: it tries the update again. uses_credential: False: it acts on nothing outside, and
-    its calls carry no credential. constraints: custom constraints that come with this type, for
-    parameters of templates and properties of any type.
+    its calls carry no credential. nests: it holds a stack of its own (engine/types/nested.py), and
+    may end its operations with `Nest`. constraints: custom constraints that come with this type,
+    for parameters of templates and properties of any type.
     """
 
     schema: TypeSchema
     replaces_broken: bool = True
     uses_credential: bool = True
+    nests: bool = False
     constraints: Sequence[CustomConstraint] = ()
 
     @abstractmethod

@@ -19,12 +19,24 @@ from engine.node.inputs import (
     MustConfirm,
     MustReplace,
     MustRetry,
+    MustStop,
     MustWait,
     Succeeded,
 )
 from engine.plan.change import differing
 from engine.store.sealing import Sealer
-from engine.types.contract import Call, Confirm, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.contract import (
+    Call,
+    Confirm,
+    Done,
+    Failed,
+    Nest,
+    Outcome,
+    Replace,
+    ResourceType,
+    Stopped,
+    Wait,
+)
 from engine.words import CONFIRM, Json, Operation
 from engine.work.job import Said
 from engine.work.notices import keeps_secrets, kept_view
@@ -150,6 +162,12 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> Said:
         case Failed(reason=reason, physical_id=physical_id, data=data):
             result.physical_id, result.data = physical_id, data
             return Said(Broke(reason), result)
+        case Stopped(reason=reason, physical_id=physical_id, data=data):
+            result.physical_id, result.data = physical_id, data
+            return Said(MustStop(reason), result)
+        case Nest():  # carried out before it comes here, for types that say so
+            said = f"the type {work.type} holds no stack of its own, and asks for one"
+            return Said(Broke(said), result)
         case _ as never:
             assert_never(never)
 

@@ -9,6 +9,7 @@ from engine.node.inputs import (
     MustConfirm,
     MustReplace,
     MustRetry,
+    MustStop,
     MustWait,
     Succeeded,
 )
@@ -21,6 +22,7 @@ OUTCOMES: Mapping[type[Input], str] = {
     MustConfirm: "asks",
     MustReplace: "replaces",
     MustRetry: "retries",
+    MustStop: "stopped",
     Broke: "failed",
     Denied: "failed",
 }

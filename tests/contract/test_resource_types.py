@@ -200,6 +200,7 @@ async def test_may_be_called_again_from_any_saved_progress(
     call = a_call(type_, example[0])
     outcome = await run(type_, "create", call)
     while isinstance(outcome, Wait):
+        assert outcome.until is not None
         assert outcome.until >= call.now
         kept = orjson.loads(orjson.dumps(outcome.progress))  # as the store gives it back
         call = replace(call, now=outcome.until, progress=kept)

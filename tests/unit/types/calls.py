@@ -60,6 +60,7 @@ async def ended(type_: ResourceType, operation: str, call: Call) -> Outcome:
         outcome = await run(type_, operation, call)
         if not isinstance(outcome, Wait):
             return outcome
+        assert outcome.until is not None
         call = replace(call, now=max(outcome.until, call.now), progress=outcome.progress)
     raise AssertionError("the operation does not end")
 

@@ -247,6 +247,7 @@ async def test_is_made_only_when_its_check_succeeds(tmp_path: Path) -> None:
     assert (tmp_path / "ran").read_text() == "c\n"
     while isinstance(outcome, Wait):
         json.dumps(outcome.progress)  # can be stored
+        assert outcome.until is not None
         waits.append((outcome.until - call.now).total_seconds())
         call = replace(call, now=outcome.until, progress=outcome.progress)
         outcome = await run(TYPE, "create", call)
@@ -266,6 +267,7 @@ async def test_a_check_has_its_own_time(tmp_path: Path) -> None:
     call = a_call(TYPE, properties, now=late, progress=first.progress)
     second = await run(TYPE, "create", call)
     assert isinstance(second, Wait)
+    assert second.until is not None
     assert second.until <= late + timedelta(seconds=2)
     over = replace(call, now=late + timedelta(seconds=2), progress=second.progress)
     outcome = await run(TYPE, "create", over)
