@@ -100,6 +100,7 @@ class Loops:
             end=self._ended,
             sealer=self.sealer,
             exchange=authenticator.exchange,
+            carry=self._carried,
             measures=self.metrics,
             tracer=self.tracer,
         )

@@ -5,7 +5,7 @@ a request, a request the environment, the environment the template; among rules 
 later one wins.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from engine.errors import Findings, nearest
@@ -13,31 +13,43 @@ from engine.hooks.reading import Declaration
 from engine.hooks.rule import Rule, in_order
 from engine.hot.globs import is_glob, matches
 
+#: Names of resources, with those inside of each; None: nobody knows yet what is inside.
+Tree = Mapping[str, "Tree | None"]
+LEAF: Tree = {}
 
-def check_patterns(
-    said: Iterable[Declaration], names: Sequence[str], findings: Findings
-) -> list[str]:
+
+def check_patterns(said: Iterable[Declaration], known: Tree, findings: Findings) -> list[str]:
     """Refuse full rules that can match nothing; return a warning for each such short one."""
     warnings: list[str] = []
-    known = set(names)
+    names = sorted(known)
     for declaration in said:
         pattern = declaration.pattern
-        if not pattern or pattern in known or (is_glob(pattern) and _any(names, pattern)):
+        if not pattern or pattern in known or reaches(pattern, known):
             continue
         reason = f'the breakpoint pattern "{pattern}" matches no resource'
         remedy = nearest(pattern, names) or (
             f"Resources are: {', '.join(sorted(names)[:8]) or 'none'}."
         )
         if declaration.rule.short:
-            if "/" not in pattern:
-                warnings.append(f"{declaration.place}: {reason}. {remedy}")
+            warnings.append(f"{declaration.place}: {reason}. {remedy}")
         else:
             findings.add(declaration.place, reason, remedy, "InvalidBreakPointHook")
     return list(dict.fromkeys(warnings))
 
 
-def _any(names: Iterable[str], pattern: str) -> bool:
-    return any(matches(name, pattern) for name in names)
+def reaches(pattern: str, known: Tree) -> bool:
+    """Whether a path pattern matches something, or may when it is there."""
+    head, inside, rest = pattern.partition("/")
+    found = [known[head]] if head in known else []
+    if is_glob(head):
+        found += [below for name, below in known.items() if matches(name, head)]
+    return any(not inside or below is None or reaches(rest, below) for below in found)
+
+
+def inside(pattern: str, resource: str) -> str | None:
+    """What a path pattern says of the resources inside of one; None: nothing."""
+    head, slash, rest = pattern.partition("/")
+    return rest if slash and rest and matches(resource, head) else None
 
 
 def _unknown_type(name: str) -> str | None:
@@ -121,6 +133,12 @@ class _Source:
                 if matches(name, glob):
                     found += said
         return [one for _, one in sorted(found, key=itemgetter(0))]
+
+
+def cleared_inside(cleared: Iterable[str], resource: str) -> list[str]:
+    """What of the breakpoints that are left out is left out inside of a resource. ``*``: all."""
+    below = (("*" if text == "*" else inside(text, resource)) for text in cleared)
+    return [text for text in below if text is not None]
 
 
 def _clear_pattern(text: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from engine.hot.function import Wrong
 from engine.hot.parameters import ParameterSchema, shown_value
 from engine.hot.resolve import MASK
 from engine.hot.template_types import TemplateType
-from engine.words import Json
+from engine.words import Json, Point
 
 
 def never(condition: Json, place: str) -> bool:
@@ -18,7 +18,7 @@ def never(condition: Json, place: str) -> bool:
 
 @dataclass(slots=True)
 class DefinedResource:
-    """One resource to be; made once and never changed (not frozen: a thousand are made at once).
+    """One resource to be; never changed once it is made (not frozen: a thousand are made at once).
 
     type: after aliases. properties, metadata: expressions; defaults of the schema not filled in.
     masked_properties: the same for display, or None where nothing is secret.
@@ -28,6 +28,7 @@ class DefinedResource:
     digest: sha256, hex, equal when type, properties, metadata and deletion policy are.
     secret_metadata: the metadata have something secret that the properties have not.
     update_policy: an expression; how a type that has members changes them.
+    asks: a breakpoint inside of it asks at every update, as Heat's short ones do.
     """
 
     name: str
@@ -44,6 +45,7 @@ class DefinedResource:
     external_id: str | None = None
     secret_metadata: bool = False
     update_policy: Expression = None
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class NestedDefinition:
 
     type: as the resource has it written. parameters: those given to it that are known now. hidden:
     names of those whose values are nobody's to see. nested: what is nested in it, by resource.
+    digest: sha256, hex, equal when the template, its environment and what they make of it are.
     """
 
     type: str
@@ -67,6 +70,13 @@ class NestedDefinition:
     parameters: Mapping[str, Json] = field(repr=False)
     hidden: frozenset[str]
     nested: Mapping[str, "NestedDefinition"]
+    digest: str
+
+    def asks(self) -> bool:
+        """Whether a breakpoint somewhere inside asks even if nothing changes, as Heat's do."""
+        declared = (*self.kind.template.declared, *self.kind.environment.declared)
+        short = any(one.short and one.item == Point.PRE_UPDATE for one in declared)
+        return short or any(one.asks() for one in self.nested.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@ values and to expressions over resources. Pure; called by accepting, previewing 
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from engine.errors import Findings, Invalid
 from engine.hot.collector import held_back
@@ -59,6 +60,7 @@ def define(
     judged: Collection[str] = (),
     nesting: Nesting | None = None,
     unknown: frozenset[str] = frozenset(),
+    secret: frozenset[str] = frozenset(),
     facade: Facade | None = None,
     limits: EffortLimits = DEFAULT_LIMITS,
 ) -> Definition:
@@ -69,12 +71,13 @@ def define(
     parameters by HOT's names. check_properties(type, properties known now, place, findings):
     the rules of a type across its properties. judged: names of custom constraints that somebody is
     asked about. nesting: where templates of resources are found; None: in files. unknown:
-    parameters whose values somebody gives later. facade: what a nested stack stands for. limits:
+    parameters whose values somebody gives later. secret: parameters that are hidden though nothing
+    here says so. facade: what a nested stack stands for. limits:
     what evaluating it all may cost.
     """
     found = nesting or Nesting(files)
     tree = _Tree(found, types, check_properties, files, judged, Effort(limits))
-    given = _Given(parameters, pseudo, unknown, facade=facade)
+    given = _Given(parameters, pseudo, unknown, secret, facade)
     with held_back():
         return tree.define(template, environment, given)
 
@@ -158,6 +161,9 @@ class _Tree:
         resources = work.define_resources(scope)
         outputs = work.define_outputs(scope)
         nested = self._nested(work, resources, given.pseudo)
+        for name, one in nested.items():
+            resources[name].digest = _with(resources[name].digest, one.digest)
+            resources[name].asks = one.asks()
         findings.raise_if_any()
         return Definition(
             version=template.version,
@@ -191,9 +197,22 @@ class _Tree:
                 continue
             written = work.template.resources[name].type
             nested[name] = NestedDefinition(
-                written, kind, given.parameters, found.hidden, found.nested
+                written, kind, given.parameters, found.hidden, found.nested, _digest(kind, found)
             )
         return nested
+
+
+def _digest(kind: TemplateType, found: Definition) -> str:
+    """Of what is written, and of what it comes to with the files that there are."""
+    parts = [
+        kind.digest,
+        *(f"{name} {one.digest}" for name, one in sorted(found.resources.items())),
+    ]
+    return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _with(digest: str, inside: str) -> str:
+    return sha256(f"{digest} {inside}".encode()).hexdigest()
 
 
 def _given_inside(

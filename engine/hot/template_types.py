@@ -4,8 +4,10 @@ What is written here says what a nested template is to the stack around it; find
 nested templates is for engine/hot/nesting.py.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 from engine.hot.environment import Environment, parse_environment
@@ -37,12 +39,14 @@ INHERITED = ("parameter_defaults", "event_sinks", "encrypted_param_names")
 @dataclass(frozen=True, slots=True)
 class TemplateType:
     """file: the template's name among the files, or its address. environment: that of the stack
-    inside, without its parameters: those are the properties of the resource."""
+    inside, without its parameters: those are the properties of the resource. digest: sha256, hex,
+    of the template and the environment as they are written."""
 
     file: str
     schema: TypeSchema
     template: Template
     environment: Environment
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,9 @@ def template_type(
         template.description,
         inside=frozenset(template.resources),
     )
-    return TemplateType(file, schema, template, environment)
+    written = json.dumps([template.document, document], sort_keys=True, default=str)
+    digest = sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
+    return TemplateType(file, schema, template, environment, digest)
 
 
 def _property(parameter: ParameterSchema, default: Json, hidden: bool) -> Property:

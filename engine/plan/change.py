@@ -36,16 +36,20 @@ def forward_change(
     *,
     replaces_broken: bool = True,
     restores: bool = False,
+    mends: bool = False,
 ) -> Change:
     """What brings a resource to `properties` (resolved, defaults filled in).
 
-    restores: it goes back to what a snapshot kept, even if no property differs.
+    restores: it goes back to what a snapshot kept, even if no property differs. mends: an update
+    mends whatever failed in it; it is never replaced for that.
     """
     if actual is None or _never_made(actual):
         return Change(Operation.CREATE, frozenset(properties))
     changed = differing(actual.properties or {}, properties)
     if actual.type != type_name or actual.action in (ResourceAction.DELETE, ResourceAction.INIT):
         return Change(Operation.REPLACE, changed)
+    if actual.broken and mends:
+        return Change(Operation.UPDATE, changed)
     if actual.broken:
         again = actual.action is ResourceAction.UPDATE and not replaces_broken
         return Change(Operation.UPDATE if again else Operation.REPLACE, changed)

@@ -109,9 +109,7 @@ def build(
         nesting=written.nesting,
         limits=limits.language,
     )
-    findings = Findings()
-    _refuse_nested(definition, findings)
-    steps = registry.steps()
+    findings, steps = Findings(), registry.steps()
     reader = Reader(findings, limits.hooks, definition.decide, steps)
     blueprint = Blueprint(
         template,
@@ -126,16 +124,6 @@ def build(
     )
     findings.raise_if_any()
     return blueprint
-
-
-def _refuse_nested(definition: Definition, findings: Findings) -> None:
-    for name, nested in definition.nested.items():
-        findings.add(
-            f"resources.{name}.type",
-            f"Nested templates ({nested.kind.file}) cannot be created yet in this release",
-            "They can be validated: POST /validate, with show_nested.",
-            "NotSupported",
-        )
 
 
 def _parameters(
@@ -175,11 +163,10 @@ def node_inputs(
     kept: by resource, what a snapshot kept of it, for a restore.
     """
     definition, restricted = blueprint.definition, blueprint.environment.registry.restricted
-    schemas = registry.schemas()
     secret = {
         resource.name
         for resource in definition.resources.values()
-        if any(one.secret for one in schemas[resource.type].attributes.values())
+        if any(one.secret for one in registry.get(resource.type).schema.attributes.values())
     }
     return {
         resource.name: NodeInputs(
@@ -197,6 +184,8 @@ def _rarer(
     resource: DefinedResource, restricted: frozenset[Restriction], kept: Mapping[str, Json]
 ) -> dict[str, Json]:
     stored: dict[str, Json] = {}
+    if resource.update_policy:
+        stored["update_policy"] = encode(resource.update_policy)
     if resource.external_id is not None:
         stored["external_id"] = resource.external_id
     if resource.deletion_policy != DeletionPolicy.DELETE:
@@ -227,7 +216,7 @@ def _definition(
         stored["metadata"] = sealed(encode(resource.metadata))
         stored["secret_references"] = sorted(secret & resource.reads)
     else:
-        schema = registry.schemas()[resource.type]
+        schema = registry.get(resource.type).schema
         stored["static"] = True
         stored["properties"] = sealed(fill_defaults(schema, resource.properties))
         stored["metadata"] = sealed(resource.metadata)

@@ -23,6 +23,7 @@ from engine.store.finish import (
     lock_ending,
     unwell,
 )
+from engine.store.nested import wake_parent
 from engine.store.read import read_template
 from engine.store.supersede import end_early
 from engine.words import Action, TraversalState
@@ -51,12 +52,23 @@ async def end(conn: Connection, traversals: Traversals, ended: End) -> None:
         said = verdict(ending.action, await unwell(conn, ended.stack_id, ended.traversal))
         await _record(conn, ended, ending.action, ending.version, said)
         await end_traversal(conn, ended.stack_id, ended.traversal, said)
+    await _tell_parent(conn, traversals, ended)
     if said.state is TraversalState.COMPLETE and ending.action is Action.DELETE:
         await bury(conn, ended.stack_id)
     failed = said.state is TraversalState.FAILED and ending.action in ROLLED_BACK
     if failed and not ending.disable_rollback:
         await roll_back(conn, traversals, ended, ending, ending.requested_by)
     await credentials.forget(conn, ended.stack_id)
+
+
+async def _tell_parent(conn: Connection, traversals: Traversals, ended: End) -> None:
+    """The node that waits for this stack goes on, with what this one acted with: its own traversal
+    has kept no credential while it waited."""
+    parent = await wake_parent(conn, ended.stack_id, ended.traversal)
+    sealed = await credentials.read(conn, ended.stack_id, ended.traversal)
+    if parent is not None and sealed is not None and traversals.sealer is not None:
+        given = traversals.sealer.open(ended.stack_id, sealed)
+        await traversals.keep_credential(conn, *parent, given)
 
 
 async def cut_short(

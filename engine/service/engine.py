@@ -18,6 +18,7 @@ from engine.service.interrupting import Interrupting, check_settled
 from engine.service.marks import Marks
 from engine.service.moves import Moves
 from engine.service.names import check_name, taken
+from engine.service.nested import Nested
 from engine.service.partial import chooser
 from engine.service.previews import Previews
 from engine.service.quotas import CHECKS, STACKS, Quotas
@@ -79,6 +80,7 @@ class Engine(Interrupting):
         self.marks = Marks(database)
         self.signals = ResourceSignals(database, self._traversals, wake)
         self.software = Software(database, new_id=new_id)
+        self.nested = Nested(database, traversals, self.asking, new_id=new_id, wake=wake)
         self.breakpoints = LiveBreakpoints(database, self._traversals, new_id=new_id)
 
     def limits_of(self, project: str) -> Limits:

@@ -1,16 +1,18 @@
 """What a stack is to become, and what there is of it that this concerns."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from engine.hooks.matching import Breakpoints
+from engine.hooks.matching import Breakpoints, Tree, inside
 from engine.hooks.reading import Declaration
-from engine.hooks.rule import decode_rule
+from engine.hooks.rule import decode_rule, encode_rule
+from engine.hot.defined import Definition, NestedDefinition
 from engine.plan.draft import Existing, Options
 from engine.plan.graph import downstream
 from engine.service.blueprint import Blueprint
-from engine.store.breakpoints import read_breakpoints
+from engine.store.begin import Below, Within
+from engine.store.breakpoints import read_breakpoints, read_breakpoints_around
 from engine.store.database import Connection
 from engine.store.existing import read_concerned, read_plain
 from engine.words import Action, Json, Point
@@ -36,7 +38,8 @@ class Goal:
     stored: the version is in the store already. cleared: breakpoints left out, as
     ``resource:point`` patterns. wanted_plan: the digest of the plan that its author saw, or "".
     refuses: a plan with problems is refused; else its nodes fail where they may not go on.
-    credential: what it is to act with in the cloud.
+    credential: what it is to act with in the cloud. within: the step of the stack around that it is
+    for; None: its stack is the outermost.
     """
 
     stack_id: UUID
@@ -53,6 +56,40 @@ class Goal:
     wanted_plan: str = ""
     refuses: bool = True
     credential: str = field(default="", repr=False)
+    within: Within | None = None
+
+    def below(self) -> Below:
+        """What this change says of stacks inside of its resources."""
+        blueprint = self.blueprint
+        said = [(one, False) for one in (*blueprint.by_template, *blueprint.by_environment)]
+        said += [(one, True) for one in blueprint.asked]
+        asked = [
+            {"pattern": one.pattern, "rule": encode_rule(one.rule), "asked": asked}
+            for one, asked in said
+            if "/" in one.pattern
+        ]
+        return Below(self.within, asked, self.cleared)
+
+
+def names_in(
+    definition: Definition, beneath: Callable[[str], Tree | None]
+) -> dict[str, Tree | None]:
+    """The names of a stack's resources, and of those inside of them. beneath: what a type tells."""
+    return {
+        name: _names_inside(definition.nested[name], beneath)
+        if name in definition.nested
+        else beneath(one.type)
+        for name, one in definition.resources.items()
+    }
+
+
+def _names_inside(nested: NestedDefinition, beneath: Callable[[str], Tree | None]) -> Tree:
+    return {
+        name: _names_inside(nested.nested[name], beneath)
+        if name in nested.nested
+        else beneath(one.type)
+        for name, one in nested.kind.template.resources.items()
+    }
 
 
 async def find(
@@ -80,18 +117,34 @@ async def find(
 
 
 async def live_breakpoints(conn: Connection, stack_id: UUID) -> list[Declaration]:
-    """Those that were set on the live stack, the first set first."""
-    return [
+    """Those that were set on the live stack, the first set first; before them those that were set
+    on a stack around it and reach into this one."""
+    own = [
         Declaration(one.pattern, decode_rule(one.rule), f"breakpoint {one.id}")
         for one in await read_breakpoints(conn, stack_id)
     ]
+    around = [
+        Declaration(pattern, decode_rule(one.rule), f"breakpoint {one.id}")
+        for one in await read_breakpoints_around(conn, stack_id)
+        if (pattern := _led(one.pattern, one.path.split("/"))) is not None
+    ]
+    return [*around, *own]
+
+
+def _led(pattern: str, path: Sequence[str]) -> str | None:
+    """What a pattern says of the stack that this path leads to; None: nothing."""
+    led: str | None = pattern
+    for name in path:
+        led = inside(led, name) if led is not None else None
+    return led
 
 
 def _asked_anyway(blueprint: Blueprint) -> list[str]:
-    """Resources with a short pre-update hook: it asks even if nothing changes."""
+    """Resources with a short pre-update hook, perhaps inside: it asks even if nothing changes."""
     asking = Breakpoints(blueprint.asked, blueprint.by_environment, blueprint.by_template)
     return [
         name
-        for name in blueprint.definition.resources
-        if any(rule.short and rule.point == Point.PRE_UPDATE for rule in asking.of(name))
+        for name, one in blueprint.definition.resources.items()
+        if one.asks
+        or any(rule.short and rule.point == Point.PRE_UPDATE for rule in asking.of(name))
     ]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from engine.errors import Conflict, Finding, Findings, Invalid, NotFound
-from engine.hooks.matching import Breakpoints, check_patterns
+from engine.hooks.matching import LEAF, Breakpoints, Tree, check_patterns
 from engine.hooks.operator import always, operator_declarations
 from engine.hooks.rule import Rule, encode_rules
 from engine.plan.draft import Existing, Plan
@@ -15,10 +15,11 @@ from engine.plan.gates import gated
 from engine.plan.passes import plan
 from engine.plan.visits import plan_visits
 from engine.service.blueprint import Blueprint, Limits, build, node_inputs, stored_outputs
-from engine.service.goals import Goal, live_breakpoints
+from engine.service.goals import Goal, live_breakpoints, names_in
 from engine.service.requests import StackRequest
 from engine.service.viewing import Begun, view_of_nodes, view_toward
 from engine.store import accept, begin, credentials
+from engine.store.begin import Below
 from engine.store.database import Connection
 from engine.store.existing import read_existing
 from engine.store.records import TemplateRecord
@@ -90,10 +91,10 @@ class Traversals:
 
     def plan_toward(self, goal: Goal) -> tuple[Plan, list[str]]:
         """The plan, and warnings about patterns that match nothing. Raises Invalid, Conflict."""
-        blueprint, names = goal.blueprint, {row.name for row in goal.found.rows}
-        findings = Findings()
+        blueprint, findings = goal.blueprint, Findings()
         said = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
-        known = sorted({*blueprint.definition.resources, *names})
+        known = {row.name: self._beneath(row.type) for row in goal.found.rows}
+        known |= names_in(blueprint.definition, self._beneath)
         warnings = check_patterns(said, known, findings)
         findings.raise_if_any()
         asking = self._asking(goal)
@@ -105,7 +106,7 @@ class Traversals:
             goal.options,
             goal.found.settled,
         )
-        if goal.refuses:
+        if goal.refuses and goal.within is None:
             _refuse(planned)
         stack_id = StackId(goal.stack_id)
         planned = gated(planned, stack_id, goal.action, asking.of_stack(), watched=self._watched)
@@ -132,6 +133,13 @@ class Traversals:
             type_of=types.get,
         )
 
+    def _beneath(self, type_name: str) -> Tree | None:
+        """What is inside of a resource of this type, as far as its type tells."""
+        try:
+            return None if self.registry.get(type_name).nests else LEAF
+        except NotFound:
+            return None
+
     async def toward(self, conn: Connection, goal: Goal) -> Plan:
         """Store the version, the traversal toward it and its graph, and the event that it began."""
         planned, warnings = self.plan_toward(goal)
@@ -145,7 +153,7 @@ class Traversals:
         if begin.has_gate(planned):
             rows, registry = goal.found.rows, self.registry
             view = await view_toward(conn, begun, planned, goal.blueprint, rows, registry)
-        await self._begin(conn, begun, planned, inputs, warnings, view)
+        await self._begin(conn, begun, planned, inputs, warnings, view, goal.below())
         await self._store_rules(conn, goal)
         await self.keep_credential(conn, goal.stack_id, goal.number, goal.credential)
         return planned
@@ -159,22 +167,36 @@ class Traversals:
             await credentials.keep(conn, stack_id, traversal, sealed)
 
     async def away(
-        self, conn: Connection, locked: accept.Locked, existing: Sequence[Existing], by: str
+        self,
+        conn: Connection,
+        locked: accept.Locked,
+        existing: Sequence[Existing],
+        by: str,
+        within: begin.Within | None = None,
     ) -> None:
-        """Begin a traversal that clears everything away."""
+        """Begin a traversal that clears everything away. within: see `Goal`."""
         asking, stored = await self._guards(conn, locked, existing)
         planned = plan({}, existing, asking.of, self._new_resource_id)
-        _refuse(planned)
-        await self._begin_plain(conn, locked, Action.DELETE, planned, asking.of_stack(stored), by)
+        if within is None:
+            _refuse(planned)
+        rules = asking.of_stack(stored)
+        await self._begin_plain(conn, locked, Action.DELETE, planned, rules, by, within)
 
     async def visit(
-        self, conn: Connection, locked: accept.Locked, action: Action, operation: Operation, by: str
+        self,
+        conn: Connection,
+        locked: accept.Locked,
+        action: Action,
+        operation: Operation,
+        by: str,
+        within: begin.Within | None = None,
     ) -> None:
-        """Begin a traversal that leaves every definition alone."""
+        """Begin a traversal that leaves every definition alone. within: see `Goal`."""
         existing = await read_existing(conn, locked.id)
         asking, stored = await self._guards(conn, locked, existing)
         planned = plan_visits(operation, existing, asking.of)
-        await self._begin_plain(conn, locked, action, planned, asking.of_stack(stored), by)
+        rules = asking.of_stack(stored)
+        await self._begin_plain(conn, locked, action, planned, rules, by, within)
 
     async def _guards(
         self, conn: Connection, locked: accept.Locked, existing: Sequence[Existing]
@@ -197,11 +219,12 @@ class Traversals:
         planned: Plan,
         rules: Sequence[Rule],
         by: str,
+        within: begin.Within | None,
     ) -> None:
         planned = gated(planned, StackId(locked.id), action, rules, watched=self._watched)
         begun = await self._begun(conn, locked.id, action, locked.traversal + 1, locked.version, by)
         view = await view_of_nodes(conn, begun, planned) if begin.has_gate(planned) else None
-        await self._begin(conn, begun, planned, {}, (), view)
+        await self._begin(conn, begun, planned, {}, (), view, Below(within))
 
     async def _begun(
         self,
@@ -223,6 +246,7 @@ class Traversals:
         inputs: Mapping[str, begin.NodeInputs],
         warnings: Sequence[str],
         view: Mapping[str, Json] | None,
+        below: Below,
     ) -> None:
         """view: what is kept at the stack's own gates, if the plan has any."""
         stack_id, action, number = begun.stack_id, begun.action, begun.number
@@ -255,6 +279,7 @@ class Traversals:
             requested_by=begun.requested_by,
             view=view,
             watched=self._watched,
+            below=below,
         )
 
     async def _store_version(self, conn: Connection, goal: Goal) -> None:

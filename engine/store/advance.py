@@ -44,8 +44,9 @@ class Work:
     pace: of its traversal. confirmed: the answer to what its operation asked last. patched:
     properties that an answer changed. answers: data that answers of its hooks brought, by point.
     credential: what the traversal acts with in the cloud, sealed. signals: data sent to the
-    resource. traceparent: of its traversal.
-    metadata_now: the definition's metadata, resolved; set when the node is prepared.
+    resource. traceparent: of its traversal. path: of its stack, when that is inside another.
+    traversal_state: of its traversal, which may have been ended early.
+    metadata_now, update_policy_now: of the definition, resolved; set when the node is prepared.
     started: its operation has begun (and progress may say how far it has come).
     """
 
@@ -91,7 +92,10 @@ class Work:
     credential: bytes | None = field(default=None, repr=False)
     signals: list[Json] | None = field(default=None, repr=False)
     traceparent: str | None = None
+    path: str = ""
+    traversal_state: str = "running"
     metadata_now: Json = None
+    update_policy_now: Json = None
 
 
 class End(NamedTuple):

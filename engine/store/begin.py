@@ -1,8 +1,9 @@
 """Storing the plan of a traversal: its new rows, its nodes, and what stays with the resources."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from engine.hooks.rule import Rule, decode_rules, encode_rules
@@ -14,11 +15,18 @@ from engine.words import GATES, VISITS, Action, Direction, Json, State
 INSERT_TRAVERSAL = """
 insert into traversal (stack_id, number, project, action, version, state, reason, digest, active,
                        time_limit, working_since, stale, wake_at, requested_by, watched,
-                       traceparent)
-select $1, $2, s.project, $3, $4, $5, $6, $7, $8, make_interval(mins => s.timeout_mins),
+                       traceparent, asked, cleared, parent_traversal, parent_node, parent_key, step,
+                       worked, pace)
+select $1, $2, s.project, $3, $4, $5, $6, $7, $8,
+       case when p.number is null then make_interval(mins => s.timeout_mins) else p.time_limit end,
        case when $8 > 0 then clock_timestamp() end, $9, clock_timestamp(), $10, $11,
-       s.traceparent
-  from stack s where s.id = $1
+       s.traceparent, $12, $13, $14, $15, $16, $17,
+       -- Inside another, it goes on with the time that has been worked around it.
+       coalesce(p.worked, '0') + coalesce(clock_timestamp() - p.working_since, '0'),
+       case p.pace when 'into' then 'step' when 'run' then 'run' end
+  from stack s
+  left join traversal p on p.stack_id = s.parent_id and p.number = $14
+ where s.id = $1
 returning wake_at
 """
 STACK_RULES = "select rules from stack where id = $1"
@@ -63,6 +71,28 @@ ROW_COLUMNS = (
 )  # fmt: skip
 
 
+class Within(NamedTuple):
+    """Which step of which operation of the stack around begins a traversal."""
+
+    traversal: int | None
+    node: int | None
+    key: UUID | None
+    step: str | None
+
+
+NOWHERE = Within(None, None, None, None)
+
+
+class Below(NamedTuple):
+    """How a traversal stands among stacks inside of stacks. within: the step that begins it; None:
+    its stack is the outermost. asked: breakpoints for what is inside of its resources, the
+    strongest last ({pattern, rule, asked: with the change}); cleared: those left out there."""
+
+    within: Within | None = None
+    asked: Sequence[Json] = ()
+    cleared: Sequence[str] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class NodeInputs:
     """What the nodes of one resource need at run time; see `node.definition` in the schema."""
@@ -84,6 +114,7 @@ async def insert_traversal(
     requested_by: str,
     view: Mapping[str, Json] | None = None,
     watched: bool = False,
+    below: Below,
 ) -> None:
     """Store a plan: its new rows, its nodes and the traversal itself, and wake the workers.
 
@@ -99,7 +130,8 @@ async def insert_traversal(
     now = await conn.fetchval(
         INSERT_TRAVERSAL, stack_id, number, action.value, version,
         "running" if active else "ending", f"Stack {action} started", plan.digest, active,
-        plan.stale, requested_by, view if watched else None,
+        plan.stale, requested_by, view if watched else None, list(below.asked),
+        list(below.cleared), *(below.within or NOWHERE),
     )  # fmt: skip
     if plan.nodes:
         await conn.copy_records_to_table(

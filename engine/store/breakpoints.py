@@ -12,6 +12,22 @@ READ = """
 select id, pattern, rule, created_by, created_at from breakpoint
  where stack_id = $1 order by created_at, id
 """
+#: Of the stacks around one, those that reach into stacks inside, the outermost first. path: from
+#: there to the stack.
+READ_AROUND = """
+with recursive around as (
+    select p.id, p.parent_id, p.path as above, s.path
+      from stack s join stack p on p.id = s.parent_id
+     where s.id = $1
+    union all
+    select p.id, p.parent_id, p.path, a.path from around a join stack p on p.id = a.parent_id
+)
+select b.id, b.pattern, b.rule,
+       case a.above when '' then a.path else substr(a.path, length(a.above) + 2) end as path
+  from around a join breakpoint b on b.stack_id = a.id
+ where b.pattern like '%/%'
+ order by length(a.above), b.created_at, b.id
+"""
 INSERT = """
 insert into breakpoint (stack_id, id, pattern, rule, created_by)
 select $1, b.id, b.pattern, b.rule, $3
@@ -50,6 +66,16 @@ class BreakpointRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class AroundRecord:
+    """A breakpoint of a stack around. path: from that one to the stack in question."""
+
+    id: UUID
+    pattern: str
+    rule: Json
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reached:
     """A node, and how far it has come."""
 
@@ -70,6 +96,11 @@ class Reached:
 async def read_breakpoints(conn: Connection, stack_id: UUID) -> list[BreakpointRecord]:
     """In the order in which they were set."""
     return [BreakpointRecord(**row) for row in await conn.fetch(READ, stack_id)]
+
+
+async def read_breakpoints_around(conn: Connection, stack_id: UUID) -> list[AroundRecord]:
+    """Those that may reach into a stack, the weakest first."""
+    return [AroundRecord(**row) for row in await conn.fetch(READ_AROUND, stack_id)]
 
 
 async def insert_breakpoints(

@@ -17,6 +17,7 @@ insert into credential (stack_id, traversal, sealed)
 select $1, $3, sealed from credential where stack_id = $1 and traversal = $2
 on conflict do nothing
 """
+READ = "select sealed from credential where stack_id = $1 and traversal = $2"
 SEALED = "select stack_id, sealed from credential"
 FORGET = "select forget_credentials($1)"
 
@@ -29,6 +30,12 @@ async def keep(conn: Connection, stack_id: UUID, traversal: int, sealed: bytes) 
 async def hand_on(conn: Connection, stack_id: UUID, traversal: int, to: int) -> None:
     """What a traversal acted with, its rollback acts with, too."""
     await conn.execute(HAND_ON, stack_id, traversal, to)
+
+
+async def read(conn: Connection, stack_id: UUID, traversal: int) -> bytes | None:
+    """What a traversal acts with, sealed."""
+    sealed: bytes | None = await conn.fetchval(READ, stack_id, traversal)
+    return sealed
 
 
 async def forget(conn: Connection, stack_id: UUID) -> None:

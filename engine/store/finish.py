@@ -6,6 +6,7 @@ from uuid import UUID
 
 from engine.plan.verdict import EndedNode, Verdict
 from engine.store.database import Connection
+from engine.store.nested import lock_with_parent
 from engine.words import Action, State
 
 ENDING = """
@@ -17,7 +18,6 @@ select t.state = 'running' as late, t.action, t.version, t.requested_by,
    and (t.state = 'ending' or t.state = 'running'
         and t.worked + (clock_timestamp() - t.working_since) >= t.time_limit)
 """
-LOCK_STACK = "select id from stack where id = $1 for no key update"
 LAST_COMPLETE = """
 select version from traversal
  where stack_id = $1 and state = 'complete'
@@ -65,8 +65,8 @@ class Ending:
 
 
 async def lock_ending(conn: Connection, stack_id: UUID, traversal: int) -> Ending | None:
-    """Lock the stack; None when the traversal is not to be ended (any more)."""
-    await conn.execute(LOCK_STACK, stack_id)
+    """Lock the stack, and the one around it; None when it is not to be ended (any more)."""
+    await lock_with_parent(conn, stack_id)
     row = await conn.fetchrow(ENDING, stack_id, traversal)
     return Ending(**{**row, "action": Action(row["action"])}) if row else None
 

@@ -22,15 +22,9 @@ values ($1, $2, $3, $4, $5)
 """
 #: An operation that waits is called again now, and so is not polled.
 WAKE = """
-with woken as (
-    update node n set wake_at = clock_timestamp()
-     where n.stack_id = $1 and n.name = $2 and n.state = 'parked' and n.phase = 'act'
-    returning n.traversal
-)
-update traversal t set wake_at = clock_timestamp()
-  from woken w where t.stack_id = $1 and t.number = w.traversal
+select wake_nodes(array_agg(row (stack_id, traversal, id)::node_key))
+  from node where stack_id = $1 and name = $2 and phase = 'act' and state in ('parked', 'running')
 """
-WAKE_WORKERS = "select pg_notify('headgate_work', '')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +50,3 @@ async def insert_signal(
     """Keep it, and have the operation called that waits for it, if one does."""
     await conn.execute(INSERT, stack_id, at.id, at.kept + 1, data, by)
     await conn.execute(WAKE, stack_id, name)
-    await conn.execute(WAKE_WORKERS)

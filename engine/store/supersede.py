@@ -44,6 +44,14 @@ with closed as (
 )
 select record_events(events) from told where events is not null
 """
+#: What waits is called again, and told: perhaps nobody wants any more what it waits for. What
+#: pauses before it is tried again keeps its pause.
+WAKE_WAITING = """
+select wake_nodes(array_agg(row (stack_id, traversal, id)::node_key))
+  from node
+ where stack_id = $1 and traversal = $2 and phase = 'act' and state in ('parked', 'running')
+   and attempts = 0
+"""
 END_EARLY = """
 update traversal
    set state = $3, reason = $4, ended_at = clock_timestamp(), working_since = null,
@@ -69,5 +77,6 @@ async def end_early(
     await conn.execute(DROP_NODES, stack_id, traversal, states, phases, dropped)
     await conn.execute(REFUSE_CONFIRMATIONS, stack_id, traversal, by, dropped)
     await conn.execute(SUPERSEDE_HOOKS, stack_id, traversal, by, reason)
+    await conn.execute(WAKE_WAITING, stack_id, traversal)
     await conn.execute(END_EARLY, stack_id, traversal, state.value, dropped)
     await forget(conn, stack_id)

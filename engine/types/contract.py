@@ -42,6 +42,8 @@ class Call:
     says so in its schema is called again when one comes while it waits.
     update_policy: of the template, resolved: how a group changes its members.
     child: for a type that holds a stack of its own, that stack; None when there is none (yet).
+    superseded: the change that it is part of was ended early. What has begun may go on to its end;
+    what only waits for somebody had better end with `Failed`, for something newer may wait for it.
     now: the database's time.
     """
 
@@ -67,6 +69,7 @@ class Call:
     signals: Sequence[Json] = field(default=(), repr=False)
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     child: "Child | None" = None
+    superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class Child:
     """
 
     id: StackId
+    name: str
     step: str
     state: TraversalState
     reason: str

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from engine.errors import Conflict, Findings, NotFound, Unavailable, nearest
+from engine.hot.registry import is_template_file
 from engine.hot.schema import TypeSchema
 from engine.types.constraints import BUILT_IN, CustomConstraint, Judge
 from engine.types.contract import ResourceType
 from engine.types.none import NoneResource
 from engine.types.random_string import RandomString
+from engine.types.template_resource import TemplateResource
 from engine.types.test_resource import TestResource
 from engine.types.value import Value
 from engine.words import Json
@@ -32,6 +34,7 @@ class Registry:
                 )
         self._schemas = {name: type_.schema for name, type_ in self._types.items()}
         self._hidden = {gate.schema.name: gate} if gate is not None else {}
+        self._template = TemplateResource()
         self._judges = _judges([*self._types.values()])
 
     def schemas(self) -> Mapping[str, TypeSchema]:
@@ -50,7 +53,9 @@ class Registry:
         return sorted(self._types)
 
     def get(self, name: str) -> ResourceType:
-        """Raises NotFound with the nearest name."""
+        """A template's file is a type as well. Raises NotFound with the nearest name."""
+        if is_template_file(name):
+            return self._template
         found = self._types.get(name) or self._hidden.get(name)
         if found is None:
             reason = f"The Resource Type ({name}) could not be found."

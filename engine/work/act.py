@@ -54,12 +54,22 @@ log: FilteringBoundLogger = structlog.get_logger()
 Exchange = Callable[[str], str | Awaitable[str]]
 
 
+#: Calls the operation of a resource that holds a stack of its own, and has done there what it asks.
+Carry = Callable[
+    [Prepared, Call, Callable[[Call], Outcome | Awaitable[Outcome]]], Awaitable[Outcome]
+]
+
+
 def start(
-    prepared: Prepared, sealer: Sealer | None = None, exchange: Exchange = str
+    prepared: Prepared,
+    sealer: Sealer | None = None,
+    exchange: Exchange = str,
+    carry: Carry | None = None,
 ) -> Outcome | Awaitable[Outcome]:
     """Call the operation the node is in. A coroutine must be awaited by the caller, bounded.
 
-    sealer, exchange: open the traversal's credential, for this call alone.
+    sealer, exchange: open the traversal's credential, for this call alone. carry: for types that
+    hold a stack of their own.
     """
     work = prepared.work
     operation = Operation(work.operation)
@@ -71,6 +81,9 @@ def start(
         kept = ""
         if work.credential is not None and sealer is not None and prepared.type.uses_credential:
             kept = sealer.open(work.key.stack_id, work.credential)
+        if prepared.type.nests and carry is not None:  # what is inside is given what is kept
+            call = call_of(work, operation, prepared.properties, changed, kept)
+            return _guarded(prepared, carry(prepared, call, run))
         credential = exchange(kept) if kept else ""
         if isinstance(credential, str):
             outcome = run(call_of(work, operation, prepared.properties, changed, credential))

@@ -9,6 +9,7 @@ from engine.hot.definition import check_resolved, fill_defaults
 from engine.hot.effort import at_once
 from engine.hot.expression import decode
 from engine.hot.function import Wrong
+from engine.hot.registry import is_template_file
 from engine.hot.resolve import resolve
 from engine.hot.schema import TypeSchema
 from engine.hot.versions import VERSIONS
@@ -29,6 +30,7 @@ from engine.words import (
     Restriction,
     StackId,
     Status,
+    TraversalState,
 )
 
 
@@ -69,7 +71,7 @@ class Prepared:
 
 
 def prepare(work: Work, registry: Registry) -> Prepared:
-    """Resolve and compare; sets ``work.metadata_now``. Raises Unresolved."""
+    """Resolve and compare; sets what is resolved "now" of the work. Raises Unresolved."""
     type_ = registry.get(work.type)
     if work.operation in GATES:
         return Prepared(work, type_, work.definition or {}, Change(Operation(work.operation)))
@@ -96,17 +98,26 @@ def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Js
         return Change(None)
     change = forward_change(
         _actual(work),
-        work.type,
+        _type_before(work),
         type_.schema,
         properties,
         replaces_broken=type_.replaces_broken,
         restores=bool(definition.get("kept")),
+        mends=type_.nests,
     )
+    if type_.nests and change.operation is None:
+        return Change(Operation.UPDATE)  # it was planned: something inside may differ, or ask
     if change.operation is Operation.UPDATE:
         call = call_of(work, Operation.UPDATE, properties, change.changed)
         if type_.needs_replace(call):
             return Change(Operation.REPLACE, change.changed)
     return change
+
+
+def _type_before(work: Work) -> str:
+    """Its type; where that is a template now and was one before, the stack inside is updated."""
+    was = work.row_type or ""
+    return was if is_template_file(work.type) and is_template_file(was) else work.type
 
 
 def _prepared_cleanup(work: Work, type_: ResourceType) -> Prepared:
@@ -175,6 +186,7 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
     definition = work.definition or {}
     if definition.get("static"):
         work.metadata_now = definition["metadata"]
+        work.update_policy_now = definition.get("update_policy")
         return {**definition["properties"], **(work.patched or {})}
     try:
         expression = decode(definition["properties"], definition["version"])
@@ -182,6 +194,8 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
         view, effort = Inputs(work.inputs or {}), at_once()
         resolved = resolve(expression, view, effort=effort) or {}
         work.metadata_now = resolve(metadata, view, effort=effort)
+        policy = decode(definition.get("update_policy"), definition["version"])
+        work.update_policy_now = resolve(policy, view, effort=effort)
     except Wrong as wrong:
         raise Unresolved(str(wrong)) from wrong
     findings = Findings()
@@ -225,4 +239,6 @@ def call_of(
         answers=work.answers or {},
         credential=credential,
         signals=work.signals or (),
+        update_policy=work.update_policy_now or {},
+        superseded=work.traversal_state != TraversalState.RUNNING,
     )

@@ -29,7 +29,7 @@ from engine.tracing import Span, Tracer
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.words import Json
-from engine.work.act import Exchange, judge, start
+from engine.work.act import Carry, Exchange, judge, start
 from engine.work.job import Job, Said, settle, take_up
 from engine.work.measures import Measures
 from engine.work.prepare import Prepared
@@ -72,11 +72,13 @@ class Worker:
         end: Callable[[End], Awaitable[None]],
         sealer: Sealer | None = None,
         exchange: Exchange = str,
+        carry: Carry | None = None,
         measures: Measures | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         """end: ends a traversal of which nothing is left, or whose time is over. sealer, exchange:
-        open credentials."""
+        open credentials. carry: for resources that hold a stack of their own."""
+        self._carry = carry
         self._sealer = sealer
         self._exchange = exchange
         self._measures = measures or Measures()
@@ -206,7 +208,7 @@ class Worker:
 
     def _act(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
         call = self._begun(job.work)
-        outcome = start(prepared, self._sealer, self._exchange)
+        outcome = start(prepared, self._sealer, self._exchange, self._carry)
         if isawaitable(outcome):
             task = group.create_task(self._await(job, prepared, outcome, call))
             self._held[job.work.key] = task

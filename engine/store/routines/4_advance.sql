@@ -26,7 +26,7 @@ returns table (
     attributes jsonb, data jsonb, metadata jsonb, digest text, broken boolean, protected boolean,
     deletion_policy text, replaced_by uuid, inputs jsonb, now timestamptz, pace text,
     confirmed jsonb, patched jsonb, answers jsonb, credential bytea,
-    signals jsonb, traceparent text
+    signals jsonb, traceparent text, path text, traversal_state text
 )
 language plpgsql
 -- Every look-up here goes by key. Planning anew for each call costs more than carrying it out; and
@@ -64,7 +64,9 @@ begin
                 hook jsonb, events jsonb)
         ), step as materialized (
             -- A traversal that is over opens no hooks: what was done is done.
-            select s.stack_id, s.traversal, s.node, s.operation, s.passed, s.wake_at,
+            select s.stack_id, s.traversal, s.node, s.operation, s.passed,
+                   case when n.woken and s.state = 'parked' and s.phase = 'act' then v_now
+                        else s.wake_at end as wake_at,
                    case when t.state <> 'running' and s.phase = 'confirm'
                              and s.state in ('parked', 'stopped') then 'act' else s.phase end as phase,
                    s.progress, s.attempts, s.reason, s.resource, s.kept, s.events,
@@ -86,8 +88,8 @@ begin
               from said s
              -- One look-up by key for each step: a plain join was seen to read whole stacks.
              cross join lateral (
-                   select n.requirers, n.successor, n.requires,
-                          n.state = 'parked' and n.phase <> 'act' as held
+                   select n.requirers, n.successor, n.requires, n.woken,
+                          n.state = 'parked' and n.wake_at is null as held
                      from node n
                     where n.stack_id = s.stack_id and n.traversal = s.traversal
                       and n.id = s.node and n.claim = s.claim
@@ -101,7 +103,7 @@ begin
                set state = s.state, phase = s.phase, operation = s.operation, passed = s.passed,
                    claim = n.claim + 1, -- what was said once cannot be said again
                    progress = s.progress, attempts = s.attempts, reason = s.reason,
-                   confirmed = s.confirmed,
+                   confirmed = s.confirmed, woken = false,
                    wake_at = case s.state when 'running' then v_now + p_lease
                                           when 'ready' then v_now
                                           else s.wake_at end,
@@ -243,7 +245,8 @@ begin
                and n.state = 'waiting'
             returning n.stack_id, n.traversal, n.state
         ), counted as (
-            -- Time counts while anything but hooks is left to do.
+            -- Time counts while anything is left to do but to wait for somebody: hooks, and stacks
+            -- inside, which count their own.
             update traversal t
                set active = t.active + d.active, held = t.held + d.held, wake_at = v_now,
                    worked = case when t.working_since is not null
@@ -260,7 +263,7 @@ begin
                                    operation = 'begin' and state = 'done' as began,
                                    case when state in ('done', 'failed', 'stopped', 'dropped')
                                         then -1 else 0 end as active,
-                                   (state = 'parked' and phase <> 'act')::integer
+                                   (state = 'parked' and wake_at is null)::integer
                                    - held::integer as held
                               from step
                             union all
@@ -435,9 +438,7 @@ begin
            r.shown, r.attributes, r.data,
            r.metadata, r.digest,
            r.broken, r.protected, r.deletion_policy, r.replaced_by, i.inputs, v_now,
-           (select t.pace from traversal t
-             where t.stack_id = n.stack_id and t.number = n.traversal),
-           n.confirmed, n.patched,
+           t.pace, n.confirmed, n.patched,
            case when n.passed <> '{}' then
                (select jsonb_object_agg(h.point, h.data) from hook h
                  where h.stack_id = n.stack_id and h.traversal = n.traversal and h.node = n.id
@@ -449,11 +450,11 @@ begin
                  where g.stack_id = n.stack_id
                    and g.resource_id = case n.operation when 'replace' then n.replacement_id
                                                         else n.resource_id end) end,
-           (select t.traceparent from traversal t
-             where t.stack_id = n.stack_id and t.number = n.traversal)
+           t.traceparent, st.path, t.state
       from unnest(v_mine) k
       join node n on n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id
       join stack st on st.id = n.stack_id
+      join traversal t on t.stack_id = n.stack_id and t.number = n.traversal
       left join resource r on r.stack_id = n.stack_id and r.id = n.resource_id
       left join lateral (
            select jsonb_object_agg(x.name, jsonb_build_array(x.reference, x.attributes)) as inputs

@@ -1,0 +1,137 @@
+"""Stacks inside of stacks: made, found, woken for and asked about by the node that holds them.
+
+Whoever changes a stack inside locks the stack around it, too: all of them in the order of ids.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from engine.store.advance import Claim
+from engine.store.database import Connection
+from engine.words import Json
+
+LOCK_BOTH = "select id from stack where id = any ($1) order by id for no key update"
+#: With the stack around it, if there is one.
+LOCK_WITH_PARENT = """
+select id from stack where id = $1 or id = (select parent_id from stack where id = $1)
+ order by id for no key update
+"""
+INSERT_CHILD = """
+insert into stack (id, project, name, owner, tags, timeout_mins, disable_rollback, version,
+                   traversal, parent_id, parent_resource, root_id, path, traceparent)
+select $1, p.project, $2, p.owner, p.tags, p.timeout_mins, true, 1, 1, p.id, $4,
+       coalesce(p.root_id, p.id), ltrim(p.path || '/' || $5::text, '/'), p.traceparent
+  from stack p where p.id = $3
+"""
+FIND_CHILD = """
+select c.id, c.name, c.deleted_at is not null as deleted, c.traversal, c.version, t.state, t.reason,
+       t.parent_key, t.step
+  from stack c join traversal t on t.stack_id = c.id and t.number = c.traversal
+ where c.parent_id = $1 and (c.parent_resource = $2 or c.id::text = $3)
+ order by c.deleted_at nulls first, c.created_at desc limit 1
+"""
+#: Whether the node is still that worker's, and what has become of its traversal.
+HELD = """
+select t.state, t.version, t.requested_by, t.asked, t.cleared
+  from node n join traversal t on t.stack_id = n.stack_id and t.number = n.traversal
+ where n.stack_id = $1 and n.traversal = $2 and n.id = $3 and n.claim = $4 and n.state = 'running'
+"""
+MEMBERS = """
+select name, type, action, status, physical_id, reference, attributes, created_at
+  from resource where stack_id = $1 and replaced_by is null order by created_at, name
+"""
+#: The stack around has worked as long as this one has; and its node goes on.
+COUNT_TIME = """
+update traversal p
+   set worked = greatest(p.worked, c.worked - coalesce(clock_timestamp() - p.working_since, '0'))
+  from stack s join traversal c on c.stack_id = s.id
+ where s.id = $1 and c.number = $2 and p.stack_id = s.parent_id and p.number = c.parent_traversal
+returning p.stack_id, p.number, c.parent_node
+"""
+WAKE = "select wake_nodes(array[row ($1, $2, $3)::node_key])"
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRecord:
+    """A stack inside. state, reason: of its traversal; parent_key, step: what began that."""
+
+    id: UUID
+    name: str
+    deleted: bool
+    traversal: int
+    version: int
+    state: str
+    reason: str
+    parent_key: UUID | None
+    step: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The traversal of the node that asks. asked, cleared: see `insert_traversal`."""
+
+    state: str
+    version: int
+    requested_by: str
+    asked: list[Json]
+    cleared: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRecord:
+    name: str
+    type: str
+    action: str
+    status: str
+    physical_id: str | None
+    reference: Json
+    attributes: dict[str, Json]
+    created_at: datetime
+
+
+async def lock_both(conn: Connection, stacks: Sequence[UUID]) -> None:
+    await conn.execute(LOCK_BOTH, list(stacks))
+
+
+async def lock_with_parent(conn: Connection, stack_id: UUID) -> None:
+    await conn.execute(LOCK_WITH_PARENT, stack_id)
+
+
+async def held(conn: Connection, claim: Claim) -> Held | None:
+    """None: somebody else has the node by now."""
+    row = await conn.fetchrow(HELD, *claim)
+    return Held(**row) if row else None
+
+
+async def insert_child(
+    conn: Connection, stack_id: UUID, name: str, parent_id: UUID, resource_id: UUID, resource: str
+) -> None:
+    """What it does not have of its own, it has from the stack around it."""
+    await conn.execute(INSERT_CHILD, stack_id, name, parent_id, resource_id, resource)
+
+
+async def find_child(
+    conn: Connection, parent_id: UUID, resource_id: UUID, physical_id: str | None
+) -> ChildRecord | None:
+    """The newest that the resource has, or had."""
+    row = await conn.fetchrow(FIND_CHILD, parent_id, resource_id, physical_id)
+    return ChildRecord(**row) if row else None
+
+
+async def members(conn: Connection, stack_id: UUID) -> list[MemberRecord]:
+    """The first made first."""
+    return [MemberRecord(**row) for row in await conn.fetch(MEMBERS, stack_id)]
+
+
+async def wake_parent(conn: Connection, stack_id: UUID, traversal: int) -> tuple[UUID, int] | None:
+    """The node around goes on, now that the traversal it began has ended. Both stacks are locked.
+
+    Returns the stack around and its traversal; None when there is none.
+    """
+    row = await conn.fetchrow(COUNT_TIME, stack_id, traversal)
+    if row is None:
+        return None
+    await conn.execute(WAKE, row["stack_id"], row["number"], row["parent_node"])
+    return row["stack_id"], row["number"]

@@ -1,0 +1,29 @@
+-- Has the operations of nodes called again that wait for something: now, or as soon as one that is
+-- being called right now says that it waits. The stacks' rows must be locked by the caller.
+create or replace function wake_nodes(p_nodes node_key[]) returns void
+language sql as $$
+    with woken as (
+        update node n
+           set woken = k.state = 'running',
+               wake_at = case k.state when 'parked' then clock_timestamp() else n.wake_at end
+          from (select n.stack_id, n.traversal, n.id, n.state,
+                       n.state = 'parked' and n.wake_at is null as held
+                  from unnest(p_nodes) w
+                  join node n on n.stack_id = w.stack_id and n.traversal = w.traversal
+                             and n.id = w.id
+                 where n.phase = 'act' and n.state in ('parked', 'running')) k
+         where n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id
+        returning k.stack_id, k.traversal, k.state, k.held
+    )
+    update traversal t
+       set held = t.held - w.held,
+           wake_at = case when w.due then clock_timestamp() else t.wake_at end,
+           working_since = case when t.state = 'running' and t.active > t.held - w.held
+                                then coalesce(t.working_since, clock_timestamp())
+                                else t.working_since end
+      from (select stack_id, traversal, bool_or(state = 'parked') as due,
+                   (count(*) filter (where held))::integer as held
+              from woken group by 1, 2) w
+     where t.stack_id = w.stack_id and t.number = w.traversal;
+    select pg_notify('headgate_work', '');
+$$;
