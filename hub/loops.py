@@ -27,6 +27,7 @@ from engine.hooks.tokens import hook_token
 from engine.lifecycle.gate import StackGate
 from engine.lifecycle.plugins import Plugins, installed
 from engine.service import Engine
+from engine.service.nested import Run
 from engine.store.advance import End
 from engine.store.database import Database
 from engine.store.embedded import EmbeddedServer
@@ -35,8 +36,9 @@ from engine.store.processes import Process
 from engine.store.sealing import Sealer
 from engine.store.walks import read_walk
 from engine.tracing import Tracer
-from engine.types.contract import ResourceType
+from engine.types.contract import Call, Outcome, ResourceType
 from engine.words import Door, Json
+from engine.work.prepare import Prepared
 from engine.work.presence import Presence
 from engine.work.purging import Purging
 from engine.work.telling import Telling
@@ -145,6 +147,9 @@ class Loops:
             tried=self.metrics.tried,
             tracer=self.tracer,
         )
+
+    async def _carried(self, prepared: Prepared, call: Call, run: Run) -> Outcome:
+        return await self.engine.nested.carry(prepared, call, run)
 
     async def _ended(self, ended: End) -> None:
         """A traversal is over: its span is made now, by whoever ends it."""
