@@ -124,6 +124,7 @@ class Nested:
         async with self._database.connection() as conn:
             rows = await nested.members(conn, child.id)
             shown = await read_shown(conn, child.id, child.version)
+            stored = await read_template(conn, child.id, child.version)
         view, effort = (
             Inputs({row.name: [row.reference, row.attributes] for row in rows}),
             at_once(),
@@ -140,6 +141,8 @@ class Nested:
             child.reason,
             [Member(**asdict(row)) for row in rows],
             outputs,
+            stored.template,
+            stored.parameters,
         )
 
     async def _cut_short(self, work: Work, child: ChildRecord) -> None:

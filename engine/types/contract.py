@@ -96,7 +96,8 @@ class Child:
     step: what it was brought to last by this very operation (`Nest.step`); "" when this operation
     has not had it do anything yet. state: what became of that, or of whatever it did before: a type
     sees COMPLETE, FAILED or STOPPED. members: in the order of their creation. outputs: by name;
-    None where one cannot be worked out.
+    None where one cannot be worked out. template, parameters: what it was brought to last, well or
+    not, as `Toward` had them, or as the file says.
     """
 
     id: StackId
@@ -106,6 +107,8 @@ class Child:
     reason: str
     members: Sequence[Member] = field(default=(), repr=False)
     outputs: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    template: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    parameters: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
