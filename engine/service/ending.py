@@ -4,6 +4,8 @@ A failed change is rolled back, if the stack says so: by a traversal toward the 
 reached last, or toward nothing when there was none.
 """
 
+from collections.abc import Sequence
+
 from engine.errors import HeadgateError, Unavailable
 from engine.hot.template import emptied
 from engine.plan.draft import Options
@@ -47,7 +49,8 @@ async def end(conn: Connection, traversals: Traversals, ended: End) -> None:
         return
     if ending.late:
         said = ended_early(ending.action, TIMED_OUT, TraversalState.FAILED)
-        await cut_short(conn, ended, ending.action, ending.version, said, by="timeout")
+        giving_up = traversals.registry.giving_up()
+        await cut_short(conn, giving_up, ended, ending.action, ending.version, said, by="timeout")
     else:
         said = verdict(ending.action, await unwell(conn, ended.stack_id, ended.traversal))
         await _record(conn, ended, ending.action, ending.version, said)
@@ -72,10 +75,21 @@ async def _tell_parent(conn: Connection, traversals: Traversals, ended: End) -> 
 
 
 async def cut_short(
-    conn: Connection, ended: End, action: Action, version: int, said: Verdict, *, by: str
+    conn: Connection,
+    giving_up: Sequence[str],
+    ended: End,
+    action: Action,
+    version: int,
+    said: Verdict,
+    *,
+    by: str,
 ) -> None:
-    """End a traversal before its time; what acts goes on to its outcome, nothing else begins."""
-    await end_early(conn, ended.stack_id, ended.traversal, by, said.state, said.reason)
+    """End a traversal before its time; what acts goes on to its outcome, nothing else begins.
+
+    giving_up: types whose operations are not to wait any longer.
+    """
+    stack_id, number = ended
+    await end_early(conn, stack_id, number, by, said.state, said.reason, giving_up)
     await _record(conn, ended, action, version, said)
 
 

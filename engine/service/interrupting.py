@@ -69,7 +69,8 @@ class Interrupting(Answering):
         said = f"Stack {action} cancelled" if state is TraversalState.FAILED else reason
         verdict = ended_early(action, said, state)
         ended = End(locked.id, locked.traversal)
-        await ending.cut_short(conn, ended, action, locked.version, verdict, by=by)
+        giving_up = self._traversals.registry.giving_up()
+        await ending.cut_short(conn, giving_up, ended, action, locked.version, verdict, by=by)
 
     async def run_to(
         self, project: str, stack_id: UUID, resource: str, answer: Answer

@@ -157,9 +157,9 @@ class Nested:
             action = Action(locked.action)
             verdict = ended_early(action, _WHY[work.traversal_state].format(action), state)
             end = End(locked.id, locked.traversal)
-            await ending.cut_short(
-                conn, end, action, locked.version, verdict, by=locked.requested_by
-            )
+            giving_up = self._traversals.registry.giving_up()
+            by = locked.requested_by
+            await ending.cut_short(conn, giving_up, end, action, locked.version, verdict, by=by)
 
     async def _begin(self, asked: _Asked) -> Outcome:
         """Begin the step, unless the node is somebody else's by now, or its traversal is over."""

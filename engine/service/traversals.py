@@ -87,7 +87,8 @@ class Traversals:
 
     async def supersede(self, conn: Connection, locked: accept.Locked, by: str) -> None:
         if locked.state in UNDER_WAY:
-            await supersede(conn, locked.id, locked.traversal, by)
+            giving_up = self.registry.giving_up()
+            await supersede(conn, locked.id, locked.traversal, by, giving_up)
 
     def plan_toward(self, goal: Goal) -> tuple[Plan, list[str]]:
         """The plan, and warnings about patterns that match nothing. Raises Invalid, Conflict."""

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable
 
 VARIABLE = "HEADGATE_FAULT"
-WHAT = ("accept", "answer", "advance", "end", "expire", "publish", "deliver")
+WHAT = ("accept", "answer", "advance", "nest", "end", "expire", "publish", "deliver")
 POINTS = tuple(f"{what}.{when}" for what in WHAT for when in ("before", "after"))
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 

@@ -3,6 +3,7 @@
 What acts goes on to its outcome; a newer traversal waits for it where it must.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from engine.node.node import DROPPED_WHEN_SUPERSEDED
@@ -44,13 +45,12 @@ with closed as (
 )
 select record_events(events) from told where events is not null
 """
-#: What waits is called again, and told: perhaps nobody wants any more what it waits for. What
-#: pauses before it is tried again keeps its pause.
+#: What waits for somebody is called again, and told: nobody may want any more what it waits for.
 WAKE_WAITING = """
 select wake_nodes(array_agg(row (stack_id, traversal, id)::node_key))
   from node
  where stack_id = $1 and traversal = $2 and phase = 'act' and state in ('parked', 'running')
-   and attempts = 0
+   and type like any ($3)
 """
 END_EARLY = """
 update traversal
@@ -61,22 +61,30 @@ update traversal
 """
 
 
-async def supersede(conn: Connection, stack_id: UUID, traversal: int, by: str) -> None:
+async def supersede(
+    conn: Connection, stack_id: UUID, traversal: int, by: str, giving_up: Sequence[str]
+) -> None:
     """End a traversal in favour of a newer one: drop what has not begun, close its hooks."""
-    await end_early(
-        conn, stack_id, traversal, by, TraversalState.SUPERSEDED, "superseded by a newer change"
-    )
+    reason = "superseded by a newer change"
+    await end_early(conn, stack_id, traversal, by, TraversalState.SUPERSEDED, reason, giving_up)
 
 
 async def end_early(
-    conn: Connection, stack_id: UUID, traversal: int, by: str, state: TraversalState, reason: str
+    conn: Connection,
+    stack_id: UUID,
+    traversal: int,
+    by: str,
+    state: TraversalState,
+    reason: str,
+    giving_up: Sequence[str],
 ) -> None:
-    """End a traversal now, in this state; nothing new of it begins."""
+    """End a traversal now, in this state; nothing new of it begins. giving_up: types whose
+    operations are not to wait any longer, as patterns of SQL."""
     states, phases = zip(*sorted(DROPPED_WHEN_SUPERSEDED), strict=True)
     dropped = "superseded" if state is TraversalState.SUPERSEDED else reason
     await conn.execute(DROP_NODES, stack_id, traversal, states, phases, dropped)
     await conn.execute(REFUSE_CONFIRMATIONS, stack_id, traversal, by, dropped)
     await conn.execute(SUPERSEDE_HOOKS, stack_id, traversal, by, reason)
-    await conn.execute(WAKE_WAITING, stack_id, traversal)
+    await conn.execute(WAKE_WAITING, stack_id, traversal, list(giving_up))
     await conn.execute(END_EARLY, stack_id, traversal, state.value, dropped)
     await forget(conn, stack_id)

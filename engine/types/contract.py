@@ -239,14 +239,16 @@ class ResourceType(ABC):
     replaces_broken: after an update that failed half way, the next update makes a new one (as Heat
     does); False: it tries the update again. uses_credential: False: it acts on nothing outside, and
     its calls carry no credential. nests: it holds a stack of its own (engine/types/nested.py), and
-    may end its operations with `Nest`. constraints: custom constraints that come with this type,
-    for parameters of templates and properties of any type.
+    may end its operations with `Nest`. gives_up: while it waits it is called again when its change
+    is ended early (`Call.superseded`), to give up waiting. constraints: custom constraints that
+    come with this type, for parameters of templates and properties of any type.
     """
 
     schema: TypeSchema
     replaces_broken: bool = True
     uses_credential: bool = True
     nests: bool = False
+    gives_up: bool = False
     constraints: Sequence[CustomConstraint] = ()
 
     @abstractmethod

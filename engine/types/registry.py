@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from engine.errors import Conflict, Findings, NotFound, Unavailable, nearest
-from engine.hot.registry import is_template_file
+from engine.hot.registry import TEMPLATE_FILES, is_template_file
 from engine.hot.schema import TypeSchema
 from engine.types.constraints import BUILT_IN, CustomConstraint, Judge
 from engine.types.contract import ResourceType
@@ -48,6 +48,12 @@ class Registry:
     def steps(self) -> list[str]:
         """Of all types: the steps inside operations that somebody may be asked to confirm."""
         return sorted({step for schema in self._schemas.values() for step in schema.steps})
+
+    def giving_up(self) -> list[str]:
+        """The types that give up waiting when their change is ended early, as patterns of SQL."""
+        types = self._types.items()
+        given = [name for name, type_ in types if type_.gives_up or type_.nests]
+        return [*given, *(f"%{ending}" for ending in TEMPLATE_FILES)]
 
     def names(self) -> list[str]:
         return sorted(self._types)

@@ -7,6 +7,7 @@ really done, whoever died meanwhile.
 from __future__ import annotations
 
 import asyncio
+import json
 import tempfile
 import time
 from collections import Counter
@@ -89,7 +90,17 @@ class Effects:
         lines = [line.split() for line in self.file.read_text().splitlines()]
         keys = [key for key, *_ in lines]
         assert len(keys) == len(set(keys)), "an effect is there twice under one key"
-        return Counter((name, operation) for _, of, name, operation, _ in lines if of == stack)
+        return Counter(
+            (name, operation)
+            for _, of, name, operation, _ in lines
+            if of == stack or of.startswith(f"{stack}-{NEST}-")
+        )
+
+    def template_inside(self) -> str:
+        """Of a stack inside, whose one resource has an effect."""
+        inner = self.resource()
+        inner["properties"]["triggers"] = {"version": {"get_param": "version"}}
+        return json.dumps(template({"inner": inner}, parameters={"version": {"type": "number"}}))
 
     def workers(self) -> set[int]:
         """The processes that ran operations."""
@@ -139,6 +150,8 @@ class Stubborn(Http):
             await asyncio.sleep(0.05)
 
 
+#: The resource that another stack is inside of.
+NEST = "nest"
 HELD = [
     {"at": "b", "on": "pre-create"},
     {"at": "c", "on": "pre-create", "timeout": "1s", "on_timeout": "continue"},
@@ -146,14 +159,18 @@ HELD = [
 
 
 async def live(http: Stubborn, effects: Effects, name: str) -> None:
-    """A stack from its birth to its end: hooks answered and not, changed, and cleared away."""
+    """A stack from its birth to its end: hooks answered and not, changed, and cleared away; with
+    another stack inside."""
+    files = {"inner.yaml": effects.template_inside()}
     made = {
         "a": effects.resource(),
         "b": effects.resource(depends_on="a"),
         "c": effects.resource(depends_on="a"),
         "d": effects.resource(depends_on=["b", "c"]),
+        NEST: {"type": "inner.yaml", "properties": {"version": 1}, "depends_on": "a"},
     }
-    body = {"stack_name": name, "template": template(made), "environment": {"hooks": HELD}}
+    body = {"stack_name": name, "template": template(made), "environment": {"hooks": HELD},
+            "files": files}  # fmt: skip
     key = {"Idempotency-Key": uuid4().hex}
     status, said = await http.ask("POST", "/stacks", body, headers=key)
     assert status == 201, said
@@ -162,7 +179,8 @@ async def live(http: Stubborn, effects: Effects, name: str) -> None:
     await http.reaches(name, "CREATE_COMPLETE")
     changed = made | {"a": effects.resource(2), "e": effects.resource(depends_on="a")}
     del changed["d"]
-    status, said = await http.ask("PUT", path, {"template": template(changed)})
+    changed[NEST] = made[NEST] | {"properties": {"version": 2}}
+    status, said = await http.ask("PUT", path, {"template": template(changed), "files": files})
     assert status == 202, said
     await http.reaches(name, "UPDATE_COMPLETE")
     status, said = await http.ask("DELETE", path)
@@ -188,7 +206,7 @@ async def answered(http: Stubborn, name: str) -> None:
 ONCE = {
     ("a", "create"), ("a", "update"), ("a", "delete"), ("b", "create"), ("b", "delete"),
     ("c", "create"), ("c", "delete"), ("d", "create"), ("d", "delete"), ("e", "create"),
-    ("e", "delete"),
+    ("e", "delete"), ("inner", "create"), ("inner", "update"), ("inner", "delete"),
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import Findings
-from engine.hooks.matching import Breakpoints, check_patterns
+from engine.hooks.matching import LEAF, Breakpoints, check_patterns
 from engine.hooks.operator import (
     OperatorRule,
     always,
@@ -263,15 +263,26 @@ def test_a_wrong_guard_is_told_of_when_it_is_read() -> None:
         ("d*", True, False, False),
         ("x*", False, True, False),
         ("x*", True, False, True),
-        ("nested/db", True, False, False),
+        ("nested/db", True, False, True),
         ("nested/db", False, True, False),
+        ("web/db", False, True, False),  # nothing is inside
+        ("group/db", False, False, False),  # nobody knows yet what will be
+        ("group/0/db", False, False, False),
+        ("inner/server", False, False, False),
+        ("inner/serve?", False, False, False),
+        ("in*/*", False, False, False),
+        ("inner/serber", False, True, False),
+        ("inner/serber", True, False, True),
+        ("inner/server/x", False, True, False),
+        ("[ig]*/0", False, False, False),
     ],
 )
 def test_patterns_that_match_nothing(
     pattern: str, short: bool, refused: bool, warned: bool
 ) -> None:
     findings = Findings()
-    warnings = check_patterns([declared(pattern, short=short)] * 2, ["db", "web"], findings)
+    known = {"db": LEAF, "web": LEAF, "inner": {"server": LEAF}, "group": None}
+    warnings = check_patterns([declared(pattern, short=short)] * 2, known, findings)
     assert len(findings.all) == (2 if refused else 0)
     assert len(warnings) == warned
     assert all(one.code == "InvalidBreakPointHook" and one.remedy for one in findings.all)

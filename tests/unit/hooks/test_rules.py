@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from engine.errors import Findings
-from engine.hooks.matching import Breakpoints, check_patterns
+from engine.hooks.matching import LEAF, Breakpoints, check_patterns
 from engine.hooks.reading import Declaration, Reader, parse_duration
 from engine.hooks.rule import Escalation, Limits, Rule, decode_rules, encode_rules
 from engine.hooks.tokens import hook_token
@@ -82,7 +82,7 @@ def test_a_full_pattern_that_matches_nothing_is_refused_a_short_one_warned_of() 
     findings = Findings()
     full = Declaration("dbb", Rule(Point.PRE_CREATE), "hooks[0]")
     short = Declaration("dbb", Rule(Point.PRE_CREATE, short=True), "hooks[1]")
-    warnings = check_patterns([full, short], ["db", "web"], findings)
+    warnings = check_patterns([full, short], {"db": LEAF, "web": LEAF}, findings)
     assert [one.place for one in findings.all] == ["hooks[0]"]
     assert 'Did you mean "db"?' in str(findings.all[0])
     assert len(warnings) == 1 and warnings[0].startswith("hooks[1]")
