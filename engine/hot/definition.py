@@ -185,12 +185,17 @@ class _Tree:
     ) -> dict[str, NestedDefinition]:
         """What is nested, as far as it is sound; findings go to those of the stack around."""
         nested: dict[str, NestedDefinition] = {}
+        last: dict[int, tuple[_Given, int, Definition]] = {}
         for name, kind in work.sound.items():
             resource = resources[name]
             inside = replace(self, nesting=self.nesting.inside(kind.file))
             given = _given_inside(kind, resource, pseudo)
+            before = self.nesting.counted
             try:
-                found = inside.define(kind.template, kind.environment, given)
+                found = _again(last.get(id(kind)), given, inside.nesting) or inside.define(
+                    kind.template, kind.environment, given
+                )
+                last[id(kind)] = given, self.nesting.counted - before, found
             except Invalid as error:
                 place = inside_place(resource.place, kind.file)
                 add_inside(place, error.findings, work.findings)
@@ -200,6 +205,16 @@ class _Tree:
                 written, kind, given.parameters, found.hidden, found.nested, _digest(kind, found)
             )
         return nested
+
+
+def _again(
+    last: tuple[_Given, int, Definition] | None, given: _Given, nesting: Nesting
+) -> Definition | None:
+    """What was made of the same for the resource before; it counts as often as it is used."""
+    if last is None or last[0] != given:
+        return None
+    nesting.count_resources(last[1])
+    return last[2]
 
 
 def _digest(kind: TemplateType, found: Definition) -> str:

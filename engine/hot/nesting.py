@@ -85,9 +85,18 @@ class Nesting:
     def inside(self, file: str) -> "Nesting":
         return replace(self, path=(*self.path, file))
 
+    @property
+    def counted(self) -> int:
+        """The resources of the tree so far."""
+        return self._tree.resources
+
     def count(self, template: Template) -> None:
         """Raises LimitReached."""
-        self._tree.resources += len(template.resources)
+        self.count_resources(len(template.resources))
+
+    def count_resources(self, more: int) -> None:
+        """Raises LimitReached."""
+        self._tree.resources += more
         if self._tree.resources > self.most_resources:
             said = f"the template has {self._tree.resources} resources"
             raise LimitReached(

@@ -6,6 +6,7 @@ step is carried out once, whoever crashes. Then the node waits, without a timer;
 stack inside wakes it (engine/service/ending.py).
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from inspect import isawaitable
@@ -50,6 +51,8 @@ from engine.work.prepare import Inputs, Prepared
 
 #: The longest name of a stack.
 LONGEST_NAME = 255
+#: Stacks inside that a process reads and plans at once; each may be as large as any.
+AT_ONCE = 4
 VISITING = {
     Operation.CHECK: Action.CHECK,
     Operation.SUSPEND: Action.SUSPEND,
@@ -94,6 +97,7 @@ class Nested:
         self._asking = asking
         self._new_id = new_id
         self._wake = wake
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def carry(self, prepared: Prepared, call: Call, run: Run) -> Outcome:
         """Call an operation; begin what it asks of the stack inside. Raises what that raises."""
@@ -109,7 +113,8 @@ class Nested:
         outcome = await said if isawaitable(said) else said
         if not isinstance(outcome, Nest):
             return outcome
-        return await self._begin(_Asked(prepared, call, outcome, child))
+        async with self._turns:
+            return await self._begin(_Asked(prepared, call, outcome, child))
 
     async def _find(self, work: Work, call: Call) -> ChildRecord | None:
         """Deleted ones only if this very operation has deleted them."""

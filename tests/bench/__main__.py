@@ -20,7 +20,7 @@ from engine.store.records import StackRecord
 from engine.types.registry import built_in
 from hub.settings import Quotas, Settings
 from hub.wiring import make_limits
-from tests.bench import bare, channels, hooks, language, reads, restarts, streams
+from tests.bench import bare, channels, hooks, language, reads, restarts, streams, trees
 from tests.bench.process import cpu, memory, settled
 from tests.bench.shapes import chain, layered, wide
 from tests.support.keys import A_SEALER
@@ -52,6 +52,7 @@ async def main() -> None:
         await reads.reads(postgres)
     await waiting()
     await streams.readers()
+    await trees.trees()
 
 
 async def creates(url: str) -> None:
