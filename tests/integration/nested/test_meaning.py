@@ -1,0 +1,193 @@
+"""What a template means when it stands for a resource: parameters, outputs, facade, mappings."""
+
+import json
+
+import pytest
+
+from tests.integration.nested.test_lives import INNER, child_of, nested, output
+from tests.support.program import Json, Program, resource, template
+
+ALL_KINDS = """
+heat_template_version: 2018-08-31
+parameters:
+  text: {type: string, default: none}
+  number: {type: number, default: 1}
+  list: {type: comma_delimited_list, default: ""}
+  map: {type: json, default: {}}
+  yes_no: {type: boolean, default: false}
+  secret: {type: string, default: x, hidden: true}
+resources:
+  all:
+    type: OS::Heat::Value
+    properties:
+      value: [{get_param: text}, {get_param: number}, {get_param: list}, {get_param: map},
+              {get_param: yes_no}]
+  hidden: {type: OS::Heat::TestResource, properties: {value: {get_param: secret}}}
+outputs:
+  all: {value: {get_attr: [all, value]}}
+  me: {value: [{get_param: "OS::stack_name"}, {get_param: "OS::project_id"}]}
+"""
+FACADE = """
+heat_template_version: 2018-08-31
+resources:
+  kept:
+    type: OS::Heat::Value
+    properties:
+      value: [{resource_facade: metadata}, {resource_facade: deletion_policy},
+              {resource_facade: update_policy}]
+outputs:
+  said: {value: {get_attr: [kept, value]}}
+"""
+NAMED = """
+heat_template_version: 2018-08-31
+resources: {r: {type: OS::Heat::TestResource, properties: {value: {get_file: text.txt}}}}
+outputs:
+  OS::stack_id: {value: {get_attr: [r, output]}}
+"""
+CFN = json.dumps({
+    "AWSTemplateFormatVersion": "2010-09-09",
+    "Parameters": {"Value": {"Type": "String"}},
+    "Resources": {"R": {"Type": "OS::Heat::TestResource", "Properties": {"value": {"Ref": "Value"}}}},
+    "Outputs": {"Said": {"Value": {"Fn::GetAtt": ["R", "output"]}}},
+})  # fmt: skip
+
+
+async def made(http: Program, resources: Json, **body: Json) -> None:
+    await http.create("s", resources, **body)
+    assert await http.until_ended("s") == "CREATE_COMPLETE", await http.stack("s")
+
+
+async def test_properties_are_parameters_of_every_kind(running: Program) -> None:
+    given = {
+        "text": {"get_attr": ["a", "output"]}, "number": 2, "list": ["a", "b"],
+        "map": {"k": ["v"]}, "yes_no": True, "secret": "not to be seen",
+    }  # fmt: skip
+    inner = {"type": "all.yaml", "properties": given}
+    await made(running, {"a": resource("late"), "web": inner}, files={"all.yaml": ALL_KINDS})
+    web = await child_of(running, "s", "web")
+    assert await output(running, web, "all") == ["late", 2, ["a", "b"], {"k": ["v"]}, True]
+    name, project = await output(running, web, "me")
+    assert (name, project) == ((await running.stack(web))["stack_name"], "p")
+    assert name.startswith("s-web-")
+    shown = (await running.stack(web))["parameters"]
+    assert (shown["secret"], shown["text"]) == ("******", "late")
+    events = await running.call("GET", f"/stacks/{name}/{web}/events")
+    assert "not to be seen" not in json.dumps([shown, events])
+
+
+async def test_outputs_are_attributes_and_the_reference_names_the_stack(running: Program) -> None:
+    resources = {
+        "web": nested("said"),
+        "named": {"type": "named.yaml"},
+        "reads": {
+            "type": "OS::Heat::Value",
+            "properties": {"value": [{"get_attr": ["web", "said"]}, {"get_resource": "web"},
+                                     {"get_resource": "named"}]},
+        },
+    }  # fmt: skip
+    files = {"inner.yaml": INNER, "named.yaml": NAMED, "text.txt": "out of a file"}
+    await made(running, resources, files=files)
+    web = await child_of(running, "s", "web")
+    name = (await running.stack(web))["stack_name"]
+    shown = (await running.at("GET", "s", "/resources/reads"))["resource"]["attributes"]["value"]
+    assert shown == ["said", f"arn:openstack:heat::p:stacks/{name}/{web}", "out of a file"]
+
+
+async def test_the_facade_is_read_inside(running: Program) -> None:
+    web = {
+        "type": "facade.yaml", "metadata": {"tier": {"get_attr": ["a", "output"]}},
+        "deletion_policy": "Retain", "update_policy": {"rolling": {"size": 2}},
+    }  # fmt: skip
+    await made(running, {"a": resource("gold"), "web": web}, files={"facade.yaml": FACADE})
+    found = await output(running, await child_of(running, "s", "web"))
+    assert found == [{"tier": "gold"}, "Retain", {"rolling": {"size": 2}}]
+
+
+async def test_a_type_is_mapped_and_the_mapping_changes_in_place(running: Program) -> None:
+    resources = {"web": {"type": "My::Server", "properties": {"value": "x"}}}
+    mapped = {"resource_registry": {"My::Server": "inner.yaml"}}
+    files = {"inner.yaml": INNER, "other.yaml": INNER.replace("[two, output]", "[one, output]")}
+    await made(running, resources, environment=mapped, files=files)
+    web = await child_of(running, "s", "web")
+    mapped = {"resource_registry": {"My::Server": "other.yaml"}}
+    await running.update("s", environment=mapped, files=files)
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert await child_of(running, "s", "web") == web
+    shown = await running.call("GET", f"/stacks/{web}/template")
+    assert "[one, output]" in files["other.yaml"]
+    _, said = shown
+    assert said["outputs"]["said"]["value"] == {"get_attr": ["one", "output"]}
+
+
+async def test_what_did_not_change_inside_is_not_touched(running: Program) -> None:
+    resources = {"web": nested("x"), "b": resource("old")}
+    await made(running, resources, files={"inner.yaml": INNER})
+    web = await child_of(running, "s", "web")
+    resources["b"] = resource("new")
+    await running.update("s", "PUT", template=template(resources), files={"inner.yaml": INNER})
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert (await running.stack(web))["stack_status"] == "CREATE_COMPLETE"
+    changed = INNER.replace("two:", "two:\n    metadata: {changed: true}")
+    await running.update("s", "PUT", template=template(resources), files={"inner.yaml": changed})
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert (await running.stack(web))["stack_status"] == "UPDATE_COMPLETE"
+    events = await running.events(web)
+    assert not [
+        e for e in events if e["resource_name"] == "one" and "UPDATE" in e["resource_status"]
+    ]
+
+
+async def test_a_resource_that_becomes_a_stack_and_back(running: Program) -> None:
+    """Another kind of thing takes the place of the old one, which goes with all that is in it."""
+    await made(running, {"web": resource("x")})
+    files = {"inner.yaml": INNER}
+    await running.update("s", "PUT", template=template({"web": nested("y")}), files=files)
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    web = await child_of(running, "s", "web")
+    assert (await running.stack(web))["stack_status"] == "CREATE_COMPLETE"
+    await running.update("s", "PUT", template=template({"web": resource("z")}))
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert (await running.stack(web))["stack_status"] == "DELETE_COMPLETE"
+
+
+async def test_templates_of_cloudformation_inside(running: Program) -> None:
+    web = {"type": "cfn.template", "properties": {"Value": "x"}}
+    await made(running, {"web": web}, files={"cfn.template": CFN})
+    assert await output(running, await child_of(running, "s", "web"), "Said") == "x"
+
+
+async def test_check_suspend_and_resume_reach_what_is_inside(running: Program) -> None:
+    await made(running, {"web": nested("x", "outer.yaml")}, files={
+        "inner.yaml": INNER,
+        "outer.yaml": "heat_template_version: 2018-08-31\nparameters: {value: {type: string}}\n"
+                      "resources: {inner: {type: inner.yaml}}\n",
+    })  # fmt: skip
+    web = await child_of(running, "s", "web")
+    inner = await child_of(running, web, "inner")
+    for action in ("check", "suspend", "resume"):
+        await running.act("s", action)
+        for name in ("s", web, inner):
+            assert await running.until_ended(name) == f"{action.upper()}_COMPLETE"
+
+
+@pytest.mark.parametrize(
+    ("late", "said"),
+    [
+        ("not a number", "could not convert string to float"),
+        ("1000", "is out of range"),
+    ],
+)
+async def test_what_turns_out_wrong_when_it_is_known_fails_with_its_place(
+    running: Program, late: str, said: str
+) -> None:
+    inner = """
+heat_template_version: 2018-08-31
+parameters: {count: {type: number, constraints: [{range: {max: 10}}]}}
+resources: {r: {type: OS::Heat::TestResource}}
+"""
+    web = {"type": "inner.yaml", "properties": {"count": {"get_attr": ["a", "output"]}}}
+    await running.create("s", {"a": resource(late), "web": web}, files={"inner.yaml": inner})
+    assert await running.until_ended("s") == "CREATE_FAILED"
+    reason = (await running.stack("s"))["stack_status_reason"]
+    assert "count" in reason and said in reason, reason
+    assert await running.database.pool.fetchval("select count(*) from stack") == 1
