@@ -167,6 +167,7 @@ async def _api(settings: Settings, loops: Loops) -> AsyncIterator[str]:
         channels=loops.channels,
         horizon=loops.horizon,
         token_for=loops.token_for,
+        doors=loops.doors,
         new_id=uuid4,
         new_secret=new_secret,
         random_bytes=secrets.token_bytes,

@@ -24,10 +24,11 @@ SECRET = re.compile(
     r"(?i)(?:^|[_\W])(?:tokens?|secrets?|password|passwd|passphrase|authorization|cookie"
     r"|credentials?|signature|(?:api|private|signing|auth)[_\W]?key)(?:$|[_\W])"
 )
-#: Secrets inside of text: a URL's password, and what follows ``Bearer``.
+#: Secrets inside of text: a URL's password, the token of a signed one, what follows ``Bearer``.
 IN_TEXT = re.compile(
     r"(?P<url>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+(?=@)"
     r"|(?P<scheme>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]+"
+    r"|(?P<query>[?&]token=)[^\s&#'\"]+"
     r"|\bwhsec_[A-Za-z0-9+/=_-]+",
     re.IGNORECASE,
 )
@@ -103,7 +104,7 @@ def _masked(name: str, value: Any) -> Any:
 
 
 def _mask_of(found: re.Match[str]) -> str:
-    return (found["url"] or found["scheme"] or "") + MASK
+    return (found["url"] or found["scheme"] or found["query"] or "") + MASK
 
 
 def _renderers(style: Style, target: TextIO) -> list[Processor]:

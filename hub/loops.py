@@ -37,6 +37,7 @@ from engine.store.sealing import Sealer
 from engine.store.walks import read_walk
 from engine.tracing import Tracer
 from engine.types.contract import Call, Outcome, ResourceType
+from engine.types.signal_doors import SignalDoors
 from engine.words import Door, Json
 from engine.work.prepare import Prepared
 from engine.work.presence import Presence
@@ -92,6 +93,7 @@ class Loops:
         self.sealer = sealer
         self.feed = Feed(database)
         self.metrics = Metrics(database, self.feed)
+        self.doors = SignalDoors(key, settings.server.base_url())
         self.telling = Telling(database, self.plugins, poll=settings.engine.poll)
         self.worker = Worker(
             database,
@@ -103,6 +105,7 @@ class Loops:
             sealer=self.sealer,
             exchange=authenticator.exchange,
             carry=self._carried,
+            doors=self.doors,
             measures=self.metrics,
             tracer=self.tracer,
         )

@@ -21,11 +21,14 @@ class ResourceSignals:
         self._traversals = traversals
         self._wake = wake
 
-    async def send(self, project: str, stack_id: UUID, name: str, data: Json, by: str) -> None:
+    async def send(
+        self, project: str | None, stack_id: UUID, to: str | UUID, data: Json, by: str
+    ) -> None:
         """Keep data for a resource, also before its operation has begun.
 
-        NotFound; Invalid (ResourceActionNotSupported) when its type waits for nothing;
-        LimitReached.
+        project: None: by right of the resource's own token. to: its name or its id.
+        NotFound; Invalid when the data is not as its type takes it, with the code
+        ResourceActionNotSupported when that takes none; LimitReached.
         """
         limits = self._traversals.limits
         size = len(orjson.dumps(data))
@@ -37,36 +40,38 @@ class ResourceSignals:
             )
         async with self._database.transaction("accept") as conn:
             await self._traversals.lock(conn, project, stack_id)
-            found = await target(conn, stack_id, name)
+            found = await target(conn, stack_id, to)
             if found is None:
-                raise NotFound(f"The Resource ({name}) could not be found.", code="EntityNotFound")
-            self._check(name, found)
-            await insert_signal(conn, stack_id, name, found, data, by)
-            await record_events(conn, [_event(stack_id, name, found, by)])
+                raise NotFound(f"The Resource ({to}) could not be found.", code="EntityNotFound")
+            taken = self._taken(found, data)
+            await insert_signal(conn, stack_id, found, taken, by)
+            await record_events(conn, [_event(stack_id, found, by)])
         self._wake()
 
-    def _check(self, name: str, found: Target) -> None:
-        if not self._traversals.registry.get(found.type).schema.signals:
+    def _taken(self, found: Target, data: Json) -> Json:
+        type_ = self._traversals.registry.get(found.type)
+        if not type_.schema.signals:
             reason = "signal is not supported for resource."
             remedy = 'A waiting hook is cleared with {"unset_hook": "pre-create"} or the like.'
             raise Invalid([Finding("", reason, remedy, "ResourceActionNotSupported")])
         most = self._traversals.limits.signals
         if found.kept >= most:
             raise LimitReached(
-                f'"{name}" has {found.kept} signals already',
+                f'"{found.name}" has {found.kept} signals already',
                 remedy=f"The most is {most}; the operator sets it in [quotas].",
                 code="RequestLimitExceeded",
             )
+        return type_.take_signal(data, found.kept + 1)
 
 
-def _event(stack_id: UUID, name: str, found: Target, by: str) -> Json:
+def _event(stack_id: UUID, found: Target, by: str) -> Json:
     return {
         "stack_id": stack_id,
         "type": "headgate.resource.signal.completed",
-        "resource_name": name,
+        "resource_name": found.name,
         "resource_type": found.type,
         "physical_id": found.physical_id,
-        "action": found.action,
+        "action": "SIGNAL",
         "status": found.status,
         "reason": f"{by} sent it a signal",
         "data": {"operation": "signal"},

@@ -78,8 +78,8 @@ class Traversals:
             limits=self.limits.of(project),
         )
 
-    async def lock(self, conn: Connection, project: str, stack_id: UUID) -> accept.Locked:
-        """NotFound (code EntityNotFound) also when the stack was deleted."""
+    async def lock(self, conn: Connection, project: str | None, stack_id: UUID) -> accept.Locked:
+        """NotFound (code EntityNotFound) also when the stack was deleted. project: None: any."""
         locked = await accept.lock_stack(conn, project, stack_id)
         if locked is None or locked.deleted:
             raise NotFound(f"The Stack ({stack_id}) could not be found.", code="EntityNotFound")

@@ -71,7 +71,7 @@ select s.id, s.project, s.name, s.version, s.traversal, s.deleted_at is not null
        (select max(version) from template v where v.stack_id = s.id) as newest,
        s.disable_rollback, t.state, t.action, t.requested_by, now() as now
   from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
- where s.id = $1 and s.project = $2
+ where s.id = $1 and s.project = coalesce($2, s.project)
    for no key update of s
 """
 STACK_EVENT = """
@@ -152,8 +152,8 @@ async def read_plate(conn: Connection, stack_id: UUID) -> Plate:
     return Plate(*row)
 
 
-async def lock_stack(conn: Connection, project: str, stack_id: UUID) -> Locked | None:
-    """Lock the stack's row; None when there is no such stack in the project."""
+async def lock_stack(conn: Connection, project: str | None, stack_id: UUID) -> Locked | None:
+    """Lock the stack's row; None when there is no such stack in the project. project: None: any."""
     row = await conn.fetchrow(LOCK_STACK, stack_id, project)
     return Locked(**row) if row else None
 

@@ -19,6 +19,7 @@ from uuid import UUID
 from engine.errors import Findings
 from engine.hot.schema import TypeSchema
 from engine.types.constraints import Asker, CustomConstraint, Verdict
+from engine.types.signal_doors import SignalDoor
 from engine.words import Json, Operation, ResourceId, StackId, TraversalState
 
 
@@ -40,6 +41,7 @@ class Call:
     cloud; "" for none. Not to be kept anywhere.
     signals: data that was sent to the resource so far, oldest first; early ones, too. A type that
     says so in its schema is called again when one comes while it waits.
+    door: where to send it, for a type that takes signals. Its token is a secret.
     update_policy: of the template, resolved: how a group changes its members.
     child: for a type that holds a stack of its own, that stack; None when there is none (yet).
     superseded: the change that it is part of was ended early. What has begun may go on to its end;
@@ -67,6 +69,7 @@ class Call:
     answers: Mapping[str, Json] = field(default_factory=dict, repr=False)
     credential: str = field(default="", repr=False)
     signals: Sequence[Json] = field(default=(), repr=False)
+    door: SignalDoor = field(default=SignalDoor(), repr=False)
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     child: "Child | None" = None
     superseded: bool = False
@@ -297,6 +300,14 @@ class ResourceType(ABC):
     def needs_replace(self, call: Call) -> bool:
         """Whether this change of properties wants a new resource though the schema allows it."""
         return False
+
+    def take_signal(self, data: Json, number: int) -> Json:
+        """What is kept of data that is sent to a resource of this type.
+
+        number: how many it has with this one. Raises Invalid; then nothing is kept, and whoever
+        sent it is told.
+        """
+        return data
 
     def check_external(self, physical_id: str, asker: Asker) -> Verdict:
         """Say why a template's ``external_id`` cannot be taken, or None; asked before anything is

@@ -37,6 +37,7 @@ from engine.types.contract import (
     Stopped,
     Wait,
 )
+from engine.types.signal_doors import SignalDoors
 from engine.words import CONFIRM, Json, Operation
 from engine.work.job import Said
 from engine.work.notices import keeps_secrets, kept_view
@@ -65,11 +66,12 @@ def start(
     sealer: Sealer | None = None,
     exchange: Exchange = str,
     carry: Carry | None = None,
+    doors: SignalDoors | None = None,
 ) -> Outcome | Awaitable[Outcome]:
     """Call the operation the node is in. A coroutine must be awaited by the caller, bounded.
 
     sealer, exchange: open the traversal's credential, for this call alone. carry: for types that
-    hold a stack of their own.
+    hold a stack of their own. doors: where data is sent to resources.
     """
     work = prepared.work
     operation = Operation(work.operation)
@@ -77,21 +79,22 @@ def start(
     if operation is Operation.UPDATE and not changed:
         changed = differing(work.properties or {}, prepared.properties)
     run = _OPERATIONS[operation](prepared.type)
+    known = doors if prepared.type.schema.signals else None
+
+    def with_credential(given: str) -> Call:
+        return call_of(work, operation, prepared.properties, changed, given, known)
+
     try:
         kept = ""
         if work.credential is not None and sealer is not None and prepared.type.uses_credential:
             kept = sealer.open(work.key.stack_id, work.credential)
         if prepared.type.nests and carry is not None:  # what is inside is given what is kept
-            call = call_of(work, operation, prepared.properties, changed, kept)
-            return _guarded(prepared, carry(prepared, call, run))
+            return _guarded(prepared, carry(prepared, with_credential(kept), run))
         credential = exchange(kept) if kept else ""
         if isinstance(credential, str):
-            outcome = run(call_of(work, operation, prepared.properties, changed, credential))
+            outcome = run(with_credential(credential))
         else:
-            outcome = _once_exchanged(
-                credential,
-                lambda given: run(call_of(work, operation, prepared.properties, changed, given)),
-            )
+            outcome = _once_exchanged(credential, lambda given: run(with_credential(given)))
     except Exception as error:
         return failure(prepared, error)
     return _guarded(prepared, outcome) if isawaitable(outcome) else outcome

@@ -17,6 +17,7 @@ from engine.plan.change import Actual, Change, cleanup_change, forward_change
 from engine.store.advance import Work
 from engine.types.contract import Call, Confirmation, ResourceType
 from engine.types.registry import Registry
+from engine.types.signal_doors import SignalDoor, SignalDoors
 from engine.words import (
     GATES,
     VISITS,
@@ -213,6 +214,7 @@ def call_of(
     properties: Mapping[str, Json],
     changed: frozenset[str],
     credential: str = "",
+    doors: SignalDoors | None = None,
 ) -> Call:
     replaces = operation is Operation.REPLACE
     creates = replaces or operation is Operation.CREATE
@@ -241,4 +243,5 @@ def call_of(
         signals=work.signals or (),
         update_policy=work.update_policy_now or {},
         superseded=work.traversal_state != TraversalState.RUNNING,
+        door=doors.of(work.key.stack_id, resource_id) if doors else SignalDoor(),
     )

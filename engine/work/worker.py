@@ -28,6 +28,7 @@ from engine.store.sealing import Sealer
 from engine.tracing import Span, Tracer
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
+from engine.types.signal_doors import SignalDoors
 from engine.words import Json
 from engine.work.act import Carry, Exchange, judge, start
 from engine.work.job import Job, Said, settle, take_up
@@ -73,14 +74,17 @@ class Worker:
         sealer: Sealer | None = None,
         exchange: Exchange = str,
         carry: Carry | None = None,
+        doors: SignalDoors | None = None,
         measures: Measures | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         """end: ends a traversal of which nothing is left, or whose time is over. sealer, exchange:
-        open credentials. carry: for resources that hold a stack of their own."""
+        open credentials. carry: for resources that hold a stack of their own. doors: where data is
+        sent to resources."""
         self._carry = carry
         self._sealer = sealer
         self._exchange = exchange
+        self._doors = doors
         self._measures = measures or Measures()
         self._tracer = tracer or Tracer()
         self._end = end
@@ -208,7 +212,7 @@ class Worker:
 
     def _act(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
         call = self._begun(job.work)
-        outcome = start(prepared, self._sealer, self._exchange, self._carry)
+        outcome = start(prepared, self._sealer, self._exchange, self._carry, self._doors)
         if isawaitable(outcome):
             task = group.create_task(self._await(job, prepared, outcome, call))
             self._held[job.work.key] = task

@@ -16,6 +16,7 @@ from engine.service import Engine
 from engine.store.database import Database
 from engine.store.records import StackRecord
 from engine.tracing import Tracer
+from engine.types.signal_doors import SignalDoors
 from engine.words import Json
 from hub.auth.identity import Identity
 from hub.auth.roles import HOLDERS, Right
@@ -47,6 +48,7 @@ class Parts:
     channels: Mapping[str, Channel]
     horizon: Callable[[str], float]
     token_for: Callable[[UUID], str]
+    doors: SignalDoors
     new_id: Callable[[], UUID]
     new_secret: Callable[[], str]
     random_bytes: Callable[[int], bytes]

@@ -5,6 +5,7 @@ import io
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator
+from uuid import UUID
 
 import pytest
 import structlog
@@ -88,6 +89,16 @@ async def test_lines_of_a_request_have_its_id_and_no_token(
         assert line["request"] == said
     (line,) = lines(stream, "request")
     assert line["id"] == said
+    assert TOKEN not in stream.getvalue()
+
+
+async def test_a_signed_url_is_written_down_without_its_token(
+    run: Program, stream: io.StringIO
+) -> None:
+    url = f"{run.url}/signals/{UUID(int=1)}/{UUID(int=2)}?token={TOKEN}"
+    async with run.session.put(url) as answer:
+        assert answer.status == 401
+    assert lines(stream, "request")[-1]["path"].startswith("/signals/")
     assert TOKEN not in stream.getvalue()
 
 

@@ -11,6 +11,7 @@ from hub.api.headgate import (
     quotas,
     schemas,
     sessions,
+    signals,
     stream,
     subscriptions,
     tokens,
@@ -32,4 +33,5 @@ ROUTES = (
     *tokens.ROUTES,
     *quotas.ROUTES,
     *pins.ROUTES,
+    *signals.ROUTES,
 )

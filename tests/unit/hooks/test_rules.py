@@ -9,7 +9,7 @@ from engine.errors import Findings
 from engine.hooks.matching import LEAF, Breakpoints, check_patterns
 from engine.hooks.reading import Declaration, Reader, parse_duration
 from engine.hooks.rule import Escalation, Limits, Rule, decode_rules, encode_rules
-from engine.hooks.tokens import hook_token
+from engine.hooks.tokens import hook_token, signal_token
 from engine.hot.environment import DeclaredHook
 from engine.hot.source import read_document
 from engine.words import Json, Mode, OnTimeout, Point
@@ -141,3 +141,5 @@ def test_a_token_is_of_one_hook_and_one_key() -> None:
     assert hook_token(b"k", one) == hook_token(b"k", one)
     assert len({hook_token(b"k", one), hook_token(b"k", other), hook_token(b"l", one)}) == 3
     assert len(hook_token(b"k", one)) == 43
+    signals = {signal_token(b"k", one, one), signal_token(b"k", one, other)}
+    assert len({*signals, signal_token(b"k", other, one), hook_token(b"k", one)}) == 4

@@ -102,6 +102,7 @@ def test_an_exception_keeps_its_traceback_in_one_line() -> None:
         {"url": "postgresql://headgate:geheim@db.example.org/x"},
         {"text": "sent Authorization: Bearer geheim to there"},
         {"text": "key whsec_geheim"},
+        {"text": "PUT https://hub.example.org/signals/a/b?token=geheim&x=1"},
         {"error": "refused for amqp://a:geheim@broker"},
     ],
 )

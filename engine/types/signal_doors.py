@@ -1,0 +1,46 @@
+"""Where data for one resource is sent without a login, by right of a token of its own.
+
+Nothing of it is stored: the token is made from the resource's id. It is void once the resource has
+gone, and a resource that takes another's place has another.
+"""
+
+import hmac
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from engine.hooks.tokens import signal_token
+
+#: Below the server's public URL; the hub serves it (hub/api/headgate/signals.py).
+PATH = "/signals/{stack}/{resource}"
+#: In the query of a URL that is signed.
+PARAMETER = "token"
+
+
+@dataclass(frozen=True, slots=True)
+class SignalDoor:
+    """url: takes a POST or PUT of a JSON object, or of nothing, with ``Authorization: Bearer`` or
+    ``X-Auth-Token``. Both empty for a type that takes no signals."""
+
+    url: str = ""
+    token: str = field(default="", repr=False)
+
+    @property
+    def signed_url(self) -> str:
+        """The same, with the token in it: for whoever can send no header. It is a secret."""
+        return f"{self.url}?{PARAMETER}={self.token}"
+
+
+@dataclass(frozen=True, slots=True)
+class SignalDoors:
+    """key: the instance's. base: the server's public URL, without a slash at its end."""
+
+    key: bytes = field(repr=False)
+    base: str
+
+    def of(self, stack_id: UUID, resource_id: UUID) -> SignalDoor:
+        path = PATH.format(stack=stack_id, resource=resource_id)
+        return SignalDoor(f"{self.base}{path}", signal_token(self.key, stack_id, resource_id))
+
+    def opens(self, token: str, stack_id: UUID, resource_id: UUID) -> bool:
+        right = signal_token(self.key, stack_id, resource_id)
+        return hmac.compare_digest(token.encode(), right.encode())
