@@ -6,6 +6,7 @@ from engine.errors import Conflict, NotFound
 from engine.store import marks, retention
 from engine.store.accept import lock_stack
 from engine.store.database import Connection, Database
+from engine.store.nested import lock_lineage, mark_stale_around
 
 
 class Marks:
@@ -18,6 +19,7 @@ class Marks:
         """Unhealthy: CHECK_FAILED, and the next update replaces it. Else: CHECK_COMPLETE, if it
         was marked. name: or the physical id. Conflict (ActionInProgress) while it is worked on."""
         async with self._database.transaction("accept") as conn:
+            await lock_lineage(conn, stack_id)
             found = await self._found(conn, project, stack_id, name)
             if found.busy:
                 raise Conflict(
@@ -30,6 +32,7 @@ class Marks:
                 await marks.mark_health(
                     conn, stack_id, found.id, unhealthy=unhealthy, reason=reason
                 )
+                await mark_stale_around(conn, stack_id)
 
     async def protect(
         self, project: str, stack_id: UUID, name: str, *, protected: bool, by: str

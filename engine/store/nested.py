@@ -18,6 +18,25 @@ LOCK_WITH_PARENT = """
 select id from stack where id = $1 or id = (select parent_id from stack where id = $1)
  order by id for no key update
 """
+#: A stack and all those around it.
+LOCK_LINEAGE = """
+with recursive around as (
+    select id, parent_id from stack where id = $1
+    union all
+    select p.id, p.parent_id from around a join stack p on p.id = a.parent_id
+)
+select s.id from stack s where s.id in (select id from around) order by s.id for no key update
+"""
+#: The next update of the outermost stack is to come by here, though nothing it says may differ.
+MARK_STALE_AROUND = """
+with recursive around as (
+    select parent_id, parent_resource from stack where id = $1
+    union all
+    select p.parent_id, p.parent_resource from around a join stack p on p.id = a.parent_id
+)
+update resource r set digest = ''
+  from around a where r.stack_id = a.parent_id and r.id = a.parent_resource
+"""
 INSERT_CHILD = """
 insert into stack (id, project, name, owner, tags, timeout_mins, disable_rollback, version,
                    traversal, parent_id, parent_resource, root_id, path, traceparent)
@@ -97,6 +116,15 @@ async def lock_both(conn: Connection, stacks: Sequence[UUID]) -> None:
 
 async def lock_with_parent(conn: Connection, stack_id: UUID) -> None:
     await conn.execute(LOCK_WITH_PARENT, stack_id)
+
+
+async def lock_lineage(conn: Connection, stack_id: UUID) -> None:
+    await conn.execute(LOCK_LINEAGE, stack_id)
+
+
+async def mark_stale_around(conn: Connection, stack_id: UUID) -> None:
+    """The resources that the stack is inside of; all of their stacks are locked."""
+    await conn.execute(MARK_STALE_AROUND, stack_id)
 
 
 async def held(conn: Connection, claim: Claim) -> Held | None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.integration.nested.test_lives import INNER, child_of, nested, output
+from tests.integration.nested.test_lives import FILES, INNER, child_of, nested, output
 from tests.support.program import Json, Program, resource, template
 
 ALL_KINDS = """
@@ -135,6 +135,19 @@ async def test_what_did_not_change_inside_is_not_touched(running: Program) -> No
     assert not [
         e for e in events if e["resource_name"] == "one" and "UPDATE" in e["resource_status"]
     ]
+
+
+async def test_what_is_marked_unhealthy_deep_inside_is_found_by_the_next_update(
+    running: Program,
+) -> None:
+    await made(running, {"web": nested("x", "outer.yaml")}, files=FILES)
+    web = await child_of(running, "s", "web")
+    inner = await child_of(running, web, "inner")
+    before = (await running.resources(inner))["one"]["physical_resource_id"]
+    await running.at("PATCH", inner, "/resources/one", {"mark_unhealthy": True})
+    await running.update("s")
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert (await running.resources(inner))["one"]["physical_resource_id"] != before
 
 
 async def test_a_resource_that_becomes_a_stack_and_back(running: Program) -> None:
