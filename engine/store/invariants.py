@@ -47,7 +47,7 @@ HELD_IS_COUNTED = """
 select t.stack_id, t.number from traversal t
  where ($1::uuid is null or t.stack_id = $1) and t.state = 'running' and t.held <> (
      select count(*) from node n where n.stack_id = t.stack_id
-        and n.traversal = t.number and n.state = 'parked' and n.phase <> 'act')
+        and n.traversal = t.number and n.state = 'parked' and n.wake_at is null)
 """
 WAITS_ARE_COUNTED = """
 with before as (

@@ -10,7 +10,7 @@ from engine.store.database import Database
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.words import Json
-from engine.work.act import judge, start
+from engine.work.act import Carry, judge, start
 from engine.work.job import Job, settle, take_up
 from tests.support.front import NO_PAUSE
 
@@ -38,6 +38,7 @@ class Hands:
     registry: Registry
     end: Callable[..., object]
     new_id: Callable[[], UUID]
+    carry: Carry | None = None
     jobs: list[Job] = field(default_factory=list)
     steps: list[Json] = field(default_factory=list)
     settled: list[Json] = field(default_factory=list)
@@ -70,6 +71,15 @@ class Hands:
         outcome = start(job.prepared)
         assert isinstance(outcome, Outcome)
         self._decide(job, judge(job.prepared, outcome, NO_PAUSE))
+        return job
+
+    async def carry_out(self, index: int) -> Job:
+        """Call the operation of a job, also one that makes a stack inside."""
+        job = self.jobs.pop(index % len(self.jobs))
+        assert job.prepared is not None
+        outcome = start(job.prepared, carry=self.carry)
+        said = outcome if isinstance(outcome, Outcome) else await outcome
+        self._decide(job, judge(job.prepared, said, NO_PAUSE))
         return job
 
     def _decide(self, job: Job, said: object) -> None:

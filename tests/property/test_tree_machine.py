@@ -1,0 +1,368 @@
+"""A tree of stacks as a hypothesis state machine, on the real store, moved by hand.
+
+Random trees of three levels with breakpoints at any of them; updates, cancels, stops and deletes at
+any moment; operations that fail or wait; workers that die between any two steps, also between the
+begin of a stack inside and its being written down that it is waited for. After every step the rules
+of stack_rules.py hold in every stack; at the end all of the tree ends, what there really is is what
+the last template says, and a delete leaves nothing behind.
+"""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, ClassVar
+from uuid import UUID
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from engine.errors import HeadgateError
+from engine.service import Answer, Engine, StackRequest
+from engine.store.database import Database, open_database
+from engine.types.contract import Failed, Outcome, Wait
+from engine.words import Decision, Door, Json
+from engine.work.timers import Timers
+from tests.property.stack_rules import breaches
+from tests.support.front import a_front, a_registry
+from tests.support.hands import A_DAY, Hands, time_passes
+from tests.support.keys import A_SEALER
+from tests.support.things import Thing, World
+
+TIMES = int(os.environ.get("HEADGATE_STATEFUL", "1"))
+EXAMPLES, STEPS, ROUNDS = 40 * TIMES, 30, 400
+ANN = Answer(Decision.CONTINUE, "ann", Door.API)
+PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
+STACKS = """
+select s.id, s.parent_id, s.deleted_at is not null as deleted, t.state
+  from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
+ where s.project = $1 order by s.created_at
+"""
+WAITING = "select id from hook where project = $1 and state = 'waiting' order by opened_at, id"
+STORY = """
+select s.path, e.sequence, e.resource_name, e.type, e.action, e.status, e.reason
+  from event e join stack s on s.id = e.stack_id where s.project = $1 order by e.time, e.sequence
+"""
+UNDER_WAY = """
+select n.stack_id from node n join stack s on s.id = n.stack_id
+ where s.project = $1 and n.state in ('ready', 'running', 'parked')
+"""
+#: Of a stack inside that is under way: the node around waits for it, and will hear of its end.
+FORSAKEN = """
+select c.id from stack c join traversal t on t.stack_id = c.id and t.number = c.traversal
+ where c.project = $1 and c.parent_id is not null and t.state in ('running', 'ending')
+   and not exists (select from node n
+                    where n.stack_id = c.parent_id and n.traversal = t.parent_traversal
+                      and n.id = t.parent_node and n.operation_key = t.parent_key
+                      and n.phase = 'act' and n.state in ('running', 'parked'))
+"""
+
+LEAF = """
+heat_template_version: 2018-08-31
+parameters: {size: {type: number}}
+resources:
+  x: {type: Test::Thing, properties: {size: {get_param: size}}}
+  y: {type: Test::Thing, depends_on: x, properties: {size: {get_param: size}}}
+outputs: {size: {value: {get_attr: [y, size]}}}
+"""
+BRANCH = """
+heat_template_version: 2018-08-31
+parameters: {size: {type: number}}
+resources:
+  z: {type: Test::Thing, properties: {size: {get_param: size}}}
+  in: {type: leaf.yaml, depends_on: z, properties: {size: {get_param: size}}}
+outputs: {size: {value: {get_attr: [in, size]}}}
+"""
+FILES = {"leaf.yaml": LEAF, "branch.yaml": BRANCH}
+#: How many things are in one.
+THINGS = {"Test::Thing": 1, "leaf.yaml": 2, "branch.yaml": 3}
+PATHS = ("a", "b", "*/x", "*/y", "*/z", "*/in", "*/in/y", "b/*", "*/*/x")
+Wish = tuple[dict[str, Json], list[Json]]
+
+
+@st.composite
+def wishes(draw: st.DrawFn) -> Wish:
+    """Resources of the outermost stack, and breakpoints that are short: they may match nothing."""
+    resources: dict[str, Json] = {}
+    for name in draw(st.sampled_from((("a",), ("a", "b"), ("b", "a"), ("a", "b", "c")))):
+        size: Json = draw(st.integers(1, 2))
+        reads: bool = draw(st.booleans())
+        if resources and reads:
+            size = {"get_attr": [draw(st.sampled_from(sorted(resources))), "size"]}
+        kind = draw(st.sampled_from(sorted(THINGS)))
+        resources[name] = {"type": kind, "properties": {"size": size}}
+    points = st.sampled_from(("pre-create", "post-create", "pre-update", "pre-delete"))
+    hooks = draw(st.dictionaries(st.sampled_from(PATHS), points, max_size=2))
+    return resources, [{"path": path, "point": point} for path, point in hooks.items()]
+
+
+def size_of(resources: dict[str, Json], name: str) -> int:
+    size = resources[name]["properties"]["size"]
+    return size_of(resources, size["get_attr"][0]) if isinstance(size, dict) else int(size)
+
+
+def environment(hooks: list[Json]) -> Json:
+    """Heat's form, a level of the map for each of the path."""
+    found: dict[str, Json] = {}
+    for one in hooks:
+        level = found
+        for name in one["path"].split("/"):
+            level = level.setdefault(name, {})
+        level["hooks"] = one["point"]
+    return {"resource_registry": {"resources": found}} if found else {}
+
+
+class TreeMachine(RuleBasedStateMachine):
+    runner: ClassVar[asyncio.Runner]
+    database: ClassVar[Database]
+    counts: ClassVar[Counter[str]] = Counter()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+        self.engine: Engine = a_front(self.database, Thing(self.world), new_id=self.new_id)
+        registry = a_registry(Thing(self.world))
+        self.hands = [
+            Hands(self.database, registry, self.engine.end_traversal, self.new_id,
+                  carry=self.engine.nested.carry)
+            for _ in range(2)
+        ]  # fmt: skip
+        self.timers = Timers(self.database, poll=A_DAY, default_timeout=A_DAY, new_id=self.new_id)
+        self.stack_id: UUID | None = None
+        self.wish: Wish = ({}, [])
+        self.project = f"t-{self.new_id()}"
+
+    def new_id(self) -> UUID:
+        self.counts["ids"] += 1
+        return UUID(int=(1 << 96) + self.counts["ids"])
+
+    def wait(self, coming: Any) -> Any:
+        return self.runner.run(coming)
+
+    async def _all(self, query: str, *args: Any) -> list[Any]:
+        async with self.database.connection() as conn:
+            return list(await conn.fetch(query, *args))
+
+    def all(self, query: str, *args: Any) -> list[Any]:
+        found: list[Any] = self.wait(self._all(query, *args))
+        return found
+
+    def stacks(self) -> list[Any]:
+        return self.all(STACKS, self.project)
+
+    @property
+    def id(self) -> UUID:
+        assert self.stack_id is not None
+        return self.stack_id
+
+    def gone(self) -> bool:
+        return any(row["id"] == self.stack_id and row["deleted"] for row in self.stacks())
+
+    # -- what people do
+
+    @initialize(wish=wishes(), rollback=st.booleans())
+    def create(self, wish: Wish, rollback: bool) -> None:
+        request = self.request(wish, disable_rollback=not rollback)
+        self.stack_id = self.wait(self.engine.create_stack(self.project, request)).id
+        self.wish = wish
+
+    def request(self, wish: Wish, **more: Any) -> StackRequest:
+        resources, hooks = wish
+        return StackRequest(
+            name="s", template={"heat_template_version": "2018-08-31", "resources": resources},
+            environment=environment(hooks), files=FILES, requested_by="ann", **more,
+        )  # fmt: skip
+
+    @rule(
+        what=st.sampled_from(
+            ("update", "update", "resume", "cancel", "roll back", "stop", "delete")
+        ),
+        wish=wishes(),
+        patience=st.integers(0, 1),
+    )
+    def ask(self, what: str, wish: Wish, patience: int) -> None:
+        if patience or self.gone():
+            return
+        here = (self.project, self.id)
+        on_again = StackRequest(existing=True, hooks_clear=["*"], requested_by="ann")
+        requests: dict[str, Callable[[], Any]] = {
+            "update": lambda: self.engine.update_stack(*here, self.request(wish)),
+            "resume": lambda: self.engine.update_stack(*here, on_again),
+            "cancel": lambda: self.engine.cancel(*here, "ann", rollback=False),
+            "roll back": lambda: self.engine.cancel(*here, "ann", rollback=True),
+            "stop": lambda: self.engine.stop(*here, "ann"),
+            "delete": lambda: self.engine.delete_stack(*here, "ann"),
+        }
+        try:
+            self.wait(requests[what]())
+            self.counts[what] += 1
+            if what == "update":
+                self.wish = wish
+        except HeadgateError as error:
+            assert error.finding.reason
+
+    @rule(which=st.integers(0, 9), said=st.sampled_from((*Decision, Decision.CONTINUE, None)))
+    def hook(self, which: int, said: Decision | None) -> None:
+        waiting = self.all(WAITING, self.project)
+        if not waiting:
+            return
+        one = waiting[which % len(waiting)]["id"]
+        if said is None:
+            self.all(PAST, one)
+            self.counts["deadlines"] += self.wait(self.timers.expire_due())
+            return
+        answer = Answer(said, "bob", Door.API)
+        try:
+            self.wait(self.engine.answer(one, answer, project=self.project))
+            self.counts["answers"] += 1
+        except HeadgateError as error:
+            assert error.finding.reason
+
+    # -- what workers do
+
+    @rule(
+        hand=st.integers(0, 1),
+        moves=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 11)), min_size=1, max_size=10),
+    )
+    def work(self, hand: int, moves: list[tuple[int, int]]) -> None:
+        hands = self.hands[hand]
+        for which, outcome in moves:
+            if hands.jobs and outcome < 9:
+                self.operate(hands, which, outcome)
+            else:
+                self.wait(hands.claim(1 + which))
+
+    def operate(self, hands: Hands, which: int, outcome: int) -> None:
+        work = hands.jobs[which % len(hands.jobs)].work
+        self.world.say.clear()
+        later = Wait(work.now + A_DAY, {"half": True})
+        outcomes: dict[int, Outcome] = {0: Failed("it broke"), 1: later}
+        if outcome in outcomes and not self.found_by(work):
+            self.world.will(work.operation, work.name, outcomes[outcome])
+        self.wait(hands.carry_out(which))
+        self.counts["operations"] += 1
+
+    def found_by(self, work: Any) -> bool:
+        """What a lost call had made is found by the next one, which then does not fail."""
+        return f"{work.name}-{(work.operation_key or UUID(int=0)).hex[:8]}" in self.world.things
+
+    @rule(
+        hand=st.integers(0, 1),
+        what=st.sampled_from(("crash", "late", "time")),
+        luck=st.integers(0, 2),
+    )
+    def mishap(self, hand: int, what: str, luck: int) -> None:
+        if luck:
+            return
+        self.counts[what] += 1
+        match what:
+            case "crash":
+                self.hands[hand].crash()
+            case "late":
+                self.wait(self.hands[hand].repeat())
+            case _:
+                self.time_passes()
+
+    def time_passes(self) -> None:
+        for row in self.stacks():
+            self.wait(time_passes(self.database, row["id"]))
+        for hands in self.hands:
+            hands.jobs.clear()
+
+    # -- what must be true
+
+    @invariant()
+    def the_rules_hold(self) -> None:
+        async def look(stack_id: UUID) -> list[str]:
+            async with self.database.connection() as conn:
+                return await breaches(conn, stack_id)
+
+        if self.stack_id is None:
+            return
+        for row in self.stacks():
+            assert self.wait(look(row["id"])) == []
+        assert self.all(FORSAKEN, self.project) == []
+
+    def teardown(self) -> None:
+        if self.stack_id is None:
+            return
+        self.drive()
+        if not self.gone():
+            self.come_clean()
+            self.wait(self.engine.delete_stack(self.project, self.id, "ann"))
+            self.drive()
+        self.counts["stacks"] += len(self.stacks())
+        assert all(row["deleted"] for row in self.stacks()), self.stacks()
+        assert not self.world.things, f"left behind: {self.world.things}"
+
+    def come_clean(self) -> None:
+        """After an update in which nothing fails, there really is what the template says."""
+        resources, _ = self.wish
+        request = self.request((resources, []), hooks_clear=["*"])
+        self.wait(self.engine.update_stack(self.project, self.id, request))
+        self.drive()
+        live = [row for row in self.stacks() if not row["deleted"]]
+        assert all(row["state"] == "complete" for row in live), live
+        wished: Counter[int] = Counter()
+        for name, one in resources.items():
+            wished[size_of(resources, name)] += THINGS[one["type"]]
+        assert Counter(self.world.things.values()) == wished, self.story()
+
+    def story(self) -> str:
+        """What the events of the whole tree say, in the order in which they were written."""
+        rows = self.all(STORY, self.project)
+        return "\n".join(" ".join(str(value) for value in row.values()) for row in rows)
+
+    def drive(self) -> None:
+        """Let everything under way end: all hooks answered, all work done, nothing fails."""
+        self.world.say.clear()
+        for _ in range(ROUNDS):
+            for hook in self.all(WAITING, self.project):
+                answer = Answer(Decision.CONTINUE, "bob", Door.API)
+                self.wait(self.engine.answer(hook["id"], answer, project=self.project))
+            busy = 0
+            for hands in self.hands:
+                while hands.jobs:
+                    self.wait(hands.carry_out(0))
+                busy += self.wait(hands.claim(10))
+            self.the_rules_hold()
+            if not busy and self.at_rest():
+                return
+        raise AssertionError(f"it does not end: {self.stacks()}")
+
+    def at_rest(self) -> bool:
+        self.time_passes()
+        ended = all(row["state"] not in ("running", "ending") for row in self.stacks())
+        return ended and not self.all(UNDER_WAY, self.project)
+
+
+def test_a_tree_survives_whatever_happens(database_url: str) -> None:
+    with asyncio.Runner() as runner:
+        TreeMachine.runner = runner
+        TreeMachine.database = runner.run(open_database(database_url, size=4, sealer=A_SEALER))
+        TreeMachine.counts.clear()
+        try:
+            run_state_machine_as_test(
+                TreeMachine,
+                settings=settings(
+                    max_examples=EXAMPLES,
+                    stateful_step_count=STEPS,
+                    deadline=None,
+                    derandomize=TIMES == 1,
+                    database=None,
+                    phases=[Phase.generate],
+                    suppress_health_check=list(HealthCheck),
+                ),
+            )
+        finally:
+            runner.run(TreeMachine.database.close())
+    said = ", ".join(f"{count} {what}" for what, count in sorted(TreeMachine.counts.items()))
+    print(said)
+    assert TreeMachine.counts["operations"] > EXAMPLES and TreeMachine.counts["crash"]
