@@ -46,10 +46,10 @@ def forward_change(
     if actual is None or _never_made(actual):
         return Change(Operation.CREATE, frozenset(properties))
     changed = differing(actual.properties or {}, properties)
+    if mends and actual.type == type_name and actual.status is not Status.COMPLETE:
+        return Change(Operation.UPDATE, changed)
     if actual.type != type_name or actual.action in (ResourceAction.DELETE, ResourceAction.INIT):
         return Change(Operation.REPLACE, changed)
-    if actual.broken and mends:
-        return Change(Operation.UPDATE, changed)
     if actual.broken:
         again = actual.action is ResourceAction.UPDATE and not replaces_broken
         return Change(Operation.UPDATE if again else Operation.REPLACE, changed)

@@ -120,7 +120,7 @@ class Nested:
         """Deleted ones only if this very operation has deleted them."""
         async with self._database.connection() as conn:
             found = await nested.find_child(
-                conn, work.key.stack_id, call.resource_id, work.physical_id
+                conn, work.key.stack_id, call.resource_id, call.physical_id
             )
         gone = found is not None and found.deleted and found.parent_key != call.operation_key
         return None if gone else found

@@ -37,7 +37,7 @@ from tests.support.keys import A_SEALER
 from tests.support.things import Thing, World
 
 TIMES = int(os.environ.get("HEADGATE_STATEFUL", "1"))
-EXAMPLES, STEPS, ROUNDS = 40 * TIMES, 30, 400
+EXAMPLES, STEPS, ROUNDS = 20 * TIMES, 40, 400
 ANN = Answer(Decision.CONTINUE, "ann", Door.API)
 PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 STACKS = """
