@@ -91,6 +91,16 @@ select stack_id, name from resource
  group by stack_id, name having count(*) > 1
 """
 # Events that are old may be gone; the newest are there.
+#: The node around it waits, and will hear of its end.
+STACKS_INSIDE_ARE_WAITED_FOR = """
+select c.id from stack c join traversal t on t.stack_id = c.id and t.number = c.traversal
+ where ($1::uuid is null or c.id = $1) and c.parent_id is not null
+   and t.state in ('running', 'ending')
+   and not exists (select from node n
+                    where n.stack_id = c.parent_id and n.traversal = t.parent_traversal
+                      and n.id = t.parent_node and n.operation_key = t.parent_key
+                      and n.phase = 'act' and n.state in ('running', 'parked'))
+"""
 EVENTS_ARE_NUMBERED = """
 select s.id, s.sequence from stack s cross join lateral (
     select max(sequence) as last, min(sequence) as first, count(*) as many
@@ -130,6 +140,7 @@ INVARIANTS: Mapping[str, str] = MappingProxyType(
         "a hook waits where its node is parked, and nowhere else": HOOKS_WAIT_AT_PARKED_NODES,
         "a node parked at a breakpoint has one waiting hook": PARKED_NODES_HAVE_ONE_HOOK,
         "one row stands for a name": ONE_ROW_FOR_A_NAME,
+        "a stack inside that is under way is waited for": STACKS_INSIDE_ARE_WAITED_FOR,
         "the newest event of a stack is there": EVENTS_ARE_NUMBERED,
         "what is to be published is there": EVENTS_ARE_QUEUED,
         "no place was given that is still to be given": POSITIONS_ARE_GIVEN,

@@ -33,6 +33,8 @@ LOST = {
         "a node parked at a breakpoint has one waiting hook",
     "insert into resource (stack_id, id, name, type, action, status, reason, attributes, data, metadata, digest, requires) select stack_id, gen_random_uuid(), name, type, action, status, reason, attributes, data, metadata, digest, requires from resource":
         "one row stands for a name",
+    "update stack set parent_id = (select id from stack where name = 'done') where name = 'held'":
+        "a stack inside that is under way is waited for",
     "delete from event e using stack s where s.id = e.stack_id and s.sequence = e.sequence":
         "the newest event of a stack is there",
     "delete from event where sequence = 1": "what is to be published is there",

@@ -54,6 +54,22 @@ def test_a_type_may_try_a_broken_update_again() -> None:
     assert change.operation is Operation.UPDATE
 
 
+@pytest.mark.parametrize(
+    "action", [ResourceAction.CREATE, ResourceAction.UPDATE, ResourceAction.DELETE]
+)
+@pytest.mark.parametrize("broken", [True, False])
+def test_what_holds_a_stack_is_mended_in_place(action: ResourceAction, broken: bool) -> None:
+    """However it failed: what is well inside stays. One that was never begun is made."""
+    failed = actual(action=action, status=Status.FAILED, broken=broken)
+    begun = broken or action is not ResourceAction.CREATE
+    wanted = Operation.UPDATE if begun else Operation.CREATE
+    assert forward_change(failed, "T", SCHEMA, MADE, mends=True).operation is wanted
+    gone = actual(action=ResourceAction.DELETE)
+    assert forward_change(gone, "T", SCHEMA, MADE, mends=True).operation is Operation.CREATE
+    other = actual(type="Other", status=Status.FAILED, broken=True)
+    assert forward_change(other, "T", SCHEMA, MADE, mends=True).operation is Operation.REPLACE
+
+
 def test_null_equals_absent() -> None:
     assert differing({"a": None}, {}) == frozenset()
     assert differing({"a": 1}, {"a": 2, "b": None}) == {"a"}
