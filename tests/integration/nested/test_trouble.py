@@ -189,3 +189,26 @@ async def test_time_at_a_hook_inside_is_nobodys(running: Program) -> None:
         " where s.parent_id = $1::uuid", outer
     )  # fmt: skip
     assert around < every, "what goes on side by side counts once"
+
+
+async def test_the_time_limit_is_one_for_the_whole_tree(running: Program) -> None:
+    """What is inside goes on with the time that was worked around it, and what ends it ends all."""
+    slow = INNER.replace("value: {get_param: value}}", "value: {get_param: value}, wait_secs: -1}")
+    await running.create(
+        "s", {"a": resource(), "web": nested("x", depends_on="a")},
+        files={"inner.yaml": slow}, timeout_mins=1,
+    )  # fmt: skip
+    child = await nested_id(running, "s", "web")
+    await running.waiting_count(child, 1)
+    begun = await running.database.pool.fetchrow(
+        "select worked, time_limit from traversal where stack_id = $1::uuid", child
+    )
+    assert begun is not None and begun["time_limit"].total_seconds() == 60
+    assert begun["worked"].total_seconds() > 0, "it does not begin anew"
+    await running.database.pool.execute(
+        "update traversal set worked = '59.95 seconds', wake_at = now() where stack_id = $1::uuid", child
+    )  # fmt: skip
+    assert await running.until_ended(child) == "CREATE_FAILED"
+    assert (await running.stack(child))["stack_status_reason"] == "Timed out"
+    assert await running.until_ended("s") == "CREATE_FAILED"
+    assert (await running.stack("s"))["stack_status_reason"].endswith("Timed out")
