@@ -79,7 +79,7 @@ WRONG = (
           "select stack_id, current, false, -1, 0", "select stack_id, current, false, 0, 0",
           sizes.UPDATED),
     Wrong("what is held is not counted", "advance",
-          "(state = 'parked' and phase <> 'act')::integer", "0", sizes.HOOKED),
+          "(state = 'parked' and wake_at is null)::integer", "0", sizes.HOOKED),
     Wrong("a traversal that is over opens hooks", "advance",
           "case when t.state = 'running' then s.hook end", "s.hook", sizes.HOOK_BEHIND),
     Wrong("each claim gives the operation a new key", "advance",

@@ -226,18 +226,16 @@ async def test_what_is_wrong_inside_is_told_with_the_way_there(served: Program) 
     assert "resources.web<server.yaml>.resources.x.properties: : Unknown Property valeu" in said
 
 
-@pytest.mark.parametrize("path", ["/stacks", "/stacks/preview"])
-async def test_no_stack_is_made_of_them_yet(served: Program, path: str) -> None:
-    properties = {"properties": {"size": 1}}
-    resources = {"web": {"type": "server.yaml"} | properties, "db": {"type": "Our::Db"}}
-    body = {"template": template(resources), "files": {"server.yaml": SERVER}}
-    said = await refused(served, path, stack_name="s", **body)
-    assert said.splitlines() == [
-        f"resources.{name}.type: Nested templates ({file}) cannot be created yet in this release. "
-        "They can be validated: POST /validate, with show_nested."
-        for name, file in (("web", "server.yaml"), ("db", "../db.yaml"))
-    ]
-    assert (await served.call("GET", "/stacks"))[1]["stacks"] == []
+async def test_stacks_are_made_of_them_the_operators_too(served: Program) -> None:
+    resources = {"web": {"type": "server.yaml", "properties": {"size": 1}},
+                 "db": {"type": "Our::Db"}}  # fmt: skip
+    # A file of the user's is not taken for the operator's of that name.
+    files = {"server.yaml": SERVER, "../db.yaml": "no template"}
+    await served.create("s", resources, files=files)
+    assert await served.until_ended("s") == "CREATE_COMPLETE"
+    made = await served.resources("s")
+    inside = await served.resources(made["db"]["physical_resource_id"])
+    assert list(inside) == ["y"]
 
 
 async def test_resources_are_counted_in_all(served: Program) -> None:

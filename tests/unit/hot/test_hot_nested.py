@@ -266,11 +266,17 @@ def test_what_an_environment_says_is_counted_as_often_as_it_is_looked_at() -> No
 def test_what_functions_make_is_counted_for_the_whole_tree() -> None:
     letters = [*"abcdefghij"]
     repeat = {"template": "%a%%b%", "for_each": {"%a%": letters, "%b%": letters}}
-    files = {"server.yaml": template(outputs={"o": {"value": {"repeat": repeat}}})}
-    one: dict[str, Json] = {"r": {"type": "server.yaml"}}
-    limits = EffortLimits(size=10_000)
-    stack(one, files, limits=limits)
-    many = {f"r{number}": {"type": "server.yaml"} for number in range(10)}
+    made = template(
+        parameters={"n": {"type": "number"}}, outputs={"o": {"value": {"repeat": repeat}}}
+    )
+    files, limits = {"server.yaml": made}, EffortLimits(size=10_000)
+
+    def server(number: int) -> Json:
+        return {"type": "server.yaml", "properties": {"n": number}}
+
+    stack({"r": server(0)}, files, limits=limits)
+    stack({f"r{number}": server(0) for number in range(10)}, files, limits=limits)  # made once
+    many = {f"r{number}": server(number) for number in range(10)}
     finding = wrong(many, files, limits=limits)[0]
     assert finding.code == "RequestLimitExceeded" and "10000 characters" in finding.reason
     assert finding.place.endswith("<server.yaml>.outputs.o.value.repeat")
