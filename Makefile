@@ -10,8 +10,11 @@ ARGS ?=
 
 # Tests that kill processes and wait for what becomes of it are not to share the machine.
 ALONE := tests/fault
-# Both workers are to find the same names, also of tests that are named after sets.
-TOGETHER := -n 2 --dist loadfile $(ALONE:%=--ignore %)
+# Both workers are to find the same names, also of tests that are named after sets. Files are taken
+# in their order: those of unit tests, which are short, are last, so that both workers end together.
+TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder $(ALONE:%=--ignore %)
+# Tests start hundreds of programs: what was compiled once is kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
