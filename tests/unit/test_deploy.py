@@ -88,3 +88,11 @@ def test_what_is_watched_is_measured() -> None:
     named = {one.removesuffix("_bucket") for one in re.findall(r"\bheadgate_\w+", PRODUCTION)}
     known = set(re.findall(r"^\| `(headgate_\w+)`", METRICS, re.MULTILINE))
     assert named - known == {"headgate_drill"}
+
+
+def test_locks_hold_requirements_with_their_hashes_and_nothing_else() -> None:
+    """So that pip takes each of them."""
+    line = re.compile(r"[A-Za-z0-9._\[\]-]+==\S+.*|    --hash=sha256:[0-9a-f]{64}( \\)?|    #.*")
+    for lock in (ROOT / "requirements").glob("*.lock"):
+        strange = [one for one in lock.read_text().splitlines() if not line.fullmatch(one)]
+        assert strange == [], lock
