@@ -12,8 +12,7 @@ from urllib.parse import unquote, urlsplit
 from engine.errors import Finding, Findings, Invalid
 from engine.hot.environment import Environment, parse_environment
 from engine.hot.merging import add_to
-from engine.hot.nesting import ADDRESSES
-from engine.hot.registry import Registry, is_template_file
+from engine.hot.registry import ADDRESSES, Registry, is_template_file
 from engine.hot.schema import TypeSchema
 from engine.hot.source import Limits, read_document
 from engine.hot.template import Template, parse_template

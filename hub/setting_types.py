@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from engine.hooks.reading import parse_duration
+from engine.hooks.durations import parse_duration
 from hub.auth.roles import Role
 
 

@@ -10,6 +10,7 @@ import jsonschema_rs
 import orjson
 
 from engine.errors import Findings, nearest
+from engine.hooks.durations import parse_duration
 from engine.hooks.rule import ANY_PROPERTY, REQUESTER, TOKEN, Escalation, Limits, Rule
 from engine.hot.environment import DeclaredHook
 from engine.hot.function import Wrong
@@ -36,9 +37,6 @@ MOST_PATTERNS = 200
 #: Letters of a schema that an answer must fit.
 LONGEST_SCHEMA = 16_384
 _Choice = TypeVar("_Choice", Mode, OnTimeout)
-_DURATION = re.compile(r"(\d+)\s*([smhd])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_LONGEST_SPAN = timedelta(days=36_500)
 #: Who may answer: a person or all with a role.
 WHO = re.compile(r"(?:user|role):[^\s:][^:]*")
 
@@ -302,18 +300,3 @@ class Reader:
             remedy = remedy or "Write a condition, such as {equals: [{get_param: tier}, prod]}."
             self.findings.add(f"{place}.when", str(wrong.args[0]), remedy)
             return False
-
-
-def parse_duration(text: Json) -> timedelta | None:
-    """Read ``90s``, ``30m``, ``2h`` or ``1d``; None when it is none of them or zero."""
-    match = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
-    if match is None or len(match[1]) > 9:
-        return None
-    return timedelta(**{_UNITS[match[2]]: int(match[1])}) or None
-
-
-def parse_span(text: Json) -> timedelta | None:
-    """A duration that may be counted from now: None also for more than a century, whose end cannot
-    always be told as a time."""
-    found = parse_duration(text)
-    return found if found and found <= _LONGEST_SPAN else None

@@ -10,7 +10,7 @@ from typing import Final
 
 from engine.errors import Finding, Findings, Invalid, LimitReached, nearest
 from engine.hot.environment import Environment
-from engine.hot.registry import Found, Mapped
+from engine.hot.registry import ADDRESSES, Found, Mapped
 from engine.hot.schema import TypeSchema
 from engine.hot.source import DEFAULT_LIMITS, Limits, read_document
 from engine.hot.template import Template, parse_template
@@ -29,7 +29,6 @@ MOST_BYTES: Final = 33_554_432
 MOST_TEXT: Final = 33_554_432
 #: What an entry of an environment counts as, where it is looked at for one resource.
 BYTES_OF_ENTRY: Final = 100
-ADDRESSES: Final = ("http://", "https://")
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from engine.hot.globs import matches
 from engine.words import Restriction
 
 TEMPLATE_FILES = (".yaml", ".template")
+ADDRESSES = ("http://", "https://")
 #: On the way from one name: more are a circle, though each may be another name (``A*: AA*``).
 MOST_ALIASES = 30
 #: Characters of a name on the way.

@@ -9,7 +9,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict
 
 from engine.errors import Findings, nearest
-from engine.hooks.reading import parse_span
+from engine.hooks.durations import parse_span
 from engine.service import Answer
 from engine.words import Decision, Door, Json
 from hub.api.parts import identity_of

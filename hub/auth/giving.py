@@ -10,7 +10,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from engine.errors import Findings, nearest
-from engine.hooks.reading import parse_span
+from engine.hooks.durations import parse_span
 from engine.store.tokens import NewToken
 from hub.auth import secrets
 from hub.auth.roles import Role

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console, RenderableType
 from yarl import URL as Address
 
+from engine.hooks.durations import parse_duration
 from hub.cli.client import Client, Refused, Who
 from hub.cli.exit_codes import Exit
 from hub.cli.files import dump
@@ -41,8 +42,6 @@ def sayable(text: str) -> str:
 
 def seconds(text: str) -> float:
     """``90s``, ``30m``, ``2h``, ``1d``; raises typer's usage error."""
-    from engine.hooks.reading import parse_duration
-
     found = parse_duration(text)
     if found is None:
         raise typer.BadParameter(f'"{text}" is no time; write 90s, 30m or 2h')

@@ -17,12 +17,22 @@ from channels.selection import WAITING
 from channels.webhook import sign
 from hub.cli import show
 from hub.cli.client import Client, Refused, StreamedEvent, place
+from hub.cli.context import stop
+from hub.cli.exit_codes import Exit
 from hub.cli.outcomes import find
 from hub.cli.watch import AGAIN, TIMES, print_line
 
 Json = Any
 #: Seconds for the program's answer; how often an event is brought before the next one is.
 LONGEST, TRIES = 60.0, 3
+
+
+def check(target: str, secret: str) -> None:
+    """Ends the command where nothing can be brought there, or signed with it."""
+    if not target.startswith(("http://", "https://")):
+        stop(f'"{target}" is no URL to bring events to: write http://127.0.0.1:9000/', Exit.USAGE)
+    if secret and not sign.is_secret(secret):
+        stop('the secret is none: it is "whsec_" and base64 of 24 bytes or more', Exit.USAGE)
 
 
 async def forward(client: Client, target: str, name: str | None, secret: str) -> None:

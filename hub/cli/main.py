@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from channels.webhook.sign import is_secret
 from hub.cli import (
     actions,
     admin,
@@ -14,7 +13,6 @@ from hub.cli import (
     breakpoints,
     carrying,
     examining,
-    forward,
     graphs,
     hooks,
     options,
@@ -117,20 +115,15 @@ def watch_(
     """Follow a stack, live, until its action ends; the exit code tells how."""
     where = Where(url, project, user)
     if forward_to is not None:
-        _check_forward(forward_to, secret)
+        from hub.cli import forward
+
+        forward.check(forward_to, secret)
         ask(where, lambda client: forward.forward(client, forward_to, stack, secret))
         return
     if stack is None:
         stop("name a stack, or where to bring the events of all: --forward URL", Exit.USAGE)
     code = ask(Where(url, project, user), lambda client: watch.watch(client, stack, as_json))
     raise typer.Exit(code)
-
-
-def _check_forward(target: str, secret: str) -> None:
-    if not target.startswith(("http://", "https://")):
-        stop(f'"{target}" is no URL to bring events to: write http://127.0.0.1:9000/', Exit.USAGE)
-    if secret and not is_secret(secret):
-        stop('the secret is none: it is "whsec_" and base64 of 24 bytes or more', Exit.USAGE)
 
 
 @app.command()

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import HeadgateError
-from engine.hot.nesting import ADDRESSES
-from engine.hot.registry import is_template_file
+from engine.hot.registry import ADDRESSES, is_template_file
 from engine.hot.source import read_document
 
 Json = Any

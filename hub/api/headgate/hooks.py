@@ -9,7 +9,8 @@ from aiohttp import web
 from channels.envelope import asked_documents, hook_document, told_documents
 from channels.store.notices import asked_of
 from engine.errors import HeadgateError, nearest
-from engine.hooks.reading import WHO, parse_span
+from engine.hooks.durations import parse_span
+from engine.hooks.reading import WHO
 from engine.hooks.rule import TOKEN
 from engine.service import Answer
 from engine.store.read import HookFilter

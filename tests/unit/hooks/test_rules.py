@@ -6,8 +6,9 @@ from uuid import UUID
 import pytest
 
 from engine.errors import Findings
+from engine.hooks.durations import parse_duration
 from engine.hooks.matching import LEAF, Breakpoints, check_patterns
-from engine.hooks.reading import Declaration, Reader, parse_duration
+from engine.hooks.reading import Declaration, Reader
 from engine.hooks.rule import Escalation, Limits, Rule, decode_rules, encode_rules
 from engine.hooks.tokens import hook_token, signal_token
 from engine.hot.environment import DeclaredHook

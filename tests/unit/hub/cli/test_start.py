@@ -1,0 +1,41 @@
+"""What a command loads before it asks a server: most of the time it takes goes there."""
+
+import subprocess
+import sys
+
+from tests.support.command_line import TEMPLATE
+
+#: What servers need, and what reads templates by their meaning.
+HEAVY = (
+    "aio_pika", "aiohttp.web", "asyncpg", "channels", "cloudevents", "croniter", "cryptography",
+    "engine.hot.template", "engine.plan", "engine.service", "engine.store", "engine.types",
+    "engine.work", "hub.api", "hub.app", "hub.settings", "jsonschema_rs", "networkx",
+    "prometheus_client", "pydantic", "structlog", "uvloop", "yaql",
+)  # fmt: skip
+#: Nobody listens at this address, so each ends as soon as it has asked.
+COMMANDS = (
+    "stack list",
+    f"stack create s -t {TEMPLATE} -P password=p --wait --timeout 10m",
+    "hook continue s:a",
+    "watch s",
+)
+PROGRAM = """
+import sys
+from hub.cli.main import app
+for words in sys.argv[1:]:
+    try:
+        app([*words.split(" "), "--url", "http://127.0.0.1:1"])
+    except SystemExit as end:
+        assert end.code == 1, (words, end.code)
+print(*sys.modules, sep="\\n")
+"""
+
+
+def test_commands_that_ask_a_server_load_nothing_of_one() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *COMMANDS], capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr.count("no answer from") == len(COMMANDS), done.stderr
+    loaded = set(done.stdout.splitlines())
+    assert "hub.cli.client" in loaded
+    assert loaded.intersection(HEAVY) == set()
