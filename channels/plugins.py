@@ -6,17 +6,18 @@ program runs.
 """
 
 from collections.abc import Collection, Iterable
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 from channels.contract import Channel
 from engine.errors import Unavailable
+from engine.installed import entry_points
 
 ENTRY_POINTS = "headgate.channels"
 
 
 def installed(taken: Collection[str]) -> dict[str, Channel]:
     """By name. taken: names that are ours. Raises Unavailable for one that cannot be used."""
-    return loaded(entry_points(group=ENTRY_POINTS), taken)
+    return loaded(entry_points(ENTRY_POINTS), taken)
 
 
 def loaded(points: Iterable[EntryPoint], taken: Collection[str]) -> dict[str, Channel]:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from inspect import isawaitable
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Unavailable
+from engine.installed import entry_points
 from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
 
 ENTRY_POINTS = "headgate.lifecycle"
@@ -74,7 +75,7 @@ class Plugins:
 
 def installed() -> Plugins:
     """Raises Unavailable for one that does not load: without it, what it guards is not guarded."""
-    return Plugins([_load(point) for point in entry_points(group=ENTRY_POINTS)])
+    return Plugins([_load(point) for point in entry_points(ENTRY_POINTS)])
 
 
 def _load(point: EntryPoint) -> LifecyclePlugin:

@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 from engine.errors import Conflict, Findings, NotFound, Unavailable, nearest
 from engine.hot.registry import TEMPLATE_FILES, is_template_file
 from engine.hot.schema import TypeSchema
+from engine.installed import entry_points
 from engine.types.constraints import BUILT_IN, CustomConstraint, Judge
 from engine.types.contract import ResourceType
 from engine.types.none import NoneResource
@@ -101,7 +102,7 @@ def built_in(
     An entry point names a ResourceType that is made without arguments. Raises Conflict when two
     types have one name, Unavailable for a plug-in that does not load.
     """
-    plugged = [_load(point) for point in entry_points(group=ENTRY_POINTS)]
+    plugged = [_load(point) for point in entry_points(ENTRY_POINTS)]
     own = [NoneResource(), TestResource(), RandomString(randomness), Value()]
     return Registry([*own, *more, *plugged], gate=gate)
 
