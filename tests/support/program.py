@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -159,9 +159,18 @@ class Http:
 async def eventually(look: Callable[[], Awaitable[Any]]) -> Any:
     """What `look` gives as soon as it gives something; a bounded wait."""
     async with asyncio.timeout(PATIENCE):
+        pauses = looks()
         while not (found := await look()):
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(next(pauses))
         return found
+
+
+def looks() -> Iterator[float]:
+    """Seconds until the next look, longer each time: looking takes from what is waited for."""
+    pause = 0.01
+    while True:
+        yield pause
+        pause = min(1.5 * pause, 0.1)
 
 
 class Program(Http):

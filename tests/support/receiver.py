@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from tests.support.program import looks
+
 BOUND = 20.0
 
 
@@ -16,13 +18,13 @@ async def until(condition: Callable[[], Awaitable[Any]] | Callable[[], Any], wha
     """Look until the condition is true, a bounded time; return what it gave."""
     try:
         async with asyncio.timeout(BOUND):
-            while True:
+            for pause in looks():
                 found = condition()
                 if asyncio.iscoroutine(found):
                     found = await found
                 if found:
                     return found
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(pause)
     except TimeoutError:
         raise AssertionError(f"it did not happen: {what or condition}") from None
 
