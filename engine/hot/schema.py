@@ -83,6 +83,8 @@ class TypeSchema:
     any_property / any_attribute: takes whatever it is given (OS::Heat::None does).
     snapshots: can keep something by which it can be restored.
     signals: may be sent data, which its operations wait for.
+    secret_reference: what get_resource gives is a secret; so it is where an attribute is one.
+    renewed: each update puts another in its place, though nothing differs.
     steps: inside its operations, those that somebody may be asked to confirm.
     update_policy: what a template's ``update_policy`` may say; where it is empty, anything may be
     said, and nobody reads it.
@@ -98,6 +100,8 @@ class TypeSchema:
     any_attribute: bool = False
     snapshots: bool = False
     signals: bool = False
+    secret_reference: bool = False
+    renewed: bool = False
     steps: tuple[str, ...] = ()
     inside: frozenset[str] = frozenset()
     update_policy: Mapping[str, Property] = field(default_factory=dict)
@@ -105,6 +109,10 @@ class TypeSchema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "renames", _renames(self.properties))
+
+    def has_secrets(self) -> bool:
+        """Whether its reference, or an attribute of it, is a secret."""
+        return self.secret_reference or any(one.secret for one in self.attributes.values())
 
     def has_attribute(self, name: str) -> bool:
         """Whether it can be read; ``resource.<name>.<attribute>`` reads inside a template."""

@@ -50,6 +50,8 @@ def forward_change(
         return Change(Operation.UPDATE, changed)
     if actual.type != type_name or actual.action in (ResourceAction.DELETE, ResourceAction.INIT):
         return Change(Operation.REPLACE, changed)
+    if schema.renewed:
+        return Change(Operation.REPLACE, changed)
     if actual.broken:
         again = actual.action is ResourceAction.UPDATE and not replaces_broken
         return Change(Operation.UPDATE if again else Operation.REPLACE, changed)

@@ -166,7 +166,7 @@ def node_inputs(
     secret = {
         resource.name
         for resource in definition.resources.values()
-        if any(one.secret for one in registry.get(resource.type).schema.attributes.values())
+        if registry.get(resource.type).schema.has_secrets()
     }
     return {
         resource.name: NodeInputs(

@@ -44,7 +44,8 @@ class Work:
     pace: of its traversal. confirmed: the answer to what its operation asked last. patched:
     properties that an answer changed. answers: data that answers of its hooks brought, by point.
     credential: what the traversal acts with in the cloud, sealed. signals: data sent to the
-    resource. traceparent: of its traversal. path: of its stack, when that is inside another.
+    resource, or to the one it waits for, whose type is awaited. traceparent: of its traversal.
+    path: of its stack, when that is inside another.
     traversal_state: of its traversal, which may have been ended early.
     metadata_now, update_policy_now: of the definition, resolved; set when the node is prepared.
     started: its operation has begun (and progress may say how far it has come).
@@ -94,6 +95,7 @@ class Work:
     traceparent: str | None = None
     path: str = ""
     traversal_state: str = "running"
+    awaited: str | None = None
     metadata_now: Json = None
     update_policy_now: Json = None
 

@@ -40,7 +40,8 @@ WAKE = """
 select wake_nodes(array_agg(row (stack_id, traversal, id)::node_key))
   from node
  where stack_id = $1 and phase = 'act' and state in ('parked', 'running')
-   and $2 = case operation when 'replace' then replacement_id else resource_id end
+   and $2 = coalesce(awaits, case operation when 'replace' then replacement_id
+                                            else resource_id end)
 """
 
 

@@ -41,7 +41,9 @@ class Call:
     cloud; "" for none. Not to be kept anywhere.
     signals: data that was sent to the resource so far, oldest first; early ones, too. A type that
     says so in its schema is called again when one comes while it waits.
-    door: where to send it, for a type that takes signals. Its token is a secret.
+    door: where to send it, for a type that takes signals. Its token is a secret. After
+    ``Wait.awaits``, signals are those of that resource.
+    awaited: the type of the resource whose signals are waited for; None: the stack has none.
     update_policy: of the template, resolved: how a group changes its members.
     child: for a type that holds a stack of its own, that stack; None when there is none (yet).
     superseded: the change that it is part of was ended early. What has begun may go on to its end;
@@ -70,6 +72,7 @@ class Call:
     credential: str = field(default="", repr=False)
     signals: Sequence[Json] = field(default=(), repr=False)
     door: SignalDoor = field(default=SignalDoor(), repr=False)
+    awaited: str | None = None
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     child: "Child | None" = None
     superseded: bool = False
@@ -142,11 +145,13 @@ class Done:
 class Wait:
     """Call me again at `until`, with this progress; sooner when I am woken, which a signal does.
 
-    until: None: only when I am woken.
+    until: None: only when I am woken. awaits: another resource of the stack, whose signals wake me,
+    and are in ``Call.signals`` then.
     """
 
     until: datetime | None
     progress: Json = field(repr=False)
+    awaits: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from engine.types.random_string import RandomString
 from engine.types.template_resource import TemplateResource
 from engine.types.test_resource import TestResource
 from engine.types.value import Value
+from engine.types.waiting import WAITING
 from engine.words import Json
 
 ENTRY_POINTS = "headgate.resource_types"
@@ -103,7 +104,7 @@ def built_in(
     types have one name, Unavailable for a plug-in that does not load.
     """
     plugged = [_load(point) for point in entry_points(ENTRY_POINTS)]
-    own = [NoneResource(), TestResource(), RandomString(randomness), Value()]
+    own = [NoneResource(), TestResource(), RandomString(randomness), Value(), *WAITING]
     return Registry([*own, *more, *plugged], gate=gate)
 
 

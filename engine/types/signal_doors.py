@@ -5,6 +5,7 @@ gone, and a resource that takes another's place has another.
 """
 
 import hmac
+import re
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from engine.hooks.tokens import signal_token
 
 #: Below the server's public URL; the hub serves it (hub/api/headgate/signals.py).
 PATH = "/signals/{stack}/{resource}"
+_OF_A_DOOR = re.compile(r"/signals/(?P<stack>[0-9a-f-]{36})/(?P<resource>[0-9a-f-]{36})(?:\?|\Z)")
 #: In the query of a URL that is signed.
 PARAMETER = "token"
 
@@ -28,6 +30,20 @@ class SignalDoor:
     def signed_url(self) -> str:
         """The same, with the token in it: for whoever can send no header. It is a secret."""
         return f"{self.url}?{PARAMETER}={self.token}"
+
+
+def resource_of(text: str, stack_id: UUID | None = None) -> UUID | None:
+    """The resource that a URL of these leads to, or whose id this is; None: neither.
+
+    stack_id: nor is it one, where the URL is of another stack.
+    """
+    path = _OF_A_DOOR.search(text)
+    if path is not None and stack_id is not None and path["stack"] != str(stack_id):
+        return None
+    try:
+        return UUID(path["resource"] if path else text)
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

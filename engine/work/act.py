@@ -151,7 +151,10 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> Said:
     """What the outcome says to the machine, and what it made of the resource."""
     work = prepared.work
     result = Result(
-        properties=prepared.properties, shown=kept_view(prepared), attempts=work.attempts
+        properties=prepared.properties,
+        shown=kept_view(prepared),
+        attempts=work.attempts,
+        renewed=prepared.type.schema.renewed,
     )
     unstorable = _unstorable(outcome)
     if unstorable:
@@ -162,8 +165,8 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> Said:
             result.reference = prepared.type.reference(work.name, physical_id, data)
             result.reason = reason
             return Said(Succeeded(), result)
-        case Wait(until=until, progress=progress):
-            result.progress = progress
+        case Wait(until=until, progress=progress, awaits=awaits):
+            result.progress, result.awaits = progress, awaits
             return Said(MustWait(until), result)
         case Confirm(step=step, progress=progress, seen=seen):
             refusal = _no_step(prepared, step)

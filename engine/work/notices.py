@@ -54,7 +54,7 @@ def keeps_secrets(prepared: Prepared) -> bool:
         work.shown is not None
         or work.patched is not None
         or _has_secrets(work.definition or {})
-        or any(one.secret for one in schema.attributes.values())
+        or schema.has_secrets()
         or has_hidden(schema.properties)
     )
 

@@ -244,4 +244,5 @@ def call_of(
         update_policy=work.update_policy_now or {},
         superseded=work.traversal_state != TraversalState.RUNNING,
         door=doors.of(work.key.stack_id, resource_id) if doors else SignalDoor(),
+        awaited=work.awaited,
     )

@@ -49,6 +49,7 @@ def write_step(
         "attempts": result.attempts,
         "reason": node.reason,
         "confirmed": writer.confirmed,
+        "awaits": result.awaits,
         "resource": _sealed(writer.resource) if sealed else writer.resource,
         "kept": _sealed(writer.kept) if sealed else writer.kept,
         "hook": writer.hooks or None,

@@ -42,7 +42,8 @@ class Result:
 
     shown: the properties for people's eyes, or None when nothing in them is secret.
     reason: what the type says of it. attempts: how often it failed and is tried again.
-    seen: what there is to look at before its operation goes on.
+    seen: what there is to look at before its operation goes on. awaits: the resource whose signals
+    it waits for. renewed: the next update looks at it, though nothing differs.
     """
 
     properties: Mapping[str, Json] | None = None
@@ -55,6 +56,8 @@ class Result:
     reason: str = ""
     attempts: int = 0
     seen: Mapping[str, Json] = field(default_factory=dict)
+    awaits: UUID | None = None
+    renewed: bool = False
 
 
 class Writer:
@@ -143,7 +146,9 @@ class Writer:
             data=result.data,
             metadata=work.metadata_now or {},
             # What an answer changed is not as the template says: the next update looks at it.
-            digest="" if work.patched else definition.get("digest", work.digest or ""),
+            digest=""
+            if work.patched or result.renewed
+            else definition.get("digest", work.digest or ""),
             broken=False,
             deletion_policy=self._policy(),
         )

@@ -15,7 +15,7 @@ from engine.hot.definition import check_resolved, fill_defaults
 from engine.hot.schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
-from engine.words import Json
+from engine.words import Json, ResourceId
 from tests.unit.types.calls import KEY, NOW, PYTHON, a_call, ended, findings_of, registry, run
 
 TYPES: Registry = registry()
@@ -32,6 +32,13 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
         {"create": ECHO, "update": ECHO, "delete": ECHO, "check": ECHO, "timeout": 20},
         {"triggers": {"a": 1}},
     ),
+    "OS::Heat::WaitConditionHandle": ({}, {"signal_transport": "CFN_SIGNAL"}),
+    "OS::Heat::UpdateWaitConditionHandle": ({}, {}),
+    "OS::Heat::SwiftSignalHandle": ({}, {}),
+    "OS::Heat::WaitCondition": ({"handle": "NO_SIGNAL", "timeout": 9}, {"count": 2}),
+    "OS::Heat::SwiftSignal": ({"handle": "NO_SIGNAL", "timeout": 9}, {"timeout": 8}),
+    "AWS::CloudFormation::WaitConditionHandle": ({}, {}),
+    "AWS::CloudFormation::WaitCondition": ({"Handle": "NO_SIGNAL", "Timeout": 9}, {"Count": 2}),
 }
 #: Properties that fail, with SECRET in them wherever a secret can be.
 FAILING: Mapping[str, dict[str, Json]] = {
@@ -210,16 +217,17 @@ async def test_may_be_called_again_from_any_saved_progress(
     check_done(type_, outcome)
 
 
-async def test_another_operation_makes_another_thing(type_: ResourceType) -> None:
+async def test_making_another_makes_another_thing(type_: ResourceType) -> None:
     """Unless the resource is told its id by what it is made of."""
     if type_.schema.name == "Headgate::Command":
         properties: dict[str, Json] = {"create": [PYTHON, "-c", "pass"]}
     else:
         properties = EXAMPLES[type_.schema.name][0]
-    keys = (KEY, UUID(int=7))
-    outcomes = [
-        await ended(type_, "create", a_call(type_, properties, operation_key=key)) for key in keys
+    calls = [
+        a_call(type_, properties, operation_key=key, resource_id=ResourceId(key))
+        for key in (KEY, UUID(int=7))
     ]
+    outcomes = [await ended(type_, "create", call) for call in calls]
     ids = {one.physical_id for one in outcomes if isinstance(one, Done)}
     assert len(ids) == 2
 
@@ -232,7 +240,9 @@ async def test_no_secret_is_in_a_representation(
 ) -> None:
     done = await made(type_, example[0])
     secrets = [
-        str(done.attributes[name]) for name, one in type_.schema.attributes.items() if one.secret
+        str(value)
+        for name, value in done.attributes.items()
+        if type_.schema.attributes[name].secret
     ]
     call = later(type_, example[0], done, previous={"x": SECRET}, progress={"x": SECRET})
     shown = [repr(done), repr(call), str(done), repr(Wait(NOW, {"x": SECRET}))]

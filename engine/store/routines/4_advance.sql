@@ -5,7 +5,8 @@
 -- order of their ids; so commits to one stack are serial, and different stacks never touch.
 
 -- p_steps: [{stack_id, traversal, node, claim, state, phase, operation, passed, wake_at, progress,
---            attempts, reason, confirmed, resource, kept, hook, events}], one for each node that moved.
+--            attempts, reason, confirmed, awaits, resource, kept, hook, events}], one for each node that
+--            moved.
 -- A step whose claim is no longer the node's is left out: somebody else has the node now.
 -- p_after: the project that was served last; the others have their turn first.
 -- Returns what p_worker is to carry on with: nodes it keeps or has newly claimed ("node"),
@@ -26,7 +27,7 @@ returns table (
     attributes jsonb, data jsonb, metadata jsonb, digest text, broken boolean, protected boolean,
     deletion_policy text, replaced_by uuid, inputs jsonb, now timestamptz, pace text,
     confirmed jsonb, patched jsonb, answers jsonb, credential bytea,
-    signals jsonb, traceparent text, path text, traversal_state text
+    signals jsonb, traceparent text, path text, traversal_state text, awaited text
 )
 language plpgsql
 -- Every look-up here goes by key. Planning anew for each call costs more than carrying it out; and
@@ -60,8 +61,8 @@ begin
             select * from jsonb_to_recordset(p_steps) as s (
                 stack_id uuid, traversal integer, node integer, claim integer, state text,
                 phase text, operation text, passed text[], wake_at timestamptz, progress jsonb,
-                attempts integer, reason text, confirmed jsonb, resource jsonb, kept jsonb,
-                hook jsonb, events jsonb)
+                attempts integer, reason text, confirmed jsonb, awaits uuid, resource jsonb,
+                kept jsonb, hook jsonb, events jsonb)
         ), step as materialized (
             -- A traversal that is over opens no hooks: what was done is done.
             select s.stack_id, s.traversal, s.node, s.operation, s.passed,
@@ -69,7 +70,7 @@ begin
                         else s.wake_at end as wake_at,
                    case when t.state <> 'running' and s.phase = 'confirm'
                              and s.state in ('parked', 'stopped') then 'act' else s.phase end as phase,
-                   s.progress, s.attempts, s.reason, s.resource, s.kept, s.events,
+                   s.progress, s.attempts, s.reason, s.awaits, s.resource, s.kept, s.events,
                    case when t.state = 'running' then s.hook end as hook,
                    -- What asks inside its operation goes on with it, refused.
                    case when t.state <> 'running' and s.phase = 'confirm'
@@ -103,7 +104,7 @@ begin
                set state = s.state, phase = s.phase, operation = s.operation, passed = s.passed,
                    claim = n.claim + 1, -- what was said once cannot be said again
                    progress = s.progress, attempts = s.attempts, reason = s.reason,
-                   confirmed = s.confirmed, woken = false,
+                   confirmed = s.confirmed, awaits = s.awaits, woken = false,
                    wake_at = case s.state when 'running' then v_now + p_lease
                                           when 'ready' then v_now
                                           else s.wake_at end,
@@ -448,9 +449,10 @@ begin
            case when n.phase = 'act' then
                (select jsonb_agg(g.data order by g.number) from resource_signal g
                  where g.stack_id = n.stack_id
-                   and g.resource_id = case n.operation when 'replace' then n.replacement_id
-                                                        else n.resource_id end) end,
-           t.traceparent, st.path, t.state
+                   and g.resource_id = coalesce(n.awaits, case n.operation
+                           when 'replace' then n.replacement_id else n.resource_id end)) end,
+           t.traceparent, st.path, t.state,
+           (select q.type from resource q where q.stack_id = n.stack_id and q.id = n.awaits)
       from unnest(v_mine) k
       join node n on n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id
       join stack st on st.id = n.stack_id

@@ -14,11 +14,13 @@ from engine.hot.definition import check_resolved, fill_defaults
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import Call, Outcome, ResourceType, Wait
 from engine.types.registry import Registry, built_in
+from engine.types.signal_doors import SignalDoors
 from engine.words import Json, ResourceId, StackId
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = UUID("11111111-2222-4333-8444-555555555555")
 STACK = StackId(UUID(int=1))
+DOOR = SignalDoors(b"key", "http://hub.test").of(STACK, UUID(int=2))
 PYTHON = sys.executable
 ON = CommandSettings(enabled=True, allow=(PYTHON, "/bin/sh"), max_timeout=timedelta(minutes=1))
 
@@ -40,6 +42,7 @@ def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> 
         "resource_name": "r",
         "operation_key": KEY,
         "now": NOW,
+        "door": DOOR,
         "properties": fill_defaults(type_.schema, checked),
     }
     return Call(**(known | more))

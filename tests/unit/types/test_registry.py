@@ -11,11 +11,18 @@ from engine.types.registry import ENTRY_POINTS, Registry
 from tests.unit.types.calls import registry
 
 OWN = [
+    "AWS::CloudFormation::WaitCondition",
+    "AWS::CloudFormation::WaitConditionHandle",
     "Headgate::Command",
     "OS::Heat::None",
     "OS::Heat::RandomString",
+    "OS::Heat::SwiftSignal",
+    "OS::Heat::SwiftSignalHandle",
     "OS::Heat::TestResource",
+    "OS::Heat::UpdateWaitConditionHandle",
     "OS::Heat::Value",
+    "OS::Heat::WaitCondition",
+    "OS::Heat::WaitConditionHandle",
 ]
 
 

@@ -1,0 +1,149 @@
+"""Conditions: resources that are made once so many signals have come to a handle."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import orjson
+
+from engine.errors import Findings
+from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
+from engine.types.signal_doors import resource_of
+from engine.types.waiting.handles import NO_SIGNAL
+from engine.types.waiting.sent import FAILURE, SUCCESS, Tally
+from engine.words import Json
+
+#: Twelve hours, in seconds.
+LONGEST = 43_200
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What differs between the types. handles: the types it may wait for. called: in what it says
+    when it fails. most: signals that may be asked for; None: any number."""
+
+    name: str
+    handle: str
+    timeout: str
+    count: str
+    data: str
+    handles: tuple[str, ...]
+    called: str = "WaitCondition"
+    seconds: Kind = Kind.NUMBER
+    most: int | None = None
+    counts_anew: bool = True
+
+
+_SIGNED = ("AWS::CloudFormation::WaitConditionHandle", "OS::Heat::UpdateWaitConditionHandle")
+CONDITIONS = (
+    Words(
+        "OS::Heat::WaitCondition", "handle", "timeout", "count", "data",
+        ("OS::Heat::WaitConditionHandle", *_SIGNED),
+    ),
+    Words(
+        "AWS::CloudFormation::WaitCondition", "Handle", "Timeout", "Count", "Data", _SIGNED,
+        seconds=Kind.INTEGER,
+    ),
+    Words(
+        "OS::Heat::SwiftSignal", "handle", "timeout", "count", "data",
+        ("OS::Heat::SwiftSignalHandle",), "SwiftSignal", most=1_000, counts_anew=False,
+    ),
+)  # fmt: skip
+
+
+def _schema(words: Words) -> TypeSchema:
+    return TypeSchema(
+        words.name,
+        description=f"Waits until so many signals have come to {' or '.join(words.handles)}.",
+        properties={
+            words.handle: Property(
+                Kind.STRING, "Whose signals: get_resource of a handle.", required=True
+            ),
+            words.timeout: Property(
+                words.seconds,
+                "Seconds to wait at most.",
+                required=True,
+                constraints=(Constraint("range", min=1, max=LONGEST),),
+            ),
+            words.count: Property(
+                Kind.INTEGER,
+                "How many signals of success.",
+                default=1,
+                update_allowed=words.counts_anew,
+                constraints=(Constraint("range", min=1, max=words.most),),
+            ),
+        },
+        attributes={
+            words.data: Attribute(Kind.STRING, "JSON: the data of the signals, by their ids.")
+        },
+    )
+
+
+class WaitCondition(ResourceType):
+    """The time counts from the beginning of the operation; progress keeps its end."""
+
+    uses_credential = False
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self.schema = _schema(words)
+
+    def create(self, call: Call) -> Outcome:
+        if call.properties[self._words.handle] == NO_SIGNAL:
+            return self._done(call, Tally(()))
+        if not call.progress:
+            return self._begun(call)
+        if call.awaited not in self._words.handles:
+            return Failed(self._no_handle())
+        return self._waiting(call, Tally(call.signals))
+
+    def update(self, call: Call) -> Outcome:
+        """Wait anew, for as many as are wanted now; those that have come count."""
+        return self.create(call)
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        handle = properties.get(self._words.handle)
+        if isinstance(handle, str) and handle != NO_SIGNAL and resource_of(handle) is None:
+            findings.add(f"{place}.{self._words.handle}", *self._wrong_handle())
+
+    def _begun(self, call: Call) -> Outcome:
+        """Called again at once, with what the handle has heard already."""
+        awaited = resource_of(call.properties[self._words.handle], call.stack_id)
+        if awaited is None:
+            return Failed(self._no_handle())
+        until = call.now + timedelta(seconds=call.properties[self._words.timeout])
+        return Wait(call.now, {"until": until.isoformat()}, awaits=awaited)
+
+    def _waiting(self, call: Call, tally: Tally) -> Outcome:
+        words, wanted = self._words, call.properties[self._words.count]
+        if failures := tally.reasons(FAILURE):
+            return Failed(f"{words.called}Failure: {';'.join(failures)}")
+        if len(tally) >= wanted:
+            return self._done(call, tally)
+        if call.superseded:
+            return Failed("something newer came before the signals did")
+        progress = call.progress or {}
+        until = datetime.fromisoformat(progress["until"])
+        if call.now < until:
+            return Wait(until, progress, awaits=resource_of(call.properties[words.handle]))
+        said = "".join(f" - {';'.join(reasons)}" for reasons in [tally.reasons(SUCCESS)] if reasons)
+        return Failed(f"{words.called}Timeout: {len(tally)} of {wanted} received{said}")
+
+    def _done(self, call: Call, tally: Tally) -> Done:
+        data = orjson.dumps(tally.data()).decode()
+        return Done(str(call.resource_id), {self._words.data: data})
+
+    def _no_handle(self) -> str:
+        return " ".join(self._wrong_handle())
+
+    def _wrong_handle(self) -> tuple[str, str]:
+        """(reason, remedy); a handle may be a secret, so it is not shown."""
+        kinds = " or ".join(self._words.handles)
+        reason = "this is not a valid wait condition handle."
+        return reason, f"Give {{get_resource: NAME}} of a resource of this stack of type {kinds}."

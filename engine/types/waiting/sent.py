@@ -1,0 +1,78 @@
+"""A signal as it is sent, and what is kept of it: id, status, reason, data."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.errors import Findings, nearest
+from engine.words import Json
+
+SUCCESS, FAILURE = "SUCCESS", "FAILURE"
+STATUSES = (SUCCESS, FAILURE)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the parts of a signal are called. whole: all of them must be sent. loose: others may be,
+    and are dropped."""
+
+    id: str
+    status: str
+    reason: str
+    data: str
+    whole: bool = False
+    loose: bool = False
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (self.status, self.reason, self.id, self.data)
+
+
+HEAT = Form("id", "status", "reason", "data")
+CFN = Form("UniqueId", "Status", "Reason", "Data", whole=True)
+SWIFT = Form("id", "status", "reason", "data", loose=True)
+
+
+def read_signal(sent: Mapping[str, Json], form: Form, number: int) -> dict[str, Json]:
+    """What is kept. number: stands in for the id, where none is sent. Raises Invalid."""
+    findings = Findings()
+    known = f"Known: {', '.join(form.parts)}."
+    if not form.loose:
+        for name in sorted(sent.keys() - set(form.parts)):
+            remedy = nearest(name, form.parts) or known
+            findings.add(name, "is no part of a signal", remedy, "Invalid")
+    if form.whole:
+        for name in (name for name in form.parts if name not in sent):
+            findings.add(name, "is missing", f"All are needed: {', '.join(form.parts)}.", "Invalid")
+    status = _or(sent.get(form.status), SUCCESS)
+    if status not in STATUSES:
+        findings.add(form.status, "is not known", "Send SUCCESS or FAILURE.", "Invalid")
+    key = _or(sent.get(form.id), number)
+    if isinstance(key, dict | list):
+        findings.add(form.id, "must be a text or a number", "Send one.", "Invalid")
+    reason = _or(sent.get(form.reason), f"Signal {number} received")
+    if not isinstance(reason, str):
+        findings.add(form.reason, "must be a text", "Send one.", "Invalid")
+    findings.raise_if_any()
+    return {"id": str(key), "status": status, "reason": reason, "data": sent.get(form.data)}
+
+
+def _or(value: Json, default: Json) -> Json:
+    """Null counts as not sent."""
+    return default if value is None else value
+
+
+class Tally:
+    """What was kept, counted: of several with one id, the last."""
+
+    def __init__(self, kept: Iterable[Mapping[str, Json]]) -> None:
+        self._by_id = {one["id"]: one for one in kept}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def reasons(self, status: str) -> Sequence[str]:
+        return [one["reason"] for one in self._by_id.values() if one["status"] == status]
+
+    def data(self) -> dict[str, Json]:
+        """By id."""
+        return {key: one["data"] for key, one in self._by_id.items()}

@@ -1,0 +1,185 @@
+"""Signals of each form, and how many make a condition: without a server."""
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import orjson
+import pytest
+
+from engine.errors import Invalid
+from engine.types.contract import Call, Done, Failed, Wait
+from engine.types.signal_doors import SignalDoors, resource_of
+from engine.types.waiting.sent import CFN, HEAT, SWIFT, Form, Tally, read_signal
+from engine.words import Json
+from tests.unit.types.calls import DOOR, NOW, STACK, a_call, findings_of, registry, run
+
+HANDLE = UUID(int=7)
+KNOWN = registry()
+CONDITION = KNOWN.get("OS::Heat::WaitCondition")
+OWN = KNOWN.get("OS::Heat::WaitConditionHandle")
+
+
+@pytest.mark.parametrize(
+    ("form", "sent", "kept"),
+    [
+        (HEAT, {}, ("4", "SUCCESS", "Signal 4 received", None)),
+        (HEAT, dict.fromkeys(HEAT.parts), ("4", "SUCCESS", "Signal 4 received", None)),
+        (HEAT, {"id": 5, "data": {"a": 1}}, ("5", "SUCCESS", "Signal 4 received", {"a": 1})),
+        (HEAT, {"status": "FAILURE", "reason": "no"}, ("4", "FAILURE", "no", None)),
+        (CFN, {"Status": "SUCCESS", "Reason": "r", "UniqueId": "u", "Data": "d"},
+         ("u", "SUCCESS", "r", "d")),
+        (SWIFT, {"data": 1, "more": 2}, ("4", "SUCCESS", "Signal 4 received", 1)),
+    ],
+)  # fmt: skip
+def test_what_is_kept_of_a_signal(form: Form, sent: Json, kept: tuple[Json, ...]) -> None:
+    assert tuple(read_signal(sent, form, 4).values()) == kept
+
+
+@pytest.mark.parametrize(
+    ("form", "sent", "places"),
+    [
+        (HEAT, {"status": "MAYBE"}, ["status"]),
+        (HEAT, {"statsu": "SUCCESS", "reason": 5}, ["statsu", "reason"]),
+        (HEAT, {"id": ["x"]}, ["id"]),
+        (HEAT, {"Status": "SUCCESS"}, ["Status"]),
+        (CFN, {"Status": "SUCCESS", "Reason": "r", "Data": "d"}, ["UniqueId"]),
+        (CFN, {}, ["Status", "Reason", "UniqueId", "Data"]),
+        (SWIFT, {"status": "done", "more": 1}, ["status"]),
+    ],
+)
+def test_what_is_wrong_with_a_signal_is_told_all_at_once(
+    form: Form, sent: Json, places: list[str]
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        read_signal(sent, form, 1)
+    assert [one.place for one in refused.value.findings] == places
+    assert all(one.remedy for one in refused.value.findings)
+
+
+def test_of_several_with_one_id_the_last_counts() -> None:
+    sent: list[Json] = [
+        {"id": 1, "reason": "a"},
+        {"id": "2", "status": "FAILURE"},
+        {"id": "1", "reason": "c"},
+    ]
+    tally = Tally(read_signal(one, HEAT, 9) for one in sent)
+    assert (len(tally), tally.reasons("SUCCESS")) == (2, ["c"])
+    assert tally.reasons("FAILURE") == ["Signal 9 received"]
+
+
+@pytest.mark.parametrize(
+    ("transport", "given"),
+    [
+        ("TOKEN_SIGNAL", {"token", "endpoint", "curl_cli"}),
+        ("CFN_SIGNAL", {"signal"}),
+        ("HEAT_SIGNAL", {"signal"}),
+        ("NO_SIGNAL", {"signal"}),
+    ],
+)
+async def test_what_a_handle_gives(transport: str, given: set[str]) -> None:
+    done = await run(OWN, "create", a_call(OWN, {"signal_transport": transport}))
+    assert isinstance(done, Done) and set(done.attributes) == given
+    signal = orjson.loads(done.attributes.get("signal", "{}"))
+    assert signal == {
+        "CFN_SIGNAL": {"alarm_url": DOOR.signed_url},
+        "HEAT_SIGNAL": {"alarm_url": DOOR.url, "token": DOOR.token},
+    }.get(transport, {})
+    assert (OWN.reference("r", done.physical_id, done.data) == "NO_SIGNAL") is (
+        transport == "NO_SIGNAL"
+    )
+
+
+def test_the_command_is_what_heat_gives() -> None:
+    done = OWN.create(a_call(OWN, {}))
+    assert isinstance(done, Done)
+    assert done.attributes["curl_cli"] == (
+        f"curl -i -X POST -H 'X-Auth-Token: {DOOR.token}' -H 'Content-Type: application/json'"
+        f" -H 'Accept: application/json' {DOOR.url}"
+    )
+
+
+@pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
+async def test_services_that_are_not_here_are_refused(transport: str) -> None:
+    (finding,) = findings_of(OWN, {"signal_transport": transport})
+    assert finding.place == "resources.r.properties.signal_transport"
+    assert "Use one of TOKEN_SIGNAL" in finding.remedy
+    late = await run(OWN, "create", a_call(OWN, {"signal_transport": transport}))
+    assert isinstance(late, Failed) and finding.reason in late.reason
+
+
+def test_what_is_plainly_no_handle_is_refused_before_anything_is_made() -> None:
+    (finding,) = findings_of(CONDITION, {"handle": "h", "timeout": 9})
+    assert finding.place == "resources.r.properties.handle" and "get_resource" in finding.remedy
+    for handle in ("NO_SIGNAL", str(HANDLE), DOOR.signed_url):
+        assert findings_of(CONDITION, {"handle": handle, "timeout": 9}) == []
+
+
+def test_urls_lead_back_to_their_resource() -> None:
+    doors = SignalDoors(b"key", "https://hub.test/below")
+    door = doors.of(STACK, HANDLE)
+    for text in (door.url, door.signed_url, str(HANDLE)):
+        assert resource_of(text) == resource_of(text, STACK) == HANDLE
+    assert resource_of(door.signed_url, UUID(int=9)) is None
+    for text in ("", "h", f"{door.url}/more", door.url[:-1], "https://hub.test/signals/a/b"):
+        assert resource_of(text) is None
+    assert doors.opens(door.token, STACK, HANDLE)
+    assert not doors.opens(door.token, HANDLE, STACK)
+    assert door.token not in repr(door) and "key" not in repr(doors)
+
+
+def waiting(count: int = 2, seconds: float = 60, **more: Json) -> tuple[Call, Wait]:
+    """A condition that waits, and what it said."""
+    properties = {"handle": str(HANDLE), "timeout": seconds, "count": count}
+    call = a_call(CONDITION, properties, **more)
+    said = CONDITION.create(call)
+    assert isinstance(said, Wait)
+    return replace(call, progress=said.progress, awaited=OWN.schema.name), said
+
+
+def test_it_asks_for_the_signals_of_its_handle_first() -> None:
+    call, said = waiting()
+    assert (said.until, said.awaits) == (NOW, HANDLE)
+    again = CONDITION.create(replace(call, now=NOW + timedelta(seconds=59)))
+    assert again == Wait(NOW + timedelta(seconds=60), said.progress, HANDLE)
+
+
+def test_enough_make_it_also_when_its_time_is_over() -> None:
+    """What came in time counts, though nobody looked: a server that was away loses nothing."""
+    call, _ = waiting()
+    signals = [read_signal({"data": n}, HEAT, n) for n in (1, 2)]
+    late = CONDITION.create(replace(call, now=NOW + timedelta(hours=1), signals=signals))
+    assert isinstance(late, Done) and late.attributes == {"data": '{"1":1,"2":2}'}
+
+
+@pytest.mark.parametrize(
+    ("came", "said"),
+    [([], "0 of 2 received"), ([{"reason": "a"}], "1 of 2 received - a")],
+)
+def test_too_few_are_told_with_their_reasons(came: list[Json], said: str) -> None:
+    call, _ = waiting()
+    signals = [read_signal(one, HEAT, 1) for one in came]
+    ended = CONDITION.create(replace(call, now=NOW + timedelta(seconds=60), signals=signals))
+    assert ended == Failed(f"WaitConditionTimeout: {said}")
+
+
+def test_what_is_newer_ends_it_unless_it_is_complete() -> None:
+    call, _ = waiting(superseded=True)
+    assert isinstance(CONDITION.create(call), Failed)
+    signals = [read_signal({}, HEAT, n) for n in (1, 2)]
+    assert isinstance(CONDITION.create(replace(call, signals=signals)), Done)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "ok"),
+    [
+        ("OS::Heat::WaitCondition", 0, False),
+        ("OS::Heat::WaitCondition", 5_000, True),
+        ("OS::Heat::SwiftSignal", 1_000, True),
+        ("OS::Heat::SwiftSignal", 1_001, False),
+    ],
+)
+def test_how_many_may_be_asked_for(name: str, count: int, ok: bool) -> None:
+    said = {"handle": "NO_SIGNAL", "timeout": 43_200, "count": count}
+    assert (findings_of(KNOWN.get(name), said) == []) is ok
+    assert findings_of(KNOWN.get(name), said | {"timeout": 43_201})
