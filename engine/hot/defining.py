@@ -161,7 +161,16 @@ class Defining:
         checked = check_known(schema, properties, here, self.findings)
         if len(self.findings.all) == before and schema.name in self.types:
             self.check(schema.name, _known(checked) if dynamic else checked, here, self.findings)
+        for name in schema.names_resources:
+            self._check_named(checked.get(name), f"{here}.{name}")
         return checked
+
+    def _check_named(self, said: Expression, place: str) -> None:
+        """Whether the resources that are named are there; what is not known yet may be."""
+        for one in said if type(said) is list else ():
+            if type(one) is str and one not in self.chosen:
+                reason = f'there is no resource "{one}" in this template'
+                self.findings.add(place, reason, nearest(one, list(self.chosen)))
 
     def _masked(
         self,

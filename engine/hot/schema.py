@@ -84,6 +84,7 @@ class TypeSchema:
     snapshots: can keep something by which it can be restored.
     signals: may be sent data, which its operations wait for.
     secret_reference: what get_resource gives is a secret; so it is where an attribute is one.
+    names_resources: properties whose texts are names of resources of the same template.
     renewed: each update puts another in its place, though nothing differs.
     steps: inside its operations, those that somebody may be asked to confirm.
     update_policy: what a template's ``update_policy`` may say; where it is empty, anything may be
@@ -101,6 +102,7 @@ class TypeSchema:
     snapshots: bool = False
     signals: bool = False
     secret_reference: bool = False
+    names_resources: tuple[str, ...] = ()
     renewed: bool = False
     steps: tuple[str, ...] = ()
     inside: frozenset[str] = frozenset()

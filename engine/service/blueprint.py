@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from engine.errors import Findings
@@ -104,7 +105,7 @@ def build(
             "OS::stack_name": stack_name,
         },
         types=registry.schemas(),
-        check_properties=registry.check_properties,
+        check_properties=partial(registry.check_properties, within=request.timeout_mins),
         judged=registry.judges().keys(),
         nesting=written.nesting,
         limits=limits.language,

@@ -319,6 +319,13 @@ class ResourceType(ABC):
         stored. May be a coroutine function, like a constraint's `broken`."""
         return None
 
+    def longest(self, properties: Mapping[str, Json]) -> float:
+        """Seconds that an operation is told to take at most; 0: nothing is said of that.
+
+        Values not known before creation are absent, and defaults are not filled in.
+        """
+        return 0
+
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:

@@ -8,8 +8,10 @@ from engine.errors import Conflict, Findings, NotFound, Unavailable, nearest
 from engine.hot.registry import TEMPLATE_FILES, is_template_file
 from engine.hot.schema import TypeSchema
 from engine.installed import entry_points
+from engine.types.access_policy import AccessPolicy
 from engine.types.constraints import BUILT_IN, CustomConstraint, Judge
 from engine.types.contract import ResourceType
+from engine.types.delay import Delay
 from engine.types.none import NoneResource
 from engine.types.random_string import RandomString
 from engine.types.template_resource import TemplateResource
@@ -71,9 +73,23 @@ class Registry:
         return found
 
     def check_properties(
-        self, name: str, properties: Mapping[str, Json], place: str, findings: Findings
+        self,
+        name: str,
+        properties: Mapping[str, Json],
+        place: str,
+        findings: Findings,
+        within: int | None = None,
     ) -> None:
-        self.get(name).check_properties(properties, place, findings)
+        """within: minutes that the whole stack may take; None: not known, or any time."""
+        type_ = self.get(name)
+        before = len(findings.all)
+        type_.check_properties(properties, place, findings)
+        if within is None or len(findings.all) > before:
+            return
+        seconds = type_.longest(properties)
+        if seconds > within * 60:
+            reason = f"{name} may take {seconds:g} s, which exceeds the stack's timeout."
+            findings.add(place, reason, f"Let it take less than {within} min, or the stack more.")
 
 
 def _judges(types: Sequence[ResourceType]) -> dict[str, Judge]:
@@ -104,7 +120,15 @@ def built_in(
     types have one name, Unavailable for a plug-in that does not load.
     """
     plugged = [_load(point) for point in entry_points(ENTRY_POINTS)]
-    own = [NoneResource(), TestResource(), RandomString(randomness), Value(), *WAITING]
+    own = [
+        NoneResource(),
+        TestResource(),
+        RandomString(randomness),
+        Value(),
+        Delay(randomness),
+        AccessPolicy(),
+        *WAITING,
+    ]
     return Registry([*own, *more, *plugged], gate=gate)
 
 

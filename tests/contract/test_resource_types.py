@@ -32,6 +32,8 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
         {"create": ECHO, "update": ECHO, "delete": ECHO, "check": ECHO, "timeout": 20},
         {"triggers": {"a": 1}},
     ),
+    "OS::Heat::Delay": ({"min_wait": 1, "max_jitter": 2}, {"actions": ["CREATE", "DELETE"]}),
+    "OS::Heat::AccessPolicy": ({"AllowedResources": ["a"]}, {"AllowedResources": []}),
     "OS::Heat::WaitConditionHandle": ({}, {"signal_transport": "CFN_SIGNAL"}),
     "OS::Heat::UpdateWaitConditionHandle": ({}, {}),
     "OS::Heat::SwiftSignalHandle": ({}, {}),

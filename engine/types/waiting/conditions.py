@@ -84,6 +84,7 @@ class WaitCondition(ResourceType):
     """The time counts from the beginning of the operation; progress keeps its end."""
 
     uses_credential = False
+    gives_up = True
 
     def __init__(self, words: Words) -> None:
         self._words = words

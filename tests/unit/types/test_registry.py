@@ -14,6 +14,8 @@ OWN = [
     "AWS::CloudFormation::WaitCondition",
     "AWS::CloudFormation::WaitConditionHandle",
     "Headgate::Command",
+    "OS::Heat::AccessPolicy",
+    "OS::Heat::Delay",
     "OS::Heat::None",
     "OS::Heat::RandomString",
     "OS::Heat::SwiftSignal",

@@ -1,0 +1,26 @@
+"""OS::Heat::AccessPolicy: a list of resources that somebody may read. Makes nothing."""
+
+from engine.hot.schema import Kind, Property, TypeSchema
+from engine.types.contract import Call, Done, Outcome, ResourceType
+
+
+class AccessPolicy(ResourceType):
+    """Who asks for it are users that EC2's types make, of which there are none here."""
+
+    uses_credential = False
+    schema = TypeSchema(
+        "OS::Heat::AccessPolicy",
+        description="Names resources that somebody may read; kept, and used by nobody.",
+        properties={
+            "AllowedResources": Property(
+                Kind.LIST, "Names of resources of the template.", required=True
+            )
+        },
+        names_resources=("AllowedResources",),
+    )
+
+    def create(self, call: Call) -> Outcome:
+        return Done(str(call.resource_id))
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)

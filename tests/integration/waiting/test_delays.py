@@ -1,0 +1,59 @@
+"""Delays in a stack's life, and what is refused of them and of policies that name resources."""
+
+from tests.support.changes import ended_as, gone
+from tests.support.program import Json, Program, template
+
+ALL = ["CREATE", "DELETE", "SUSPEND", "RESUME"]
+
+
+def delay(seconds: float, **more: Json) -> Json:
+    return {"type": "OS::Heat::Delay", "properties": {"min_wait": seconds, **more}}
+
+
+def policy(*names: str) -> Json:
+    return {"type": "OS::Heat::AccessPolicy", "properties": {"AllowedResources": list(names)}}
+
+
+async def times(run: Program, name: str) -> dict[str, float]:
+    """Seconds that each operation on it took, of those that are kept."""
+    async with run.database.connection() as conn:
+        rows = await conn.fetch(
+            "select operation, extract(epoch from ended_at - started_at)::float as took"
+            " from node where name = $1 and ended_at is not null", name
+        )  # fmt: skip
+    return {one["operation"]: one["took"] for one in rows}
+
+
+async def test_a_delay_takes_its_time_each_time(run: Program) -> None:
+    await run.create("s", {"d": delay(0.2, actions=ALL), "p": policy("d", "p")})
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    took = await times(run, "d")
+    for action in ("suspend", "resume"):
+        await run.act("s", action)
+        await ended_as(run, "s", f"{action.upper()}_COMPLETE")
+        took |= await times(run, "d")
+    assert took.keys() == {"create", "suspend", "resume"}
+    assert all(seconds >= 0.2 for seconds in took.values())
+    await run.at("DELETE", "s")
+    await gone(run, "s")
+
+
+async def test_a_long_one_does_not_keep_a_stack_from_being_deleted(run: Program) -> None:
+    await run.create("s", {"d": delay(3600)})
+    await run.waiting_count("s", 1)
+    await run.at("DELETE", "s")
+    await gone(run, "s")
+
+
+async def test_what_cannot_be_is_refused_before_anything_is_made(run: Program) -> None:
+    resources = {"d": delay(120), "p": policy("d", "dd")}
+    sent = {"stack_name": "s", "template": template(resources), "timeout_mins": 1}
+    status, said = await run.call("POST", "/stacks", sent)
+    found = {one["place"]: one for one in said["error"]["findings"]}
+    assert status == 400 and found.keys() == {
+        "resources.d.properties", "resources.p.properties.AllowedResources",
+    }  # fmt: skip
+    assert "may take 120 s, which exceeds" in found["resources.d.properties"]["reason"]
+    named = found["resources.p.properties.AllowedResources"]
+    assert 'no resource "dd"' in named["reason"] and 'Did you mean "d"?' in named["remedy"]
+    assert (await run.call("GET", "/stacks"))[1]["stacks"] == []

@@ -1,0 +1,81 @@
+"""OS::Heat::Delay: how long, in which actions, by which chance."""
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from engine.errors import Findings
+from engine.types.contract import Done, Failed, Wait
+from engine.types.delay import Delay
+from engine.words import Json
+from tests.unit.types.calls import NOW, a_call, findings_of, registry, run
+
+TYPE = Delay(random.Random(1))
+ALL = ["CREATE", "DELETE", "SUSPEND", "RESUME"]
+
+
+@pytest.mark.parametrize("operation", ["create", "delete", "suspend", "resume"])
+async def test_it_takes_its_time_in_the_actions_that_are_named(operation: str) -> None:
+    properties: Json = {"min_wait": 3, "actions": [operation.upper()]}
+    call = a_call(TYPE, properties, physical_id="d")
+    said = await run(TYPE, operation, call)
+    assert isinstance(said, Wait) and said.until == NOW + timedelta(seconds=3)
+    early = replace(call, now=NOW + timedelta(seconds=2.9), progress=said.progress)
+    assert await run(TYPE, operation, early) == said
+    late = replace(call, now=NOW + timedelta(seconds=3), progress=said.progress)
+    assert isinstance(await run(TYPE, operation, late), Done)
+    others = [one for one in ALL if one != operation.upper()]
+    call = a_call(TYPE, {"min_wait": 3, "actions": others}, physical_id="d")
+    assert isinstance(await run(TYPE, operation, call), Done)
+
+
+async def test_an_update_takes_none() -> None:
+    call = a_call(TYPE, {"min_wait": 3, "actions": ALL}, physical_id="d")
+    assert await run(TYPE, "update", call) == Done("d")
+
+
+async def test_chance_adds_no_more_than_it_may_and_another_time_another() -> None:
+    call = a_call(TYPE, {"min_wait": 10, "max_jitter": 4, "jitter_multiplier": 0.5})
+    found = [await run(TYPE, "create", call) for _ in range(50)]
+    ends = sorted(one.until for one in found if isinstance(one, Wait) and one.until)
+    assert NOW + timedelta(seconds=10) <= ends[0] < ends[-1] < NOW + timedelta(seconds=12)
+    assert all(one != other for one, other in pairwise(ends))
+
+
+async def test_what_is_newer_ends_it() -> None:
+    call = a_call(TYPE, {"min_wait": 3}, superseded=True)
+    assert isinstance(await run(TYPE, "create", call), Failed)
+    assert registry().get("OS::Heat::Delay").schema.name in registry().giving_up()
+
+
+async def test_for_ever_is_no_time() -> None:
+    said = await run(TYPE, "create", a_call(TYPE, {"min_wait": 1e300}))
+    assert isinstance(said, Wait) and said.until is not None
+
+
+@pytest.mark.parametrize(
+    ("properties", "within", "wrong"),
+    [
+        ({"min_wait": 60}, 1, False),
+        ({"min_wait": 61}, 1, True),
+        ({"min_wait": 50, "max_jitter": 11}, 1, True),
+        ({"min_wait": 50, "max_jitter": 11, "jitter_multiplier": 0.5}, 1, False),
+        ({"min_wait": 61, "actions": ["DELETE"]}, 1, True),
+        ({"min_wait": 1e9}, None, False),
+        ({}, 1, False),
+    ],
+)
+def test_more_than_the_stack_has_is_refused(
+    properties: Json, within: int | None, wrong: bool
+) -> None:
+    findings = Findings()
+    registry().check_properties("OS::Heat::Delay", properties, "here", findings, within)
+    assert [one.place for one in findings.all] == ["here"] * wrong
+
+
+@pytest.mark.parametrize("wrong", [{"min_wait": -1}, {"actions": ["UPDATE"]}, {"max_jitter": "x"}])
+def test_what_makes_no_sense_is_refused(wrong: Json) -> None:
+    assert findings_of(TYPE, wrong)
