@@ -49,7 +49,7 @@ def continue_(
     as_json: AsJson = False,
 ) -> None:
     """Let it go on."""
-    more = _data(data, data_file)
+    more = said_data(data, data_file)
     _answer(which, "continue", reason, digest, more, Where(url, project, user), as_json)
 
 
@@ -65,7 +65,7 @@ def step(
     as_json: AsJson = False,
 ) -> None:
     """Let it go on, and hold whatever is ready next."""
-    more = _data(data, data_file)
+    more = said_data(data, data_file)
     _answer(which, "step", reason, digest, more, Where(url, project, user), as_json)
 
 
@@ -81,7 +81,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Let it go on, past all breakpoints that nobody else is to answer."""
-    more = _data(data, data_file)
+    more = said_data(data, data_file)
     _answer(which, "run", reason, digest, more, Where(url, project, user), as_json)
 
 
@@ -101,7 +101,7 @@ def patch(
     as_json: AsJson = False,
 ) -> None:
     """Let it go on with other properties, where its rule allows that."""
-    more = _data(data, data_file) | {"properties": _read(set_, "--set")}
+    more = said_data(data, data_file) | {"properties": _read(set_, "--set")}
     _answer(which, "patch", reason, digest, more, Where(url, project, user), as_json)
 
 
@@ -137,7 +137,9 @@ def reject(
     _answer(which, "reject", reason, digest, {}, Where(url, project, user), as_json)
 
 
-def _data(pairs: list[str], file: Path | None) -> dict[str, Json]:
+def said_data(pairs: list[str], file: Path | None) -> dict[str, Json]:
+    """``data`` as --data or --data-file says it; empty where neither does. Ends the command when it
+    cannot be read."""
     if pairs and file is not None:
         stop("say --data or --data-file, not both", Exit.USAGE)
     if file is not None:

@@ -1,21 +1,30 @@
 """headgate resource ...: what a stack is made of."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from hub.cli import options, outcomes, show
+from hub.cli.answers import said_data
 from hub.cli.client import Client
 from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, tell
 from hub.cli.files import dump_yaml
 
 Json = Any
-app = typer.Typer(help="Look at resources, mark and protect them.", no_args_is_help=True)
+app = typer.Typer(help="Look at resources, mark, protect and signal them.", no_args_is_help=True)
 Which = Annotated[str, typer.Argument(metavar="RESOURCE", help="Name of the resource.")]
 WhichOne = Annotated[
     str, typer.Argument(metavar="RESOURCE", help="Name or physical id of the resource.")
 ]
+Sent = Annotated[
+    list[str],
+    typer.Option(metavar="KEY=VALUE", help="A part of the data; VALUE is YAML; may repeat."),
+]
+SentFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The data, in JSON or YAML.")
+]  # fmt: skip
 MARKED = ("resource_name", "resource_type", "resource_status", "resource_status_reason",
           "physical_resource_id", "protected")  # fmt: skip
 
@@ -97,6 +106,30 @@ def unprotect(
 ) -> None:
     """Let a resource be deleted and replaced again."""
     _mark(stack, which, {"protect": False}, Where(url, project, user), as_json)
+
+
+@app.command()
+def signal(
+    stack: options.Name,
+    which: Which,
+    data: Sent = [],  # noqa: B006 - typer reads it, nobody changes it
+    data_file: SentFile = None,
+    url: Url = URL,
+    project: Project = PROJECT,
+    user: User = USER,
+    as_json: AsJson = False,
+) -> None:
+    """Send data to a resource that waits for it."""
+    said = said_data(data, data_file).get("data", {})
+
+    async def work(client: Client) -> Json:
+        found = await outcomes.find(client, stack)
+        path = outcomes.path_of(found, "resources", which, "signal")
+        await client.call("POST", path, body=said)
+        return await _one(client, found, which)
+
+    found = ask(Where(url, project, user), work)
+    tell(found, as_json, lambda: show.fields(found, MARKED))
 
 
 def _mark(stack: str, which: str, body: Json, where: Where, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +14,11 @@ from tests.unit.hub.cli.stub import Handler, Seen, serving
 
 
 def being(status: str) -> Handler:
-    """A stack of this status, whatever is asked of it."""
+    """A stack of this status with a resource, whatever is asked of it."""
 
     async def handler(_: web.Request) -> web.StreamResponse:
         stack = {"id": "1", "stack_name": "web", "stack_status": status}
-        return web.json_response({"stack": stack})
+        return web.json_response({"stack": stack, "resource": {"resource_name": "a"}})
 
     return handler
 
@@ -94,3 +95,19 @@ async def test_an_action_is_asked_for_by_its_name(words: list[str], action: str)
 async def test_the_exit_code_tells_the_end(words: list[str], status: str, code: int) -> None:
     done, _ = await asked(status, "stack", words[0], "web", *words[1:])
     assert done.exit_code == code, done.output
+
+
+async def test_a_signal_is_sent_as_options_or_a_file_say_it(tmp_path: Path) -> None:
+    file = tmp_path / "said.yaml"
+    file.write_text("status: FAILURE\ndata: [1, 2]\n")
+    for words, body in (
+        ([], {}),
+        (["--data", "status=SUCCESS", "--data", "data={n: 1}"],
+         {"status": "SUCCESS", "data": {"n": 1}}),
+        (["--data-file", str(file)], {"status": "FAILURE", "data": [1, 2]}),
+    ):  # fmt: skip
+        done, (one,) = await asked("CREATE_IN_PROGRESS", "resource", "signal", "web", "a", *words)
+        assert (done.exit_code, told(one)) == (0, ("POST", "/resources/a/signal", body))
+    both = ["--data", "a=1", "--data-file", str(file)]
+    done, seen = await asked("CREATE_IN_PROGRESS", "resource", "signal", "web", "a", *both)
+    assert (done.exit_code, seen) == (2, [])
