@@ -1,6 +1,7 @@
 """The unmodified `openstack` command line waits for what it began, and ends at whatever came of it."""
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from tests.e2e.walks.command_line import TEMPLATE, Walk
 from tests.support.openstack_shell import OpenstackShell
 from tests.support.program import ServerProcess
 from tests.support.ways import unasked
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "wait-for-a-signal"
 
 
 @pytest.fixture
@@ -40,6 +43,23 @@ def test_waiting_ends_at_a_stopped_stack_and_says_how_to_go_on(client: Walk) -> 
                        "--poll", "1", "held", code=1)  # fmt: skip
     assert "CREATE_FAILED  Stopped: app" in said and "update the stack to resume" in said
     assert client.shows("stack", "show", "held")["stack_status"] == "CREATE_STOPPED"
+
+
+def test_a_stack_goes_on_when_machines_and_people_signal(client: Walk) -> None:
+    """The example of the how-to, as it is."""
+    template = str(EXAMPLE / "ready.yaml")
+    client.says("stack", "create", "-t", template, "web")
+    handle = ("stack", "resource", "signal", "web", "ready", "--data")
+    said = client.says(*handle, '{"status": "READY"}', code=1)
+    assert "status: is not known. Send SUCCESS or FAILURE." in said
+    client.says(*handle, '{"id": "web-1", "data": "10.0.0.11"}')
+    told = client.shows("stack", "output", "show", "web", "tell")["output_value"]
+    machine = [str(EXAMPLE / "machine.sh"), "web-2", "10.0.0.12"]
+    subprocess.run(machine, env=os.environ | {"TELL": told}, check=True, timeout=60)
+    client.until("web", "CREATE_COMPLETE")
+    addresses = client.shows("stack", "output", "show", "web", "addresses")["output_value"]
+    assert addresses == {"web-1": "10.0.0.11", "web-2": "10.0.0.12"}
+    client.says("stack", "delete", "--yes", "--wait", "web")
 
 
 NESTED = """

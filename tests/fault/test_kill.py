@@ -69,6 +69,40 @@ async def test_a_deadline_survives_a_crash(server: ServerProcess) -> None:
         assert await http.until_ended("s") == "CREATE_STOPPED"
 
 
+async def test_signals_and_the_time_to_wait_for_them_survive_a_crash(
+    server: ServerProcess,
+) -> None:
+    handle = {"type": "OS::Heat::WaitConditionHandle"}
+    wanted = {"handle": {"get_resource": "h"}, "timeout": 600, "count": 2}
+    condition = {"type": "OS::Heat::WaitCondition", "properties": wanted}
+    document = template({"h": handle, "w": condition}, outputs={
+        "data": {"value": {"get_attr": ["w", "data"]}}})  # fmt: skip
+    async with aiohttp.ClientSession(connector=fresh()) as session:
+        http = Http(session, server.url)
+        await http.call("POST", "/stacks", {"stack_name": "s", "template": document})
+        before = await waits_until(http, "w")
+        await http.at("POST", "s", "/resources/h/signal", {"id": "a", "data": 1})
+        server.kill()
+        server.start()
+        assert await waits_until(http, "w") == before
+        await http.at("POST", "s", "/resources/h/signal", {"id": "b", "data": 2})
+        assert await http.until_ended("s") == "CREATE_COMPLETE"
+        (output,) = (await http.stack("s"))["outputs"]
+        assert output["output_value"] == '{"a":1,"b":2}'
+
+
+async def waits_until(http: Http, name: str) -> str:
+    """When a resource gives up waiting, once it waits for somebody."""
+
+    async def look() -> str | None:
+        nodes = (await http.at("GET", "s", "/why"))["nodes"]
+        found = [one for one in nodes if one["resource_name"] == name and one["until"]]
+        begun = found and found[0]["since"] is not None and found[0]["until"] > found[0]["since"]
+        return str(found[0]["until"]) if begun else None
+
+    return str(await eventually(look))
+
+
 async def test_what_ran_is_taken_up_again_with_its_progress(server: ServerProcess) -> None:
     slow = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": 2}}
     async with aiohttp.ClientSession(connector=fresh()) as session:
