@@ -93,7 +93,9 @@ select number, action, state, reason, digest, version, stale, requested_by, star
 """
 READ_NODES = """
 select id, name as resource_name, type, operation, direction, state, phase, waits, requirers,
-       rules, reason, wake_at, started_at
+       rules, reason, wake_at, started_at,
+       case when awaits is not null then
+           (select q.name from resource q where q.stack_id = $1 and q.id = awaits) end as awaits
   from node where stack_id = $1 and traversal = $2 order by id
 """
 READ_HOOKS = """

@@ -176,7 +176,7 @@ class HookRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A step of the current traversal."""
+    """A step of the current traversal. awaits: the resource whose signals it waits for, by name."""
 
     id: int
     resource_name: str
@@ -191,6 +191,7 @@ class NodeRecord:
     reason: str | None
     wake_at: datetime | None
     started_at: datetime | None
+    awaits: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

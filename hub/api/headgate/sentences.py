@@ -99,6 +99,8 @@ def _unfinished(node: NodeRecord, names: Sequence[str]) -> str:
     if node.state == "running":
         return f"{what} runs."
     until = f" until {rfc3339(node.wake_at)}" if node.wake_at else ""
+    if node.awaits is not None:
+        return f"{what} waits for signals to {node.awaits}{until}."
     return f"{what} waits inside its operation{until}."
 
 

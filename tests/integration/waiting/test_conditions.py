@@ -192,6 +192,10 @@ async def test_a_signal_leaves_the_deadline_where_it_was(run: Program) -> None:
 
     await eventually(claimed_again)
     assert await waits(run) == before
+    (said,) = (await run.at("GET", "s", "/why"))["nodes"]
+    until = datetime.fromisoformat(said["until"])
+    assert until - datetime.fromisoformat(before["until"]) < timedelta(milliseconds=1)
+    assert said["sentence"] == f"w (create) waits for signals to h until {said['until']}."
 
 
 @pytest.mark.parametrize("how", ["delete", "update"])
