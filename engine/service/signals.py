@@ -71,7 +71,7 @@ def _event(stack_id: UUID, found: Target, by: str) -> Json:
         "resource_name": found.name,
         "resource_type": found.type,
         "physical_id": found.physical_id,
-        "action": "SIGNAL",
+        "action": found.action,
         "status": found.status,
         "reason": f"{by} sent it a signal",
         "data": {"operation": "signal"},

@@ -13,7 +13,10 @@ class AccessPolicy(ResourceType):
         description="Names resources that somebody may read; kept, and used by nobody.",
         properties={
             "AllowedResources": Property(
-                Kind.LIST, "Names of resources of the template.", required=True
+                Kind.LIST,
+                "Names of resources of the template.",
+                required=True,
+                items=Property(Kind.STRING),
             )
         },
         names_resources=("AllowedResources",),

@@ -47,6 +47,7 @@ class Delay(ResourceType):
             "actions": Property(
                 Kind.LIST,
                 "When.",
+                items=Property(Kind.STRING),
                 default=["CREATE"],
                 update_allowed=True,
                 constraints=(Constraint("allowed_values", allowed=ACTIONS),),

@@ -53,8 +53,8 @@ async def test_a_token_of_its_own_opens_in_every_form(run: Program, world: World
         assert await send(run, url, {"n": number}, method, headers) == (200, None)
     assert await send(run, door.signed_url) == (200, None)
     assert await heard(run) == [*({"n": number} for number in range(4)), {}]
-    events = [one for one in await run.events("s") if one["resource_status"] == "SIGNAL_COMPLETE"]
-    assert {one["resource_status_reason"] for one in events} == {"token sent it a signal"}
+    told = [one["resource_status_reason"] for one in await run.events("s")]
+    assert told.count("token sent it a signal") == 5
 
 
 async def test_no_other_token_opens(run: Program, world: World) -> None:
