@@ -109,7 +109,7 @@ async def begun_again(world: World) -> None:
 async def test_whoever_has_it_needs_no_login_and_can_do_nothing_else(
     database_url: str, world: World
 ) -> None:
-    locked = {"auth.mode": "tokens", "quotas.signal_bytes": 20}
+    locked = {"auth.mode": "tokens", "auth.failures": 4, "quotas.signal_bytes": 20}
     async with program(database_url, locked, types=[Thing(world)]) as run:
         token = await given_directly(run.database, "p", "ann", ["author"])
         run.session.headers["X-Auth-Token"] = token
@@ -123,6 +123,9 @@ async def test_whoever_has_it_needs_no_login_and_can_do_nothing_else(
         for path in (f"{run.url}/v1/p/stacks", f"{run.url}/v1/p/hooks"):
             status, _ = await send(run, path, None, "GET", {"X-Auth-Token": door.token})
             assert status == 401
+        # Guesses are counted, whatever they are for.
+        said = [(await send(run, door.url, {}, headers={"X-Auth-Token": "x"}))[0] for _ in "abc"]
+        assert said == [401, 401, 429]
         assert await heard(run) == [{"n": 1}]
 
 
