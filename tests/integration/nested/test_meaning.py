@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from tests.integration.nested.test_lives import FILES, INNER, child_of, nested, output
 from tests.support.program import Json, Program, resource, template
@@ -204,3 +205,40 @@ resources: {r: {type: OS::Heat::TestResource}}
     reason = (await running.stack("s"))["stack_status_reason"]
     assert "count" in reason and said in reason, reason
     assert await running.database.pool.fetchval("select count(*) from stack") == 1
+
+
+async def test_what_is_hidden_around_is_hidden_inside(running: Program) -> None:
+    """Though the template inside does not say so; also what a hidden parameter is only part of."""
+    joined = {"str_replace": {"template": "is P", "params": {"P": {"get_param": "pin"}}}}
+    outer = template(
+        {"web": nested({"get_param": "pin"}, "outer.yaml"), "part": nested(joined)},
+        parameters={"pin": {"type": "string", "hidden": True}},
+    )
+    one = yaml.safe_load(INNER)
+    del one["resources"]["two"], one["outputs"], one["parameters"]["fail"]
+    files = {**FILES, "inner.yaml": json.dumps(one, default=str)}
+    files["outer.yaml"] = files["outer.yaml"].partition("outputs:")[0]
+    body = {
+        "stack_name": "s",
+        "template": outer,
+        "files": files,
+        "parameters": {"pin": "planted-9"},
+    }
+    status, said = await running.call("POST", "/stacks", body)
+    assert status == 201, said
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    web = await child_of(running, "s", "web")
+    stacks = [web, await child_of(running, web, "inner"), await child_of(running, "s", "part")]
+    for stack in stacks:
+        shown = await running.stack(stack)
+        assert shown["parameters"]["value"] == "******"
+        for rest in ("/environment", "/resources/one", "/events", "/template"):
+            path = f"/stacks/{shown['stack_name']}/{stack}{rest}"
+            _, seen = await running.call("GET", path)
+            assert "planted-9" not in json.dumps(seen), rest
+    tables = await running.database.pool.fetch(
+        "select format('select count(*) from %I t where t::text like $1', tablename) as query"
+        " from pg_tables where schemaname = 'public'"
+    )
+    for row in tables:
+        assert await running.database.pool.fetchval(row["query"], "%planted-9%") == 0, row["query"]
