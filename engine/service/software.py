@@ -7,7 +7,8 @@ from uuid import UUID
 from engine.errors import Finding, Invalid, NotFound
 from engine.store import software as store
 from engine.store.database import Connection, Database
-from engine.store.software import ConfigRecord, DeploymentChange, DeploymentRecord, NewConfig
+from engine.store.software import ConfigRecord, DeploymentChange, DeploymentRecord
+from engine.types.software.keeper import NewConfig
 from engine.words import Json
 
 

@@ -74,6 +74,11 @@ class Call:
     child: "Child | None" = None
     superseded: bool = False
 
+    @property
+    def own_name(self) -> str:
+        """A name for what is made; the same whenever this operation is called again."""
+        return f"{self.stack_name}-{self.resource_name}-{self.operation_key.hex[:12]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Member:

@@ -6,7 +6,8 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
 
 from channels.schemas.words import ANYTHING, LIST, MAP, TEXT, UUID, fields, list_of
-from engine.store.software import ConfigRecord, NewConfig
+from engine.store.software import ConfigRecord
+from engine.types.software.keeper import UNGROUPED, NewConfig
 from engine.words import Json
 from hub.api.bodies import read
 from hub.api.orchestration import show
@@ -26,7 +27,6 @@ from hub.api.shapes import Shape
 Short = Annotated[str, Field(max_length=255)]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Kind = Literal["String", "Number", "CommaDelimitedList", "Json", "Boolean"]
-UNGROUPED = "Heat::Ungrouped"
 
 
 class Lenient(BaseModel):

@@ -14,7 +14,9 @@ from engine.hot.definition import check_resolved, fill_defaults
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import Call, Outcome, ResourceType, Wait
 from engine.types.registry import Registry, built_in
+from engine.types.software import SoftwareKeeper, software_types
 from engine.words import Json, ResourceId, StackId
+from tests.unit.types.software.in_memory import InMemory
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = UUID("11111111-2222-4333-8444-555555555555")
@@ -23,8 +25,9 @@ PYTHON = sys.executable
 ON = CommandSettings(enabled=True, allow=(PYTHON, "/bin/sh"), max_timeout=timedelta(minutes=1))
 
 
-def registry(settings: CommandSettings = ON) -> Registry:
-    return built_in(random.Random(1), Command(settings))
+def registry(settings: CommandSettings = ON, keeper: SoftwareKeeper | None = None) -> Registry:
+    software = software_types(keeper or InMemory())
+    return built_in(random.Random(1), Command(settings), *software)
 
 
 def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> Call:

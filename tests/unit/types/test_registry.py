@@ -12,8 +12,13 @@ from tests.unit.types.calls import registry
 
 OWN = [
     "Headgate::Command",
+    "OS::Heat::CloudConfig",
+    "OS::Heat::MultipartMime",
     "OS::Heat::None",
     "OS::Heat::RandomString",
+    "OS::Heat::SoftwareComponent",
+    "OS::Heat::SoftwareConfig",
+    "OS::Heat::StructuredConfig",
     "OS::Heat::TestResource",
     "OS::Heat::Value",
 ]
