@@ -5,8 +5,10 @@ from dataclasses import replace
 from uuid import UUID
 
 from engine.errors import Finding, Invalid, NotFound
+from engine.service.deployed import said_of, taken_away
 from engine.store import software as store
 from engine.store.database import Connection, Database
+from engine.store.deployed import lock_waiting, under_way
 from engine.store.software import ConfigRecord, DeploymentChange, DeploymentRecord
 from engine.types.software.keeper import NewConfig
 from engine.words import Json
@@ -66,17 +68,28 @@ class Software:
     async def change_deployment(
         self, project: str, deployment_id: UUID, change: DeploymentChange
     ) -> DeploymentRecord:
+        """Whoever waits for it notices."""
         async with self._database.transaction() as conn:
+            waiting = await lock_waiting(conn, project, deployment_id)
             await _hold(conn, project, change.config_id)
             found = await store.change_deployment(conn, project, deployment_id, change)
+            await said_of(conn, waiting, change)
         if found is None:
             raise _no_deployment(deployment_id)
         return found
 
     async def delete_deployment(self, project: str, deployment_id: UUID) -> None:
-        async with self._database.connection() as conn:
+        async with self._database.transaction() as conn:
+            waiting = await lock_waiting(conn, project, deployment_id)
             if not await store.delete_deployment(conn, project, deployment_id):
                 raise _no_deployment(deployment_id)
+            await taken_away(conn, waiting)
+
+    async def under_way(self, stack_id: UUID) -> Mapping[str, str]:
+        """By resource that waits for its server, how far that is."""
+        async with self._database.connection() as conn:
+            found = await under_way(conn, stack_id)
+        return {name: f"{reason} (server {server})" for name, (reason, server) in found.items()}
 
     async def configs_of_server(self, project: str, server_id: str) -> list[ConfigRecord]:
         """A copy of each deployed config, by name, with the deployment's values in its inputs."""

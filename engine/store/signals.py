@@ -68,3 +68,10 @@ async def insert_signal(conn: Connection, stack_id: UUID, at: Target, data: Json
     """Keep it, and have the operation called that waits for it, if one does."""
     await conn.execute(INSERT, stack_id, at.id, at.kept + 1, data, by)
     await conn.execute(WAKE, stack_id, at.id)
+    await wake(conn, stack_id, at)
+
+
+async def wake(conn: Connection, stack_id: UUID, at: Target) -> None:
+    """Have the operation called that waits for something, if one does."""
+    await conn.execute(WAKE, stack_id, at.name, at.id)
+    await conn.execute(WAKE_WORKERS)

@@ -93,6 +93,8 @@ class DeploymentChange:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentRecord:
+    """stack_id .. operation_key: of the resource that it is, if it is one."""
+
     id: UUID
     project: str
     config_id: UUID
@@ -104,6 +106,9 @@ class DeploymentRecord:
     status_reason: str
     created_at: datetime
     updated_at: datetime | None
+    stack_id: UUID | None
+    resource_id: UUID | None
+    operation_key: UUID | None
 
 
 async def insert_config(
@@ -150,6 +155,12 @@ async def lock_config(conn: Connection, project: str, config_id: UUID) -> bool:
 async def delete_unused_config(conn: Connection, config_id: UUID) -> bool:
     """Under `lock_config`. False: a deployment uses it."""
     return await conn.fetchval(DELETE_UNUSED, config_id) is not None
+
+
+async def drop_config(conn: Connection, project: str, config_id: UUID) -> None:
+    """Unless a deployment uses it."""
+    if await lock_config(conn, project, config_id):
+        await delete_unused_config(conn, config_id)
 
 
 async def insert_deployment(

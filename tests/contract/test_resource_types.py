@@ -33,6 +33,14 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
         {"config": "false"},
     ),
     "OS::Heat::StructuredConfig": ({"config": {"a": 1}}, {"config": {"a": 2}}),
+    "OS::Heat::SoftwareDeployment": (
+        {"server": "web-1", "signal_transport": "NO_SIGNAL"},
+        {"input_values": {"a": 1}},
+    ),
+    "OS::Heat::StructuredDeployment": (
+        {"server": "web-1", "signal_transport": "NO_SIGNAL"},
+        {"input_values": {"a": 1}},
+    ),
     "OS::Heat::CloudConfig": ({"cloud_config": {"a": 1}}, {"cloud_config": {"a": 2}}),
     "OS::Heat::SoftwareComponent": (
         {"configs": [{"tool": "script", "config": "true"}]},

@@ -7,6 +7,7 @@ from engine.types.software.configs import (
     SoftwareConfig,
     StructuredConfig,
 )
+from engine.types.software.deployment import SoftwareDeployment, StructuredDeployment
 from engine.types.software.keeper import SoftwareKeeper
 from engine.types.software.multipart import MultipartMime
 
@@ -15,4 +16,5 @@ __all__ = ["SoftwareKeeper", "software_types"]
 
 def software_types(keeper: SoftwareKeeper) -> list[ResourceType]:
     configs = (SoftwareConfig, StructuredConfig, CloudConfig, SoftwareComponent, MultipartMime)
-    return [type_(keeper) for type_ in configs]
+    deployments = (SoftwareDeployment, StructuredDeployment)
+    return [type_(keeper) for type_ in (*configs, *deployments)]

@@ -28,10 +28,12 @@ def reasons(
     nodes: Sequence[NodeRecord],
     hooks: Mapping[str, HookRecord],
     asked: Mapping[str, Sequence[Json]],
+    inside: Mapping[str, str],
 ) -> list[Reason]:
     """Unfinished and unwell nodes of the current traversal.
 
-    hooks: waiting ones by resource name. asked: their ``asked`` lists by resource name.
+    hooks: waiting ones by resource name. asked: their ``asked`` lists by resource name. inside: by
+    resource name, how far what its operation waits for is.
     """
     before = _waits_for(nodes)
     by_id = {node.id: node for node in nodes}
@@ -42,7 +44,8 @@ def reasons(
             found.append(_held(node, hook, asked.get(node.resource_name, ())))
         elif node.state in _UNFINISHED:
             names = sorted({_named(by_id[one].resource_name) for one in before[node.id]})
-            found.append(_plain(node, _unfinished(node, names)))
+            said = inside.get(node.resource_name, "")
+            found.append(_plain(node, _unfinished(node, names, said)))
         elif node.state in ("failed", "stopped"):
             found.append(_plain(node, _unwell(node)))
     return found
@@ -88,7 +91,7 @@ _ARRIVED = {
 }
 
 
-def _unfinished(node: NodeRecord, names: Sequence[str]) -> str:
+def _unfinished(node: NodeRecord, names: Sequence[str], inside: str) -> str:
     what = f"{_named(node.resource_name)} ({node.operation})"
     if node.state == "waiting":
         named = ", ".join(names[:_AT_MOST]) or "an older operation on it"
@@ -99,7 +102,8 @@ def _unfinished(node: NodeRecord, names: Sequence[str]) -> str:
     if node.state == "running":
         return f"{what} runs."
     until = f" until {rfc3339(node.wake_at)}" if node.wake_at else ""
-    return f"{what} waits inside its operation{until}."
+    said = f": {inside}" if inside else ""
+    return f"{what} waits inside its operation{until}{said}."
 
 
 def _unwell(node: NodeRecord) -> str:

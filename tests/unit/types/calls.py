@@ -26,7 +26,7 @@ ON = CommandSettings(enabled=True, allow=(PYTHON, "/bin/sh"), max_timeout=timede
 
 
 def registry(settings: CommandSettings = ON, keeper: SoftwareKeeper | None = None) -> Registry:
-    software = software_types(keeper or InMemory())
+    software = software_types(InMemory() if keeper is None else keeper)
     return built_in(random.Random(1), Command(settings), *software)
 
 

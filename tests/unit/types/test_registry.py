@@ -18,7 +18,9 @@ OWN = [
     "OS::Heat::RandomString",
     "OS::Heat::SoftwareComponent",
     "OS::Heat::SoftwareConfig",
+    "OS::Heat::SoftwareDeployment",
     "OS::Heat::StructuredConfig",
+    "OS::Heat::StructuredDeployment",
     "OS::Heat::TestResource",
     "OS::Heat::Value",
 ]
