@@ -40,7 +40,7 @@ from engine.store.walks import read_walk
 from engine.tracing import Tracer
 from engine.types.contract import Call, Outcome, ResourceType
 from engine.types.signal_doors import SignalDoors
-from engine.types.software import software_types
+from engine.types.software import ServerDoors, software_types
 from engine.words import Door, Json
 from engine.work.prepare import Prepared
 from engine.work.presence import Presence
@@ -93,7 +93,9 @@ class Loops:
         self._server: EmbeddedServer | None = None
         self.plugins = installed() if plugins is None else plugins
         keeper = Keeper(database, Software(database, new_id=uuid4))
-        software = software_types(keeper)
+        keystone = settings.auth.keystone.url if settings.auth.mode == "keystone" else ""
+        self.servers = ServerDoors(key, settings.server.base_url(), keystone)
+        software = software_types(keeper, self.servers)
         registry = make_registry(settings, *software, *types, gate=StackGate(self.plugins))
         self.sealer = sealer
         self.feed = Feed(database)

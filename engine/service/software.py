@@ -8,7 +8,7 @@ from engine.errors import Finding, Invalid, NotFound
 from engine.service.deployed import said_of, taken_away
 from engine.store import software as store
 from engine.store.database import Connection, Database
-from engine.store.deployed import lock_waiting, under_way
+from engine.store.deployed import ServerRecord, find_server, lock_waiting, under_way
 from engine.store.software import ConfigRecord, DeploymentChange, DeploymentRecord
 from engine.types.software.keeper import NewConfig
 from engine.words import Json
@@ -96,6 +96,11 @@ class Software:
         async with self._database.connection() as conn:
             found = await store.configs_of_server(conn, project, server_id)
         return [replace(one, inputs=_with(values, one.inputs)) for one, values in found]
+
+    async def server(self, stack_id: UUID, resource_id: UUID) -> ServerRecord | None:
+        """A resource of whichever project, for whoever has shown its own key."""
+        async with self._database.connection() as conn:
+            return await find_server(conn, stack_id, resource_id)
 
 
 def _with(values: Mapping[str, Json], inputs: Sequence[Json]) -> list[Json]:

@@ -1,6 +1,7 @@
 """Software deployments that are resources: what their servers see, and who waits for them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from engine.store.database import Connection
@@ -52,6 +53,13 @@ select n.name, d.status_reason, d.server_id
    and d.resource_id = case n.operation when 'replace' then n.replacement_id
                                         else n.resource_id end
  where d.stack_id = $1 and d.status = 'IN_PROGRESS'
+"""
+FIND_SERVER = """
+select s.project, s.id as stack_id, s.name as stack_name, r.id, r.name, r.type, r.physical_id,
+       r.shown_action as action, r.shown_status as status, r.reason, r.attributes, r.metadata,
+       r.updated_at
+  from resource_now r join stack s on s.id = r.stack_id
+ where r.stack_id = $1 and r.id = $2 and s.deleted_at is null
 """
 
 
@@ -126,3 +134,28 @@ async def under_way(conn: Connection, stack_id: UUID) -> dict[str, tuple[str, st
         row["name"]: (row["status_reason"], row["server_id"])
         for row in await conn.fetch(UNDER_WAY, stack_id)
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """A resource that software may be deployed to, and the stack it is in."""
+
+    project: str
+    stack_id: UUID
+    stack_name: str
+    id: UUID
+    name: str
+    type: str
+    physical_id: str | None
+    action: str
+    status: str
+    reason: str
+    attributes: Json = field(repr=False)
+    metadata: Json
+    updated_at: datetime
+
+
+async def find_server(conn: Connection, stack_id: UUID, resource_id: UUID) -> ServerRecord | None:
+    """Of whichever project."""
+    row = await conn.fetchrow(FIND_SERVER, stack_id, resource_id)
+    return ServerRecord(**row) if row else None

@@ -41,6 +41,7 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
         {"server": "web-1", "signal_transport": "NO_SIGNAL"},
         {"input_values": {"a": 1}},
     ),
+    "OS::Heat::DeployedServer": ({"name": "web"}, {"name": "db"}),
     "OS::Heat::CloudConfig": ({"cloud_config": {"a": 1}}, {"cloud_config": {"a": 2}}),
     "OS::Heat::SoftwareComponent": (
         {"configs": [{"tool": "script", "config": "true"}]},

@@ -7,14 +7,17 @@ from engine.types.software.configs import (
     SoftwareConfig,
     StructuredConfig,
 )
+from engine.types.software.deployed_server import DeployedServer
 from engine.types.software.deployment import SoftwareDeployment, StructuredDeployment
 from engine.types.software.keeper import SoftwareKeeper
 from engine.types.software.multipart import MultipartMime
+from engine.types.software.server_doors import ServerDoors
 
-__all__ = ["SoftwareKeeper", "software_types"]
+__all__ = ["ServerDoors", "SoftwareKeeper", "software_types"]
 
 
-def software_types(keeper: SoftwareKeeper) -> list[ResourceType]:
+def software_types(keeper: SoftwareKeeper, servers: ServerDoors) -> list[ResourceType]:
+    """servers: where servers ask what is deployed to them."""
     configs = (SoftwareConfig, StructuredConfig, CloudConfig, SoftwareComponent, MultipartMime)
     deployments = (SoftwareDeployment, StructuredDeployment)
-    return [type_(keeper) for type_ in (*configs, *deployments)]
+    return [*(type_(keeper) for type_ in (*configs, *deployments)), DeployedServer(servers)]

@@ -15,6 +15,8 @@ CFN, HEAT, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
 #: Those that need a service Headgate does without.
 REFUSED = ("TEMP_URL_SIGNAL", "ZAQAR_SIGNAL")
 TRANSPORTS = (CFN, REFUSED[0], HEAT, NO_SIGNAL, REFUSED[1])
+#: The input with the URL at which a deployment is signalled. It is a secret.
+SIGNAL_ID = "deploy_signal_id"
 
 
 class MissingInput(Exception):
@@ -52,7 +54,7 @@ def _of_deployment(call: Call, action: str) -> Iterator[dict[str, Json]]:
 
 
 def _signalled(door: SignalDoor) -> Iterator[dict[str, Json]]:
-    yield _input("deploy_signal_id", door.signed_url, "Where the server says how it went")
+    yield _input(SIGNAL_ID, door.signed_url, "Where the server says how it went")
     yield _input("deploy_signal_verb", "POST", "The HTTP method to say it with")
 
 

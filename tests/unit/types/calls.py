@@ -14,7 +14,7 @@ from engine.hot.definition import check_resolved, fill_defaults
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import Call, Outcome, ResourceType, Wait
 from engine.types.registry import Registry, built_in
-from engine.types.software import SoftwareKeeper, software_types
+from engine.types.software import ServerDoors, SoftwareKeeper, software_types
 from engine.words import Json, ResourceId, StackId
 from tests.unit.types.software.in_memory import InMemory
 
@@ -23,10 +23,11 @@ KEY = UUID("11111111-2222-4333-8444-555555555555")
 STACK = StackId(UUID(int=1))
 PYTHON = sys.executable
 ON = CommandSettings(enabled=True, allow=(PYTHON, "/bin/sh"), max_timeout=timedelta(minutes=1))
+SERVERS = ServerDoors(b"k" * 32, "http://h")
 
 
 def registry(settings: CommandSettings = ON, keeper: SoftwareKeeper | None = None) -> Registry:
-    software = software_types(InMemory() if keeper is None else keeper)
+    software = software_types(InMemory() if keeper is None else keeper, SERVERS)
     return built_in(random.Random(1), Command(settings), *software)
 
 

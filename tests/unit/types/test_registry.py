@@ -13,6 +13,7 @@ from tests.unit.types.calls import registry
 OWN = [
     "Headgate::Command",
     "OS::Heat::CloudConfig",
+    "OS::Heat::DeployedServer",
     "OS::Heat::MultipartMime",
     "OS::Heat::None",
     "OS::Heat::RandomString",

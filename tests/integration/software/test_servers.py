@@ -1,0 +1,151 @@
+"""Servers that are there already: their agents ask what is deployed, with keys of their own."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from urllib.parse import urlencode
+from xml.etree import ElementTree
+
+import pytest
+
+from hub.auth.signature import signed
+from tests.integration.software.test_deployments import SCRIPT, deployment, say
+from tests.support.program import Json, Program, eventually, template
+
+COLLECT = Path(sys.executable).with_name("os-collect-config")
+SERVER: Json = {"type": "OS::Heat::DeployedServer", "metadata": {"role": "web"}}
+
+
+def stack_of() -> Json:
+    return {
+        "script": SCRIPT,
+        "server": SERVER,
+        "dep": deployment(server={"get_resource": "server"}, input_values={"a": "A"}),
+    }
+
+
+OUTPUTS: Json = {"agent": {"value": {"get_attr": ["server", "os_collect_config"]}}}
+
+
+async def agent_of(run: Program, name: str = "s") -> Json:
+    """Settings of the server's agent, as a person takes them from the stack."""
+
+    async def found() -> Json:
+        return (await run.at("GET", name, "/outputs/agent"))["output"]["output_value"]
+
+    return await eventually(found)
+
+
+async def begun(run: Program, **body: Json) -> Json:
+    sent = {"stack_name": "s", "template": template(stack_of(), outputs=OUTPUTS), **body}
+    status, said = await run.call("POST", "/stacks", sent)
+    assert status == 201, said
+    await run.waiting_count("s", 1)
+    return await agent_of(run)
+
+
+async def ask(run: Program, agent: Json, **changed: str) -> tuple[int, str]:
+    """As an agent does; changed: after it was signed."""
+    cfn = agent["cfn"]
+    query = {
+        "Action": "DescribeStackResource",
+        "StackName": cfn["stack_name"],
+        "LogicalResourceId": cfn["path"].partition(".")[0],
+        "AWSAccessKeyId": cfn["access_key_id"],
+        "SignatureVersion": "2",
+        "SignatureMethod": "HmacSHA256",
+    }
+    host = run.url.removeprefix("http://")
+    signature = signed(cfn["secret_access_key"], "GET", host, "/cfn/v1/", query)
+    said = urlencode({**query, "Signature": signature, **changed})
+    async with run.session.get(f"{cfn['metadata_url']}?{said}") as answer:
+        return answer.status, await answer.text()
+
+
+def values(config: Json) -> dict[str, Json]:
+    return {one["name"]: one.get("value") for one in config["inputs"]}
+
+
+async def test_the_real_agent_is_given_its_work_and_the_server_says_how_it_went(
+    running: Program, tmp_path: Path
+) -> None:
+    cfn = (await begun(running))["cfn"]
+    options = [f"--cfn-{name.replace('_', '-')}={value}" for name, value in cfn.items()]
+    process = await asyncio.create_subprocess_exec(
+        str(COLLECT), "--one-time", "--print", f"--cachedir={tmp_path}", *options, "cfn",
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
+    )  # fmt: skip
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()[-2000:]
+    collected = json.loads(out)
+    assert collected["cfn"]["role"] == "web"
+    assert collected["cfn"]["os-collect-config"]["cfn"] == cfn
+    (config,) = collected["cfn"]["deployments"]
+    assert (config["group"], config["config"], values(config)["a"]) == ("script", "echo $a", "A")
+    await say(running, values(config), {"out": "42"})
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_metadata_of_a_server_is_what_is_deployed_to_it_now(running: Program) -> None:
+    agent = await begun(running)
+    shown = (await running.at("GET", "s", "/resources/server/metadata"))["metadata"]
+    assert shown["role"] == "web" and shown["os-collect-config"] == agent
+    (config,) = shown["deployments"]
+    assert (
+        values(config)["deploy_server_id"]
+        == ((await running.resources("s"))["server"]["physical_resource_id"])
+    )
+    status, text = await ask(running, agent)
+    assert status == 200
+    detail = ElementTree.fromstring(text).find("DescribeStackResourceResult/StackResourceDetail")
+    assert detail is not None
+    told = {one.tag: one.text for one in detail}
+    assert json.loads(told.pop("Metadata") or "") == shown
+    assert (told["StackName"], told["LogicalResourceId"], told["ResourceStatus"]) == (
+        "s", "server", "CREATE_COMPLETE",
+    )  # fmt: skip
+    await say(running, values(config), {})
+    await running.until_ended("s")
+    await running.update("s", template=template({"server": SERVER}, outputs=OUTPUTS))
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    shown = (await running.at("GET", "s", "/resources/server/metadata"))["metadata"]
+    assert shown["deployments"] == []
+
+
+async def test_nobody_else_is_told(running: Program) -> None:
+    agent = await begun(running)
+    wrong = "0" * 64
+    for changed in (
+        {"StackName": "other"}, {"Signature": "x"}, {"AWSAccessKeyId": wrong},
+        {"AWSAccessKeyId": "x"}, {"SignatureVersion": "1"},
+    ):  # fmt: skip
+        status, text = await ask(running, agent, **changed)
+        assert status == 401 and "is not signed" in text
+        assert agent["cfn"]["secret_access_key"] not in text
+    for place, value in (("stack_name", "other"), ("path", "dep.Metadata")):
+        other = {"cfn": {**agent["cfn"], place: value}}
+        assert (await ask(running, other))[0] == 404
+    stack_id = (await running.stack("s"))["id"]
+    await running.at("DELETE", "s")
+    assert await running.until_ended(stack_id) == "DELETE_COMPLETE"
+    assert (await ask(running, agent))[0] == 401
+
+
+async def test_the_agents_secret_is_masked_where_it_is_only_looked_at(running: Program) -> None:
+    agent = await begun(running)
+    secret = agent["cfn"]["secret_access_key"]
+    shown = await running.at("GET", "s", "/resources/server")
+    assert secret not in str(shown)
+    assert secret not in str(await running.events("s"))
+
+
+@pytest.mark.parametrize("name", ["POLL_SERVER_HEAT", "POLL_TEMP_URL", "ZAQAR_MESSAGE"])
+async def test_ways_of_asking_that_there_are_not_are_refused(running: Program, name: str) -> None:
+    server = {**SERVER, "properties": {"software_config_transport": name}}
+    sent = {"stack_name": "s", "template": template({"server": server})}
+    status, said = await running.call("POST", "/stacks", sent)
+    assert status == 400 and "POLL_SERVER_CFN" in said["error"]["message"]
