@@ -14,23 +14,19 @@ async def said_of(conn: Connection, waiting: Waiting | None, change: DeploymentC
     for its end."""
     if waiting is None or change.status is None:
         return
-    at = await target(conn, waiting.stack_id, waiting.resource_id)
-    if at is None:
-        return
-    operation = await deployed.operation_of(conn, waiting)
     if change.status != Status.IN_PROGRESS:
-        await wake(conn, waiting.stack_id, at)
-    elif operation is not None:
+        await wake(conn, waiting.stack_id, waiting.resource_id)
+        return
+    at = await target(conn, waiting.stack_id, waiting.resource_id)
+    operation = await deployed.operation_of(conn, waiting)
+    if at is not None and operation is not None:
         await record_events(conn, [_progress(waiting, at, operation, change.status_reason or "")])
 
 
 async def taken_away(conn: Connection, waiting: Waiting | None) -> None:
     """Under the lock on the stack: an operation that waits for it is to notice."""
-    if waiting is None:
-        return
-    at = await target(conn, waiting.stack_id, waiting.resource_id)
-    if at is not None:
-        await wake(conn, waiting.stack_id, at)
+    if waiting is not None:
+        await wake(conn, waiting.stack_id, waiting.resource_id)
 
 
 def _progress(waiting: Waiting, at: Target, operation: str, reason: str) -> Json:

@@ -80,6 +80,7 @@ ATTRIBUTES = {
 
 class SoftwareDeployment(ResourceType):
     uses_credential = False
+    gives_up = True
     schema = TypeSchema(
         "OS::Heat::SoftwareDeployment",
         description="A software config for a server, with values; waits until it was applied.",
@@ -190,6 +191,8 @@ class SoftwareDeployment(ResourceType):
             return Failed(_no_deployment(call), call.physical_id)
         if found.status == Status.IN_PROGRESS:
             found = await self._heard(call, found)
+        if found.status == Status.IN_PROGRESS and call.superseded:
+            found = await self._ended(call, found, _cancelled(found))
         match found.status:
             case Status.COMPLETE:
                 return _done(call, found.config, found)
@@ -206,22 +209,26 @@ class SoftwareDeployment(ResourceType):
             said = progress_of(signal)
             if said is None:
                 ended = ended_by(signal, found.config.outputs, found.output_values)
-                await self._keeper.settle(call.project, _id_of(call), ended)
-                return _as(found, ended)
+                return await self._ended(call, found, ended)
             began = said
         if began and began != found.reason:
             await self._keeper.began(call.project, _id_of(call), began)
         return found
 
+    async def _ended(self, call: Call, found: Deployment, ended: Ended) -> Deployment:
+        await self._keeper.settle(call.project, _id_of(call), ended)
+        return replace(
+            found, status=ended.status, reason=ended.reason, output_values=ended.output_values
+        )
+
 
 def _wait(call: Call) -> Wait:
-    return Wait(call.now + _LOOK, _PUBLISHED)
+    return Wait(call.now if call.superseded else call.now + _LOOK, _PUBLISHED)
 
 
-def _as(found: Deployment, ended: Ended) -> Deployment:
-    return replace(
-        found, status=ended.status, reason=ended.reason, output_values=ended.output_values
-    )
+def _cancelled(found: Deployment) -> Ended:
+    """Its change was ended early: nobody waits for the server any more."""
+    return Ended(Status.FAILED, "Deployment cancelled.", found.output_values)
 
 
 def _id_of(call: Call) -> str:

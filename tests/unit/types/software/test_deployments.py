@@ -241,6 +241,22 @@ async def test_what_the_api_was_told_counts_as_well(types: Registry, keeper: InM
     )
 
 
+async def test_nobody_waits_for_it_when_its_change_is_ended_early(
+    types: Registry, keeper: InMemory
+) -> None:
+    call = call_of(types, superseded=True)
+    waiting = await asked(types, "create", call)
+    assert isinstance(waiting, Wait) and waiting.until == call.now
+    again = replace(call, progress=waiting.progress)
+    said = replace(again, signals=({"out": 1},))
+    assert isinstance(await run(types.get(NAME), "create", said), Done)
+    await asked(types, "create", call)
+    outcome = await run(types.get(NAME), "create", again)
+    assert isinstance(outcome, Failed)
+    assert outcome.reason == "Deployment to server failed: Deployment cancelled."
+    assert keeper.deployments["p", str(KEY)].status == "FAILED"
+
+
 async def test_a_deleted_deployment_is_withdrawn_once_the_server_has_said_so(
     types: Registry, keeper: InMemory
 ) -> None:
