@@ -5,17 +5,15 @@ import json
 import os
 import sys
 from pathlib import Path
-from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import pytest
 
-from hub.auth.signature import signed
 from tests.integration.software.test_deployments import SCRIPT, deployment, say
+from tests.support.agent import OUTPUTS, SERVER, asking
 from tests.support.program import Json, Program, eventually, template
 
 COLLECT = Path(sys.executable).with_name("os-collect-config")
-SERVER: Json = {"type": "OS::Heat::DeployedServer", "metadata": {"role": "web"}}
 
 
 def stack_of() -> Json:
@@ -24,9 +22,6 @@ def stack_of() -> Json:
         "server": SERVER,
         "dep": deployment(server={"get_resource": "server"}, input_values={"a": "A"}),
     }
-
-
-OUTPUTS: Json = {"agent": {"value": {"get_attr": ["server", "os_collect_config"]}}}
 
 
 async def agent_of(run: Program, name: str = "s") -> Json:
@@ -48,19 +43,7 @@ async def begun(run: Program, **body: Json) -> Json:
 
 async def ask(run: Program, agent: Json, **changed: str) -> tuple[int, str]:
     """As an agent does; changed: after it was signed."""
-    cfn = agent["cfn"]
-    query = {
-        "Action": "DescribeStackResource",
-        "StackName": cfn["stack_name"],
-        "LogicalResourceId": cfn["path"].partition(".")[0],
-        "AWSAccessKeyId": cfn["access_key_id"],
-        "SignatureVersion": "2",
-        "SignatureMethod": "HmacSHA256",
-    }
-    host = run.url.removeprefix("http://")
-    signature = signed(cfn["secret_access_key"], "GET", host, "/cfn/v1/", query)
-    said = urlencode({**query, "Signature": signature, **changed})
-    async with run.session.get(f"{cfn['metadata_url']}?{said}") as answer:
+    async with run.session.get(asking(agent, **changed)) as answer:
         return answer.status, await answer.text()
 
 
