@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.integration.software.test_deployments import SCRIPT, deployment, say
+from tests.support.access import everything_in, given_directly
 from tests.support.agent import OUTPUTS, SERVER, asking
-from tests.support.program import Json, Program, eventually, template
+from tests.support.program import Json, Program, eventually, program, template
 
 COLLECT = Path(sys.executable).with_name("os-collect-config")
 
@@ -124,6 +125,43 @@ async def test_the_agents_secret_is_masked_where_it_is_only_looked_at(running: P
     shown = await running.at("GET", "s", "/resources/server")
     assert secret not in str(shown)
     assert secret not in str(await running.events("s"))
+
+
+async def test_who_may_only_read_cannot_speak_for_the_server(database_url: str) -> None:
+    async with program(database_url, {"auth.mode": "tokens"}) as run:
+        said = {
+            role: {"X-Auth-Token": await given_directly(run.database, "p", role, [role])}
+            for role in ("reader", "author")
+        }
+        sent = {"stack_name": "s", "template": template(stack_of())}
+        status, made = await run.call("POST", "/stacks", sent, headers=said["author"])
+        assert status == 201, made
+        path = f"/stacks/s/{made['stack']['id']}/resources/server"
+
+        async def published() -> Json:
+            _, shown = await run.call("GET", f"{path}/metadata", headers=said["author"])
+            return shown["metadata"]["deployments"]
+
+        (config,) = await eventually(published)
+        url = values(config)["deploy_signal_id"]
+        server = values(config)["deploy_server_id"]
+        ways = (
+            f"{path}/metadata",
+            f"/software_configs/{config['id']}",
+            f"/software_deployments/metadata/{server}",
+        )
+        for way in ways:
+            seen = {
+                role: str(await run.call("GET", way, headers=one)) for role, one in said.items()
+            }
+            assert url in seen["author"]
+            assert "?token=" not in seen["reader"] and "secret_access_key" not in seen["reader"]
+            assert "deploy_signal_id" in seen["reader"] and "echo $a" in seen["reader"]
+        kept = [await everything_in(run.database, one) for one in ("resource", "software_config")]
+        assert "?token=" not in str(kept)
+        _, shown = await run.call("GET", f"{path}/metadata", headers=said["author"])
+        secret = shown["metadata"]["os-collect-config"]["cfn"]["secret_access_key"]
+        assert secret not in str(kept)
 
 
 @pytest.mark.parametrize("name", ["POLL_SERVER_HEAT", "POLL_TEMP_URL", "ZAQAR_MESSAGE"])
