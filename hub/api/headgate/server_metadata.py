@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from aiohttp import web
 
-from engine.errors import Finding, HeadgateError, Invalid, NotFound
+from engine.errors import Finding, HeadgateError, Invalid
 from engine.store.deployed import ServerRecord
 from engine.types.software.server_doors import PATH, owner_of
 from hub.api.admission import guarded
@@ -20,17 +20,14 @@ XML = "text/xml"
 
 
 async def describe(request: web.Request) -> web.Response:
-    """A wrong signature learns nothing, not even whether the server is."""
+    """A wrong signature learns nothing, not even whether the server is. The key says which server
+    asks: it may have another name by now.
+    """
     server = await _admitted(request)
     asked = request.query
     if asked.get("Action") != ACTION:
         reason = f"the action {asked.get('Action', '')} is not known here"
         raise Invalid([Finding("Action", reason, f"Ask for {ACTION}.", "InvalidAction")])
-    named = asked.get("StackName") in (server.stack_name, str(server.stack_id))
-    if not named or asked.get("LogicalResourceId") != server.name:
-        reason = "this key is not of the stack and resource that are asked for"
-        remedy = "Take stack_name and path from the server's os_collect_config."
-        raise NotFound(reason, place="StackName, LogicalResourceId", remedy=remedy)
     metadata = await of_server(parts_of(request).engine, server.project, server)
     text = json.dumps(metadata)  # in ASCII: no XML can hold all that JSON can
     return web.Response(text=_document(server, text), content_type=XML, charset="utf-8")
@@ -82,8 +79,8 @@ def _refused() -> HeadgateError:
 
 QUERY = {
     "Action": f"{ACTION}, nothing else",
-    "StackName": "name of the server's stack",
-    "LogicalResourceId": "name of the server in it",
+    "StackName": "of the server; only its key is looked at",
+    "LogicalResourceId": "likewise",
     ACCESS_KEY: "the server's own",
     "SignatureVersion": "2",
     "SignatureMethod": "HmacSHA256",

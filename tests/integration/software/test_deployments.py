@@ -1,8 +1,11 @@
 """Deployments of templates on the real store: published to servers, ended by their signals."""
 
+import jsonschema_rs
 import pytest
 
+from channels.schemas.events import SCHEMAS
 from tests.support.program import Json, Program, eventually, template
+from tests.support.receiver import Receiver, until
 
 DEPLOYMENTS, NAME = "/software_deployments", "OS::Heat::SoftwareDeployment"
 SCRIPT: Json = {
@@ -200,6 +203,23 @@ async def test_somebody_may_say_that_it_began_and_how_it_ended(running: Program)
     assert await running.until_ended("s") == "CREATE_COMPLETE"
     shown = await running.at("GET", "s", "/resources/dep")
     assert shown["resource"]["attributes"]["out"] == "by hand"
+
+
+async def test_progress_is_told_as_an_event_of_the_operation(
+    running: Program, receiver: Receiver
+) -> None:
+    wanted = {"target": receiver.url, "events": ["headgate.resource.*.progress"]}
+    await running.call("POST", "/subscriptions", wanted)
+    await running.create("s", stack_of())
+    await running.waiting_count("s", 1)
+    (one,) = (await running.call("GET", DEPLOYMENTS))[1]["software_deployments"]
+    said = {"status": "IN_PROGRESS", "status_reason": "Ann is at it"}
+    await running.call("PUT", f"{DEPLOYMENTS}/{one['id']}", said)
+    await until(lambda: receiver.events)
+    (event,) = receiver.events
+    kind = "headgate.resource.create.progress"
+    assert (event["type"], event["data"]["resource"]["reason"]) == (kind, "Ann is at it")
+    jsonschema_rs.validator_for(SCHEMAS[kind], validate_formats=True).validate(event)
 
 
 async def test_a_deployment_that_somebody_deletes_fails_its_resource(running: Program) -> None:

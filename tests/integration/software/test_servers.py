@@ -110,13 +110,28 @@ async def test_nobody_else_is_told(running: Program) -> None:
         status, text = await ask(running, agent, **changed)
         assert status == 401 and "is not signed" in text
         assert agent["cfn"]["secret_access_key"] not in text
-    for place, value in (("stack_name", "other"), ("path", "dep.Metadata")):
-        other = {"cfn": {**agent["cfn"], place: value}}
-        assert (await ask(running, other))[0] == 404
+    other = {"cfn": {**agent["cfn"], "stack_name": "before"}}
+    assert (await ask(running, other))[0] == 200
+    status, text = await ask(running, agent, Action="DescribeStacks")
+    assert status == 401
     stack_id = (await running.stack("s"))["id"]
     await running.at("DELETE", "s")
     assert await running.until_ended(stack_id) == "DELETE_COMPLETE"
     assert (await ask(running, agent))[0] == 401
+
+
+async def test_behind_a_proxy_it_is_signed_for_the_public_address(database_url: str) -> None:
+    public = "https://headgate.example.org/gate"
+    async with program(database_url, {"server.public_url": public}) as run:
+        agent = await begun(run)
+        assert agent["cfn"]["metadata_url"] == f"{public}/cfn/v1/"
+        there = asking(agent).replace(public, run.url)
+        async with run.session.get(there) as answer:
+            assert answer.status == 200
+        elsewhere = {"cfn": {**agent["cfn"], "metadata_url": "https://other.example.org/cfn/v1/"}}
+        wrong = asking(elsewhere).replace("https://other.example.org", run.url)
+        async with run.session.get(wrong) as answer:
+            assert answer.status == 401
 
 
 async def test_the_agents_secret_is_masked_where_it_is_only_looked_at(running: Program) -> None:

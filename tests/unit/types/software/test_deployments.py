@@ -66,6 +66,7 @@ async def test_a_server_gets_the_config_with_values_and_where_to_say_how_it_went
 ) -> None:
     outcome = await asked(types, "create", call_of(types, {"input_values": {"b": 1, "c": [2]}}))
     assert isinstance(outcome, Wait)
+    assert outcome.until is not None  # else the stack's timeout would not count
     (published,) = keeper.published
     assert (published.deployment_id, published.key, published.server_id) == (str(KEY), KEY, "web-1")
     assert (published.action, published.status, published.reason) == (
