@@ -1,5 +1,6 @@
 """The keeper of deployments on the real store: what may be done twice, and what is whose."""
 
+import asyncio
 from dataclasses import replace
 from uuid import UUID, uuid4
 
@@ -10,12 +11,18 @@ from engine.service.software_keeper import Keeper
 from engine.store.database import Database
 from engine.types.software.keeper import Ended, NewConfig, Publication
 from engine.words import ResourceId, StackId, Status
-from tests.support.events import INSERT_STACK
+from tests.support.events import INSERT_STACK, LOCK_STACK
+from tests.support.program import PATIENCE
+from tests.support.receiver import until
 
 CONFIG = NewConfig("c", "script", "true", [{"name": "a", "value": 1}], [{"name": "o"}])
 SIGNAL = """
 insert into resource_signal (stack_id, resource_id, number, data, by)
 values ($1, $2, (select count(*) + 1 from resource_signal), '{}', 'me')
+"""
+BLOCKED = """
+select exists (select from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock')
 """
 
 
@@ -59,6 +66,12 @@ async def configs(database: Database) -> set[UUID]:
         return {row["id"] for row in await conn.fetch("select id from software_config")}
 
 
+async def blocked(database: Database) -> bool:
+    """Whether somebody waits for a lock."""
+    async with database.connection() as conn:
+        return bool(await conn.fetchval(BLOCKED))
+
+
 async def test_what_is_published_twice_by_one_operation_is_published_once(
     database: Database, keeper: Keeper
 ) -> None:
@@ -91,6 +104,21 @@ async def test_another_operation_forgets_the_signals_and_the_config_of_the_one_b
     await keeper.withdraw("p", first.deployment_id)
     await keeper.withdraw("p", first.deployment_id)
     assert await configs(database) == set()
+
+
+async def test_nobody_signals_while_signals_are_forgotten(
+    database: Database, keeper: Keeper
+) -> None:
+    """Signals are numbered by how many there are: both take the lock on the stack's row."""
+    published = await a_publication(database)
+    async with database.transaction() as conn:
+        await conn.execute(LOCK_STACK, published.stack_id)
+        publishing = asyncio.create_task(keeper.publish("p", published))
+        await until(lambda: blocked(database))
+        assert not publishing.done()
+    async with asyncio.timeout(PATIENCE):
+        await publishing
+    assert await keeper.deployment("p", published.deployment_id) is not None
 
 
 async def test_a_config_that_somebody_put_in_its_place_is_theirs(

@@ -12,7 +12,7 @@ import pytest
 from tests.integration.software.test_deployments import SCRIPT, deployment, say
 from tests.support.access import everything_in, given_directly
 from tests.support.agent import OUTPUTS, SERVER, asking
-from tests.support.program import Json, Program, eventually, program, template
+from tests.support.program import Json, Program, eventually, free_port, program, template
 
 COLLECT = Path(sys.executable).with_name("os-collect-config")
 
@@ -121,16 +121,16 @@ async def test_nobody_else_is_told(running: Program) -> None:
 
 
 async def test_behind_a_proxy_it_is_signed_for_the_public_address(database_url: str) -> None:
-    public = "https://headgate.example.org/gate"
-    async with program(database_url, {"server.public_url": public}) as run:
+    public, listen = "https://headgate.example.org/gate", f"127.0.0.1:{free_port()}"
+    said = {"server.public_url": public, "server.listen": listen}
+    async with program(database_url, said) as run:
+        run.url = f"http://{listen}"
         agent = await begun(run)
         assert agent["cfn"]["metadata_url"] == f"{public}/cfn/v1/"
-        there = asking(agent).replace(public, run.url)
-        async with run.session.get(there) as answer:
+        async with run.session.get(asking(agent).replace(public, run.url)) as answer:
             assert answer.status == 200
-        elsewhere = {"cfn": {**agent["cfn"], "metadata_url": "https://other.example.org/cfn/v1/"}}
-        wrong = asking(elsewhere).replace("https://other.example.org", run.url)
-        async with run.session.get(wrong) as answer:
+        other = {"cfn": {**agent["cfn"], "metadata_url": "https://elsewhere/cfn/v1/"}}
+        async with run.session.get(asking(other).replace("https://elsewhere", run.url)) as answer:
             assert answer.status == 401
 
 
