@@ -1,9 +1,6 @@
 """Servers that are there already: their agents ask what is deployed, with keys of their own."""
 
-import asyncio
 import json
-import os
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,10 +8,8 @@ import pytest
 
 from tests.integration.software.test_deployments import SCRIPT, deployment, say
 from tests.support.access import everything_in, given_directly
-from tests.support.agent import OUTPUTS, SERVER, asking
+from tests.support.agent import OUTPUTS, SERVER, asking, collected_by
 from tests.support.program import Json, Program, eventually, free_port, program, template
-
-COLLECT = Path(sys.executable).with_name("os-collect-config")
 
 
 def stack_of() -> Json:
@@ -56,16 +51,7 @@ async def test_the_real_agent_is_given_its_work_and_the_server_says_how_it_went(
     running: Program, tmp_path: Path
 ) -> None:
     cfn = (await begun(running))["cfn"]
-    options = [f"--cfn-{name.replace('_', '-')}={value}" for name, value in cfn.items()]
-    process = await asyncio.create_subprocess_exec(
-        str(COLLECT), "--one-time", "--print", f"--cachedir={tmp_path}", *options, "cfn",
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
-    )  # fmt: skip
-    async with asyncio.timeout(60):
-        out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()[-2000:]
-    collected = json.loads(out)
+    collected = await collected_by("cfn", cfn, tmp_path)
     assert collected["cfn"]["role"] == "web"
     assert collected["cfn"]["os-collect-config"]["cfn"] == cfn
     (config,) = collected["cfn"]["deployments"]
