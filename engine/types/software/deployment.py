@@ -140,7 +140,7 @@ class SoftwareDeployment(ResourceType):
 
     async def _deploy(self, call: Call, action: str) -> Outcome:
         if call.progress is not None:
-            return await self._look(call)
+            return await self._look(call, action)
         source = await self._source(call)
         if source is None and action == "DELETE":
             return Done(None)
@@ -184,9 +184,11 @@ class SoftwareDeployment(ResourceType):
         await self._keeper.publish(call.project, published)
         return _done(call, config, found) if silent else _wait(call)
 
-    async def _look(self, call: Call) -> Outcome:
+    async def _look(self, call: Call, action: str) -> Outcome:
         """How far the server is, by what it has said since, or by what the API was told."""
         found = await self._keeper.deployment(call.project, _id_of(call))
+        if found is None and action == "DELETE":
+            return Done(None)
         if found is None:
             return Failed(_no_deployment(call), call.physical_id)
         if found.status == Status.IN_PROGRESS:

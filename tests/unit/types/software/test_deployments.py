@@ -270,6 +270,17 @@ async def test_a_deleted_deployment_is_withdrawn_once_the_server_has_said_so(
     assert keeper.deployments == {}
 
 
+async def test_one_that_somebody_took_away_is_deleted_all_the_same(
+    types: Registry, keeper: InMemory
+) -> None:
+    call = call_of(types, {"actions": ["DELETE"]}, physical_id=str(KEY))
+    waiting = await asked(types, "delete", call)
+    assert isinstance(waiting, Wait)
+    keeper.deployments.clear()
+    again = replace(call, progress=waiting.progress)
+    assert await run(types.get(NAME), "delete", again) == Done(None)
+
+
 async def test_one_that_was_never_made_is_deleted_with_what_was_said_of_it(
     types: Registry, keeper: InMemory
 ) -> None:
