@@ -10,12 +10,12 @@ from engine.words import Json, Status
 
 
 async def said_of(conn: Connection, waiting: Waiting | None, change: DeploymentChange) -> None:
-    """Under the lock on the stack: tell that the server is at it, or call the operation that waits
-    for its end."""
+    """Under the lock on the stack: have the operation called that waits for it, and tell that the
+    server is at it."""
     if waiting is None or change.status is None:
         return
+    await wake(conn, waiting.stack_id, waiting.resource_id)
     if change.status != Status.IN_PROGRESS:
-        await wake(conn, waiting.stack_id, waiting.resource_id)
         return
     at = await target(conn, waiting.stack_id, waiting.resource_id)
     operation = await deployed.operation_of(conn, waiting)

@@ -8,7 +8,7 @@ from engine.errors import Finding, Invalid, NotFound
 from engine.service.deployed import said_of, taken_away
 from engine.store import software as store
 from engine.store.database import Connection, Database
-from engine.store.deployed import ServerRecord, find_server, lock_waiting, under_way
+from engine.store.deployed import ServerRecord, find_server, lock_waiting
 from engine.store.software import ConfigRecord, DeploymentChange, DeploymentRecord
 from engine.types.software.keeper import NewConfig
 from engine.words import Json
@@ -84,12 +84,6 @@ class Software:
             if not await store.delete_deployment(conn, project, deployment_id):
                 raise _no_deployment(deployment_id)
             await taken_away(conn, waiting)
-
-    async def under_way(self, stack_id: UUID) -> Mapping[str, str]:
-        """By resource that waits for its server, how far that is."""
-        async with self._database.connection() as conn:
-            found = await under_way(conn, stack_id)
-        return {name: f"{reason} (server {server})" for name, (reason, server) in found.items()}
 
     async def configs_of_server(self, project: str, server_id: str) -> list[ConfigRecord]:
         """A copy of each deployed config, by name, with the deployment's values in its inputs."""

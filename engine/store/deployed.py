@@ -46,14 +46,6 @@ select operation from node
  where stack_id = $1 and phase = 'act' and state in ('parked', 'running')
    and $2 = case operation when 'replace' then replacement_id else resource_id end
 """
-UNDER_WAY = """
-select n.name, d.status_reason, d.server_id
-  from software_deployment d
-  join node n on n.stack_id = d.stack_id and n.phase = 'act' and n.state in ('parked', 'running')
-   and d.resource_id = case n.operation when 'replace' then n.replacement_id
-                                        else n.resource_id end
- where d.stack_id = $1 and d.status = 'IN_PROGRESS'
-"""
 FIND_SERVER = """
 select s.project, s.id as stack_id, s.name as stack_name, r.id, r.name, r.type, r.physical_id,
        r.shown_action as action, r.shown_status as status, r.reason, r.attributes, r.metadata,
@@ -126,14 +118,6 @@ async def operation_of(conn: Connection, waiting: Waiting) -> str | None:
     """What is being done to the resource; None: nothing."""
     operation: str | None = await conn.fetchval(OPERATION, waiting.stack_id, waiting.resource_id)
     return operation
-
-
-async def under_way(conn: Connection, stack_id: UUID) -> dict[str, tuple[str, str]]:
-    """By resource that waits for its server: how far that is, and the server."""
-    return {
-        row["name"]: (row["status_reason"], row["server_id"])
-        for row in await conn.fetch(UNDER_WAY, stack_id)
-    }
 
 
 @dataclass(frozen=True, slots=True)

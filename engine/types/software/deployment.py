@@ -182,7 +182,7 @@ class SoftwareDeployment(ResourceType):
             reason="Not waiting for outputs signal" if silent else "Deploy data available",
         )
         await self._keeper.publish(call.project, published)
-        return _done(call, config, found) if silent else _wait(call)
+        return _done(call, config, found) if silent else _wait(call, published.reason)
 
     async def _look(self, call: Call, action: str) -> Outcome:
         """How far the server is, by what it has said since, or by what the API was told."""
@@ -202,7 +202,7 @@ class SoftwareDeployment(ResourceType):
                 reason = f"Deployment to server failed: {found.reason}"
                 return Failed(reason, _id_of(call), {"said": dict(call.properties)})
             case _:
-                return _wait(call)
+                return _wait(call, found.reason)
 
     async def _heard(self, call: Call, found: Deployment) -> Deployment:
         """The first signal that ends it counts; what comes after it changes nothing."""
@@ -215,6 +215,7 @@ class SoftwareDeployment(ResourceType):
             began = said
         if began and began != found.reason:
             await self._keeper.began(call.project, _id_of(call), began)
+            return replace(found, reason=began)
         return found
 
     async def _ended(self, call: Call, found: Deployment, ended: Ended) -> Deployment:
@@ -224,8 +225,9 @@ class SoftwareDeployment(ResourceType):
         )
 
 
-def _wait(call: Call) -> Wait:
-    return Wait(call.now if call.superseded else call.now + _LOOK, _PUBLISHED)
+def _wait(call: Call, how_far: str) -> Wait:
+    until = call.now if call.superseded else call.now + _LOOK
+    return Wait(until, _PUBLISHED, f"{how_far} (server {call.properties['server']})")
 
 
 def _cancelled(found: Deployment) -> Ended:

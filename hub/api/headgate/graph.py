@@ -70,8 +70,7 @@ async def why(request: web.Request) -> web.Response:
     async with parts.database.connection() as conn:
         notices = await asked_of(conn, hooks)
     asked = {hook.resource_name: asked_documents(notices.get(hook.id, [])) for hook in hooks}
-    inside = await parts.engine.software.under_way(stack.id)
-    found = reasons(nodes, {hook.resource_name: hook for hook in hooks}, asked, inside)
+    found = reasons(nodes, {hook.resource_name: hook for hook in hooks}, asked)
     shown = {"id": str(stack.id), "name": stack.name, "status": f"{stack.action}_{stack.status}"}
     return answer(
         {"stack": shown | {"reason": stack.reason}, "nodes": [asdict(one) for one in found]}

@@ -28,12 +28,10 @@ def reasons(
     nodes: Sequence[NodeRecord],
     hooks: Mapping[str, HookRecord],
     asked: Mapping[str, Sequence[Json]],
-    inside: Mapping[str, str],
 ) -> list[Reason]:
     """Unfinished and unwell nodes of the current traversal.
 
-    hooks: waiting ones by resource name. asked: their ``asked`` lists by resource name. inside: by
-    resource name, how far what its operation waits for is.
+    hooks: waiting ones by resource name. asked: their ``asked`` lists by resource name.
     """
     before = _waits_for(nodes)
     by_id = {node.id: node for node in nodes}
@@ -44,8 +42,7 @@ def reasons(
             found.append(_held(node, hook, asked.get(node.resource_name, ())))
         elif node.state in _UNFINISHED:
             names = sorted({_named(by_id[one].resource_name) for one in before[node.id]})
-            said = inside.get(node.resource_name, "")
-            found.append(_plain(node, _unfinished(node, names, said)))
+            found.append(_plain(node, _unfinished(node, names)))
         elif node.state in ("failed", "stopped"):
             found.append(_plain(node, _unwell(node)))
     return found
@@ -91,7 +88,7 @@ _ARRIVED = {
 }
 
 
-def _unfinished(node: NodeRecord, names: Sequence[str], inside: str) -> str:
+def _unfinished(node: NodeRecord, names: Sequence[str]) -> str:
     what = f"{_named(node.resource_name)} ({node.operation})"
     if node.state == "waiting":
         named = ", ".join(names[:_AT_MOST]) or "an older operation on it"
@@ -102,8 +99,8 @@ def _unfinished(node: NodeRecord, names: Sequence[str], inside: str) -> str:
     if node.state == "running":
         return f"{what} runs."
     until = f" until {rfc3339(node.wake_at)}" if node.wake_at else ""
-    said = f": {inside}" if inside else ""
-    return f"{what} waits inside its operation{until}{said}."
+    what_for = f": {node.reason}" if node.reason else ""
+    return f"{what} waits inside its operation{until}{what_for}."
 
 
 def _unwell(node: NodeRecord) -> str:
