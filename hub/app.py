@@ -168,6 +168,7 @@ async def _api(settings: Settings, loops: Loops) -> AsyncIterator[str]:
         horizon=loops.horizon,
         token_for=loops.token_for,
         doors=loops.doors,
+        servers=loops.servers,
         new_id=uuid4,
         new_secret=new_secret,
         random_bytes=secrets.token_bytes,

@@ -28,6 +28,8 @@ from engine.lifecycle.gate import StackGate
 from engine.lifecycle.plugins import Plugins, installed
 from engine.service import Engine
 from engine.service.nested import Run
+from engine.service.software import Software
+from engine.service.software_keeper import Keeper
 from engine.store.advance import End
 from engine.store.database import Database
 from engine.store.embedded import EmbeddedServer
@@ -38,6 +40,7 @@ from engine.store.walks import read_walk
 from engine.tracing import Tracer
 from engine.types.contract import Call, Outcome, ResourceType
 from engine.types.signal_doors import SignalDoors
+from engine.types.software import ServerDoors, software_types
 from engine.words import Door, Json
 from engine.work.prepare import Prepared
 from engine.work.presence import Presence
@@ -89,7 +92,11 @@ class Loops:
         self.failed: str | None = None
         self._server: EmbeddedServer | None = None
         self.plugins = installed() if plugins is None else plugins
-        registry = make_registry(settings, *types, gate=StackGate(self.plugins))
+        keeper = Keeper(database, Software(database, new_id=uuid4))
+        keystone = settings.auth.keystone.url if settings.auth.mode == "keystone" else ""
+        self.servers = ServerDoors(key, settings.server.base_url(), keystone)
+        software = software_types(keeper, self.servers)
+        registry = make_registry(settings, *software, *types, gate=StackGate(self.plugins))
         self.sealer = sealer
         self.feed = Feed(database)
         self.metrics = Metrics(database, self.feed)

@@ -220,7 +220,7 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
             "create", "update", "replace", "delete", "adopt", "check", "suspend", "resume",
             "snapshot",
         )
-        for moment in ("started", "completed", "failed", "retrying")
+        for moment in ("started", "progress", "completed", "failed", "retrying")
     }
     | {
         f"headgate.resource.{what}.completed": (title, _of_resource(what), True)

@@ -16,6 +16,11 @@ def signal_token(key: bytes, stack_id: UUID, resource_id: UUID) -> str:
     return _token(key, b"headgate signal " + stack_id.bytes + resource_id.bytes)
 
 
+def server_secret(key: bytes, stack_id: UUID, resource_id: UUID) -> str:
+    """In the same form; whoever signs with it may read what is deployed to this server."""
+    return _token(key, b"headgate server " + stack_id.bytes + resource_id.bytes)
+
+
 def _token(key: bytes, what: bytes) -> str:
     digest = hmac.digest(key, what, hashlib.sha256)
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

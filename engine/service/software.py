@@ -5,9 +5,12 @@ from dataclasses import replace
 from uuid import UUID
 
 from engine.errors import Finding, Invalid, NotFound
+from engine.service.deployed import said_of, taken_away
 from engine.store import software as store
 from engine.store.database import Connection, Database
-from engine.store.software import ConfigRecord, DeploymentChange, DeploymentRecord, NewConfig
+from engine.store.deployed import ServerRecord, find_server, lock_waiting
+from engine.store.software import ConfigRecord, DeploymentChange, DeploymentRecord
+from engine.types.software.keeper import NewConfig
 from engine.words import Json
 
 
@@ -65,23 +68,33 @@ class Software:
     async def change_deployment(
         self, project: str, deployment_id: UUID, change: DeploymentChange
     ) -> DeploymentRecord:
+        """Whoever waits for it notices."""
         async with self._database.transaction() as conn:
+            waiting = await lock_waiting(conn, project, deployment_id)
             await _hold(conn, project, change.config_id)
             found = await store.change_deployment(conn, project, deployment_id, change)
+            await said_of(conn, waiting, change)
         if found is None:
             raise _no_deployment(deployment_id)
         return found
 
     async def delete_deployment(self, project: str, deployment_id: UUID) -> None:
-        async with self._database.connection() as conn:
+        async with self._database.transaction() as conn:
+            waiting = await lock_waiting(conn, project, deployment_id)
             if not await store.delete_deployment(conn, project, deployment_id):
                 raise _no_deployment(deployment_id)
+            await taken_away(conn, waiting)
 
     async def configs_of_server(self, project: str, server_id: str) -> list[ConfigRecord]:
         """A copy of each deployed config, by name, with the deployment's values in its inputs."""
         async with self._database.connection() as conn:
             found = await store.configs_of_server(conn, project, server_id)
         return [replace(one, inputs=_with(values, one.inputs)) for one, values in found]
+
+    async def server(self, stack_id: UUID, resource_id: UUID) -> ServerRecord | None:
+        """A resource of whichever project, for whoever has shown its own key."""
+        async with self._database.connection() as conn:
+            return await find_server(conn, stack_id, resource_id)
 
 
 def _with(values: Mapping[str, Json], inputs: Sequence[Json]) -> list[Json]:

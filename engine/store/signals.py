@@ -68,4 +68,9 @@ async def target(conn: Connection, stack_id: UUID, named: str | UUID) -> Target 
 async def insert_signal(conn: Connection, stack_id: UUID, at: Target, data: Json, by: str) -> None:
     """Keep it, and have the operation called that waits for it, if one does."""
     await conn.execute(INSERT, stack_id, at.id, at.kept + 1, data, by)
-    await conn.execute(WAKE, stack_id, at.id)
+    await wake(conn, stack_id, at.id)
+
+
+async def wake(conn: Connection, stack_id: UUID, resource_id: UUID) -> None:
+    """Have the operation called that waits for something, if one does. The stack is locked."""
+    await conn.execute(WAKE, stack_id, resource_id)

@@ -7,12 +7,18 @@ from uuid import UUID
 
 from engine.store.database import Connection
 from engine.store.sealing import Hidden
+from engine.types.software.keeper import NewConfig
 from engine.words import Json
 
 INSERT_CONFIG = """
 insert into software_config (id, project, name, "group", config, inputs, outputs, options)
 values ($1, $2, $3, $4, $5, $6, $7, $8)
 returning *
+"""
+KEEP_CONFIG = """
+insert into software_config (id, project, name, "group", config, inputs, outputs, options)
+values ($1, $2, $3, $4, $5, $6, $7, $8)
+on conflict (id) do nothing
 """
 FIND_CONFIG = "select * from software_config where id = $1 and project = $2"
 LIST_CONFIGS = """
@@ -61,18 +67,6 @@ select c.*, d.input_values
 
 
 @dataclass(frozen=True, slots=True)
-class NewConfig:
-    """config: text, or a map. inputs, outputs: lists of {name, type, ...}."""
-
-    name: str
-    group: str
-    config: Json = field(repr=False)
-    inputs: Json = field(repr=False)
-    outputs: Json
-    options: Mapping[str, Json]
-
-
-@dataclass(frozen=True, slots=True)
 class ConfigRecord:
     id: UUID
     project: str
@@ -99,6 +93,8 @@ class DeploymentChange:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentRecord:
+    """stack_id .. operation_key: of the resource that it is, if it is one."""
+
     id: UUID
     project: str
     config_id: UUID
@@ -110,16 +106,28 @@ class DeploymentRecord:
     status_reason: str
     created_at: datetime
     updated_at: datetime | None
+    stack_id: UUID | None
+    resource_id: UUID | None
+    operation_key: UUID | None
 
 
 async def insert_config(
     conn: Connection, config_id: UUID, project: str, new: NewConfig
 ) -> ConfigRecord:
-    (row,) = await conn.fetch(
-        INSERT_CONFIG, config_id, project, new.name, new.group, _hidden(new.config),
-        _hidden(new.inputs), new.outputs, new.options,
-    )  # fmt: skip
+    (row,) = await conn.fetch(INSERT_CONFIG, *_columns(config_id, project, new))
     return ConfigRecord(**row)
+
+
+async def keep_config(conn: Connection, config_id: UUID, project: str, new: NewConfig) -> None:
+    """Unless there is one of this id."""
+    await conn.execute(KEEP_CONFIG, *_columns(config_id, project, new))
+
+
+def _columns(config_id: UUID, project: str, new: NewConfig) -> tuple[Json, ...]:
+    return (
+        config_id, project, new.name, new.group, _hidden(new.config),
+        _hidden(list(new.inputs)), list(new.outputs), new.options,
+    )  # fmt: skip
 
 
 async def find_config(conn: Connection, project: str, config_id: UUID) -> ConfigRecord | None:
@@ -147,6 +155,12 @@ async def lock_config(conn: Connection, project: str, config_id: UUID) -> bool:
 async def delete_unused_config(conn: Connection, config_id: UUID) -> bool:
     """Under `lock_config`. False: a deployment uses it."""
     return await conn.fetchval(DELETE_UNUSED, config_id) is not None
+
+
+async def drop_config(conn: Connection, project: str, config_id: UUID) -> None:
+    """Unless a deployment uses it."""
+    if await lock_config(conn, project, config_id):
+        await delete_unused_config(conn, config_id)
 
 
 async def insert_deployment(

@@ -77,6 +77,11 @@ class Call:
     child: "Child | None" = None
     superseded: bool = False
 
+    @property
+    def own_name(self) -> str:
+        """A name for what is made; the same whenever this operation is called again."""
+        return f"{self.stack_name}-{self.resource_name}-{self.operation_key.hex[:12]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -146,12 +151,13 @@ class Wait:
     """Call me again at `until`, with this progress; sooner when I am woken, which a signal does.
 
     until: None: only when I am woken. awaits: another resource of the stack, whose signals wake me,
-    and are in ``Call.signals`` then.
+    and are in ``Call.signals`` then. reason: what is waited for, for people; no secret is in it.
     """
 
     until: datetime | None
     progress: Json = field(repr=False)
     awaits: UUID | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,7 @@ class RandomString(ResourceType):
         if wrong:
             return Failed(" ".join(wrong))
         text = self._text(call.properties)
-        name = f"{call.stack_name}-{call.resource_name}-{call.operation_key.hex[:12]}"
-        return Done(name, {"value": text}, {"value": text})
+        return Done(call.own_name, {"value": text}, {"value": text})
 
     def delete(self, call: Call) -> Outcome:
         return Done(None)

@@ -165,9 +165,9 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> Said:
             result.reference = prepared.type.reference(work.name, physical_id, data)
             result.reason = reason
             return Said(Succeeded(), result)
-        case Wait(until=until, progress=progress, awaits=awaits):
+        case Wait(until=until, progress=progress, awaits=awaits, reason=reason):
             result.progress, result.awaits = progress, awaits
-            return Said(MustWait(until), result)
+            return Said(MustWait(until, reason), result)
         case Confirm(step=step, progress=progress, seen=seen):
             refusal = _no_step(prepared, step)
             result.progress, result.seen = progress, seen

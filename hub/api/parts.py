@@ -17,6 +17,7 @@ from engine.store.database import Database
 from engine.store.records import StackRecord
 from engine.tracing import Tracer
 from engine.types.signal_doors import SignalDoors
+from engine.types.software import ServerDoors
 from engine.words import Json
 from hub.auth.identity import Identity
 from hub.auth.roles import HOLDERS, Right
@@ -49,6 +50,7 @@ class Parts:
     horizon: Callable[[str], float]
     token_for: Callable[[UUID], str]
     doors: SignalDoors
+    servers: ServerDoors
     new_id: Callable[[], UUID]
     new_secret: Callable[[], str]
     random_bytes: Callable[[int], bytes]

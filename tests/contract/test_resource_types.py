@@ -28,6 +28,29 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
     "OS::Heat::TestResource": ({"value": "a", "wait_secs": 1}, {"value": "b"}),
     "OS::Heat::RandomString": ({"length": 40}, {"salt": "other"}),
     "OS::Heat::Value": ({"value": "1", "type": "number"}, {"value": "2"}),
+    "OS::Heat::SoftwareConfig": (
+        {"config": "true", "inputs": [{"name": "a"}]},
+        {"config": "false"},
+    ),
+    "OS::Heat::StructuredConfig": ({"config": {"a": 1}}, {"config": {"a": 2}}),
+    "OS::Heat::SoftwareDeployment": (
+        {"server": "web-1", "signal_transport": "NO_SIGNAL"},
+        {"input_values": {"a": 1}},
+    ),
+    "OS::Heat::StructuredDeployment": (
+        {"server": "web-1", "signal_transport": "NO_SIGNAL"},
+        {"input_values": {"a": 1}},
+    ),
+    "OS::Heat::DeployedServer": ({"name": "web"}, {"name": "db"}),
+    "OS::Heat::CloudConfig": ({"cloud_config": {"a": 1}}, {"cloud_config": {"a": 2}}),
+    "OS::Heat::SoftwareComponent": (
+        {"configs": [{"tool": "script", "config": "true"}]},
+        {"configs": [{"tool": "script", "config": "false"}]},
+    ),
+    "OS::Heat::MultipartMime": (
+        {"parts": [{"config": "#!/bin/sh"}]},
+        {"parts": [{"config": "#cloud-config", "subtype": "cloud-config"}]},
+    ),
     "Headgate::Command": (
         {"create": ECHO, "update": ECHO, "delete": ECHO, "check": ECHO, "timeout": 20},
         {"triggers": {"a": 1}},
@@ -51,6 +74,7 @@ FAILING: Mapping[str, dict[str, Json]] = {
         "character_classes": [{"class": "digits", "min": 2}],
     },
     "OS::Heat::Value": {"value": SECRET, "type": "number"},
+    "OS::Heat::MultipartMime": {"parts": [{"config": SECRET, "type": "multipart"}]},
     "Headgate::Command": {
         "create": [PYTHON, "-c", "import os, sys; sys.exit(os.environ['SECRET'])"],
         "update": [PYTHON, "-c", "import os, sys; sys.exit(os.environ['SECRET'])"],

@@ -11,10 +11,14 @@ from engine.hot.cfn_parameters import KEYS, KINDS
 from engine.hot.spelling import AWS, HOT
 from engine.hot.versions import ALIASES, VERSIONS
 from engine.types.command.schema import SCHEMA
+from engine.types.contract import ResourceType
+from engine.types.software import ServerDoors, software_types
 from engine.words import Point
 from hub.api.orchestration.actions import ACTIONS
 from hub.settings import Settings
+from tests.unit.types.software.in_memory import InMemory
 
+SOFTWARE = software_types(InMemory(), ServerDoors(b"", ""))
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
 
@@ -41,6 +45,19 @@ def test_every_property_of_a_command_is_listed() -> None:
     text = (REFERENCE / "resource-types.md").read_text().split("## Headgate::Command")[1]
     listed = set(re.findall(r"^\| `([a-z]+)` \|", text.split("### What a command sees")[0], re.M))
     assert listed == set(SCHEMA.properties)
+
+
+@pytest.mark.parametrize("type_", SOFTWARE, ids=lambda one: one.schema.name)
+def test_properties_and_attributes_of_software_are_listed(type_: ResourceType) -> None:
+    """Each in a row of a table of their section."""
+    page = (REFERENCE / "resource-types.md").read_text()
+    section = page.split("## Software\n")[1].split("\n## ")[0]
+    cells = set().union(
+        *(re.findall(r"`(\w+)`", row) for row in re.findall(r"^\|.*", section, re.M))
+    )
+    names = {*type_.schema.properties, *type_.schema.attributes}
+    assert names - cells == set()
+    assert type_.schema.name.removeprefix("OS::Heat::") in page.split("\n## ")[0]
 
 
 def test_every_action_of_a_stack_is_named() -> None:

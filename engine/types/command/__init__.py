@@ -18,7 +18,6 @@ from engine.types.command.surroundings import (
     complaint,
     environment,
     made_of,
-    own_id,
     readable,
 )
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
@@ -196,7 +195,7 @@ class Command(ResourceType):
             return ended
         said = complaint(call, readable(ended.stderr))
         reason = f"{name} {_how(ended.code, seconds)}{f': {said}' if said else ''}"
-        left = made.get("id") or call.physical_id or own_id(call)
+        left = made.get("id") or call.physical_id or call.own_name
         kept = {**call.data, "unfinished": True}
         return Failed(reason, left, kept, retry=ended.code == TEMPORARY)
 

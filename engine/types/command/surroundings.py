@@ -60,7 +60,7 @@ def made_of(call: Call, code: int | None, stdout: bytes, stderr: bytes) -> dict[
     outputs = (before.get("outputs") or {}) if printed is None else printed
     given = (printed or {}).get("id")
     return {
-        "id": given if isinstance(given, str) and given else call.physical_id or own_id(call),
+        "id": given if isinstance(given, str) and given else call.physical_id or call.own_name,
         "attributes": {
             "outputs": outputs,
             "stdout": text,
@@ -68,11 +68,6 @@ def made_of(call: Call, code: int | None, stdout: bytes, stderr: bytes) -> dict[
             "exit_code": code,
         },
     }
-
-
-def own_id(call: Call) -> str:
-    """The same for the same operation."""
-    return f"{call.stack_name}-{call.resource_name}-{call.operation_key.hex[:12]}"
 
 
 def complaint(call: Call, said: str) -> str:

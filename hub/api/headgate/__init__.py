@@ -10,6 +10,7 @@ from hub.api.headgate import (
     pins,
     quotas,
     schemas,
+    server_metadata,
     sessions,
     signals,
     stream,
@@ -34,4 +35,5 @@ ROUTES = (
     *quotas.ROUTES,
     *pins.ROUTES,
     *signals.ROUTES,
+    *server_metadata.ROUTES,
 )

@@ -101,7 +101,8 @@ def _unfinished(node: NodeRecord, names: Sequence[str]) -> str:
     until = f" until {rfc3339(node.wake_at)}" if node.wake_at else ""
     if node.awaits is not None:
         return f"{what} waits for signals to {node.awaits}{until}."
-    return f"{what} waits inside its operation{until}."
+    what_for = f": {node.reason}" if node.reason else ""
+    return f"{what} waits inside its operation{until}{what_for}."
 
 
 def _unwell(node: NodeRecord) -> str:

@@ -12,6 +12,8 @@ from hub.api.addresses import base_of
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.attributes import shown_attributes
+from hub.api.orchestration.server_metadata import is_server, of_server
+from hub.api.orchestration.software_configs import sees_secrets
 from hub.api.orchestration.stacks import S
 from hub.api.parts import (
     Route,
@@ -97,6 +99,11 @@ async def shown(request: web.Request) -> web.Response:
 
 async def metadata(request: web.Request) -> web.Response:
     _, one, _ = await _found(request)
+    engine = parts_of(request).engine
+    if is_server(engine, one.type):
+        secrets = sees_secrets(request)
+        found = await of_server(engine, project_of(request), one, secrets=secrets)
+        return answer({"metadata": found})
     return answer({"metadata": one.metadata or {}})
 
 

@@ -1,12 +1,16 @@
 """Software configs: scripts and manifests with typed inputs and outputs, never changed."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
 
 from channels.schemas.words import ANYTHING, LIST, MAP, TEXT, UUID, fields, list_of
-from engine.store.software import ConfigRecord, NewConfig
+from engine.hot.resolve import MASK
+from engine.store.software import ConfigRecord
+from engine.types.software.derived import SIGNAL_ID
+from engine.types.software.keeper import UNGROUPED, NewConfig
 from engine.words import Json
 from hub.api.bodies import read
 from hub.api.orchestration import show
@@ -15,6 +19,7 @@ from hub.api.parts import (
     Route,
     answer,
     asked_project,
+    identity_of,
     parts_of,
     project_of,
     query_limit,
@@ -22,11 +27,11 @@ from hub.api.parts import (
     uuid_of,
 )
 from hub.api.shapes import Shape
+from hub.auth.roles import Right
 
 Short = Annotated[str, Field(max_length=255)]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 Kind = Literal["String", "Number", "CommaDelimitedList", "Json", "Boolean"]
-UNGROUPED = "Heat::Ungrouped"
 
 
 class Lenient(BaseModel):
@@ -88,7 +93,7 @@ async def listed(request: web.Request) -> web.Response:
 async def shown(request: web.Request) -> web.Response:
     config_id = uuid_of(request.match_info["config"], "software config", "NotFound")
     found = await parts_of(request).engine.software.config(project_of(request), config_id)
-    return answer({"software_config": whole(found)})
+    return answer({"software_config": whole(found, secrets=sees_secrets(request))})
 
 
 async def delete(request: web.Request) -> web.Response:
@@ -106,9 +111,20 @@ def _short(one: ConfigRecord) -> dict[str, Json]:
     }
 
 
-def whole(one: ConfigRecord) -> dict[str, Json]:
-    more = {"config": one.config, "inputs": one.inputs, "outputs": one.outputs}
+def sees_secrets(request: web.Request) -> bool:
+    """By where a server says how it went, one could speak for it."""
+    return identity_of(request).may(Right.WRITE)
+
+
+def whole(one: ConfigRecord, *, secrets: bool = True) -> dict[str, Json]:
+    """secrets: False: without the URL that a deployment is signalled at."""
+    inputs = one.inputs if secrets else [_without_url(given) for given in one.inputs]
+    more = {"config": one.config, "inputs": inputs, "outputs": one.outputs}
     return _short(one) | more | {"options": one.options}
+
+
+def _without_url(given: Mapping[str, Json]) -> dict[str, Json]:
+    return {**given, **({"value": MASK} if given.get("name") == SIGNAL_ID else {})}
 
 
 _SHORT = {"id": UUID, "name": TEXT, "group": TEXT, "creation_time": TIME}

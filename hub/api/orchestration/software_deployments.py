@@ -11,7 +11,7 @@ from engine.words import Json
 from hub.api.bodies import read
 from hub.api.orchestration import show
 from hub.api.orchestration.documents import TIME
-from hub.api.orchestration.software_configs import CONFIG, Lenient, Name, Short, whole
+from hub.api.orchestration.software_configs import CONFIG, Lenient, Name, Short, sees_secrets, whole
 from hub.api.parts import Route, answer, parts_of, project_of, uuid_of
 from hub.api.shapes import Shape
 
@@ -74,7 +74,8 @@ async def of_server(request: web.Request) -> web.Response:
     found = await parts_of(request).engine.software.configs_of_server(
         project_of(request), request.match_info["server"]
     )
-    return answer({"metadata": [whole(one) for one in found]})
+    secrets = sees_secrets(request)
+    return answer({"metadata": [whole(one, secrets=secrets) for one in found]})
 
 
 async def shown(request: web.Request) -> web.Response:

@@ -8,6 +8,7 @@ import pytest
 
 from engine.types.contract import Failed
 from tests.integration.conftest import Away
+from tests.support.agent import OUTPUTS, SERVER, asking
 from tests.support.changes import ended_as, gone, put, thing
 from tests.support.documented import Document, Watched
 from tests.support.program import Json, eventually, program, template, who
@@ -282,6 +283,16 @@ async def software(run: Watched) -> None:
     assert (await run.call("DELETE", f"{configs}/{made['id']}"))[0] == 400
     await ok(run, "DELETE", path)
     await ok(run, "DELETE", f"{configs}/{made['id']}")
+    sent = {"stack_name": "servers", "template": template({"server": SERVER}, outputs=OUTPUTS)}
+    await ok(run, "POST", "/stacks", sent)
+    await ended_as(run, "servers", "CREATE_COMPLETE")
+    at = await path_of(run, "servers")
+    agent = (await ok(run, "GET", f"{at}/outputs/agent"))["output"]["output_value"]
+    await ok(run, "GET", f"/{asking(agent).removeprefix(run.url)}")
+    for changed in ({"Signature": "x"}, {"StackName": "other"}):
+        wrong = f"/{asking(agent, **changed).removeprefix(run.url)}"
+        assert (await run.call("GET", wrong))[0] == 401
+    await ok(run, "GET", f"{at}/resources/server/metadata")
 
 
 async def what_is_refused(run: Watched) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from hub.auth.keystone_client import KeystoneClient
 from hub.auth.roles import Right
 from hub.authenticating import access_of
 from hub.settings import load_settings
+from tests.support.agent import OUTPUTS, SERVER, collected_by
 from tests.support.changes import thing
 from tests.support.keystone import PASSWORD, Keystone, Project
 from tests.support.program import Json, Program, eventually, program, resource, template
@@ -273,3 +275,29 @@ async def complete(run: Program, headers: Mapping[str, str]) -> bool:
 
 async def called(world: World, times: int) -> bool:
     return len(world.calls) == times
+
+
+async def test_the_agent_of_a_server_asks_keystone_first(
+    run: Program, keystone: Keystone, home: Project, tmp_path: Path
+) -> None:
+    """The real os-collect-config, by POLL_SERVER_HEAT, with an account that somebody gave it."""
+    await keystone.offer(run.url)
+    headers = await token(keystone, home, "member")
+    agent = await keystone.user(f"agent-{uuid4().hex[:6]}", home, ["member"])
+    server = {**SERVER, "properties": {"software_config_transport": "POLL_SERVER_HEAT"}}
+    sent = {
+        "stack_name": "s",
+        "template": template({"server": server}, outputs=OUTPUTS),
+    }
+    status, made = await run.call("POST", "/stacks", sent, headers=headers)
+    assert status == 201, made
+    path = f"/stacks/s/{made['stack']['id']}/outputs/agent"
+
+    async def given() -> Json:
+        _, said = await run.call("GET", path, headers=headers)
+        return said["output"]["output_value"]
+
+    settings = (await eventually(given))["heat"] | {"user_id": agent, "password": PASSWORD}
+    collected = await collected_by("heat", settings, tmp_path)
+    assert collected["heat"]["role"] == "web"
+    assert collected["heat"]["deployments"] == []

@@ -15,7 +15,9 @@ from engine.types.command import Command, CommandSettings
 from engine.types.contract import Call, Outcome, ResourceType, Wait
 from engine.types.registry import Registry, built_in
 from engine.types.signal_doors import SignalDoors
+from engine.types.software import ServerDoors, SoftwareKeeper, software_types
 from engine.words import Json, ResourceId, StackId
+from tests.unit.types.software.in_memory import InMemory
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = UUID("11111111-2222-4333-8444-555555555555")
@@ -23,10 +25,12 @@ STACK = StackId(UUID(int=1))
 DOOR = SignalDoors(b"key", "http://hub.test").of(STACK, UUID(int=2))
 PYTHON = sys.executable
 ON = CommandSettings(enabled=True, allow=(PYTHON, "/bin/sh"), max_timeout=timedelta(minutes=1))
+SERVERS = ServerDoors(b"k" * 32, "http://h")
 
 
-def registry(settings: CommandSettings = ON) -> Registry:
-    return built_in(random.Random(1), Command(settings))
+def registry(settings: CommandSettings = ON, keeper: SoftwareKeeper | None = None) -> Registry:
+    software = software_types(InMemory() if keeper is None else keeper, SERVERS)
+    return built_in(random.Random(1), Command(settings), *software)
 
 
 def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> Call:

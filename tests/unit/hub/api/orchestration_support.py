@@ -23,6 +23,7 @@ from engine.store.records import EventRecord, ResourceRecord, StackRecord
 from engine.store.sealing import Sealer
 from engine.tracing import Tracer
 from engine.types.signal_doors import SignalDoors
+from engine.types.software import ServerDoors
 from hub.api.application import make_application
 from hub.api.parts import Parts, invalid
 from hub.auth.identity import Authenticator
@@ -245,6 +246,7 @@ async def client_of(
         horizon=lambda _: 1.0,
         token_for=str,
         doors=SignalDoors(b"", ""),
+        servers=ServerDoors(b"", ""),
         new_id=lambda: UUID(int=0),
         new_secret=str,
         random_bytes=bytes,

@@ -1,0 +1,23 @@
+"""Resource types of software: configs, their deployments to servers, and the servers."""
+
+from engine.types.contract import ResourceType
+from engine.types.software.configs import (
+    CloudConfig,
+    SoftwareComponent,
+    SoftwareConfig,
+    StructuredConfig,
+)
+from engine.types.software.deployed_server import DeployedServer
+from engine.types.software.deployment import SoftwareDeployment, StructuredDeployment
+from engine.types.software.keeper import SoftwareKeeper
+from engine.types.software.multipart import MultipartMime
+from engine.types.software.server_doors import ServerDoors
+
+__all__ = ["ServerDoors", "SoftwareKeeper", "software_types"]
+
+
+def software_types(keeper: SoftwareKeeper, servers: ServerDoors) -> list[ResourceType]:
+    """servers: where servers ask what is deployed to them."""
+    configs = (SoftwareConfig, StructuredConfig, CloudConfig, SoftwareComponent, MultipartMime)
+    deployments = (SoftwareDeployment, StructuredDeployment)
+    return [*(type_(keeper) for type_ in (*configs, *deployments)), DeployedServer(servers)]

@@ -1,0 +1,111 @@
+"""OS::Heat::DeployedServer: a server that is there already, which software is deployed to."""
+
+from collections.abc import Mapping
+
+from engine.errors import Findings
+from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.types.software.server_doors import ServerDoors, access_key
+from engine.words import Json
+
+CFN, HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
+#: Those that need a service Headgate does without.
+REFUSED = ("POLL_TEMP_URL", "ZAQAR_MESSAGE")
+#: A type with this attribute is a server: its metadata shows what is deployed to it.
+OS_COLLECT_CONFIG = "os_collect_config"
+
+
+class DeployedServer(ResourceType):
+    replaces_broken = False
+    uses_credential = False
+    schema = TypeSchema(
+        "OS::Heat::DeployedServer",
+        description="A server that is there already; its agent asks here what it is to do.",
+        properties={
+            "name": Property(Kind.STRING, "Name of the server.", update_allowed=True),
+            "metadata": Property(Kind.MAP, "Taken for Heat's sake.", update_allowed=True),
+            "software_config_transport": Property(
+                Kind.STRING,
+                "How the agent asks what it is to do.",
+                default=CFN,
+                update_allowed=True,
+                constraints=(Constraint("allowed_values", allowed=(CFN, HEAT, *REFUSED)),),
+            ),
+            "deployment_swift_data": Property(
+                Kind.MAP,
+                "Taken for Heat's sake.",
+                default={},
+                update_allowed=True,
+                fields={
+                    name: Property(Kind.STRING, constraints=(Constraint("length", min=1),))
+                    for name in ("container", "object")
+                },
+            ),
+        },
+        attributes={
+            "name": Attribute(Kind.STRING, "Name of the server."),
+            OS_COLLECT_CONFIG: Attribute(
+                Kind.MAP, "Settings of the server's os-collect-config.", secret=True
+            ),
+        },
+    )
+
+    def __init__(self, doors: ServerDoors) -> None:
+        self._doors = doors
+
+    def create(self, call: Call) -> Outcome:
+        return self._made(call, str(call.operation_key))
+
+    def update(self, call: Call) -> Outcome:
+        return self._made(call, call.physical_id)
+
+    def adopt(self, call: Call) -> Outcome:
+        return self._made(call, call.physical_id)
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        transport = properties.get("software_config_transport")
+        wrong = ""
+        if transport in REFUSED:
+            wrong = f"{transport} needs a service that Headgate does without"
+        elif transport == HEAT and not self._doors.keystone:
+            wrong = f"{HEAT} needs a Keystone, and this server asks none"
+        if wrong:
+            remedy = f"Take {CFN}: the agent has a key of its own."
+            findings.add(f"{place}.software_config_transport", wrong, remedy)
+
+    def _made(self, call: Call, physical_id: str | None) -> Done:
+        name = call.properties.get("name") or call.data.get("name") or call.own_name
+        attributes = {"name": name, OS_COLLECT_CONFIG: self._collecting(call)}
+        return Done(physical_id, attributes, {"name": call.data.get("name") or call.own_name})
+
+    def _collecting(self, call: Call) -> dict[str, Json]:
+        """Settings of a transport that was another before are null: the agent forgets them."""
+        section, settings = self._settings(call)
+        before = call.attributes.get(OS_COLLECT_CONFIG) or {}
+        gone = {
+            name: dict.fromkeys(before[name])
+            for name in ("cfn", "heat")
+            if name != section and isinstance(before.get(name), dict)
+        }
+        return {"collectors": [section, "local"], section: settings, **gone}
+
+    def _settings(self, call: Call) -> tuple[str, dict[str, Json]]:
+        if call.properties["software_config_transport"] == HEAT:
+            return "heat", {
+                "auth_url": self._doors.keystone,
+                "project_id": call.project,
+                "stack_id": f"{call.stack_name}/{call.stack_id}",
+                "resource_name": call.resource_name,
+            }
+        return "cfn", {
+            "metadata_url": self._doors.url,
+            "access_key_id": access_key(call.stack_id, call.resource_id),
+            "secret_access_key": self._doors.secret_of(call.stack_id, call.resource_id),
+            "stack_name": call.stack_name,
+            "path": f"{call.resource_name}.Metadata",
+        }

@@ -1,0 +1,295 @@
+"""OS::Heat::SoftwareDeployment and StructuredDeployment: a config for a server, until it says how
+that went.
+
+An operation publishes the config with its values and is called again when a signal comes, or when
+somebody says through the API how far the deployment is. Between the two it is a row. Data of one
+that was never made holds what was said of it, so that its server can be told that it goes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from engine.errors import Findings
+from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.software.configs import COMPONENT, no_config
+from engine.types.software.derived import (
+    CFN,
+    NO_SIGNAL,
+    REFUSED,
+    TRANSPORTS,
+    MissingInput,
+    derived,
+    filled_in,
+    values_of,
+)
+from engine.types.software.keeper import (
+    UNGROUPED,
+    Deployment,
+    Ended,
+    NewConfig,
+    Publication,
+    SoftwareKeeper,
+)
+from engine.types.software.outcome import (
+    STATUS_CODE,
+    STDERR,
+    STDOUT,
+    attributes_of,
+    ended_by,
+    progress_of,
+)
+from engine.types.software.schema import ACTIONS, DEFAULT_ACTIONS
+from engine.words import Json, Status
+
+#: What an operation knows when it is called again.
+_PUBLISHED: Json = {"published": True}
+#: A signal wakes it sooner. A wait with an end is one that the stack's timeout is counted against.
+_LOOK = timedelta(days=1)
+
+PROPERTIES: Mapping[str, Property] = {
+    "config": Property(Kind.STRING, "Id of the software config.", update_allowed=True),
+    "server": Property(Kind.STRING, "Id of the server.", required=True),
+    "input_values": Property(Kind.MAP, "Values for the config's inputs.", update_allowed=True),
+    "actions": Property(
+        Kind.LIST,
+        "Actions on the deployment that the server is to act on.",
+        default=list(DEFAULT_ACTIONS),
+        update_allowed=True,
+        items=Property(Kind.STRING, constraints=(Constraint("allowed_values", allowed=ACTIONS),)),
+    ),
+    "name": Property(
+        Kind.STRING,
+        "Name of the config that the server gets; it works through them by name.",
+        update_allowed=True,
+    ),
+    "signal_transport": Property(
+        Kind.STRING,
+        "How the server says how it went; NO_SIGNAL: it does not.",
+        default=CFN,
+        constraints=(Constraint("allowed_values", allowed=TRANSPORTS),),
+    ),
+}
+ATTRIBUTES = {
+    STDOUT: Attribute(Kind.ANY, "What was printed on the server."),
+    STDERR: Attribute(Kind.ANY, "What was printed to standard error."),
+    STATUS_CODE: Attribute(Kind.ANY, "The exit code there: 0 when it went well."),
+}
+
+
+class SoftwareDeployment(ResourceType):
+    uses_credential = False
+    gives_up = True
+    schema = TypeSchema(
+        "OS::Heat::SoftwareDeployment",
+        description="A software config for a server, with values; waits until it was applied.",
+        properties=PROPERTIES,
+        attributes=ATTRIBUTES,
+        any_attribute=True,
+        signals=True,
+    )
+
+    def __init__(self, keeper: SoftwareKeeper) -> None:
+        self._keeper = keeper
+
+    async def create(self, call: Call) -> Outcome:
+        return await self._deploy(call, "CREATE")
+
+    async def update(self, call: Call) -> Outcome:
+        return await self._deploy(call, "UPDATE")
+
+    async def suspend(self, call: Call) -> Outcome:
+        return await self._deploy(call, "SUSPEND")
+
+    async def resume(self, call: Call) -> Outcome:
+        return await self._deploy(call, "RESUME")
+
+    async def delete(self, call: Call) -> Outcome:
+        call = replace(call, properties=call.properties or call.data.get("said") or {})
+        outcome = await self._deploy(call, "DELETE") if call.properties else Done(None)
+        if not isinstance(outcome, Done):
+            return outcome
+        await self._keeper.withdraw(call.project, _id_of(call))
+        return Done(None)
+
+    async def check(self, call: Call) -> Outcome:
+        found = await self._keeper.deployment(call.project, _id_of(call))
+        if found is None:
+            return Done(call.physical_id, call.attributes, call.data, "nothing was deployed yet")
+        return Done(call.physical_id, attributes_of(found.config.outputs, found.output_values))
+
+    async def adopt(self, call: Call) -> Outcome:
+        if await self._keeper.deployment(call.project, _id_of(call)) is None:
+            return Failed(_no_deployment(call), call.physical_id)
+        return await self.check(call)
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        if properties.get("signal_transport") in REFUSED:
+            findings.add(
+                f"{place}.signal_transport",
+                f"{properties['signal_transport']} needs a service that Headgate does without",
+                f"Take {CFN}: the server sends a POST to a URL with a token of its own.",
+            )
+
+    def applied(self, call: Call, source: NewConfig, inputs: NewConfig) -> Json:
+        """What the server gets as its config. inputs: with their values. Raises MissingInput."""
+        return source.config
+
+    async def _deploy(self, call: Call, action: str) -> Outcome:
+        if call.progress is not None:
+            return await self._look(call, action)
+        source = await self._source(call)
+        if source is None and action == "DELETE":
+            return Done(None)
+        if source is None:
+            return Failed(no_config(call.properties["config"]), call.physical_id)
+        found = await self._keeper.deployment(call.project, _id_of(call))
+        if action not in _actions(call, source):
+            return _done(call, source, found)
+        try:
+            config = derived(call, action, source)
+            config = replace(config, config=self.applied(call, source, config))
+        except MissingInput as missing:
+            return Failed(f"The Parameter ({missing}) was not provided.", call.physical_id)
+        if action == "UPDATE" and found is not None and _other(found.config, config):
+            return Replace()
+        return await self._publish(call, action, config, found)
+
+    async def _source(self, call: Call) -> NewConfig | None:
+        """None: the config is not there."""
+        config_id = call.properties.get("config")
+        if not config_id:
+            return NewConfig("", UNGROUPED, "")
+        return await self._keeper.config(call.project, config_id)
+
+    async def _publish(
+        self, call: Call, action: str, config: NewConfig, found: Deployment | None
+    ) -> Outcome:
+        silent = call.properties["signal_transport"] == NO_SIGNAL
+        published = Publication(
+            deployment_id=_id_of(call),
+            key=call.operation_key,
+            stack_id=call.stack_id,
+            resource_id=call.resource_id,
+            server_id=call.properties["server"],
+            config=config,
+            input_values=call.properties.get("input_values") or {},
+            action=action,
+            status=Status.COMPLETE if silent else Status.IN_PROGRESS,
+            reason="Not waiting for outputs signal" if silent else "Deploy data available",
+        )
+        await self._keeper.publish(call.project, published)
+        return _done(call, config, found) if silent else _wait(call, published.reason)
+
+    async def _look(self, call: Call, action: str) -> Outcome:
+        """How far the server is, by what it has said since, or by what the API was told."""
+        found = await self._keeper.deployment(call.project, _id_of(call))
+        if found is None and action == "DELETE":
+            return Done(None)
+        if found is None:
+            return Failed(_no_deployment(call), call.physical_id)
+        if found.status == Status.IN_PROGRESS:
+            found = await self._heard(call, found)
+        if found.status == Status.IN_PROGRESS and call.superseded:
+            found = await self._ended(call, found, _cancelled(found))
+        match found.status:
+            case Status.COMPLETE:
+                return _done(call, found.config, found)
+            case Status.FAILED:
+                reason = f"Deployment to server failed: {found.reason}"
+                return Failed(reason, _id_of(call), {"said": dict(call.properties)})
+            case _:
+                return _wait(call, found.reason)
+
+    async def _heard(self, call: Call, found: Deployment) -> Deployment:
+        """The first signal that ends it counts; what comes after it changes nothing."""
+        began = ""
+        for signal in call.signals:
+            said = progress_of(signal)
+            if said is None:
+                ended = ended_by(signal, found.config.outputs, found.output_values)
+                return await self._ended(call, found, ended)
+            began = said
+        if began and began != found.reason:
+            await self._keeper.began(call.project, _id_of(call), began)
+            return replace(found, reason=began)
+        return found
+
+    async def _ended(self, call: Call, found: Deployment, ended: Ended) -> Deployment:
+        await self._keeper.settle(call.project, _id_of(call), ended)
+        return replace(
+            found, status=ended.status, reason=ended.reason, output_values=ended.output_values
+        )
+
+
+def _wait(call: Call, how_far: str) -> Wait:
+    until = call.now if call.superseded else call.now + _LOOK
+    return Wait(until, _PUBLISHED, reason=f"{how_far} (server {call.properties['server']})")
+
+
+def _cancelled(found: Deployment) -> Ended:
+    """Its change was ended early: nobody waits for the server any more."""
+    return Ended(Status.FAILED, "Deployment cancelled.", found.output_values)
+
+
+def _id_of(call: Call) -> str:
+    """The deployment's id; the same as long as the resource lives."""
+    return call.physical_id or str(call.operation_key)
+
+
+def _no_deployment(call: Call) -> str:
+    return f"Deployment with id {_id_of(call)} not found"
+
+
+def _done(call: Call, config: NewConfig, found: Deployment | None) -> Done:
+    values = found.output_values if found else {}
+    return Done(_id_of(call), attributes_of(config.outputs, values))
+
+
+def _actions(call: Call, source: NewConfig) -> set[str]:
+    """The actions that the server is to act on; a component has its own."""
+    if source.group == COMPONENT and isinstance(source.config, dict):
+        configs = source.config.get("configs") or ()
+        return {action for one in configs for action in one.get("actions") or DEFAULT_ACTIONS}
+    return set(call.properties["actions"])
+
+
+def _other(before: NewConfig, after: NewConfig) -> bool:
+    """Whether an input differs whose change makes a new deployment."""
+    old = values_of(before)
+    return any(
+        one.get("replace_on_change") and one["name"] in old and old[one["name"]] != one["value"]
+        for one in after.inputs
+    )
+
+
+class StructuredDeployment(SoftwareDeployment):
+    schema = TypeSchema(
+        "OS::Heat::StructuredDeployment",
+        description="A config that is a map, with values filled in; waits until it was applied.",
+        properties={
+            **PROPERTIES,
+            "input_key": Property(
+                Kind.STRING,
+                "{KEY: name} in the config stands for that input's value.",
+                default="get_input",
+            ),
+            "input_values_validate": Property(
+                Kind.STRING,
+                "STRICT: an input that the config names must have a value.",
+                default="LAX",
+                constraints=(Constraint("allowed_values", allowed=("LAX", "STRICT")),),
+            ),
+        },
+        attributes=ATTRIBUTES,
+        any_attribute=True,
+        signals=True,
+    )
+
+    def applied(self, call: Call, source: NewConfig, inputs: NewConfig) -> Json:
+        strict = call.properties["input_values_validate"] == "STRICT"
+        key = call.properties["input_key"]
+        return filled_in(source.config or {}, key, values_of(inputs), strict=strict)

@@ -1,0 +1,81 @@
+"""The config that a server gets: the source config with values, and where to say how it went.
+
+Names of inputs and transports are those that agents on servers know. Pure.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from engine.types.contract import Call
+from engine.types.signal_doors import SignalDoor
+from engine.types.software.keeper import UNGROUPED, NewConfig
+from engine.words import Json
+
+CFN, HEAT, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
+#: Those that need a service Headgate does without.
+REFUSED = ("TEMP_URL_SIGNAL", "ZAQAR_SIGNAL")
+TRANSPORTS = (CFN, REFUSED[0], HEAT, NO_SIGNAL, REFUSED[1])
+#: The input with the URL at which a deployment is signalled. It is a secret.
+SIGNAL_ID = "deploy_signal_id"
+
+
+class MissingInput(Exception):
+    """The config names an input that has no value; its name."""
+
+
+def derived(call: Call, action: str, source: NewConfig) -> NewConfig:
+    """source, with the values in its inputs."""
+    said = call.properties
+    inputs = [*_valued(source, said.get("input_values") or {}), *_of_deployment(call, action)]
+    name = said.get("name") or source.name or call.own_name
+    return replace(source, name=name, group=source.group or UNGROUPED, inputs=inputs)
+
+
+def _valued(source: NewConfig, values: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
+    """The inputs of the config, and then the values that it has no input for."""
+    for one in source.inputs:
+        yield {**one, "value": values.get(one["name"], one.get("default"))}
+    known = {one["name"] for one in source.inputs}
+    for name, value in values.items():
+        if name not in known:
+            yield {"name": name, "type": "String", "value": value}
+
+
+def _of_deployment(call: Call, action: str) -> Iterator[dict[str, Json]]:
+    transport = call.properties["signal_transport"]
+    yield _input("deploy_server_id", call.properties["server"], "The server it is for")
+    yield _input("deploy_action", action, "What is done to the deployment")
+    stack = f"{call.stack_name}/{call.stack_id}"
+    yield _input("deploy_stack_id", stack, "The stack that the deployment is in")
+    yield _input("deploy_resource_name", call.resource_name, "The deployment's name in the stack")
+    yield _input("deploy_signal_transport", transport, "How the server says how it went")
+    if transport != NO_SIGNAL:
+        yield from _signalled(call.door)
+
+
+def _signalled(door: SignalDoor) -> Iterator[dict[str, Json]]:
+    yield _input(SIGNAL_ID, door.signed_url, "Where the server says how it went")
+    yield _input("deploy_signal_verb", "POST", "The HTTP method to say it with")
+
+
+def _input(name: str, value: Json, description: str) -> dict[str, Json]:
+    return {"name": name, "type": "String", "description": description, "value": value}
+
+
+def values_of(config: NewConfig) -> dict[str, Json]:
+    """The values of a config's inputs, by name."""
+    return {one["name"]: one.get("value") for one in config.inputs}
+
+
+def filled_in(config: Json, key: str, values: Mapping[str, Json], *, strict: bool) -> Json:
+    """A map with ``{key: name}`` replaced by that input's value. Raises MissingInput if strict."""
+    if isinstance(config, list):
+        return [filled_in(one, key, values, strict=strict) for one in config]
+    if not isinstance(config, dict):
+        return config
+    name = config.get(key) if len(config) == 1 else None
+    if isinstance(name, str):
+        if strict and values.get(name) is None:
+            raise MissingInput(name)
+        return values.get(name)
+    return {one: filled_in(below, key, values, strict=strict) for one, below in config.items()}

@@ -1,0 +1,131 @@
+"""OS::Heat::MultipartMime: one MIME document of several parts, such as cloud-init reads."""
+
+import re
+from collections.abc import Mapping
+from email import message_from_string
+from email.message import Message
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from uuid import UUID
+
+from engine.errors import Findings
+from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.types.contract import Call, Failed
+from engine.types.software.configs import Config, no_config
+from engine.types.software.keeper import UNGROUPED, NewConfig
+from engine.types.software.schema import GROUP
+from engine.words import Json
+
+#: What may stand behind text/ in a Content-Type.
+SUBTYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*")
+_MULTIPART = "multipart"
+_NO_MULTIPART = "is no multipart message"
+
+
+class MultipartMime(Config):
+    schema = TypeSchema(
+        "OS::Heat::MultipartMime",
+        description="A MIME document of several parts, kept as a software config.",
+        properties={
+            "group": GROUP,
+            "parts": Property(
+                Kind.LIST,
+                "The parts, in order.",
+                default=[],
+                items=Property(
+                    Kind.MAP,
+                    fields={
+                        "config": Property(
+                            Kind.STRING, "Text, or the id of a software config.", required=True
+                        ),
+                        "filename": Property(Kind.STRING, "Name of the part."),
+                        "type": Property(
+                            Kind.STRING,
+                            "multipart: its parts become parts of this one.",
+                            default="text",
+                            constraints=(
+                                Constraint("allowed_values", allowed=("text", _MULTIPART)),
+                            ),
+                        ),
+                        "subtype": Property(
+                            Kind.STRING,
+                            "Kind of text, such as cloud-config; taken from the filename if left"
+                            " out.",
+                        ),
+                    },
+                ),
+            ),
+        },
+        attributes={"config": Attribute(Kind.STRING, "The document.")},
+    )
+
+    async def written(self, call: Call) -> NewConfig | Failed:
+        parts: list[Message] = []
+        for number, one in enumerate(call.properties.get("parts") or ()):
+            text = await self._text(call.project, one["config"])
+            made = text if isinstance(text, Failed) else _parts(one, text)
+            if isinstance(made, Failed):
+                return Failed(f"parts[{number}]: {made.reason}")
+            parts += made
+        group = call.properties.get("group") or UNGROUPED
+        return NewConfig(call.own_name, group, document(parts, call.operation_key))
+
+    async def _text(self, project: str, said: str) -> str | Failed:
+        if not _is_id(said):
+            return said
+        kept = await self._keeper.config(project, said)
+        if kept is None:
+            return Failed(no_config(said))
+        if not isinstance(kept.config, str):
+            return Failed(f"the software config {said} is a map, and no text")
+        return kept.config
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        for number, one in enumerate(properties.get("parts") or ()):
+            if isinstance(one, dict):
+                _check_part(one, f"{place}.parts[{number}]", findings)
+
+
+def _check_part(one: Mapping[str, Json], place: str, findings: Findings) -> None:
+    text, subtype, filename = (one.get(name) for name in ("config", "subtype", "filename"))
+    if isinstance(subtype, str) and subtype and not SUBTYPE.fullmatch(subtype):
+        findings.add(f"{place}.subtype", "is no kind of text", "Write cloud-config or the like.")
+    if isinstance(filename, str) and not filename.isprintable():
+        findings.add(f"{place}.filename", "holds a character that no header can", "Leave it out.")
+    multipart = one.get("type") == _MULTIPART and isinstance(text, str) and not _is_id(text)
+    if multipart and not message_from_string(str(text)).is_multipart():
+        findings.add(f"{place}.config", _NO_MULTIPART, "Say `type: text`, or leave type out.")
+
+
+def document(parts: list[Message], key: UUID) -> str:
+    """One document of them; the same whenever the same operation makes it."""
+    return MIMEMultipart(boundary=f"==============={key.hex}==", _subparts=parts).as_string()
+
+
+def _parts(one: Mapping[str, Json], text: str) -> list[Message] | Failed:
+    if one.get("type") != _MULTIPART:
+        return [_part(text, one.get("subtype") or "", one.get("filename") or "")]
+    read = message_from_string(text)
+    inner = read.get_payload()
+    if not isinstance(inner, list):
+        return Failed(_NO_MULTIPART)
+    return [part for part in inner if isinstance(part, Message)]
+
+
+def _part(text: str, subtype: str, filename: str) -> Message:
+    by_name = filename.rpartition(".")[0] or filename
+    kind = subtype or (by_name if SUBTYPE.fullmatch(by_name) else "")
+    part = MIMEText(text, kind or "plain", "us-ascii" if text.isascii() else "utf-8")
+    if filename:
+        part.add_header("Content-Disposition", "attachment", filename=filename)
+    return part
+
+
+def _is_id(said: str) -> bool:
+    try:
+        UUID(said)
+    except ValueError:
+        return False
+    return True

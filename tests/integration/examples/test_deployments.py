@@ -1,0 +1,44 @@
+"""examples/deployments: a server that is there already, played by a shell script with curl."""
+
+import asyncio
+from pathlib import Path
+
+from tests.support.program import Json, Program, eventually
+
+FOLDER = Path(__file__).parents[3] / "examples" / "deployments"
+
+
+async def played(run: Program, server: str) -> str:
+    """What the script prints when it plays the server once."""
+    process = await asyncio.create_subprocess_exec(
+        str(FOLDER / "play-server.sh"), f"{run.url}/v1/{run.project}", server,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    return out.decode()
+
+
+async def test_the_script_does_what_the_template_deploys(running: Program) -> None:
+    text = (FOLDER / "deploy.yaml").read_text()
+    sent: Json = {"stack_name": "web", "template": text}
+    status, said = await running.call("POST", "/stacks", sent)
+    assert status == 201, said
+    await running.waiting_count("web", 1)
+    server = (await running.resources("web"))["server"]["physical_resource_id"]
+    assert await played(running, server) == "deployment: exit code 0\n"
+    assert await running.until_ended("web") == "CREATE_COMPLETE"
+    await running.update("web", template=text, parameters={"greeting": "it's late"})
+
+    async def asked_again() -> bool:
+        path = f"/software_deployments?server_id={server}"
+        (one,) = (await running.call("GET", path))[1]["software_deployments"]
+        return bool(one["action"] == "UPDATE" and one["status"] == "IN_PROGRESS")
+
+    await eventually(asked_again)
+    await played(running, server)
+    assert await running.until_ended("web") == "UPDATE_COMPLETE"
+    assert (await running.at("GET", "web", "/outputs/said"))["output"]["output_value"] == (
+        "it's late"
+    )

@@ -1,0 +1,155 @@
+"""The keeper of deployments on the real store: what may be done twice, and what is whose."""
+
+import asyncio
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import pytest
+
+from engine.service.software import Software
+from engine.service.software_keeper import Keeper
+from engine.store.database import Database
+from engine.types.software.keeper import Ended, NewConfig, Publication
+from engine.words import ResourceId, StackId, Status
+from tests.support.events import INSERT_STACK, LOCK_STACK
+from tests.support.program import PATIENCE
+from tests.support.receiver import until
+
+CONFIG = NewConfig("c", "script", "true", [{"name": "a", "value": 1}], [{"name": "o"}])
+SIGNAL = """
+insert into resource_signal (stack_id, resource_id, number, data, by)
+values ($1, $2, (select count(*) + 1 from resource_signal), '{}', 'me')
+"""
+BLOCKED = """
+select exists (select from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock')
+"""
+
+
+@pytest.fixture
+def keeper(database: Database) -> Keeper:
+    return Keeper(database, Software(database, new_id=uuid4))
+
+
+async def a_publication(database: Database) -> Publication:
+    stack_id = uuid4()
+    async with database.connection() as conn:
+        await conn.execute(INSERT_STACK, stack_id, "p", "s")
+    return Publication(
+        deployment_id=str(uuid4()),
+        key=uuid4(),
+        stack_id=StackId(stack_id),
+        resource_id=ResourceId(uuid4()),
+        server_id="web-1",
+        config=CONFIG,
+        input_values={"a": 1},
+        action="CREATE",
+        status=Status.IN_PROGRESS,
+        reason="Deploy data available",
+    )
+
+
+async def signalled(database: Database, of: Publication) -> int:
+    """One more signal; how many there are now."""
+    async with database.connection() as conn:
+        await conn.execute(SIGNAL, of.stack_id, of.resource_id)
+    return await signals(database)
+
+
+async def signals(database: Database) -> int:
+    async with database.connection() as conn:
+        return int(await conn.fetchval("select count(*) from resource_signal"))
+
+
+async def configs(database: Database) -> set[UUID]:
+    async with database.connection() as conn:
+        return {row["id"] for row in await conn.fetch("select id from software_config")}
+
+
+async def blocked(database: Database) -> bool:
+    """Whether somebody waits for a lock."""
+    async with database.connection() as conn:
+        return bool(await conn.fetchval(BLOCKED))
+
+
+async def test_what_is_published_twice_by_one_operation_is_published_once(
+    database: Database, keeper: Keeper
+) -> None:
+    """As after a crash: what the server said meanwhile is not lost."""
+    published = await a_publication(database)
+    await keeper.publish("p", published)
+    await signalled(database, published)
+    ended = Ended(Status.COMPLETE, "Outputs received", {"o": 1})
+    await keeper.settle("p", published.deployment_id, ended)
+    await keeper.publish("p", published)
+    assert await signals(database) == 1
+    found = await keeper.deployment("p", published.deployment_id)
+    assert found is not None
+    assert (found.status, found.output_values, found.config) == ("COMPLETE", {"o": 1}, CONFIG)
+
+
+async def test_another_operation_forgets_the_signals_and_the_config_of_the_one_before(
+    database: Database, keeper: Keeper
+) -> None:
+    first = await a_publication(database)
+    await keeper.publish("p", first)
+    await signalled(database, replace(first, resource_id=ResourceId(uuid4())))
+    assert await signalled(database, first) == 2
+    second = replace(first, key=uuid4(), action="UPDATE", config=replace(CONFIG, config="false"))
+    await keeper.publish("p", second)
+    assert await signals(database) == 1
+    assert await configs(database) == {second.key}
+    found = await keeper.deployment("p", first.deployment_id)
+    assert found is not None and found.config.config == "false"
+    await keeper.withdraw("p", first.deployment_id)
+    await keeper.withdraw("p", first.deployment_id)
+    assert await configs(database) == set()
+
+
+async def test_nobody_signals_while_signals_are_forgotten(
+    database: Database, keeper: Keeper
+) -> None:
+    """Signals are numbered by how many there are: both take the lock on the stack's row."""
+    published = await a_publication(database)
+    async with database.transaction() as conn:
+        await conn.execute(LOCK_STACK, published.stack_id)
+        publishing = asyncio.create_task(keeper.publish("p", published))
+        await until(lambda: blocked(database))
+        assert not publishing.done()
+    async with asyncio.timeout(PATIENCE):
+        await publishing
+    assert await keeper.deployment("p", published.deployment_id) is not None
+
+
+async def test_a_config_that_somebody_put_in_its_place_is_theirs(
+    database: Database, keeper: Keeper
+) -> None:
+    published = await a_publication(database)
+    await keeper.publish("p", published)
+    theirs = uuid4()
+    await keeper.keep_config("p", theirs, CONFIG)
+    async with database.connection() as conn:
+        await conn.execute("update software_deployment set config_id = $1", theirs)
+    await keeper.withdraw("p", published.deployment_id)
+    assert await configs(database) == {theirs}
+
+
+async def test_what_is_another_projects_is_not_there(database: Database, keeper: Keeper) -> None:
+    published = await a_publication(database)
+    await keeper.publish("p", published)
+    assert await keeper.deployment("q", published.deployment_id) is None
+    assert await keeper.config("q", str(published.key)) is None
+    await keeper.withdraw("q", published.deployment_id)
+    await keeper.drop_config("q", str(published.key))
+    assert await keeper.deployment("p", published.deployment_id) is not None
+    for nothing in ("", "web-1", str(uuid4())):
+        assert await keeper.deployment("p", nothing) is None
+        assert await keeper.config("p", nothing) is None
+        await keeper.drop_config("p", nothing)
+
+
+async def test_a_config_is_kept_once(database: Database, keeper: Keeper) -> None:
+    config_id = uuid4()
+    await keeper.keep_config("p", config_id, CONFIG)
+    await keeper.keep_config("p", config_id, replace(CONFIG, config="other"))
+    assert await keeper.config("p", str(config_id)) == CONFIG

@@ -1,0 +1,55 @@
+"""A keeper of software configs and deployments that forgets everything in the end."""
+
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from engine.types.software.keeper import Deployment, Ended, NewConfig, Publication
+
+
+@dataclass
+class InMemory:
+    """By project and id. published: in order. told: what was said of the progress."""
+
+    configs: dict[tuple[str, str], NewConfig] = field(default_factory=dict)
+    deployments: dict[tuple[str, str], Deployment] = field(default_factory=dict)
+    published: list[Publication] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+
+    async def keep_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
+        self.configs.setdefault((project, str(config_id)), new)
+
+    async def config(self, project: str, config_id: str) -> NewConfig | None:
+        return self.configs.get((project, config_id))
+
+    async def drop_config(self, project: str, config_id: str) -> None:
+        self.configs.pop((project, config_id), None)
+
+    async def publish(self, project: str, published: Publication) -> None:
+        before = self.deployments.get((project, published.deployment_id))
+        self.published.append(published)
+        self.deployments[project, published.deployment_id] = Deployment(
+            published.status,
+            published.reason,
+            before.output_values if before else {},
+            published.config,
+        )
+
+    async def deployment(self, project: str, deployment_id: str) -> Deployment | None:
+        return self.deployments.get((project, deployment_id))
+
+    async def began(self, project: str, deployment_id: str, reason: str) -> None:
+        self.told.append(reason)
+        at = project, deployment_id
+        self.deployments[at] = replace(self.deployments[at], reason=reason)
+
+    async def settle(self, project: str, deployment_id: str, ended: Ended) -> None:
+        at = project, deployment_id
+        self.deployments[at] = replace(
+            self.deployments[at],
+            status=ended.status,
+            reason=ended.reason,
+            output_values=ended.output_values,
+        )
+
+    async def withdraw(self, project: str, deployment_id: str) -> None:
+        self.deployments.pop((project, deployment_id), None)

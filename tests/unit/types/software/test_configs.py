@@ -1,0 +1,227 @@
+"""Software configs as resources: what is kept, what is refused, what a MIME document holds."""
+
+from email import message_from_string
+from email.message import Message
+from uuid import UUID
+
+import pytest
+import yaml
+
+from engine.types.contract import Done, Failed, Outcome
+from engine.types.registry import Registry
+from engine.types.software.keeper import NewConfig
+from engine.words import Json
+from tests.unit.types.calls import KEY, a_call, findings_of, registry, run
+from tests.unit.types.software.in_memory import InMemory
+
+SOFTWARE, STRUCTURED, CLOUD = (
+    f"OS::Heat::{name}Config" for name in ("Software", "Structured", "Cloud")
+)
+COMPONENT, MIME = "OS::Heat::SoftwareComponent", "OS::Heat::MultipartMime"
+
+
+@pytest.fixture
+def keeper() -> InMemory:
+    return InMemory()
+
+
+@pytest.fixture
+def types(keeper: InMemory) -> Registry:
+    return registry(keeper=keeper)
+
+
+async def made(types: Registry, name: str, properties: Json, **more: Json) -> Outcome:
+    type_ = types.get(name)
+    return await run(type_, "create", a_call(type_, properties, **more))
+
+
+async def text_of(types: Registry, properties: Json) -> str:
+    outcome = await made(types, MIME, properties)
+    assert isinstance(outcome, Done), outcome
+    return str(outcome.attributes["config"])
+
+
+def wrong(types: Registry, name: str, properties: Json) -> list[str]:
+    return [
+        one.place.removeprefix("resources.r.properties.")
+        for one in findings_of(types.get(name), properties)
+    ]
+
+
+async def test_a_config_is_kept_under_the_operations_key(types: Registry, keeper: InMemory) -> None:
+    said: Json = {
+        "config": "echo $a",
+        "group": "script",
+        "options": {"o": 1},
+        "inputs": [{"name": "a", "default": "x"}],
+        "outputs": [{"name": "b", "error_output": True}],
+    }
+    outcome = await made(types, SOFTWARE, said)
+    assert outcome == Done(str(KEY), {"config": "echo $a"})
+    assert keeper.configs == {
+        ("p", str(KEY)): NewConfig(
+            "s-r-111111112222",
+            "script",
+            "echo $a",
+            [{"name": "a", "type": "String", "default": "x", "replace_on_change": False}],
+            [{"name": "b", "type": "String", "error_output": True}],
+            {"o": 1},
+        )
+    }
+
+
+async def test_what_nobody_says_is_an_empty_config_of_no_group(
+    types: Registry, keeper: InMemory
+) -> None:
+    for name, empty in ((SOFTWARE, ""), (STRUCTURED, {})):
+        await made(types, name, {}, project=name)
+        kept = keeper.configs[name, str(KEY)]
+        assert (kept.group, kept.config, kept.inputs, kept.options) == (
+            "Heat::Ungrouped", empty, [], {},
+        )  # fmt: skip
+
+
+async def test_a_cloud_config_is_what_cloud_init_reads(types: Registry) -> None:
+    said = {"packages": ["a", "b"], "runcmd": [["echo", "yes"]], "note": "grün"}
+    outcome = await made(types, CLOUD, {"cloud_config": said})
+    assert isinstance(outcome, Done)
+    first, _, rest = str(outcome.attributes["config"]).partition("\n")
+    assert (first, yaml.safe_load(rest)) == ("#cloud-config", said)
+
+
+async def test_a_component_is_one_config_of_several(types: Registry, keeper: InMemory) -> None:
+    one: Json = {"tool": "script", "config": "true"}
+    outcome = await made(types, COMPONENT, {"configs": [one]})
+    configs = [{"actions": ["CREATE", "UPDATE"], "config": "true", "tool": "script"}]
+    assert isinstance(outcome, Done)
+    assert outcome.attributes == {"config": {"configs": configs}, "configs": configs}
+    kept = keeper.configs["p", str(KEY)]
+    assert (kept.group, kept.config) == ("component", {"configs": configs})
+
+
+async def test_a_deleted_config_is_gone_and_a_check_sees_it(
+    types: Registry, keeper: InMemory
+) -> None:
+    type_ = types.get(SOFTWARE)
+    await made(types, SOFTWARE, {"config": "x"})
+    call = a_call(type_, {"config": "x"}, physical_id=str(KEY))
+    assert await run(type_, "check", call) == Done(str(KEY), {"config": "x"})
+    assert await run(type_, "adopt", call) == Done(str(KEY), {"config": "x"})
+    assert await run(type_, "delete", call) == Done(None)
+    assert keeper.configs == {}
+    gone = await run(type_, "check", call)
+    assert isinstance(gone, Failed)
+    assert gone.reason == f"Software config with id {KEY} not found"
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "places"),
+    [
+        ({"inputs": [{"name": "a"}, {"name": "b"}, {"name": "a"}]}, ["inputs[2].name"]),
+        ({"outputs": [{"name": "a"}, {"name": "a"}]}, ["outputs[1].name"]),
+        ({"inputs": [{"name": "a", "type": "Number", "default": "x"}]}, ["inputs[0].default"]),
+        ({"inputs": [{"name": "a", "type": "Json", "default": "{"}]}, ["inputs[0].default"]),
+        ({"inputs": [{"name": "a", "type": "Boolean", "default": "x"}]}, ["inputs[0].default"]),
+        ({"inputs": [{"name": "a", "type": "Number", "default": ""}]}, []),
+        ({"inputs": [{"name": "a", "type": "Number", "default": "1"}, {"name": "b"}]}, []),
+        ({"inputs": [{"type": "String"}]}, ["inputs[0]"]),
+        ({"inputs": [{"name": "a", "type": "Text"}]}, ["inputs[0].type"]),
+    ],
+)
+def test_inputs_and_outputs_that_cannot_be(types: Registry, said: Json, places: list[str]) -> None:
+    assert wrong(types, SOFTWARE, said) == places
+    assert wrong(types, STRUCTURED, said) == places
+
+
+def test_an_action_is_in_one_config_of_a_component(types: Registry) -> None:
+    default, create = {"tool": "t"}, {"tool": "t", "actions": ["CREATE"]}
+    delete = {"tool": "t", "actions": ["DELETE", "MINE"]}
+    assert wrong(types, COMPONENT, {"configs": [default, delete]}) == []
+    assert wrong(types, COMPONENT, {"configs": [default, delete, create]}) == ["configs[2].actions"]
+    assert wrong(types, COMPONENT, {"configs": []}) == ["configs"]
+    assert wrong(types, COMPONENT, {"configs": [{"tool": "t", "actions": []}]}) != []
+
+
+@pytest.mark.parametrize(
+    ("part", "place"),
+    [
+        ({"config": "x", "type": "multipart"}, "config"),
+        ({"config": "x", "subtype": "a b"}, "subtype"),
+        ({"config": "x", "subtype": "plain\r\nX-Other: 1"}, "subtype"),
+        ({"config": "x", "filename": "a\r\nX-Other: 1"}, "filename"),
+    ],
+)
+def test_parts_that_no_document_can_have(types: Registry, part: Json, place: str) -> None:
+    assert wrong(types, MIME, {"parts": [part]}) == [f"parts[0].{place}"]
+
+
+# -- MIME -----------------------------------------------------------------------------------------
+
+
+def parts(text: str) -> list[Message]:
+    read = message_from_string(text)
+    assert read.get_content_type() == "multipart/mixed"
+    found = read.get_payload()
+    assert isinstance(found, list)
+    return [one for one in found if isinstance(one, Message)]
+
+
+def content(part: Message) -> str:
+    raw = part.get_payload(decode=True)
+    assert isinstance(raw, bytes)
+    return raw.decode(part.get_content_charset("ascii"))
+
+
+async def test_a_document_has_its_parts_in_order(types: Registry, keeper: InMemory) -> None:
+    other = UUID(int=9)
+    await keeper.keep_config("p", other, NewConfig("c", "g", "#cloud-config\nx: grün\n"))
+    text = await text_of(types, {"parts": [
+        {"config": "#!/bin/sh\n"},
+        {"config": str(other), "subtype": "cloud-config", "filename": "c.yaml"},
+        {"config": "def", "filename": "part-handler.py"},
+        {"config": "odd", "filename": "my file.txt"},
+    ]})  # fmt: skip
+    found = parts(text)
+    assert [(one.get_content_type(), one.get_filename(), content(one)) for one in found] == [
+        ("text/plain", None, "#!/bin/sh\n"),
+        ("text/cloud-config", "c.yaml", "#cloud-config\nx: grün\n"),
+        ("text/part-handler", "part-handler.py", "def"),
+        ("text/plain", "my file.txt", "odd"),
+    ]
+    assert text == await text_of(types, {"parts": [
+        {"config": "#!/bin/sh\n"},
+        {"config": str(other), "subtype": "cloud-config", "filename": "c.yaml"},
+        {"config": "def", "filename": "part-handler.py"},
+        {"config": "odd", "filename": "my file.txt"},
+    ]})  # fmt: skip
+
+
+async def test_the_parts_of_a_document_in_a_document_become_its_own(
+    types: Registry, keeper: InMemory
+) -> None:
+    inner = await text_of(types, {"parts": [{"config": "grün", "filename": "a.txt"}]})
+    await keeper.keep_config("p", UUID(int=9), NewConfig("c", "g", inner))
+    text = await text_of(types, {"parts": [
+        {"config": "first"},
+        {"config": inner, "type": "multipart"},
+        {"config": str(UUID(int=9)), "type": "multipart"},
+    ]})  # fmt: skip
+    assert [content(one) for one in parts(text)] == ["first", "grün", "grün"]
+
+
+async def test_a_part_that_is_not_there_or_no_text_fails_by_name(
+    types: Registry, keeper: InMemory
+) -> None:
+    await keeper.keep_config("p", UUID(int=8), NewConfig("c", "g", {"a": 1}))
+    await keeper.keep_config("p", UUID(int=9), NewConfig("c", "g", "plain"))
+    for part, told in (
+        ({"config": str(UUID(int=7))}, f"Software config with id {UUID(int=7)} not found"),
+        ({"config": str(UUID(int=8))}, f"the software config {UUID(int=8)} is a map, and no text"),
+        ({"config": str(UUID(int=9)), "type": "multipart"}, "is no multipart message"),
+    ):
+        outcome = await made(types, MIME, {"parts": [{"config": "x"}, part]})
+        assert isinstance(outcome, Failed)
+        assert outcome.reason == f"parts[1]: {told}"

@@ -1,0 +1,109 @@
+"""A server that is there already: what its agent is told, and which ways of asking there are."""
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from engine.types.contract import Done
+from engine.types.software.deployed_server import DeployedServer
+from engine.types.software.server_doors import ServerDoors, access_key, owner_of
+from engine.words import Json
+from tests.unit.types.calls import KEY, STACK, a_call, findings_of
+
+DOORS = ServerDoors(b"k" * 32, "http://h", "http://keystone/v3")
+RESOURCE = UUID(int=2)
+
+
+def made(said: Json, **more: Json) -> Done:
+    type_ = DeployedServer(DOORS)
+    outcome = type_.create(a_call(type_, said, **more))
+    assert isinstance(outcome, Done)
+    return outcome
+
+
+def test_its_agent_asks_with_a_key_of_its_own() -> None:
+    done = made({})
+    assert done.physical_id == str(KEY)
+    assert done.attributes == {
+        "name": "s-r-111111112222",
+        "os_collect_config": {
+            "collectors": ["cfn", "local"],
+            "cfn": {
+                "metadata_url": "http://h/cfn/v1/",
+                "access_key_id": access_key(STACK, RESOURCE),
+                "secret_access_key": DOORS.secret_of(STACK, RESOURCE),
+                "stack_name": "s",
+                "path": "r.Metadata",
+            },
+        },
+    }
+    assert owner_of(access_key(STACK, RESOURCE)) == (STACK, RESOURCE)
+
+
+def test_keys_are_of_one_server_each() -> None:
+    secrets = {
+        doors.secret_of(stack, resource)
+        for doors in (DOORS, replace(DOORS, key=b"l" * 32))
+        for stack in (UUID(int=1), UUID(int=3))
+        for resource in (UUID(int=2), UUID(int=4))
+    }
+    assert len(secrets) == 8
+    for key in ("", "x", "0" * 63, "0" * 65, f"{{{UUID(int=1).hex}}}{UUID(int=2).hex}"):
+        assert owner_of(key) is None
+
+
+def test_or_by_keystone_and_forgets_how_it_asked_before() -> None:
+    before = made({})
+    type_ = DeployedServer(DOORS)
+    call = a_call(
+        type_,
+        {"software_config_transport": "POLL_SERVER_HEAT", "name": "web"},
+        physical_id=before.physical_id,
+        attributes=before.attributes,
+        data=before.data,
+        operation_key=UUID(int=7),
+    )
+    after = type_.update(call)
+    assert isinstance(after, Done)
+    assert after.physical_id == before.physical_id
+    assert after.attributes["name"] == "web"
+    asking = after.attributes["os_collect_config"]
+    assert asking["collectors"] == ["heat", "local"]
+    assert asking["heat"] == {
+        "auth_url": "http://keystone/v3",
+        "project_id": "p",
+        "stack_id": f"s/{STACK}",
+        "resource_name": "r",
+    }
+    assert set(asking["cfn"]) == set(before.attributes["os_collect_config"]["cfn"])
+    assert set(asking["cfn"].values()) == {None}
+
+
+def test_without_a_name_it_keeps_the_one_it_was_given() -> None:
+    before = made({})
+    type_ = DeployedServer(DOORS)
+    call = a_call(type_, {}, data=before.data, operation_key=UUID(int=7))
+    after = type_.update(call)
+    assert isinstance(after, Done) and after.attributes["name"] == before.attributes["name"]
+
+
+@pytest.mark.parametrize(
+    ("transport", "keystone", "told"),
+    [
+        ("POLL_TEMP_URL", True, "needs a service"),
+        ("ZAQAR_MESSAGE", True, "needs a service"),
+        ("POLL_SERVER_HEAT", False, "needs a Keystone"),
+        ("POLL_SERVER_HEAT", True, ""),
+        ("POLL_SERVER_CFN", False, ""),
+    ],
+)
+def test_ways_of_asking_that_there_are_not_are_refused(
+    transport: str, keystone: bool, told: str
+) -> None:
+    type_ = DeployedServer(DOORS if keystone else replace(DOORS, keystone=""))
+    found = findings_of(type_, {"software_config_transport": transport})
+    assert [one.place for one in found] == (
+        ["resources.r.properties.software_config_transport"] if told else []
+    )
+    assert all(told in one.reason and "POLL_SERVER_CFN" in one.remedy for one in found)
