@@ -20,9 +20,11 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class MustWait:
-    """The operation wants to be called again at `until`; None: when it is woken."""
+    """The operation wants to be called again at `until`; None: when it is woken. reason: what it
+    waits for, in words; "" when it does not say."""
 
     until: datetime | None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

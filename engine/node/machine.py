@@ -117,8 +117,9 @@ def _outcome(
     match said:
         case Succeeded():
             return _succeeded(node)
-        case MustWait(until=until):
-            return Step(replace(node, state=State.PARKED), (WakeAt(until),))
+        case MustWait(until=until, reason=reason):
+            parked = replace(node, state=State.PARKED, reason=reason or None)
+            return Step(parked, (WakeAt(until),))
         case MustRetry(until=until, reason=reason):
             parked = replace(node, state=State.PARKED)
             return Step(parked, (WakeAt(until), *_record(node, Moment.RETRYING, reason)))

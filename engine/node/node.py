@@ -29,8 +29,9 @@ DROPPED_WHEN_SUPERSEDED: frozenset[tuple[State, Phase]] = frozenset(
 class Node:
     """What the machine needs to know of a node.
 
-    rules: the breakpoints that match it. passed: points already asked. reason: why it ended.
-    stepping: somebody steps: it stops before its operation, rule or no rule.
+    rules: the breakpoints that match it. passed: points already asked. reason: why it ended,
+    or what its operation waits for. stepping: somebody steps: it stops before its operation, rule
+    or no rule.
     """
 
     operation: Operation

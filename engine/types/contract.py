@@ -142,11 +142,12 @@ class Done:
 class Wait:
     """Call me again at `until`, with this progress; sooner when I am woken, which a signal does.
 
-    until: None: only when I am woken.
+    until: None: only when I am woken. reason: what is waited for, for people; no secret is in it.
     """
 
     until: datetime | None
     progress: Json = field(repr=False)
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

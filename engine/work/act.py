@@ -162,9 +162,9 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> Said:
             result.reference = prepared.type.reference(work.name, physical_id, data)
             result.reason = reason
             return Said(Succeeded(), result)
-        case Wait(until=until, progress=progress):
+        case Wait(until=until, progress=progress, reason=reason):
             result.progress = progress
-            return Said(MustWait(until), result)
+            return Said(MustWait(until, reason), result)
         case Confirm(step=step, progress=progress, seen=seen):
             refusal = _no_step(prepared, step)
             result.progress, result.seen = progress, seen

@@ -99,7 +99,8 @@ def _unfinished(node: NodeRecord, names: Sequence[str]) -> str:
     if node.state == "running":
         return f"{what} runs."
     until = f" until {rfc3339(node.wake_at)}" if node.wake_at else ""
-    return f"{what} waits inside its operation{until}."
+    what_for = f": {node.reason}" if node.reason else ""
+    return f"{what} waits inside its operation{until}{what_for}."
 
 
 def _unwell(node: NodeRecord) -> str:
