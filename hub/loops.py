@@ -48,6 +48,7 @@ from engine.work.worker import Worker
 from hub.api.signals import read_signal
 from hub.auth.identity import Authenticator
 from hub.metrics import Metrics
+from hub.resource_types import TypesAtHand
 from hub.settings import Settings
 from hub.wiring import (
     ages,
@@ -55,7 +56,6 @@ from hub.wiring import (
     configured_subscriptions,
     dispatcher_settings,
     make_limits,
-    make_registry,
     webhook_settings,
     worker_settings,
 )
@@ -89,7 +89,8 @@ class Loops:
         self.failed: str | None = None
         self._server: EmbeddedServer | None = None
         self.plugins = installed() if plugins is None else plugins
-        registry = make_registry(settings, *types, gate=StackGate(self.plugins))
+        self._types = TypesAtHand(settings.resource_types, *types, gate=StackGate(self.plugins))
+        registry = self._types.registry
         self.sealer = sealer
         self.feed = Feed(database)
         self.metrics = Metrics(database, self.feed)
@@ -264,7 +265,8 @@ class Loops:
         return None
 
     async def enter(self, stack: AsyncExitStack) -> None:
-        """Channels that are open while the program runs."""
+        """Channels and types that are open while the program runs."""
+        await stack.enter_async_context(self._types)
         for channel in self.channels.values():
             if isinstance(channel, AbstractAsyncContextManager):
                 await stack.enter_async_context(channel)
