@@ -16,6 +16,7 @@ from engine.hot.schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
 from engine.words import Json
+from tests.support import shelf
 from tests.unit.types.calls import KEY, NOW, PYTHON, a_call, ended, findings_of, registry, run
 
 TYPES: Registry = registry()
@@ -32,6 +33,10 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
         {"create": ECHO, "update": ECHO, "delete": ECHO, "check": ECHO, "timeout": 20},
         {"triggers": {"a": 1}},
     ),
+    "Headgate::HTTP": (
+        shelf.properties(attributes={"x": "$.state"}, hidden=["x"]),
+        {"create": {"url": shelf.URL, "body": {"a": 1}}},
+    ),
 }
 #: Properties that fail, with SECRET in them wherever a secret can be.
 FAILING: Mapping[str, dict[str, Json]] = {
@@ -46,6 +51,10 @@ FAILING: Mapping[str, dict[str, Json]] = {
         "create": [PYTHON, "-c", "import os, sys; sys.exit(os.environ['SECRET'])"],
         "update": [PYTHON, "-c", "import os, sys; sys.exit(os.environ['SECRET'])"],
         "environment": {"SECRET": SECRET},
+    },
+    "Headgate::HTTP": {
+        name: {"url": f"{shelf.URL}/none", "method": "PUT", "body": {"password": SECRET}}
+        for name in ("create", "update")
     },
 }
 

@@ -24,7 +24,7 @@ from engine.types.http.answers import (
     readiness,
     told,
 )
-from engine.types.http.checking import check
+from engine.types.http.checking import check, lacking
 from engine.types.http.made import Made
 from engine.types.http.paths import is_path
 from engine.types.http.placeholders import Unfilled, names_in
@@ -128,6 +128,8 @@ class Http(ResourceType):
             )
 
     async def _make(self, call: Call, made: Made) -> Outcome:
+        if lacks := lacking(call.properties):
+            raise Trouble(lacks)
         found = await self._found(call, made) if call.properties.get("find") else None
         if found is not None:
             return Wait(call.now, progress_of(replace(made, id=found)))
@@ -135,6 +137,8 @@ class Http(ResourceType):
         reads = is_path(call.properties.get("id")) or call.properties.get("attributes")
         answered = document("create", answer) if reads else None
         made_id = id_in(call.properties.get("id"), made.key, answered)
+        if made_id is None and call.properties.get("find"):
+            made_id = await self._found(call, made)
         if made_id is None:
             raise Trouble(f"create: the answer has no id at {call.properties['id']}")
         return then_read(call, told(replace(made, id=made_id), call.properties, answered))
@@ -226,7 +230,7 @@ class Http(ResourceType):
             raise Trouble(f"it is not as it was asked for at {', '.join(wrong)}")
         how, state = readiness(call.properties.get("ready"), answered)
         if how is not Readiness.READY:
-            raise Trouble(f"it is not ready: it is {state}")
+            raise Trouble(f"it is not ready: {state}")
         return told(made, call.properties, answered if name == "read" else None).done()
 
     async def _send(self, call: Call, name: str, made: Made) -> Answer:

@@ -65,12 +65,13 @@ def document(name: str, answer: Answer) -> Json:
 
 
 def id_in(said: str | None, key: str, answered: Json) -> str | None:
-    """The id, where a resource says how to find it; its key, where it does not."""
+    """The id, where a resource says how to find it; its key, where it does not. None: it is not
+    in the answer."""
     if not said:
         return key
     if not is_path(said):
         return filled_text(said, {"key": key})
-    found = first(said, answered)
+    found = first(filled_text(said, {"key": key}), answered)
     return None if found is None or found[0] in (None, "") else as_text(found[0])
 
 

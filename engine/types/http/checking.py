@@ -31,7 +31,6 @@ def _all(properties: Mapping[str, Json], refusal: Refusal) -> Iterator[Wrong]:
             yield from _request(name, properties, refusal)
     yield from _headers("headers", properties.get("headers"))
     yield from _paths(properties)
-    yield from _readiness(properties)
     attributes = properties.get("attributes")
     if isinstance(attributes, Mapping):
         for name in properties.get("hidden") or []:
@@ -97,10 +96,12 @@ def _paths(properties: Mapping[str, Json]) -> Iterator[Wrong]:
             yield place, str(error), _PATH
 
 
-def _readiness(properties: Mapping[str, Json]) -> Iterator[Wrong]:
-    for name in ("ready", "compare"):
-        needs = ("read",) if name == "ready" else ("read", "check")
-        if properties.get(name) and not any(one in properties for one in needs):
-            yield name, "looks at what read gives, and there is no read", "Say how it is read."
-    if properties.get("find") and not is_path(properties.get("id")) and "id" not in properties:
-        yield "find", "looks for an id, and nothing says where it is", "Say its path in `id`."
+def lacking(properties: Mapping[str, Json]) -> str | None:
+    """What is said for nothing, of properties that are all known; None: nothing is."""
+    if properties.get("ready") and not properties.get("read"):
+        return "ready looks at what read gives, and there is no read"
+    if properties.get("compare") and not (properties.get("read") or properties.get("check")):
+        return "compare looks at what read gives, and there is no read"
+    if properties.get("find") and not properties.get("id"):
+        return "find looks for an id, and nothing says where it is: give its path in id"
+    return None

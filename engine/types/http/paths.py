@@ -64,6 +64,8 @@ def read_path(path: str) -> JSONPath:
     """Raises BadPath."""
     if len(path) > LONGEST:
         raise BadPath(f"is longer than {LONGEST} letters")
+    if not path.startswith("$"):
+        raise BadPath("is no JSON path: it begins with $")
     try:
         compiled = _ENVIRONMENT.compile(path)
     except (JSONPathError, RecursionError) as error:

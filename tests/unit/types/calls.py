@@ -13,8 +13,11 @@ from engine.errors import Finding, Findings
 from engine.hot.definition import check_resolved, fill_defaults
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import Call, Outcome, ResourceType, Wait
+from engine.types.credentials import Credentials
+from engine.types.http import Http, HttpSettings
 from engine.types.registry import Registry, built_in
 from engine.words import Json, ResourceId, StackId
+from tests.support.shelf import Shelf
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = UUID("11111111-2222-4333-8444-555555555555")
@@ -24,7 +27,8 @@ ON = CommandSettings(enabled=True, allow=(PYTHON, "/bin/sh"), max_timeout=timede
 
 
 def registry(settings: CommandSettings = ON) -> Registry:
-    return built_in(random.Random(1), Command(settings))
+    shelf = Http(HttpSettings(enabled=True), Shelf(), Credentials({}))
+    return built_in(random.Random(1), Command(settings), shelf)
 
 
 def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> Call:

@@ -12,6 +12,7 @@ from tests.unit.types.calls import registry
 
 OWN = [
     "Headgate::Command",
+    "Headgate::HTTP",
     "OS::Heat::None",
     "OS::Heat::RandomString",
     "OS::Heat::TestResource",
