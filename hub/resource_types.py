@@ -4,6 +4,7 @@ import base64
 import random
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -13,10 +14,12 @@ from engine.types.contract import ResourceType
 from engine.types.credentials import Credential, Credentials
 from engine.types.http import Http, HttpSettings
 from engine.types.registry import Registry, built_in
+from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
 from hub.certificates import tls_context
-from hub.outbound import Outbound, OutboundSettings
+from hub.outbound import ANYWHERE, Outbound, OutboundSettings
 from hub.setting_resource_types import Http as HttpSection
 from hub.setting_resource_types import HttpCredential, ResourceTypes
+from hub.setting_resource_types import RemoteStack as RemoteStackSection
 
 _HTTP = "[resource_types.http]"
 _REMEDY = f"The operator can allow its network in {_HTTP} allow."
@@ -33,6 +36,8 @@ class TypesAtHand:
     ) -> None:
         """types: besides those that come with headgate and its plug-ins. gate: the stack's own."""
         self._web = Outbound(outbound_settings(settings.http))
+        usual = outbound_settings(settings.http)
+        self._trusted_web = Outbound(replace(usual, allow=ANYWHERE, tls=None))
         self._open = AsyncExitStack()
         credentials = Credentials(lent(settings.http.credentials))
         self.registry: Registry = built_in(
@@ -43,12 +48,16 @@ class TypesAtHand:
                 self._web,
                 credentials,
             ),
+            RemoteStack(
+                Endpoints(endpoints(settings.remote_stack)), self._trusted_web, credentials
+            ),
             *types,
             gate=gate,
         )
 
     async def __aenter__(self) -> Self:
         await self._open.enter_async_context(self._web)
+        await self._open.enter_async_context(self._trusted_web)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -79,13 +88,35 @@ def outbound_settings(http: HttpSection) -> OutboundSettings:
     )
 
 
+def endpoints(said: Mapping[str, RemoteStackSection]) -> dict[str, Endpoint]:
+    """Raises Unavailable."""
+    return {name: _endpoint(name, one) for name, one in said.items()}
+
+
+def _endpoint(name: str, said: RemoteStackSection) -> Endpoint:
+    place = f"[resource_types.remote_stack.{name}] ca_file"
+    return Endpoint(
+        name,
+        said.url,
+        said.projects,
+        said.credential,
+        _read(said.ca_file, place) if said.ca_file else "",
+        said.interval.total_seconds(),
+        said.patience.total_seconds(),
+    )
+
+
 def lent(credentials: Mapping[str, HttpCredential]) -> dict[str, Credential]:
     """Raises Unavailable."""
     return {name: _credential(name, one) for name, one in credentials.items()}
 
 
 def _credential(name: str, said: HttpCredential) -> Credential:
-    secret = said.secret.get_secret_value() or _read(said.secret_file, name)
+    place = f"[resource_types.http.credentials.{name}] secret_file"
+    secret = said.secret.get_secret_value() or _read(said.secret_file, place)
+    if not secret.isprintable() or not secret:
+        reason = f"{said.secret_file or 'what is given'} is no secret of one line"
+        raise Unavailable(reason, place=place, remedy="Write the secret alone.")
     header, value = {
         "basic": ("Authorization", f"Basic {_basic(said.username, secret)}"),
         "bearer": ("Authorization", f"Bearer {secret}"),
@@ -98,10 +129,9 @@ def _basic(username: str, secret: str) -> str:
     return base64.b64encode(f"{username}:{secret}".encode()).decode()
 
 
-def _read(file: str, name: str) -> str:
-    place = f"[resource_types.http.credentials.{name}] secret_file"
+def _read(file: str, place: str) -> str:
     try:
-        secret = Path(file).read_text(encoding="utf-8").strip()
+        return Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise Unavailable(
@@ -109,8 +139,3 @@ def _read(file: str, name: str) -> str:
             place=place,
             remedy="Name a file that the server may read.",
         ) from error
-    if not secret.isprintable() or not secret:
-        raise Unavailable(
-            f"{file} holds no secret of one line", place=place, remedy="Write the secret alone."
-        )
-    return secret

@@ -10,6 +10,8 @@ from typing import Protocol
 
 #: Statuses that say: not now, but later.
 BUSY = frozenset({429, 502, 503, 504})
+#: Statuses that say: it is not there.
+GONE = frozenset({404, 410})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,16 @@ class Unanswered(Exception):
     def __init__(self, reason: str, *, retry: bool) -> None:
         super().__init__(reason)
         self.retry = retry
+
+
+class Trouble(Exception):
+    """A service was asked, and did not do it. retry: trying again may help. status: None without an
+    answer."""
+
+    def __init__(self, reason: str, *, retry: bool = False, status: int | None = None) -> None:
+        super().__init__(reason)
+        self.retry = retry
+        self.status = status
 
 
 class Web(Protocol):

@@ -14,9 +14,7 @@ from engine.types.contract import Call, Done, Failed, Outcome, Replace, Resource
 from engine.types.credentials import Credentials, NotLent
 from engine.types.http.answers import (
     ACCEPTED,
-    GONE,
     Readiness,
-    Trouble,
     document,
     drifted,
     id_in,
@@ -39,7 +37,7 @@ from engine.types.http.progress import (
 from engine.types.http.requests import build
 from engine.types.http.schema import DEFAULT_TIMEOUT, METHODS, SCHEMA
 from engine.types.storable import without
-from engine.types.web import Answer, Unanswered, Web
+from engine.types.web import GONE, Answer, Trouble, Unanswered, Web
 from engine.words import Json
 
 __all__ = ["Http", "HttpSettings"]

@@ -10,25 +10,13 @@ from engine.types.http.made import Made
 from engine.types.http.paths import first, is_path
 from engine.types.http.placeholders import filled_text
 from engine.types.storable import as_text, readable, storable
-from engine.types.web import BUSY, Answer
+from engine.types.web import BUSY, Answer, Trouble
 from engine.words import Json
 
-#: Statuses that say: it is not there.
-GONE = frozenset({404, 410})
 #: It was taken, and is still to be done.
 ACCEPTED = 202
 #: Letters of an answer that are told.
 KEPT = 500
-
-
-class Trouble(Exception):
-    """A request did not do what it is for. retry: trying again may help. status: None without an
-    answer."""
-
-    def __init__(self, reason: str, *, retry: bool = False, status: int | None = None) -> None:
-        super().__init__(reason)
-        self.retry = retry
-        self.status = status
 
 
 class Readiness(StrEnum):
