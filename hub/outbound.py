@@ -103,13 +103,19 @@ class Outbound:
         if self._session is None:
             raise RuntimeError("a service is asked outside of the client's context")
         try:
+            tls = _tls(request.ca_pem, request.insecure)
+        except (OSError, ValueError):
+            raise Unanswered(
+                "the authority given is no certificate as PEM text", retry=False
+            ) from None
+        try:
             async with self._session.request(
                 request.method,
                 url,
                 data=request.body,
                 headers=request.headers,
                 allow_redirects=False,
-                ssl=_tls(request.ca_pem, request.insecure),
+                ssl=tls,
                 timeout=aiohttp.ClientTimeout(
                     total=settings.timeout, connect=settings.connect_timeout
                 ),

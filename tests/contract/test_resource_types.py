@@ -33,6 +33,10 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
         {"create": ECHO, "update": ECHO, "delete": ECHO, "check": ECHO, "timeout": 20},
         {"triggers": {"a": 1}},
     ),
+    "OS::Heat::Stack": (
+        {"context": {"region_name": "west"}, "template": "resources: {}", "parameters": {"a": 1}},
+        {"parameters": {"a": 2}},
+    ),
     "Headgate::HTTP": (
         shelf.properties(attributes={"x": "$.state"}, hidden=["x"]),
         {"create": {"url": shelf.URL, "body": {"a": 1}}},
@@ -51,6 +55,11 @@ FAILING: Mapping[str, dict[str, Json]] = {
         "create": [PYTHON, "-c", "import os, sys; sys.exit(os.environ['SECRET'])"],
         "update": [PYTHON, "-c", "import os, sys; sys.exit(os.environ['SECRET'])"],
         "environment": {"SECRET": SECRET},
+    },
+    "OS::Heat::Stack": {
+        "context": {"region_name": "none"},
+        "template": SECRET,
+        "parameters": {"a": SECRET},
     },
     "Headgate::HTTP": {
         name: {"url": f"{shelf.URL}/none", "method": "PUT", "body": {"password": SECRET}}

@@ -15,7 +15,7 @@ from engine.types.credentials import Credentials, NotLent
 from engine.types.remote_stack.api import Api, Place
 from engine.types.remote_stack.endpoints import USUAL, Endpoint, Endpoints, unknown
 from engine.types.remote_stack.schema import SCHEMA
-from engine.types.remote_stack.waiting import Waiting, data_of, ended, under_way
+from engine.types.remote_stack.waiting import Waiting, data_of, ended, is_about, under_way
 from engine.types.storable import without
 from engine.types.web import Trouble, Web
 from engine.words import Json
@@ -116,7 +116,7 @@ class RemoteStack(ResourceType):
             return Done(None)
         if shown is None:
             raise Trouble(f"the stack {waiting.place.name} is not there any more")
-        if shown.action != action:  # not begun yet; or somebody else has it do something
+        if not is_about(shown, action):  # not begun yet; or somebody else has it do something
             if waiting.lost(call.now, endpoint):
                 raise Trouble(f"the stack {shown.place.name} does not come to {action}")
             return waiting.again(call.now, endpoint, under_way(shown, endpoint, None))

@@ -62,10 +62,18 @@ def data_of(place: Place) -> dict[str, Json]:
     return {"name": place.name}
 
 
+def is_about(shown: Shown, action: str) -> bool:
+    """Whether a stack does, or did, what is waited for. What was made may have been changed since,
+    by somebody over there: it is made all the same."""
+    return shown.action == action or (action == "CREATE" and shown.action != "DELETE")
+
+
 def ended(call: Call, shown: Shown, endpoint: Endpoint) -> Outcome:
     """Of what has come to its end over there."""
     place, data = shown.place, data_of(shown.place)
     match shown.status:
+        case "COMPLETE" if shown.action == "DELETE":
+            return Done(None)
         case "COMPLETE":
             return Done(place.id, shown.attributes, data)
         case "STOPPED":

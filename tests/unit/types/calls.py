@@ -16,7 +16,9 @@ from engine.types.contract import Call, Outcome, ResourceType, Wait
 from engine.types.credentials import Credentials
 from engine.types.http import Http, HttpSettings
 from engine.types.registry import Registry, built_in
+from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
 from engine.words import Json, ResourceId, StackId
+from tests.support.elsewhere import URL, Elsewhere
 from tests.support.shelf import Shelf
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,7 +30,9 @@ ON = CommandSettings(enabled=True, allow=(PYTHON, "/bin/sh"), max_timeout=timede
 
 def registry(settings: CommandSettings = ON) -> Registry:
     shelf = Http(HttpSettings(enabled=True), Shelf(), Credentials({}))
-    return built_in(random.Random(1), Command(settings), shelf)
+    endpoints = Endpoints({"west": Endpoint("west", URL, ["*"])})
+    elsewhere = RemoteStack(endpoints, Elsewhere(at_once=True), Credentials({}))
+    return built_in(random.Random(1), Command(settings), shelf, elsewhere)
 
 
 def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> Call:

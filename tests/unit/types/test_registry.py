@@ -15,6 +15,7 @@ OWN = [
     "Headgate::HTTP",
     "OS::Heat::None",
     "OS::Heat::RandomString",
+    "OS::Heat::Stack",
     "OS::Heat::TestResource",
     "OS::Heat::Value",
 ]
