@@ -1,15 +1,19 @@
 """Headgate::HTTP: what it asks, what it makes of the answers, and what people are told."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
 from engine.types.credentials import Credential, Credentials
 from engine.types.http import Http, HttpSettings
+from engine.types.http.checking import lacking
 from engine.types.web import Unanswered
 from engine.words import Json
 from tests.support.shelf import URL, Shelf, answer, properties
@@ -411,6 +415,17 @@ async def test_what_is_said_for_nothing_is_told_before_anything_is_sent(
 
 def test_what_is_right_is_not_wrong(http: Http) -> None:
     assert wrong(http, ready=READY, compare={"$.colour": "red"}, credential="shelf") == ""
+
+
+def test_the_examples_of_the_page_are_right(http: Http) -> None:
+    text = (Path(__file__).parents[3] / "docs/how-to/manage-anything-over-http.md").read_text()
+    blocks = [yaml.safe_load(one) for one in re.findall(r"```yaml\n(.*?)```", text, re.S)]
+    whole = blocks[0]["resources"]["orders"]["properties"]
+    parts = {name: said for block in blocks[1:] for name, said in block.items()}
+    for said in (whole, {"base": URL, **parts}):
+        read = {**said, "base": URL, "credential": None}
+        assert findings_of(http, read) == [] and lacking(read) is None
+    assert len(blocks) == 4 and {"create", "find", "id", "hidden"} <= parts.keys()
 
 
 async def test_off_it_is_refused_whoever_asks(shelf: Shelf) -> None:
