@@ -22,6 +22,7 @@ from jsonpath.selectors import (
 
 from engine.words import Json
 
+_ENVIRONMENT = JSONPathEnvironment(strict=True)
 #: Characters of a path.
 LONGEST = 200
 #: How a path begins; what begins otherwise is a text.
@@ -98,11 +99,3 @@ def _is_cheap(expression: expressions.BaseExpression) -> bool:
     if isinstance(expression, expressions.RelativeFilterQuery):
         return expression.path.singular_query()
     return isinstance(expression, _EXPRESSIONS)
-
-
-class _Environment(JSONPathEnvironment):
-    def setup_function_extensions(self) -> None:
-        """None: a regular expression may cost whatever it likes."""
-
-
-_ENVIRONMENT = _Environment(strict=True)

@@ -9,6 +9,7 @@ import pytest
 from engine.types.constraints import Asker
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Stopped, Wait
 from engine.types.credentials import Credential, Credentials
+from engine.types.pausing import next_look
 from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
 from engine.types.web import Unanswered
 from engine.words import Json
@@ -57,7 +58,6 @@ def why(outcome: Outcome) -> str:
 async def test_it_is_made_and_waited_for(stack: RemoteStack, elsewhere: Elsewhere) -> None:
     done = await made(stack)
     assert done.attributes == {"stack_name": f"s-r-{KEY.hex[:12]}", "outputs": {"a": 1}}
-    # Heat is asked once for hooks, which it does not have, and no more.
     assert elsewhere.calls() == [
         "GET stacks",
         "POST stacks",
@@ -68,6 +68,24 @@ async def test_it_is_made_and_waited_for(stack: RemoteStack, elsewhere: Elsewher
     post = elsewhere.asked[1]
     assert post.headers["Idempotency-Key"] == str(KEY)
     assert b'"disable_rollback":true' in (post.body or b"")
+
+
+async def test_what_has_no_hooks_is_asked_for_them_once(
+    stack: RemoteStack, elsewhere: Elsewhere
+) -> None:
+    call = a_call(stack, properties())
+    outcome = await run(stack, "create", call)
+    for _ in range(3):
+        assert isinstance(outcome, Wait)
+        (there,) = elsewhere.stacks.values()
+        there["stack_status"] = "CREATE_IN_PROGRESS"
+        outcome = await run(stack, "create", replace(call, progress=outcome.progress))
+    assert elsewhere.calls().count("GET hooks") == 1
+
+
+def test_pauses_grow_up_to_the_longest() -> None:
+    pauses = [(next_look(NOW, tries, 5) - NOW).total_seconds() for tries in (0, 1, 9, 100_000)]
+    assert pauses == pytest.approx([0.2, 0.3, 5, 5])
 
 
 async def test_a_lost_create_finds_what_it_made(stack: RemoteStack, elsewhere: Elsewhere) -> None:
