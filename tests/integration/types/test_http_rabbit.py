@@ -1,10 +1,8 @@
 """Things of a real service, RabbitMQ's management API, as resources of stacks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +11,7 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
-from tests.support.program import Http, Json, Program, ServerProcess, eventually, program
+from tests.support.program import Json, Program, program
 from tests.support.rabbit import Rabbit
 
 GUEST = {"Authorization": aiohttp.encode_basic_auth("guest", "guest")}
@@ -153,64 +151,43 @@ async def test_things_are_made_changed_checked_and_cleared_away(
     assert await management.ask("GET", f"/users/{name}") is None
 
 
-async def gone(running: Http, name: str) -> None:
+async def gone(running: Program, name: str) -> None:
     async with asyncio.timeout(30):
         while (await running.call("GET", f"/stacks/{name}"))[0] != 404:
             await asyncio.sleep(0.02)
 
 
-SETTINGS = """
-[engine]
-lease = "1s"
-poll = "1s"
-[resource_types.http]
-enabled = true
-allow = ["127.0.0.0/8"]
-"""
-
-
 @asynccontextmanager
-async def letting(
-    management: Management, happened: Callable[[str], Awaitable[None]]
-) -> AsyncIterator[str]:
-    """Hands requests on to the service, and tells of what was done before it answers. Its URL."""
+async def losing(management: Management, posts: list[str]) -> AsyncIterator[str]:
+    """Hands requests on to the service; the answer to a POST is lost on its way. Its URL."""
 
     async def handed_on(request: web.Request) -> web.Response:
         body = await request.json() if request.can_read_body else None
         found = await management.ask(request.method, request.rel_url.raw_path_qs, body)
-        await happened(request.method)
-        if found is None:
-            return web.Response(status=201 if request.method == "POST" else 404)
-        return web.json_response(found)
+        if request.method == "POST" and request.transport is not None:
+            posts.append(request.path)
+            request.transport.close()
+        return web.json_response(found, status=404 if found is None else 200)
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handed_on)
-    runner = web.AppRunner(app, handler_cancellation=True)
+    runner = web.AppRunner(app)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 
 
-async def test_what_a_killed_engine_has_made_is_found_and_not_made_again(
-    management: Management, name: str, database_url: str, tmp_path: Path
+async def test_what_was_made_though_the_answer_was_lost_is_not_made_again(
+    running: Program, management: Management, name: str
 ) -> None:
-    """It dies after the service has made it, and before it hears so. Each POST makes another."""
+    """Each POST of a binding makes another, whose id is the service's."""
     await management.ask("PUT", f"/vhosts/{name}", {})
     await management.ask("PUT", f"/queues/{name}/q", {"durable": True})
-    server, posts = ServerProcess(tmp_path, settings=SETTINGS, database_url=database_url), 0
-
-    async def happened(method: str) -> None:
-        nonlocal posts
-        posts += method == "POST"
-        if method == "POST":
-            await asyncio.to_thread(server.kill)
-
-    bindings = f"/bindings/{name}/e/amq.direct/q/q"
-    async with letting(management, happened) as url:
+    bindings, posts = f"/bindings/{name}/e/amq.direct/q/q", list[str]()
+    async with losing(management, posts) as url:
         binding = {
             "type": "Headgate::HTTP",
             "properties": {
@@ -222,24 +199,12 @@ async def test_what_a_killed_engine_has_made_is_found_and_not_made_again(
                 "delete": {"url": f"{bindings}/${{id}}"},
             },
         }
-        try:
-            await asyncio.to_thread(server.start)
-            connector = aiohttp.TCPConnector(force_close=True)
-            async with aiohttp.ClientSession(connector=connector) as session:
-                http = Http(session, server.url)
-                await http.create(name, {"binding": binding})
-                await eventually(partial(_is, lambda: not server.runs))
-                await asyncio.to_thread(server.start)
-                assert await http.until_ended(name) == "CREATE_COMPLETE"
-                made = (await http.resources(name))["binding"]["physical_resource_id"]
-                (there,) = await management.ask("GET", bindings)
-                assert there["properties_key"] == made and posts == 1
-                await http.at("DELETE", name)
-                await gone(http, name)
-                assert await management.ask("GET", bindings) == []
-        finally:
-            await asyncio.to_thread(server.stop)
-
-
-async def _is(true: Callable[[], bool]) -> bool:
-    return true()
+        await running.create(name, {"binding": binding})
+        assert await running.until_ended(name) == "CREATE_COMPLETE", await running.events(name)
+        made = (await running.resources(name))["binding"]["physical_resource_id"]
+        (there,) = await management.ask("GET", bindings)
+        assert there["properties_key"] == made and len(posts) == 1
+        await running.at("DELETE", name)
+        await gone(running, name)
+        assert await management.ask("GET", bindings) == []
+    await management.ask("DELETE", f"/vhosts/{name}")
