@@ -24,6 +24,7 @@ from engine.store.instance import key_check
 from engine.store.migrate import outstanding
 from engine.store.sealing import KEY_BYTES, Sealed, Sealer
 from engine.words import Json
+from hub.resource_types import endpoints, lent, outbound_settings
 from hub.settings import Settings
 from hub.visiting import looked_into, reached
 from hub.wiring import broker_settings, signing_key, webhook_settings
@@ -181,7 +182,9 @@ def _files(settings: Settings, config: Path | None) -> Iterator[Looked]:
         said = f"the key of credentials {key} has {key.stat().st_size} bytes, not {KEY_BYTES}"
         yield Looked("files", State.WRONG, said, "Restore it from your backup")
     webhook, amqp = settings.channels.webhook, settings.channels.amqp
+    http = settings.resource_types.http
     named = [webhook.signing_key_file, webhook.key_file, amqp.key_file, settings.server.key_file]
+    named += [http.key_file, *(one.secret_file for one in http.credentials.values())]
     secret = [key, *(Path(name) for name in named if name), *([config] if config else [])]
     bare = [path for path in secret if path.exists() and _open_to_others(path)]
     for path in bare:
@@ -189,7 +192,13 @@ def _files(settings: Settings, config: Path | None) -> Iterator[Looked]:
                      f"chmod 600 {path}")  # fmt: skip
     if not bare:
         yield fine("files", "keys and settings are their owner's alone")
-    for look in (lambda: signing_key(webhook.signing_key_file), lambda: webhook_settings(webhook)):
+    for look in (
+        lambda: signing_key(webhook.signing_key_file),
+        lambda: webhook_settings(webhook),
+        lambda: outbound_settings(http),
+        lambda: lent(http.credentials),
+        lambda: endpoints(settings.resource_types.remote_stack),
+    ):
         try:
             look()
         except HeadgateError as error:
@@ -220,10 +229,15 @@ def roomy(free: int, there: Path) -> Looked:
 
 def _guard(settings: Settings) -> Looked:
     allowed = settings.channels.webhook.allow
-    whole = [str(one) for one in allowed if one.prefixlen == 0]
-    if whole:
-        return Looked("webhooks", State.WARNING, f"they may reach any address ({whole[0]})",
-                      "Name the networks of receivers in [channels.webhook] allow")  # fmt: skip
+    for section, networks in (
+        ("[channels.webhook]", allowed),
+        ("[resource_types.http]", settings.resource_types.http.allow),
+    ):
+        whole = [str(one) for one in networks if one.prefixlen == 0]
+        if whole:
+            return Looked("webhooks", State.WARNING,
+                          f"{section} lets any address be reached ({whole[0]})",
+                          f"Name the networks that are meant in {section} allow")  # fmt: skip
     named = ", ".join(map(str, allowed)) or "none besides"
     return fine("webhooks", f"they reach public addresses, and: {named}")
 

@@ -51,6 +51,7 @@ from engine.work.worker import Worker
 from hub.api.signals import read_signal
 from hub.auth.identity import Authenticator
 from hub.metrics import Metrics
+from hub.resource_types import TypesAtHand
 from hub.settings import Settings
 from hub.wiring import (
     ages,
@@ -58,7 +59,6 @@ from hub.wiring import (
     configured_subscriptions,
     dispatcher_settings,
     make_limits,
-    make_registry,
     webhook_settings,
     worker_settings,
 )
@@ -96,7 +96,9 @@ class Loops:
         keystone = settings.auth.keystone.url if settings.auth.mode == "keystone" else ""
         self.servers = ServerDoors(key, settings.server.base_url(), keystone)
         software = software_types(keeper, self.servers)
-        registry = make_registry(settings, *software, *types, gate=StackGate(self.plugins))
+        gate = StackGate(self.plugins)
+        self._types = TypesAtHand(settings.resource_types, *software, *types, gate=gate)
+        registry = self._types.registry
         self.sealer = sealer
         self.feed = Feed(database)
         self.metrics = Metrics(database, self.feed)
@@ -271,7 +273,8 @@ class Loops:
         return None
 
     async def enter(self, stack: AsyncExitStack) -> None:
-        """Channels that are open while the program runs."""
+        """Channels and types that are open while the program runs."""
+        await stack.enter_async_context(self._types)
         for channel in self.channels.values():
             if isinstance(channel, AbstractAsyncContextManager):
                 await stack.enter_async_context(channel)

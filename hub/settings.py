@@ -20,6 +20,7 @@ from engine.hooks.rule import Limits
 from hub.setting_access import OPEN_MODES, Auth, Server
 from hub.setting_language import Language
 from hub.setting_operations import Log, Metrics, Retention, Tracing
+from hub.setting_resource_types import ResourceTypes
 from hub.setting_sources import finding, merged, nested, read_environment, read_file
 from hub.setting_templates import Environment, TemplateUrls
 from hub.setting_types import (
@@ -29,7 +30,6 @@ from hub.setting_types import (
     CountOrAny,
     Duration,
     Networks,
-    Paths,
     ProxyUrl,
     Rate,
     Section,
@@ -184,17 +184,6 @@ class Subscription(Section):
     tags: Texts = ()
     ordered: bool = True
     secret: SecretStr = SecretStr("")
-
-
-class Command(Section):
-    enabled: bool = False
-    allow: Paths = ()
-    max_output: Bytes = 65_536
-    max_timeout: Duration = timedelta(hours=1)
-
-
-class ResourceTypes(Section):
-    command: Command = Command()
 
 
 class ProjectQuotas(Section):

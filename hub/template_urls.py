@@ -5,7 +5,6 @@ when a connection is made, which goes where was judged.
 """
 
 import asyncio
-import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -19,20 +18,16 @@ from channels.webhook.guard import (
     JudgedResolver,
     Lookup,
     Refused,
+    guarded_connector,
     is_address,
-    judging_socket_factory,
     parse_target,
 )
 from engine.errors import Finding, Invalid
+from hub.outbound import plain_session, system_lookup
 from hub.setting_templates import TemplateUrls
 
 PLACE = "template_url"
 REMEDY = "Send the template itself; the operator lists hosts and networks in [template_urls] allow."
-
-
-async def system_lookup(host: str, port: int) -> Sequence[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(info[4][0]) for info in found))
 
 
 class TemplateFetcher:
@@ -84,18 +79,8 @@ class TemplateFetcher:
     def _session(self, url: URL) -> aiohttp.ClientSession:
         """One for each template: what may be reached depends on its host."""
         lookup = self._lookup if self._is_listed(url.raw_host or "") else self._inside
-        connector = aiohttp.TCPConnector(
-            resolver=JudgedResolver(lookup, self._networks, remedy=REMEDY),
-            socket_factory=judging_socket_factory(self._networks, remedy=REMEDY),
-            use_dns_cache=False,
-        )
-        return aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"user-agent": "headgate", "accept-encoding": "identity"},
-            auto_decompress=False,
-            trust_env=False,
-        )
+        resolver = JudgedResolver(lookup, self._networks, remedy=REMEDY)
+        return plain_session(guarded_connector(resolver, self._networks, remedy=REMEDY))
 
     async def _inside(self, host: str, port: int) -> Sequence[str]:
         """Of a host that is not listed: its addresses, all in the listed networks."""

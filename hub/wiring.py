@@ -3,7 +3,6 @@
 import base64
 import random
 import secrets
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,9 +27,6 @@ from engine.service import Limits
 from engine.service.quotas import Quotas
 from engine.store.retention import OLD
 from engine.store.sealing import KEY_BYTES, Sealer, read_key
-from engine.types.command import Command, CommandSettings
-from engine.types.contract import ResourceType
-from engine.types.registry import Registry, built_in
 from engine.work.purging import Ages
 from engine.work.retrying import Retrying
 from engine.work.worker import WorkerSettings
@@ -38,6 +34,7 @@ from hub.api.admission import Admission
 from hub.auth.gatekeeper import Gatekeeper
 from hub.auth.identity import Authenticator
 from hub.auth.sessions import Sessions
+from hub.certificates import tls_context
 from hub.operator_environment import read_operator_environment
 from hub.setting_operations import Retention
 from hub.settings import Amqp, Settings, Webhook
@@ -75,25 +72,6 @@ def make_admission(settings: Settings, asked: Authenticator, sealer: Sealer) -> 
             clock=time.time,
             new_secret=lambda: secrets.token_urlsafe(24),
         ),
-    )
-
-
-def make_registry(
-    settings: Settings, *types: ResourceType, gate: ResourceType | None = None
-) -> Registry:
-    command = settings.resource_types.command
-    return built_in(
-        random.SystemRandom(),
-        Command(
-            CommandSettings(
-                enabled=command.enabled,
-                allow=tuple(str(path) for path in command.allow),
-                max_output=command.max_output,
-                max_timeout=command.max_timeout,
-            )
-        ),
-        *types,
-        gate=gate,
     )
 
 
@@ -190,23 +168,6 @@ def webhook_settings(webhook: Webhook) -> WebhookSettings:
         proxy=webhook.proxy.get_secret_value(),
         key=signing_key(webhook.signing_key_file),
     )
-
-
-def tls_context(said: Amqp | Webhook, place: str) -> ssl.SSLContext | None:
-    """None: the system's authorities, and no certificate of our own. Raises Unavailable."""
-    if not (said.ca_file or said.cert_file):
-        return None
-    try:
-        context = ssl.create_default_context(cafile=said.ca_file or None)
-        if said.cert_file:
-            context.load_cert_chain(said.cert_file, said.key_file or None)
-    except OSError as error:  # ssl.SSLError is one
-        raise Unavailable(
-            f"cannot use the certificates: {error.strerror or error}",
-            place=place,
-            remedy="Name files in PEM form that the server may read.",
-        ) from error
-    return context
 
 
 def broker_settings(amqp: Amqp) -> BrokerSettings | None:

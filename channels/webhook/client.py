@@ -33,8 +33,8 @@ from channels.webhook.guard import (
     Network,
     Refused,
     finding,
+    guarded_connector,
     is_address,
-    judging_socket_factory,
     parse_target,
 )
 from engine.errors import Finding, Invalid
@@ -102,16 +102,10 @@ class WebhookChannel:
         return self
 
     def _connector(self) -> aiohttp.TCPConnector:
-        tls = self._settings.tls or True
-        if self._settings.proxy:
-            return aiohttp.TCPConnector(ssl=tls, limit=0)
-        return aiohttp.TCPConnector(
-            resolver=self._resolver,
-            socket_factory=judging_socket_factory(self._settings.allow),
-            use_dns_cache=False,
-            ssl=tls,
-            limit=0,
-        )
+        settings = self._settings
+        if settings.proxy:
+            return aiohttp.TCPConnector(ssl=settings.tls or True, limit=0)
+        return guarded_connector(self._resolver, settings.allow, tls=settings.tls)
 
     async def __aexit__(
         self,

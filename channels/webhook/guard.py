@@ -1,4 +1,4 @@
-"""Which addresses a webhook may reach. Judging is pure; `JudgedResolver` asks for addresses.
+"""Which addresses may be reached for others. Judging is pure; `JudgedResolver` asks for addresses.
 
 A target is looked at when it is registered and again at every connection: each address its name
 resolves to is judged, and one refused address refuses the name, so that nobody reaches an inner
@@ -8,10 +8,12 @@ are judged before the request; and the socket factory judges what is really conn
 
 import re
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
+from aiohttp import TCPConnector
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
@@ -143,7 +145,9 @@ def parse_target(
     if url.scheme not in SCHEMES:
         found.append(finding(f'the scheme "{url.scheme}" is not known', _FORM))
     if url.raw_user is not None or url.raw_password is not None:
-        found.append(finding("holds a user or password", "Leave it out: the signature proves us."))
+        found.append(
+            finding("holds a user or password", "Leave it out: addresses are shown to people.")
+        )
     if not host or port is None or not 0 < port < 65536:
         found.append(finding("names no host and port to reach", _FORM))
     elif why := judge_host(host, allow):
@@ -226,3 +230,20 @@ def judging_socket_factory(
         return made
 
     return make
+
+
+def guarded_connector(
+    resolver: JudgedResolver,
+    allow: Sequence[Network],
+    *,
+    remedy: str = REMEDY,
+    tls: ssl.SSLContext | None = None,
+) -> TCPConnector:
+    """Connections that go only where was judged. tls: None: the system's authorities."""
+    return TCPConnector(
+        resolver=resolver,
+        socket_factory=judging_socket_factory(allow, remedy=remedy),
+        use_dns_cache=False,
+        ssl=tls or True,
+        limit=0,
+    )

@@ -61,7 +61,7 @@ select r.id, r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.p
 """
 READ_RESOURCES = """
 select r.id, r.name, r.type, r.physical_id, r.shown_action as action, r.shown_status as status,
-       r.reason, r.properties, r.shown, r.attributes, r.metadata,
+       r.shown_reason as reason, r.properties, r.shown, r.attributes, r.metadata,
        array(select q.name from resource q where q.stack_id = r.stack_id and q.id = any (r.requires)
               order by q.name) as requires,
        r.deletion_policy, r.protected, r.created_at, r.updated_at

@@ -156,8 +156,8 @@ class Wait:
 
     until: datetime | None
     progress: Json = field(repr=False)
-    awaits: UUID | None = None
     reason: str = ""
+    awaits: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,8 @@ class ResourceType(ABC):
     """A kind of resource: a schema and the operations on it.
 
     replaces_broken: after an update that failed half way, the next update makes a new one (as Heat
-    does); False: it tries the update again. uses_credential: False: it acts on nothing outside, and
+    does); False: it tries the update again. mends: an update mends whatever failed in it, even its
+    making; it is never replaced for that. uses_credential: False: it acts on nothing outside, and
     its calls carry no credential. nests: it holds a stack of its own (engine/types/nested.py), and
     may end its operations with `Nest`. gives_up: while it waits it is called again when its change
     is ended early (`Call.superseded`), to give up waiting. constraints: custom constraints that
@@ -260,6 +261,7 @@ class ResourceType(ABC):
 
     schema: TypeSchema
     replaces_broken: bool = True
+    mends: bool = False
     uses_credential: bool = True
     nests: bool = False
     gives_up: bool = False

@@ -104,7 +104,7 @@ def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Js
         properties,
         replaces_broken=type_.replaces_broken,
         restores=bool(definition.get("kept")),
-        mends=type_.nests,
+        mends=type_.nests or type_.mends,
     )
     if type_.nests and change.operation is None:
         return Change(Operation.UPDATE)  # it was planned: something inside may differ, or ask

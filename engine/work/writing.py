@@ -181,6 +181,7 @@ class Writer:
         kept = dict(work.data or {}) | dict(result.data)
         self.resource = self._row(
             reason,
+            **self._begun_with(),
             physical_id=work.physical_id if replaces else made,
             data=work.data if replaces else kept,
             broken=work.broken if replaces else broken or bool(work.broken),
@@ -196,6 +197,13 @@ class Writer:
                 "properties": result.properties, "attributes": {}, "type": work.type,
                 "deletion_policy": DeletionPolicy.DELETE,
             }  # fmt: skip
+
+    def _begun_with(self) -> dict[str, Json]:
+        """What a create was begun with: whoever clears away what it left needs to know."""
+        begun = self.node.operation is Operation.CREATE and self.node.phase is Phase.ACT
+        if not begun or self.result.properties is None:
+            return {}
+        return {"properties": self.result.properties, "shown": self.result.shown}
 
     def _unchanged(self) -> None:
         work, definition = self.work, self.work.definition or {}

@@ -16,6 +16,7 @@ from engine.hot.schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
 from engine.words import Json, ResourceId
+from tests.support import shelf
 from tests.unit.types.calls import KEY, NOW, PYTHON, a_call, ended, findings_of, registry, run
 
 TYPES: Registry = registry()
@@ -64,6 +65,14 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
     "OS::Heat::SwiftSignal": ({"handle": "NO_SIGNAL", "timeout": 9}, {"timeout": 8}),
     "AWS::CloudFormation::WaitConditionHandle": ({}, {}),
     "AWS::CloudFormation::WaitCondition": ({"Handle": "NO_SIGNAL", "Timeout": 9}, {"Count": 2}),
+    "OS::Heat::Stack": (
+        {"context": {"region_name": "west"}, "template": "resources: {}", "parameters": {"a": 1}},
+        {"parameters": {"a": 2}},
+    ),
+    "Headgate::HTTP": (
+        shelf.properties(attributes={"x": "$.state"}, hidden=["x"]),
+        {"create": {"url": shelf.URL, "body": {"a": 1}}},
+    ),
 }
 #: Properties that fail, with SECRET in them wherever a secret can be.
 FAILING: Mapping[str, dict[str, Json]] = {
@@ -79,6 +88,15 @@ FAILING: Mapping[str, dict[str, Json]] = {
         "create": [PYTHON, "-c", "import os, sys; sys.exit(os.environ['SECRET'])"],
         "update": [PYTHON, "-c", "import os, sys; sys.exit(os.environ['SECRET'])"],
         "environment": {"SECRET": SECRET},
+    },
+    "OS::Heat::Stack": {
+        "context": {"region_name": "none"},
+        "template": SECRET,
+        "parameters": {"a": SECRET},
+    },
+    "Headgate::HTTP": {
+        name: {"url": f"{shelf.URL}/none", "method": "PUT", "body": {"password": SECRET}}
+        for name in ("create", "update")
     },
 }
 

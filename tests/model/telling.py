@@ -155,6 +155,8 @@ def _failed(fixed: Fixed, seen: Seen, node: Decided, broken: bool, *, left: bool
     action = "UPDATE" if node.operation is Operation.REPLACE else ACTION_OF[node.operation]
     now_broken = row.broken if replaces else broken or row.broken
     made = row.made or left
+    if node.operation is Operation.CREATE and node.phase is Phase.ACT:
+        row = row._replace(value=fixed.value)
     if seen.row is None and fixed.direction is Direction.FORWARD:
         row = row._replace(id=_replacement(fixed))
         return Write(

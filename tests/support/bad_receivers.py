@@ -54,10 +54,13 @@ async def pours(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
 async def serving(fault: Fault, certificate: Pair | None = None) -> AsyncIterator[str]:
     """Hears a whole request, and then does it; gives its URL."""
 
+    talks: set[asyncio.Task[object] | None] = set()
+
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talks.add(asyncio.current_task())
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
-            length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
             await reader.readexactly(length)
             await fault(reader, writer)
         writer.close()
@@ -70,3 +73,5 @@ async def serving(fault: Fault, certificate: Pair | None = None) -> AsyncIterato
     port = server.sockets[0].getsockname()[1]
     async with server:
         yield f"http{'s' if tls else ''}://127.0.0.1:{port}/hook"
+        if under_way := [one for one in talks if one is not None]:
+            await asyncio.wait(under_way, timeout=5)

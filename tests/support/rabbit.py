@@ -37,19 +37,27 @@ class Rabbit:
                 " (apt-get install rabbitmq-server)"
             )
         self.port = free_port()
+        self.management_port = free_port()
         self._folder = folder
         self._names = free_port()
         self._distribution = free_port()
         self._process: subprocess.Popen[bytes] | None = None
-        (folder / "plugins").write_text("[].\n")
+        (folder / "plugins").write_text("[rabbitmq_management].\n")
         (folder / "rabbit.conf").write_text(
             # The whole machine is not ours: neither its memory nor its disk stops the broker.
-            "vm_memory_high_watermark.relative = 0.9\ndisk_free_limit.absolute = 10MB\n" + conf
+            "vm_memory_high_watermark.relative = 0.9\ndisk_free_limit.absolute = 10MB\n"
+            "collect_statistics_interval = 500\n"
+            f"management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {self.management_port}\n" + conf
         )
 
     @property
     def url(self) -> str:
         return f"amqp://guest:guest@127.0.0.1:{self.port}/"
+
+    @property
+    def management_url(self) -> str:
+        """Of its API over HTTP; guest may do everything there."""
+        return f"http://127.0.0.1:{self.management_port}"
 
     @property
     def _environment(self) -> dict[str, str]:
@@ -88,7 +96,7 @@ class Rabbit:
             while not self._listens():
                 assert self._process is not None and self._process.poll() is None, self._said()
                 await asyncio.sleep(0.05)
-            # It listens a moment before it lets anybody in.
+            # It listens a moment before it lets anybody in; plug-ins come before that.
             while not await self._lets_in():
                 await asyncio.sleep(0.05)
 

@@ -8,10 +8,13 @@ import pytest
 
 from channels.schemas.events import SCHEMAS
 from engine.hot.cfn_parameters import KEYS, KINDS
+from engine.hot.schema import TypeSchema
 from engine.hot.spelling import AWS, HOT
 from engine.hot.versions import ALIASES, VERSIONS
 from engine.types.command.schema import SCHEMA
 from engine.types.contract import ResourceType
+from engine.types.http.schema import SCHEMA as HTTP
+from engine.types.remote_stack.schema import SCHEMA as STACK
 from engine.types.software import ServerDoors, software_types
 from engine.words import Point
 from hub.api.orchestration.actions import ACTIONS
@@ -19,6 +22,8 @@ from hub.settings import Settings
 from tests.unit.types.software.in_memory import InMemory
 
 SOFTWARE = software_types(InMemory(), ServerDoors(b"", ""))
+#: Fields that are told with the property they are in.
+READY = {"path", "values", "failed"}
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = DOCS / "reference"
 
@@ -58,6 +63,18 @@ def test_properties_and_attributes_of_software_are_listed(type_: ResourceType) -
     names = {*type_.schema.properties, *type_.schema.attributes}
     assert names - cells == set()
     assert type_.schema.name.removeprefix("OS::Heat::") in page.split("\n## ")[0]
+
+
+@pytest.mark.parametrize(
+    ("heading", "schema"), [("Headgate::HTTP", HTTP), ("OS::Heat::Stack", STACK)]
+)
+def test_every_property_and_attribute_of_other_types_is_listed(
+    heading: str, schema: TypeSchema
+) -> None:
+    text = (REFERENCE / "resource-types.md").read_text().split(f"\n## {heading}\n")[1]
+    listed = re.findall(r"^\| `([a-z_]+)`", text.split("\n## ")[0], re.M)
+    inside = [set(one.fields or {}) for one in schema.properties.values()]
+    assert set(listed) == set().union(schema.properties, schema.attributes, *inside) - READY
 
 
 def test_every_action_of_a_stack_is_named() -> None:

@@ -14,13 +14,13 @@ from engine.types.command.process import Ended, run
 from engine.types.command.schema import COMMANDS, DEFAULT_TIMEOUT, SCHEMA
 from engine.types.command.surroundings import (
     LOADER,
-    as_text,
     complaint,
     environment,
     made_of,
-    readable,
 )
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.pausing import next_look
+from engine.types.storable import as_text, readable
 from engine.words import Json
 
 __all__ = ["Command", "CommandSettings"]
@@ -30,8 +30,8 @@ SHELL = "/bin/sh"
 LATER = frozenset({"update", "delete", "check", "suspend", "resume", "snapshot", "timeout"})
 #: What sysexits.h calls EX_TEMPFAIL: try again later.
 TEMPORARY = 75
-#: Seconds between two tries of `check`: the first, and the longest.
-FIRST_CHECK, LONGEST_CHECK = 0.2, 2.0
+#: Seconds of the longest pause between two tries of `check`.
+LONGEST_CHECK = 2.0
 _ALLOW = "The operator allows programs by absolute path: [resource_types.command] allow."
 _OFF = (
     "Headgate::Command is off on this server",
@@ -162,8 +162,7 @@ class Command(ResourceType):
         if call.now >= until:
             reason = f"check did not succeed in {self._seconds(call):g} s: {checked.reason}"
             return Failed(reason, made["id"], made | {"unfinished": True})
-        pause = min(LONGEST_CHECK, FIRST_CHECK * 1.5**tries)
-        wake = min(until, call.now + timedelta(seconds=pause))
+        wake = min(until, next_look(call.now, tries, LONGEST_CHECK))
         return Wait(wake, {"made": made, "tries": tries + 1, "until": until.isoformat()})
 
     async def _run(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import orjson
 
 from engine.types.contract import Call
+from engine.types.storable import as_text, readable, storable, without
 from engine.words import Json
 
 #: What a command sees of the server's own environment.
@@ -14,8 +15,6 @@ INHERITED = ("PATH", "HOME", "LANG")
 LOADER = ("LD_", "DYLD_")
 #: Bytes of HEADGATE_PREVIOUS; a system takes no variable above 128 KiB.
 MOST_PREVIOUS = 98_304
-#: Values of `environment` so long or longer are masked in messages.
-SHORTEST_SECRET = 6
 KEPT_ERROR = 500
 
 
@@ -44,11 +43,6 @@ def _short_enough(raw: bytes) -> str:
     return raw.decode() if len(raw) <= MOST_PREVIOUS else "{}"
 
 
-def as_text(value: Json) -> str:
-    """A text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
 def made_of(call: Call, code: int | None, stdout: bytes, stderr: bytes) -> dict[str, Json]:
     """{"id": physical id, "attributes": {...}} of a create or update that went well.
 
@@ -73,16 +67,8 @@ def made_of(call: Call, code: int | None, stdout: bytes, stderr: bytes) -> dict[
 def complaint(call: Call, said: str) -> str:
     """The last lines of what a command said, for a message everybody may read."""
     given = call.properties.get("environment") or {}
-    texts = [as_text(value) for value in given.values() if value is not None]
-    for text in sorted(texts, key=len, reverse=True):
-        if len(text) >= SHORTEST_SECRET:
-            said = said.replace(text, "******")
-    return said.strip()[-KEPT_ERROR:].strip()
-
-
-def readable(raw: bytes) -> str:
-    """Text that can be stored: PostgreSQL takes no NUL."""
-    return raw.decode(errors="replace").replace("\0", "\ufffd")
+    masked = without(said, [as_text(value) for value in given.values() if value is not None])
+    return masked.strip()[-KEPT_ERROR:].strip()
 
 
 def _object(text: str) -> dict[str, Json] | None:
@@ -90,14 +76,4 @@ def _object(text: str) -> dict[str, Json] | None:
         printed = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    return _storable(printed) if isinstance(printed, dict) else None
-
-
-def _storable(value: Json) -> Json:
-    if isinstance(value, str):
-        return value.replace("\0", "\ufffd")
-    if isinstance(value, list):
-        return [_storable(item) for item in value]
-    if isinstance(value, dict):
-        return {_storable(key): _storable(item) for key, item in value.items()}
-    return value
+    return storable(printed) if isinstance(printed, dict) else None

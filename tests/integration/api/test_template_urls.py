@@ -10,8 +10,9 @@ from aiohttp import web
 from yarl import URL
 
 from engine.errors import Invalid
+from hub.outbound import system_lookup
 from hub.setting_templates import TemplateUrls
-from hub.template_urls import TemplateFetcher, system_lookup
+from hub.template_urls import TemplateFetcher
 from tests.support.program import Json, Program, program, resource, template
 from tests.support.receiver import Receiver
 

@@ -1,7 +1,7 @@
 """Updates in all their forms, and what they leave alone."""
 
 from engine.types.contract import Failed
-from tests.support.changes import ended_again, ended_as, put, thing
+from tests.support.changes import ended_again, ended_as, gone, put, thing
 from tests.support.program import Json, Program
 from tests.support.things import World
 
@@ -35,6 +35,19 @@ async def test_parameters_alone_and_back_to_the_default(run: Program, world: Wor
     await ended_again(run, "s")
     assert list(world.things.values()) == [1]
     assert world.operations("a") == ["create", "update", "update"]
+
+
+async def test_what_a_failed_create_was_begun_with_is_known_to_who_clears_it_away(
+    run: Program, world: World
+) -> None:
+    world.will("create", "a", Failed("no", None, {"key": "k"}))
+    await run.create("s", {"a": thing(7)})
+    assert await run.until_ended("s") == "CREATE_FAILED"
+    await run.at("DELETE", "s")
+    await gone(run, "s")
+    call = world.calls[-1]
+    assert world.operations("a") == ["create", "delete"]
+    assert call.properties["size"] == 7 and call.data == {"key": "k"}
 
 
 async def test_metadata_alone_calls_no_operation(run: Program, world: World) -> None:

@@ -1,6 +1,7 @@
 """Settings: what is not said has its default, what is wrong is refused by name."""
 
 import itertools
+import re
 import tomllib
 from datetime import timedelta
 from ipaddress import ip_network
@@ -11,6 +12,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from engine import errors
+from hub.setting_resource_types import HttpCredential, RemoteStack
 from hub.settings import Settings, Subscription, load_settings
 
 ROOT = Path(__file__).parents[3]
@@ -59,7 +61,11 @@ def written(tree: dict[str, Any], place: str = "") -> set[str]:
 #: Settings that are tables themselves: their keys are the operator's.
 TABLES = ("auth.keystone.roles",)
 #: Sections of which there is one for each name that the operator gives; see the example's comment.
-BY_NAME = ("quotas.projects",)
+BY_NAME = (
+    "quotas.projects",
+    "resource_types.http.credentials",
+    "resource_types.remote_stack",
+)
 #: Those that may be there any number of times.
 SECTIONS = ("subscriptions", "rules")
 
@@ -81,6 +87,16 @@ def test_the_example_holds_the_defaults() -> None:
     loaded = load_settings(EXAMPLE, {}, environment={})
     for section in Settings.model_fields:
         assert getattr(loaded, section) == getattr(Settings(), section), section
+
+
+@pytest.mark.parametrize(
+    ("section", "model"),
+    [("http.credentials.rabbit", HttpCredential), ("remote_stack.west", RemoteStack)],
+)
+def test_sections_by_name_are_shown_whole(section: str, model: type[BaseModel]) -> None:
+    text = EXAMPLE.read_text().partition(f"# [resource_types.{section}]\n")[2]
+    shown = re.findall(r"^# (\w+) = ", text.partition("\n\n")[0], re.M)
+    assert sorted(shown) == sorted(model.model_fields)
 
 
 def test_the_examples_subscription_holds_the_defaults(tmp_path: Path) -> None:

@@ -13,10 +13,15 @@ from engine.errors import Finding, Findings
 from engine.hot.definition import check_resolved, fill_defaults
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import Call, Outcome, ResourceType, Wait
+from engine.types.credentials import Credentials
+from engine.types.http import Http, HttpSettings
 from engine.types.registry import Registry, built_in
+from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
 from engine.types.signal_doors import SignalDoors
 from engine.types.software import ServerDoors, SoftwareKeeper, software_types
 from engine.words import Json, ResourceId, StackId
+from tests.support.elsewhere import URL, Elsewhere
+from tests.support.shelf import Shelf
 from tests.unit.types.software.in_memory import InMemory
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,8 +34,11 @@ SERVERS = ServerDoors(b"k" * 32, "http://h")
 
 
 def registry(settings: CommandSettings = ON, keeper: SoftwareKeeper | None = None) -> Registry:
+    shelf = Http(HttpSettings(enabled=True), Shelf(), Credentials({}))
+    endpoints = Endpoints({"west": Endpoint("west", URL, ["*"])})
+    elsewhere = RemoteStack(endpoints, Elsewhere(at_once=True), Credentials({}))
     software = software_types(InMemory() if keeper is None else keeper, SERVERS)
-    return built_in(random.Random(1), Command(settings), *software)
+    return built_in(random.Random(1), Command(settings), shelf, elsewhere, *software)
 
 
 def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> Call:

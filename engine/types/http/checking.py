@@ -1,0 +1,107 @@
+"""What can be wrong with the properties of Headgate::HTTP before anything is asked. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from engine.errors import Findings, nearest
+from engine.types.http.paths import BadPath, is_path, read_path
+from engine.types.http.placeholders import names_in
+from engine.types.http.requests import address, bad_header, origin
+from engine.types.http.schema import METHODS
+from engine.words import Json
+
+#: (place below the properties, reason, remedy)
+Wrong = tuple[str, str, str]
+#: (reason, remedy) for an address that may not be reached.
+Refusal = Callable[[str], tuple[str, str] | None]
+
+#: What is known of a resource before it is made.
+BEFORE = ("key",)
+_PATH = "Write a path such as $.status.phase; docs/reference/resource-types.md says which."
+
+
+def check(properties: Mapping[str, Json], refusal: Refusal, place: str, findings: Findings) -> None:
+    """properties: those that are known; what a resource is yet to give is absent."""
+    for where, reason, remedy in _all(properties, refusal):
+        findings.add(f"{place}.{where}", reason, remedy)
+
+
+def _all(properties: Mapping[str, Json], refusal: Refusal) -> Iterator[Wrong]:
+    for name in METHODS:
+        if isinstance(properties.get(name), Mapping):
+            yield from _request(name, properties, refusal)
+    yield from _headers("headers", properties.get("headers"))
+    yield from _paths(properties)
+    attributes = properties.get("attributes")
+    if isinstance(attributes, Mapping):
+        for name in properties.get("hidden") or []:
+            if name not in attributes:
+                remedy = nearest(str(name), list(attributes)) or "Name it in `attributes`, too."
+                yield "hidden", f'hides "{name}", which is none of its attributes', remedy
+    header = properties.get("idempotency_header")
+    if isinstance(header, str) and header and (wrong := bad_header(header, "")):
+        yield "idempotency_header", wrong, "Name another header."
+
+
+def _request(name: str, properties: Mapping[str, Json], refusal: Refusal) -> Iterator[Wrong]:
+    said = properties[name]
+    known = [*BEFORE] if name in ("create", "find") else _known_after(properties)
+    for one in dict.fromkeys(names_in({key: said.get(key) for key in ("url", "headers", "body")})):
+        if known is not None and one not in known:
+            remedy = nearest(one, known) or f"Known here: {', '.join(known)}."
+            yield name, f"${{{one}}} is not known in this request", remedy
+    yield from _headers(f"{name}.headers", said.get("headers"))
+    if "url" in said and ("base" in properties or not str(said["url"]).startswith("/")):
+        yield from _address(name, address(properties, said), refusal)
+
+
+def _known_after(properties: Mapping[str, Json]) -> list[str] | None:
+    """None: nobody can tell yet."""
+    attributes = properties.get("attributes") or {}
+    hidden = properties.get("hidden") or []
+    if not isinstance(attributes, Mapping):
+        return None
+    kinds = {one: "secrets" if one in hidden else "outputs" for one in attributes}
+    return ["id", "key", *(f"{kind}.{one}" for one, kind in kinds.items())]
+
+
+def _address(name: str, url: str, refusal: Refusal) -> Iterator[Wrong]:
+    whose = origin(url)
+    if "${" in whose or not whose:
+        remedy = "Write https://host/path; placeholders stand behind the host."
+        yield f"{name}.url", "does not say whose address it is", remedy
+    elif (wrong := refusal(whose)) is not None:
+        yield f"{name}.url", *wrong
+
+
+def _headers(place: str, headers: Json) -> Iterator[Wrong]:
+    for name, value in (headers if isinstance(headers, Mapping) else {}).items():
+        if value is not None and (wrong := bad_header(str(name), value)):
+            yield f"{place}.{name}", wrong, "Leave it out, or mend it."
+
+
+def _paths(properties: Mapping[str, Json]) -> Iterator[Wrong]:
+    paths: dict[str, Json] = {}
+    if is_path(properties.get("id")):
+        paths["id"] = properties["id"]
+    if isinstance(properties.get("attributes"), Mapping):
+        paths |= {f"attributes.{name}": one for name, one in properties["attributes"].items()}
+    if isinstance(properties.get("compare"), Mapping):
+        paths |= {f"compare.{one}": one for one in properties["compare"]}
+    if isinstance(properties.get("ready"), Mapping) and "path" in properties["ready"]:
+        paths["ready.path"] = properties["ready"]["path"]
+    for place, path in paths.items():
+        try:
+            read_path(path if isinstance(path, str) else "")
+        except BadPath as error:
+            yield place, str(error), _PATH
+
+
+def lacking(properties: Mapping[str, Json]) -> str | None:
+    """What is said for nothing, of properties that are all known; None: nothing is."""
+    if properties.get("ready") and not properties.get("read"):
+        return "ready looks at what read gives, and there is no read"
+    if properties.get("compare") and not (properties.get("read") or properties.get("check")):
+        return "compare looks at what read gives, and there is no read"
+    if properties.get("find") and not properties.get("id"):
+        return "find looks for an id, and nothing says where it is: give its path in id"
+    return None

@@ -1,0 +1,56 @@
+"""What is known of a thing that a service made: kept with the resource, and put into requests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from engine.types.contract import Call, Done
+from engine.words import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """id: None while it is not known. key: of the operation that made it. unfinished: the operation
+    before failed half way."""
+
+    id: str | None
+    key: str
+    outputs: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    secrets: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    unfinished: bool = False
+
+    @classmethod
+    def begun(cls, call: Call) -> Self:
+        return cls(None, str(call.operation_key))
+
+    @classmethod
+    def read(cls, kept: Mapping[str, Json], physical_id: str | None, key: str) -> Self:
+        """From a resource's data; key: of what is adopted."""
+        return cls(
+            physical_id,
+            kept.get("key") or key,
+            kept.get("outputs") or {},
+            kept.get("secrets") or {},
+            bool(kept.get("unfinished")),
+        )
+
+    def data(self, *, unfinished: bool = False) -> dict[str, Json]:
+        return {
+            "key": self.key,
+            "outputs": self.outputs,
+            "secrets": self.secrets,
+            "unfinished": unfinished,
+        }
+
+    def values(self) -> dict[str, Json]:
+        """What placeholders stand for."""
+        return {
+            "id": self.id,
+            "key": self.key,
+            **{f"outputs.{name}": value for name, value in self.outputs.items()},
+            **{f"secrets.{name}": value for name, value in self.secrets.items()},
+        }
+
+    def done(self, reason: str = "") -> Done:
+        attributes = {"outputs": self.outputs, "secrets": self.secrets}
+        return Done(self.id, attributes, self.data(), reason)

@@ -1,0 +1,101 @@
+"""JSON paths (RFC 9535) into answers, of a kind that takes no longer than reading the answer once.
+
+Names, indexes, slices, ``*``, and filters that compare what names and indexes lead to. What could
+cost more than the answer is long is refused: ``..``, several selectors in one bracket, functions,
+and paths from the root inside of a filter.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from jsonpath import JSONPathEnvironment, JSONPathError
+from jsonpath import filter as expressions
+from jsonpath.path import JSONPath
+from jsonpath.segments import JSONPathChildSegment
+from jsonpath.selectors import (
+    Filter,
+    IndexSelector,
+    NameSelector,
+    SliceSelector,
+    WildcardSelector,
+)
+
+from engine.words import Json
+
+_ENVIRONMENT = JSONPathEnvironment(strict=True)
+#: Characters of a path.
+LONGEST = 200
+#: How a path begins; what begins otherwise is a text.
+BEGINNINGS = ("$.", "$[")
+_SELECTORS = (Filter, IndexSelector, NameSelector, SliceSelector, WildcardSelector)
+_EXPRESSIONS = (
+    expressions.BooleanLiteral,
+    expressions.FilterExpression,
+    expressions.FloatLiteral,
+    expressions.InfixExpression,
+    expressions.IntegerLiteral,
+    expressions.Nil,
+    expressions.PrefixExpression,
+    expressions.StringLiteral,
+)
+
+
+class BadPath(ValueError):
+    """It is no JSON path, or one of a kind that is not taken."""
+
+
+def is_path(text: Json) -> bool:
+    return isinstance(text, str) and text.startswith(BEGINNINGS)
+
+
+def first(path: str, document: Json) -> tuple[Json] | None:
+    """The first value that a path leads to, alone in a tuple; None: it leads nowhere.
+
+    Raises BadPath.
+    """
+    compiled = read_path(path)
+    if not isinstance(document, dict | list):
+        return None
+    found = next(iter(compiled.finditer(document)), None)
+    return None if found is None else (found.obj,)
+
+
+@lru_cache(maxsize=1024)
+def read_path(path: str) -> JSONPath:
+    """Raises BadPath."""
+    if len(path) > LONGEST:
+        raise BadPath(f"is longer than {LONGEST} letters")
+    if not path.startswith("$"):
+        raise BadPath("is no JSON path: it begins with $")
+    try:
+        compiled = _ENVIRONMENT.compile(path)
+    except (JSONPathError, RecursionError) as error:
+        said = str(error).splitlines()[0] if isinstance(error, JSONPathError) else "too deep"
+        raise BadPath(f"is no JSON path: {said}") from None
+    if not isinstance(compiled, JSONPath) or not _is_plain(compiled):
+        raise BadPath("is a JSON path of a kind that is not taken")
+    return compiled
+
+
+def _is_plain(path: JSONPath) -> bool:
+    for segment in path.segments:
+        if type(segment) is not JSONPathChildSegment or len(segment.selectors) != 1:
+            return False
+        (selector,) = segment.selectors
+        if not isinstance(selector, _SELECTORS):
+            return False
+        if isinstance(selector, Filter) and not all(map(_is_cheap, _inside(selector.expression))):
+            return False
+    return True
+
+
+def _inside(expression: expressions.BaseExpression) -> Iterator[expressions.BaseExpression]:
+    yield expression
+    for child in expression.children():
+        yield from _inside(child)
+
+
+def _is_cheap(expression: expressions.BaseExpression) -> bool:
+    if isinstance(expression, expressions.RelativeFilterQuery):
+        return expression.path.singular_query()
+    return isinstance(expression, _EXPRESSIONS)

@@ -1,0 +1,248 @@
+"""OS::Heat::Stack: a stack at another Headgate or Heat, by the Orchestration API.
+
+Its name over there is made from the key of the operation that makes it, so a lost create finds it
+again; everything else may be asked for twice. That API wakes nobody: the stack is looked at again
+and again, soon at first, then seldom, and nothing is held meanwhile.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+
+from engine.errors import Findings
+from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
+from engine.types.credentials import Credentials, NotLent
+from engine.types.remote_stack.api import Api, Place
+from engine.types.remote_stack.endpoints import USUAL, Endpoint, Endpoints, unknown
+from engine.types.remote_stack.schema import SCHEMA
+from engine.types.remote_stack.waiting import Waiting, data_of, ended, is_about, under_way
+from engine.types.storable import without
+from engine.types.web import Trouble, Web
+from engine.words import Json
+
+__all__ = ["Endpoint", "Endpoints", "RemoteStack"]
+
+#: Letters of each of the names that a stack's name is made of.
+LONGEST = 100
+_ODD = re.compile(r"[^A-Za-z0-9_.-]")
+_OWN_ALONE = (
+    "is for those who act by their own token: a credential of the operator's is at stake",
+    "Leave it out; the operator names an authority in [resource_types.remote_stack] ca_file.",
+)
+
+#: Has an endpoint begin something; the stack it is about, or None: there is none.
+Begin = Callable[[Api, Call], Awaitable[Place | None]]
+
+
+class RemoteStack(ResourceType):
+    replaces_broken = False
+    mends = True
+    gives_up = True
+    schema = SCHEMA
+
+    def __init__(self, endpoints: Endpoints, web: Web, credentials: Credentials) -> None:
+        """web: for addresses that the operator names."""
+        self._endpoints = endpoints
+        self._web = web
+        self._credentials = credentials
+        self.constraints = (endpoints,)
+
+    async def create(self, call: Call) -> Outcome:
+        return await self._carried(call, "CREATE", _create)
+
+    async def update(self, call: Call) -> Outcome:
+        if call.kept:
+            return await self._carried(call, "RESTORE", _restore)
+        if call.progress is None and call.physical_id is None:
+            return Replace()
+        return await self._carried(call, "UPDATE", _update)
+
+    async def delete(self, call: Call) -> Outcome:
+        return await self._carried(call, "DELETE", _delete)
+
+    async def check(self, call: Call) -> Outcome:
+        return await self._carried(call, "CHECK", _act("check"))
+
+    async def suspend(self, call: Call) -> Outcome:
+        return await self._carried(call, "SUSPEND", _act("suspend"))
+
+    async def resume(self, call: Call) -> Outcome:
+        return await self._carried(call, "RESUME", _act("resume"))
+
+    async def snapshot(self, call: Call) -> Outcome:
+        return await self._guarded(call, self._keep)
+
+    async def adopt(self, call: Call) -> Outcome:
+        return await self._guarded(call, self._take)
+
+    def needs_replace(self, call: Call) -> bool:
+        before = ((call.previous or {}).get("context") or {}).get("region_name")
+        return _region(call.properties) != (before or USUAL)
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        context = properties.get("context") or {}
+        endpoint = self._endpoints.named(_region(properties))
+        lent = context.get("credential_secret_id") or (endpoint and endpoint.credential)
+        for name in ("ca_cert", "insecure"):
+            if context.get(name) and lent:
+                findings.add(f"{place}.context.{name}", *_OWN_ALONE)
+
+    async def _carried(self, call: Call, action: str, begin: Begin) -> Outcome:
+        """Begin it, unless the progress says that it was begun; then look how far it is."""
+
+        async def carry(api: Api, call: Call) -> Outcome:
+            if call.progress is None:
+                place = await begin(api, call)
+                if place is None:
+                    return Done(None)
+                return Wait(call.now, Waiting(place, call.now).written())
+            return await self._looked(api, call, action)
+
+        return await self._guarded(call, carry)
+
+    async def _looked(self, api: Api, call: Call, action: str) -> Outcome:
+        waiting, endpoint = Waiting.read(call.progress or {}), api.endpoint
+        if call.superseded:
+            return Failed("superseded", waiting.place.id, data_of(waiting.place))
+        try:
+            shown = await api.show(waiting.place)
+        except Trouble as trouble:
+            if not trouble.retry or waiting.lost(call.now, endpoint):
+                raise
+            return waiting.again(call.now, endpoint, str(trouble))
+        if shown is None and action == "DELETE":
+            return Done(None)
+        if shown is None:
+            raise Trouble(f"the stack {waiting.place.name} is not there any more")
+        if not is_about(shown, action):  # not begun yet; or somebody else has it do something
+            if waiting.lost(call.now, endpoint):
+                raise Trouble(f"the stack {shown.place.name} does not come to {action}")
+            return waiting.again(call.now, endpoint, under_way(shown, endpoint, None))
+        if shown.status != "IN_PROGRESS":
+            return ended(call, shown, endpoint)
+        waiting = replace(waiting, seen=call.now)
+        hooks = await _hooks(api, waiting)
+        waiting = replace(waiting, hooks=hooks is not None)
+        return waiting.again(call.now, endpoint, under_way(shown, endpoint, hooks))
+
+    async def _keep(self, api: Api, call: Call) -> Outcome:
+        if call.progress is None:
+            place = _place(call)
+            made = await api.keep(place, str(call.operation_key))
+            return Wait(call.now, Waiting(place, call.now, snapshot=made).written())
+        waiting = Waiting.read(call.progress)
+        status, reason = await api.kept(waiting.place, waiting.snapshot)
+        match status:
+            case "COMPLETE":
+                return Done(call.physical_id, call.attributes, {"snapshot": waiting.snapshot})
+            case "IN_PROGRESS" if not call.superseded:
+                said = f"the snapshot of {waiting.place.name} is under way"
+                return waiting.again(call.now, api.endpoint, said)
+            case _:
+                raise Trouble(f"the snapshot of {waiting.place.name} is {status}: {reason}")
+
+    async def _take(self, api: Api, call: Call) -> Outcome:
+        place = await api.find(call.physical_id or "")
+        shown = await api.show(place) if place is not None else None
+        if shown is None:
+            raise Trouble(f"there is no stack {call.physical_id}")
+        return Done(shown.place.id, shown.attributes, data_of(shown.place))
+
+    async def _guarded(self, call: Call, run: Callable[[Api, Call], Awaitable[Outcome]]) -> Outcome:
+        """The one place where trouble becomes a failure; what is there is kept with it."""
+        place = Waiting.read(call.progress).place if call.progress else None
+        name = place.name if place else call.data.get("name") or name_of(call)
+        try:
+            return await run(self._api(call), call)
+        except Trouble as trouble:
+            secrets = [*self._credentials.secrets(), call.credential]
+            reason = without(str(trouble), secrets)
+            left = place.id if place else call.physical_id
+            return Failed(reason, left, {"name": name}, retry=trouble.retry)
+
+    def _api(self, call: Call) -> Api:
+        """Raises Trouble."""
+        context = call.properties.get("context") or {}
+        region = _region(call.properties)
+        endpoint = self._endpoints.find(region, call.project)
+        if endpoint is None:
+            raise Trouble(unknown(region, call.project))
+        lent = context.get("credential_secret_id") or endpoint.credential
+        if lent and (context.get("ca_cert") or context.get("insecure")):
+            raise Trouble(" ".join(_OWN_ALONE))
+        headers = {"X-Auth-Token": call.credential} if call.credential else {}
+        try:
+            if lent:
+                headers = self._credentials.headers(lent, call.project, endpoint.url)
+        except NotLent as error:
+            raise Trouble(str(error)) from None
+        return Api(
+            self._web,
+            endpoint,
+            headers,
+            str(call.operation_key),
+            context.get("ca_cert") or "",
+            bool(context.get("insecure")),
+        )
+
+
+def _region(properties: Mapping[str, Json]) -> str:
+    return (properties.get("context") or {}).get("region_name") or USUAL
+
+
+def name_of(call: Call) -> str:
+    """Of the stack over there: the same for the same operation."""
+    ours = f"{call.stack_name[:LONGEST]}-{call.resource_name[:LONGEST]}"
+    return f"{_ODD.sub('-', ours)}-{call.operation_key.hex[:12]}"
+
+
+def _body(call: Call) -> dict[str, Json]:
+    said = call.properties
+    body = {"template": said["template"], "parameters": said.get("parameters") or {}}
+    return body | ({"timeout_mins": said["timeout"]} if said.get("timeout") else {})
+
+
+def _place(call: Call) -> Place:
+    return Place(call.data["name"], call.physical_id or "")
+
+
+async def _create(api: Api, call: Call) -> Place:
+    return await api.create(name_of(call), _body(call))
+
+
+async def _update(api: Api, call: Call) -> Place:
+    await api.update(_place(call), _body(call))
+    return _place(call)
+
+
+async def _restore(api: Api, call: Call) -> Place:
+    await api.restore(_place(call), (call.kept or {})["snapshot"])
+    return _place(call)
+
+
+async def _delete(api: Api, call: Call) -> Place | None:
+    """A create that was lost may have made it all the same: it is known by its name."""
+    if "name" not in call.data:
+        return None
+    place = _place(call) if call.physical_id else await api.find(call.data["name"])
+    if place is not None:
+        await api.delete(place)
+    return place
+
+
+def _act(action: str) -> Begin:
+    async def begin(api: Api, call: Call) -> Place:
+        await api.act(_place(call), action)
+        return _place(call)
+
+    return begin
+
+
+async def _hooks(api: Api, waiting: Waiting) -> Sequence[Mapping[str, Json]] | None:
+    """Those that wait over there. They are for people: the stack is waited for either way."""
+    try:
+        return await api.hooks(waiting.place) if waiting.hooks else None
+    except Trouble:
+        return ()

@@ -1,0 +1,210 @@
+"""Things of a real service, RabbitMQ's management API, as resources of stacks."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import uuid4
+
+import aiohttp
+import pytest
+from aiohttp import web
+from yarl import URL
+
+from tests.support.program import Json, Program, program
+from tests.support.rabbit import Rabbit
+
+GUEST = {"Authorization": aiohttp.encode_basic_auth("guest", "guest")}
+PASSWORD = "a password nobody is shown"
+
+
+class Management:
+    """RabbitMQ's API, asked without headgate."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self._session, self._url = session, url
+
+    async def ask(self, method: str, path: str, body: Json = None) -> Any:
+        """The answer's document; None: there is no such thing."""
+        async with self._session.request(
+            method, URL(f"{self._url}/api{path}", encoded=True), json=body, headers=GUEST
+        ) as answer:
+            assert answer.status < 300 or answer.status == 404, await answer.text()
+            is_json = answer.content_type == "application/json" and answer.status == 200
+            return await answer.json() if is_json else None
+
+
+@pytest.fixture
+async def management(rabbit: Rabbit) -> AsyncIterator[Management]:
+    async with aiohttp.ClientSession() as session:
+        yield Management(session, rabbit.management_url)
+
+
+@pytest.fixture
+async def running(rabbit: Rabbit, database_url: str) -> AsyncIterator[Program]:
+    lent = {
+        "kind": "basic", "username": "guest", "secret": "guest", "projects": ["p"],
+        "origins": [rabbit.management_url],
+    }  # fmt: skip
+    overrides = {
+        "resource_types.http.enabled": True,
+        "resource_types.http.allow": ["127.0.0.0/8"],
+        "resource_types.http.credentials.rabbit": lent,
+    }
+    async with program(database_url, overrides) as made:
+        yield made
+
+
+@pytest.fixture
+def name() -> str:
+    return f"t-{uuid4().hex[:8]}"
+
+
+def thing(rabbit: Rabbit, path: str, body: Json, **more: Json) -> Json:
+    """Something that the API keeps under a path of its own: PUT makes and changes it."""
+    request = {"url": path, "method": "PUT", "body": body}
+    return {
+        "type": "Headgate::HTTP",
+        "properties": {
+            "base": f"{rabbit.management_url}/api",
+            "credential": "rabbit",
+            "create": request,
+            "read": {"url": path},
+            "delete": {"url": path},
+            **more,
+        },
+    }
+
+
+def of(resource: Json, *after: str) -> Json:
+    return {**resource, "depends_on": list(after)}
+
+
+def furnished(rabbit: Rabbit, name: str, tags: str = "monitoring", **queue: Json) -> Json:
+    """A virtual host with a queue and a user."""
+    user = {"tags": tags, "password": PASSWORD}
+    return {
+        "vhost": thing(
+            rabbit, f"/vhosts/{name}", {}, id=name,
+            attributes={"name": "$.name", "tracing": "$.tracing"},
+        ),
+        "queue": of(
+            thing(
+                rabbit, f"/queues/{name}/orders", {"durable": True, "arguments": queue},
+                attributes={"durable": "$.durable", "state": "$.state"},
+                ready={"path": "$.state", "values": ["running"], "failed": ["crashed"]},
+                compare={"$.durable": True, "$.arguments": queue},
+                id="orders", interval=1, timeout=20,
+            ),
+            "vhost",
+        ),
+        "user": of(
+            thing(
+                rabbit, f"/users/{name}", user,
+                update={"url": f"/users/{name}", "body": user},
+                attributes={"tags": "$.tags", "hash": "$.password_hash"}, hidden=["hash"],
+                id=name,
+            ),
+            "vhost",
+        ),
+    }  # fmt: skip
+
+
+async def test_things_are_made_changed_checked_and_cleared_away(
+    running: Program, rabbit: Rabbit, management: Management, name: str
+) -> None:
+    resources = furnished(rabbit, name)
+    outputs = {
+        "state": {"value": {"get_attr": ["queue", "outputs", "state"]}},
+        "vhost": {"value": {"get_resource": "vhost"}},
+    }
+    body: Json = {"heat_template_version": "2018-08-31", "outputs": outputs}
+    sent = {"stack_name": name, "template": body | {"resources": resources}}
+    assert (await running.call("POST", "/stacks", sent))[0] == 201
+    assert await running.until_ended(name) == "CREATE_COMPLETE", await running.events(name)
+    said = (await running.stack(name))["outputs"]
+    given = {one["output_key"]: one["output_value"] for one in said}
+    assert given == {"state": "running", "vhost": name}
+    assert (await management.ask("GET", f"/queues/{name}/orders"))["durable"]
+    before = await management.ask("GET", f"/users/{name}")
+    assert before["tags"] == ["monitoring"]
+
+    # In place: the user has an update; the queue has none, and there is another one.
+    changed = furnished(rabbit, name, tags="management")
+    await running.update(name, "PUT", template=body | {"resources": changed})
+    assert await running.until_ended(name) == "UPDATE_COMPLETE", await running.events(name)
+    assert (await management.ask("GET", f"/users/{name}"))["tags"] == ["management"]
+
+    await running.act(name, "check")
+    assert await running.until_ended(name) == "CHECK_COMPLETE"
+    await management.ask("DELETE", f"/queues/{name}/orders")
+    await running.act(name, "check")
+    assert await running.until_ended(name) == "CHECK_FAILED"
+    queue = (await running.resources(name))["queue"]
+    assert queue["resource_status_reason"] == "it is gone: the service answered 404"
+
+    told = str([await running.events(name), await running.resources(name)])
+    assert PASSWORD not in told and "guest" not in told and before["password_hash"] not in told
+    await running.at("DELETE", name)
+    await gone(running, name)
+    assert await management.ask("GET", f"/vhosts/{name}") is None
+    assert await management.ask("GET", f"/users/{name}") is None
+
+
+async def gone(running: Program, name: str) -> None:
+    async with asyncio.timeout(30):
+        while (await running.call("GET", f"/stacks/{name}"))[0] != 404:
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def losing(management: Management, posts: list[str]) -> AsyncIterator[str]:
+    """Hands requests on to the service; the answer to a POST is lost on its way. Its URL."""
+
+    async def handed_on(request: web.Request) -> web.Response:
+        body = await request.json() if request.can_read_body else None
+        found = await management.ask(request.method, request.rel_url.raw_path_qs, body)
+        if request.method == "POST" and request.transport is not None:
+            posts.append(request.path)
+            request.transport.close()
+        return web.json_response(found, status=404 if found is None else 200)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handed_on)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def test_what_was_made_though_the_answer_was_lost_is_not_made_again(
+    running: Program, management: Management, name: str
+) -> None:
+    """Each POST of a binding makes another, whose id is the service's."""
+    await management.ask("PUT", f"/vhosts/{name}", {})
+    await management.ask("PUT", f"/queues/{name}/q", {"durable": True})
+    bindings, posts = f"/bindings/{name}/e/amq.direct/q/q", list[str]()
+    async with losing(management, posts) as url:
+        binding = {
+            "type": "Headgate::HTTP",
+            "properties": {
+                "base": url,
+                "create": {"url": bindings, "body": {"arguments": {"of": "${key}"}}},
+                "find": {"url": bindings},
+                "id": "$[?@.arguments.of=='${key}'].properties_key",
+                "read": {"url": f"{bindings}/${{id}}"},
+                "delete": {"url": f"{bindings}/${{id}}"},
+            },
+        }
+        await running.create(name, {"binding": binding})
+        assert await running.until_ended(name) == "CREATE_COMPLETE", await running.events(name)
+        made = (await running.resources(name))["binding"]["physical_resource_id"]
+        (there,) = await management.ask("GET", bindings)
+        assert there["properties_key"] == made and len(posts) == 1
+        await running.at("DELETE", name)
+        await gone(running, name)
+        assert await management.ask("GET", bindings) == []
+    await management.ask("DELETE", f"/vhosts/{name}")

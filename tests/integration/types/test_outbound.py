@@ -1,0 +1,102 @@
+"""Services that go wrong, each in its own way: what people are told, and what is tried again."""
+
+from collections.abc import Sequence
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.types.contract import Failed
+from engine.types.credentials import Credentials
+from engine.types.http import Http, HttpSettings
+from hub.outbound import Outbound, OutboundSettings
+from tests.support import bad_receivers
+from tests.support.bad_receivers import Fault, answers, says, serving
+from tests.support.certificates import Authority
+from tests.unit.types.calls import a_call, findings_of, run
+
+LOOPBACK = (ip_network("127.0.0.0/8"),)
+SHORT: dict[str, Any] = {"timeout": 0.3, "connect_timeout": 0.3, "max_answer": 2_000}
+JSON = "Content-Type: application/json"
+
+
+async def asked(url: str, **settings: Any) -> Failed:
+    """What becomes of a create that is sent there."""
+    said = OutboundSettings(**({"allow": LOOPBACK, "remedy": "Ask them."} | SHORT | settings))
+    async with Outbound(said) as web:
+        http = Http(HttpSettings(enabled=True), web, Credentials({}))
+        properties = {"create": {"url": url, "body": {"a": 1}}, "id": "$.id"}
+        outcome = await run(http, "create", a_call(http, properties))
+    assert isinstance(outcome, Failed), outcome
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "retry"),
+    [
+        (bad_receivers.hangs, "create: no whole answer within 0.3 s", True),
+        (bad_receivers.drips, "create: no whole answer within 0.3 s", True),
+        (bad_receivers.pours, "create: the answer is longer than 2000 bytes", False),
+        (says(b""), "create: the connection was closed before the answer was whole", True),
+        (says(b"SSH-2.0-x\r\n"), "create: no whole answer: ", True),
+        (answers("500 Oops", body=b"a <b>trace</b>"),
+         "create: the service answered 500: a <b>trace</b>", False),
+        (answers("503 Busy"), "create: the service answered 503", True),
+        (answers("302 Found", "Location: http://169.254.169.254/x"),
+         "redirects to http://169.254.169.254/x, which is not followed", False),
+        (answers("200 OK", body=b"<html>"), "create: the answer is no JSON", False),
+        (answers("200 OK", JSON, body=b'{"id": null}'), "the answer has no id at $.id", False),
+        (answers("201 Created"), "the answer has no id at $.id", False),
+        (answers("200 OK", "Content-Encoding: gzip", body=b"x"), "no JSON", False),
+        (answers("404 Gone", body=b"\x00\xff"), "answered 404: \ufffd\ufffd", False),
+    ],
+    ids=["hangs", "drips", "huge", "closes", "not http", "500", "503", "redirects", "no json",
+         "no id", "empty", "compressed", "binary"],
+)  # fmt: skip
+async def test_what_went_wrong_is_told(fault: Fault, reason: str, retry: bool) -> None:
+    async with serving(fault) as url:
+        failed = await asked(url)
+    assert reason in failed.reason
+    assert failed.retry is retry
+    assert "/hook" not in failed.reason  # a path may hold a secret
+
+
+async def test_who_shows_a_wrong_certificate_is_not_believed(tmp_path: Path) -> None:
+    for pair in (
+        Authority(tmp_path).itself("127.0.0.1"),
+        Authority(tmp_path, "other").pair("expired", "127.0.0.1", expired=True),
+    ):
+        async with serving(answers("200 OK"), pair) as url:
+            failed = await asked(url)
+        assert "no secure connection to 127.0.0.1" in failed.reason and not failed.retry
+
+
+async def test_nobody_there_is_tried_again() -> None:
+    async with serving(answers("200 OK")) as url:
+        pass
+    failed = await asked(url)
+    assert "no connection to 127.0.0.1" in failed.reason and failed.retry
+
+
+async def test_an_inner_address_is_refused_before_it_is_asked() -> None:
+    async with serving(answers("200 OK", body=b'{"id": 1}')) as url:
+        failed = await asked(url, allow=())
+        assert "may not be reached: 127.0.0.1 is loopback. Ask them." in failed.reason
+        assert not failed.retry
+        async with Outbound(OutboundSettings(remedy="Ask them.")) as web:
+            http = Http(HttpSettings(enabled=True), web, Credentials({}))
+            (wrong,) = findings_of(http, {"create": {"url": url}})
+        assert (wrong.place, wrong.remedy) == ("resources.r.properties.create.url", "Ask them.")
+
+
+async def test_a_name_that_leads_inside_is_refused() -> None:
+    async def lookup(host: str, port: int) -> Sequence[str]:
+        return ["1.1.1.1", "127.0.0.1"]
+
+    async with Outbound(OutboundSettings(remedy="Ask them."), lookup=lookup) as web:
+        http = Http(HttpSettings(enabled=True), web, Credentials({}))
+        call = a_call(http, {"create": {"url": "http://service.example.org/"}})
+        outcome = await run(http, "create", call)
+    assert isinstance(outcome, Failed) and not outcome.retry
+    assert "service.example.org leads to 127.0.0.1, which is loopback" in outcome.reason

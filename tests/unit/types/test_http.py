@@ -1,0 +1,435 @@
+"""Headgate::HTTP: what it asks, what it makes of the answers, and what people are told."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
+from engine.types.credentials import Credential, Credentials
+from engine.types.http import Http, HttpSettings
+from engine.types.http.checking import lacking
+from engine.types.web import Unanswered
+from engine.words import Json
+from tests.support.shelf import URL, Shelf, answer, properties
+from tests.unit.types.calls import KEY, a_call, ended, findings_of, run
+
+SECRET = "hunter2-secret"
+TOKEN = Credential(
+    "Authorization", f"Bearer {SECRET}", SECRET, ["https://shelf.example.org"], ["p", "team-*"]
+)
+ON = HttpSettings(enabled=True, max_timeout=timedelta(minutes=10))
+AWAY = Unanswered("no connection to shelf.example.org:443: Connection refused", retry=True)
+BUSY = answer(503, {"error": "later"})
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def http(shelf: Shelf) -> Http:
+    return Http(ON, shelf, Credentials({"shelf": TOKEN}))
+
+
+def later(type_: Http, done: Done, said: Mapping[str, Json], **more: Any) -> Call:
+    known = {"physical_id": done.physical_id, "data": done.data, "attributes": done.attributes}
+    return a_call(type_, said, **(known | more))
+
+
+async def made(type_: Http, **more: Json) -> Done:
+    outcome = await ended(type_, "create", a_call(type_, properties(**more)))
+    assert isinstance(outcome, Done), outcome
+    return outcome
+
+
+def why(outcome: Outcome) -> str:
+    assert isinstance(outcome, Failed), outcome
+    return outcome.reason
+
+
+# -- create ---------------------------------------------------------------------------------------
+
+
+async def test_what_is_made_has_its_id_and_attributes(http: Http, shelf: Shelf) -> None:
+    done = await made(http)
+    assert done.physical_id == "t0" and shelf.things["t0"]["colour"] == "red"
+    assert done.attributes == {"outputs": {"colour": "red"}, "secrets": {}}
+    post, get = shelf.asked
+    assert post.headers["Idempotency-Key"] == str(KEY)
+    assert post.headers["Content-Type"] == "application/json"
+    assert "Idempotency-Key" not in get.headers
+
+
+async def test_what_was_made_is_saved_before_anything_else_is_asked(
+    http: Http, shelf: Shelf
+) -> None:
+    outcome = await run(http, "create", a_call(http, properties()))
+    assert isinstance(outcome, Wait) and shelf.methods() == ["POST"]
+    call = replace(a_call(http, properties()), progress=outcome.progress)
+    assert isinstance(await run(http, "create", call), Done)
+    assert shelf.methods() == ["POST", "GET"]
+
+
+async def test_a_lost_create_is_found_by_its_key_at_the_service(http: Http, shelf: Shelf) -> None:
+    for _ in range(2):
+        await run(http, "create", a_call(http, properties()))
+    assert len(shelf.things) == 1
+
+
+async def test_a_lost_create_is_found_by_a_request(http: Http, shelf: Shelf) -> None:
+    said = properties(
+        create={"url": URL, "body": {"colour": "red", "mark": "${key}"}},
+        find={"url": URL},
+        id="$[?@.mark=='${key}'].id",
+        idempotency_header="",
+    )
+    for _ in range(2):  # its answer has no such path: it is looked for, which finds it
+        done = await ended(http, "create", a_call(http, said))
+        assert isinstance(done, Done) and done.physical_id == "t0", done
+    assert shelf.methods().count("POST") == 1 and len(shelf.things) == 1
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+async def test_what_is_busy_is_asked_again(http: Http, shelf: Shelf, status: int) -> None:
+    shelf.will("POST", answer(status))
+    outcome = await run(http, "create", a_call(http, properties()))
+    assert isinstance(outcome, Failed) and outcome.retry
+
+
+async def test_what_cannot_be_reached_is_asked_again(http: Http, shelf: Shelf) -> None:
+    shelf.will("POST", AWAY)
+    outcome = await run(http, "create", a_call(http, properties()))
+    assert isinstance(outcome, Failed) and outcome.retry
+    assert outcome.reason == f"create: {AWAY}"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (answer(400, {"error": "no such colour"}), 'answered 400: {"error":"no such colour"}'),
+        (answer(302, location="https://b.example.org/x?token=1"),
+         "redirects to https://b.example.org/x, which is not followed"),
+        (answer(200, {"name": "x"}), "the answer has no id at $.id"),
+        (answer(200, "x"), "the answer has no id at $.id"),
+    ],
+    ids=["refused", "elsewhere", "without an id", "a text"],
+)  # fmt: skip
+async def test_what_went_wrong_is_told(http: Http, shelf: Shelf, said: Any, reason: str) -> None:
+    shelf.will("POST", said)
+    outcome = await run(http, "create", a_call(http, properties()))
+    assert reason in why(outcome)
+    assert isinstance(outcome, Failed) and not outcome.retry
+
+
+async def test_statuses_that_are_expected_are_good_and_no_others(http: Http, shelf: Shelf) -> None:
+    shelf.will("POST", answer(409, {"id": "x"}), answer(200, {"id": "x"}))
+    said = properties(create={"url": URL, "expect": [409]}, read=None)
+    assert isinstance(await run(http, "create", a_call(http, said)), Done)
+    assert "answered 200" in why(await run(http, "create", a_call(http, said)))
+
+
+async def test_an_id_may_be_a_text_or_left_out(http: Http) -> None:
+    said = properties(id="thing-${key}", read=None)
+    done = await ended(http, "create", a_call(http, said))
+    assert isinstance(done, Done) and done.physical_id == f"thing-{KEY}"
+    done = await ended(http, "create", a_call(http, properties(id=None, read=None)))
+    assert isinstance(done, Done) and done.physical_id == str(KEY)
+
+
+# -- ready ----------------------------------------------------------------------------------------
+
+READY = {"path": "$.state", "values": ["ready"], "failed": ["broken"]}
+
+
+async def test_it_is_waited_for_until_it_is_ready(http: Http, shelf: Shelf) -> None:
+    shelf.will("GET", answer(404), answer(200, {"state": "starting"}), BUSY)
+    call, reasons = a_call(http, properties(ready=READY, interval=3)), []
+    while isinstance(outcome := await run(http, "create", call), Wait):
+        assert outcome.until is not None and outcome.until - call.now <= timedelta(seconds=3)
+        call = replace(call, now=outcome.until, progress=outcome.progress)
+        reasons.append(outcome.reason)
+    assert isinstance(outcome, Done) and shelf.methods() == ["POST"] + 4 * ["GET"]
+    first, gone, starting, busy = reasons
+    assert first == "" and "404" in gone and "starting" in starting and "503" in busy
+
+
+async def test_what_has_failed_is_not_waited_for(http: Http, shelf: Shelf) -> None:
+    shelf.will("GET", answer(200, {"state": "broken"}))
+    outcome = await ended(http, "create", a_call(http, properties(ready=READY)))
+    assert why(outcome) == "it has failed: broken"
+    assert isinstance(outcome, Failed) and outcome.physical_id == "t0"
+
+
+async def test_it_is_not_waited_for_longer_than_was_said(http: Http, shelf: Shelf) -> None:
+    shelf.will("GET", *(answer(200, {"state": "starting"}) for _ in range(300)))
+    outcome = await ended(http, "create", a_call(http, properties(ready=READY, timeout=20)))
+    assert why(outcome) == "it was not ready within 20 s: starting"
+    assert len(shelf.asked) < 30
+
+
+async def test_without_a_condition_what_cannot_be_read_has_failed(http: Http, shelf: Shelf) -> None:
+    shelf.will("GET", answer(404))
+    outcome = await ended(http, "create", a_call(http, properties()))
+    assert "read: the service answered 404" in why(outcome)
+
+
+@pytest.mark.parametrize("value", [True, "true"])
+async def test_kinds_of_states_do_not_matter(http: Http, shelf: Shelf, value: Json) -> None:
+    shelf.will("GET", answer(200, {"state": True}))
+    ready = {"path": "$.state", "values": [value]}
+    outcome = await ended(http, "create", a_call(http, properties(ready=ready)))
+    assert isinstance(outcome, Done) and len(shelf.asked) == 2
+
+
+# -- update ---------------------------------------------------------------------------------------
+
+
+async def test_a_change_is_sent_to_what_was_made(http: Http, shelf: Shelf) -> None:
+    done = await made(http)
+    call = later(http, done, properties(), changed=frozenset({"update"}), operation_key=NOW_KEY)
+    assert not http.needs_replace(call)
+    outcome = await ended(http, "update", replace(call, changed=frozenset({"create"})))
+    assert isinstance(outcome, Done) and outcome.attributes["outputs"] == {"colour": "blue"}
+    (put,) = [one for one in shelf.asked if one.method == "PUT"]
+    assert put.url == f"{URL}/t0" and put.headers["Idempotency-Key"] == str(NOW_KEY)
+
+
+NOW_KEY = KEY.__class__(int=7)
+
+
+async def test_without_an_update_a_change_makes_another(http: Http) -> None:
+    done = await made(http)
+    call = later(http, done, properties(update=None), changed=frozenset({"create"}))
+    assert http.needs_replace(call)
+    assert isinstance(await run(http, "update", call), Replace)
+
+
+@pytest.mark.parametrize("name", ["attributes", "delete", "ready", "credential", "timeout"])
+async def test_what_only_counts_later_sends_nothing(http: Http, shelf: Shelf, name: str) -> None:
+    done = await made(http)
+    said = properties(update=None, attributes={"state": "$.state"})
+    call = later(http, done, said, changed=frozenset({name}))
+    assert not http.needs_replace(call)
+    outcome = await ended(http, "update", call)
+    assert isinstance(outcome, Done) and outcome.attributes["outputs"] == {"state": "ready"}
+    assert set(shelf.methods()[1:]) == {"GET"}
+
+
+async def test_after_a_failed_update_it_is_sent_again(http: Http, shelf: Shelf) -> None:
+    done = await made(http)
+    shelf.will("PUT", answer(500))
+    call = later(http, done, properties(), changed=frozenset({"create"}))
+    failed = await ended(http, "update", call)
+    assert isinstance(failed, Failed)
+    call = replace(call, data=failed.data, changed=frozenset({"timeout"}))
+    assert isinstance(await ended(http, "update", call), Done)
+    assert shelf.methods().count("PUT") == 2
+
+
+# -- delete ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [404, 410])
+async def test_what_is_gone_is_deleted(http: Http, shelf: Shelf, status: int) -> None:
+    done = await made(http)
+    shelf.will("DELETE", answer(status))
+    assert isinstance(await ended(http, "delete", later(http, done, properties())), Done)
+
+
+async def test_a_delete_that_was_only_accepted_is_waited_for(http: Http, shelf: Shelf) -> None:
+    done = await made(http)
+    shelf.will("DELETE", answer(202))
+    shelf.will("GET", answer(200, {}), BUSY, answer(404))
+    assert isinstance(await ended(http, "delete", later(http, done, properties())), Done)
+    assert shelf.methods().count("DELETE") == 1
+    shelf.will("DELETE", answer(202))
+    outcome = await ended(http, "delete", later(http, done, properties(timeout=5)))
+    assert "it was still there 5 s later" in why(outcome)
+
+
+async def test_what_a_failed_create_left_is_looked_for(http: Http, shelf: Shelf) -> None:
+    said = properties(
+        create={"url": URL, "body": {"mark": "${key}"}},
+        find={"url": URL}, id="$[?@.mark=='${key}'].id",
+    )  # fmt: skip
+    await shelf.ask(await _posted(http, said))
+    shelf.asked.clear()
+    shelf.will("GET", answer(200, []), answer(500))
+    shelf.will("POST", answer(500))
+    failed = await ended(http, "create", a_call(http, said))
+    assert isinstance(failed, Failed) and failed.physical_id is None
+    shelf.say.clear()
+    gone = a_call(http, said, data=failed.data, operation_key=NOW_KEY)
+    assert isinstance(await ended(http, "delete", gone), Done)
+    assert shelf.things == {}
+
+
+async def _posted(http: Http, said: Mapping[str, Json]) -> Any:
+    """The request that creates it, as it was sent."""
+    elsewhere = Shelf()
+    await run(Http(ON, elsewhere, Credentials({})), "create", a_call(http, said))
+    return next(one for one in elsewhere.asked if one.method == "POST")
+
+
+async def test_of_what_nothing_is_known_nothing_is_deleted(http: Http, shelf: Shelf) -> None:
+    outcome = await ended(http, "delete", a_call(http, properties()))
+    assert isinstance(outcome, Done) and outcome.reason and shelf.asked == []
+
+
+# -- check ----------------------------------------------------------------------------------------
+
+
+async def test_a_check_sees_drift_and_says_where(http: Http, shelf: Shelf) -> None:
+    done = await made(http)
+    said = properties(compare={"$.colour": "red"}, ready=READY)
+    assert isinstance(await run(http, "check", later(http, done, said)), Done)
+    shelf.things["t0"]["colour"] = "green"
+    drifted = await run(http, "check", later(http, done, said))
+    assert why(drifted) == "it is not as it was asked for at $.colour"
+    shelf.things["t0"] |= {"colour": "red", "state": "broken"}
+    assert why(await run(http, "check", later(http, done, said))) == "it is not ready: broken"
+    shelf.things.clear()
+    gone = await run(http, "check", later(http, done, said))
+    assert why(gone) == "it is gone: the service answered 404"
+
+
+async def test_without_a_read_there_is_no_check(http: Http) -> None:
+    done = await made(http)
+    outcome = await run(http, "check", later(http, done, properties(read=None)))
+    assert isinstance(outcome, Done) and "not supported" in outcome.reason
+
+
+async def test_what_is_there_is_taken_over_with_its_attributes(http: Http, shelf: Shelf) -> None:
+    await made(http)
+    outcome = await run(http, "adopt", a_call(http, properties(), physical_id="t0"))
+    assert isinstance(outcome, Done) and outcome.attributes["outputs"] == {"colour": "red"}
+
+
+# -- secrets --------------------------------------------------------------------------------------
+
+
+async def test_hidden_attributes_are_apart(http: Http, shelf: Shelf) -> None:
+    shelf.will("GET", answer(200, {"colour": "red", "password": SECRET}))
+    done = await made(
+        http, attributes={"colour": "$.colour", "password": "$.password"}, hidden=["password"]
+    )
+    assert done.attributes == {"outputs": {"colour": "red"}, "secrets": {"password": SECRET}}
+    assert http.schema.attributes["secrets"].secret
+    said = properties(
+        attributes={"password": "$.password"}, hidden=["password"],
+        delete={"url": "/${id}", "headers": {"X-Key": "${secrets.password}"}},
+    )  # fmt: skip
+    await ended(http, "delete", later(http, done, said))
+    assert shelf.asked[-1].headers["X-Key"] == SECRET
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"create": {"url": URL, "body": {"deep": [{"password": SECRET}]}}},
+        {"create": {"url": URL, "headers": {"X-Key": SECRET}}},
+        {"headers": {"X-Key": SECRET}},
+        {"credential": "shelf"},
+    ],
+    ids=["body", "header", "header of all", "credential"],
+)
+async def test_what_a_service_repeats_is_masked(
+    http: Http, shelf: Shelf, more: dict[str, Json]
+) -> None:
+    shelf.will("POST", answer(400, {"error": f"bad {SECRET}"}))
+    outcome = await run(http, "create", a_call(http, properties(**more)))
+    assert "bad ******" in why(outcome) and SECRET not in why(outcome)
+
+
+async def test_a_credential_is_sent_to_its_origin_for_its_projects(
+    http: Http, shelf: Shelf
+) -> None:
+    said = properties(credential="shelf")
+    await run(http, "create", a_call(http, said))
+    assert shelf.asked[-1].headers["Authorization"] == f"Bearer {SECRET}"
+    await run(http, "create", a_call(http, said, project="team-a"))
+    shelf.asked.clear()
+    other = await run(http, "create", a_call(http, said, project="q"))
+    assert why(other).startswith(
+        'create: the operator lends no credential "shelf" to the project q'
+    )
+    for url in ("https://shelf.example.org:8443/things", "http://shelf.example.org/things"):
+        elsewhere = {**said, "create": {"url": url}}
+        assert "is not for" in why(await run(http, "create", a_call(http, elsewhere)))
+    assert shelf.asked == []
+
+
+# -- what is wrong before anything is asked -------------------------------------------------------
+
+
+def wrong(http: Http, **more: Json) -> str:
+    return "\n".join(str(one) for one in findings_of(http, properties(**more)))
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"read": {"url": "/${di}"}}, 'read: ${di} is not known in this request. Known here: id'),
+        ({"create": {"url": "/${id}"}}, "create: ${id} is not known in this request. Known here"),
+        ({"update": {"url": "/", "body": ["${outputs.color}"]}}, 'Did you mean "outputs.colour"'),
+        ({"base": "https://${id}.example.org"}, "read.url: does not say whose address"),
+        ({"read": {"url": "https://${id}.example.org/x"}}, "read.url: does not say whose address"),
+        ({"read": {"url": "http://127.0.0.1/x"}}, "read.url: is elsewhere"),
+        ({"headers": {"Host": "x"}}, "headers.Host: belongs to the connection"),
+        ({"headers": {"X": "a\nb"}}, "headers.X: holds control characters"),
+        ({"headers": {"a b": "x"}}, "headers.a b: is no name of a header"),
+        ({"id": "$..id"}, "id: is a JSON path of a kind that is not taken"),
+        ({"attributes": {"x": "name"}}, "attributes.x: is no JSON path"),
+        ({"compare": {"$.a[": 1}}, "compare.$.a[: is no JSON path"),
+        ({"ready": {"path": 1, "values": []}}, "ready.path: is no JSON path"),
+        ({"hidden": ["color"]}, 'hidden: hides "color", which is none of its attributes'),
+        ({"idempotency_header": "Host"}, "idempotency_header: belongs to the connection"),
+        ({"timeout": 601}, "timeout: is longer than the 600 seconds allowed here"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_at_its_place(http: Http, more: dict[str, Json], said: str) -> None:
+    assert said in wrong(http, **more)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"ready": READY, "read": None}, "ready looks at what read gives, and there is no read"),
+        ({"compare": {"$.a": 1}, "read": None}, "compare looks at what read gives"),
+        ({"find": {"url": URL}, "id": None}, "find looks for an id"),
+    ],
+)
+async def test_what_is_said_for_nothing_is_told_before_anything_is_sent(
+    http: Http, shelf: Shelf, more: dict[str, Json], said: str
+) -> None:
+    assert said in why(await run(http, "create", a_call(http, properties(**more))))
+    assert shelf.asked == []
+
+
+def test_what_is_right_is_not_wrong(http: Http) -> None:
+    assert wrong(http, ready=READY, compare={"$.colour": "red"}, credential="shelf") == ""
+
+
+def test_the_examples_of_the_page_are_right(http: Http) -> None:
+    text = (Path(__file__).parents[3] / "docs/how-to/manage-anything-over-http.md").read_text()
+    blocks = [yaml.safe_load(one) for one in re.findall(r"```yaml\n(.*?)```", text, re.S)]
+    whole = blocks[0]["resources"]["orders"]["properties"]
+    parts = {name: said for block in blocks[1:] for name, said in block.items()}
+    for said in (whole, {"base": URL, **parts}):
+        read = {**said, "base": URL, "credential": None}
+        assert findings_of(http, read) == [] and lacking(read) is None
+    assert len(blocks) == 4 and {"create", "find", "id", "hidden"} <= parts.keys()
+
+
+async def test_off_it_is_refused_whoever_asks(shelf: Shelf) -> None:
+    http = Http(HttpSettings(), shelf, Credentials({}))
+    assert "is off on this server" in wrong(http)
+    assert "is off" in why(await run(http, "create", a_call(http, properties())))
+    assert shelf.asked == []
