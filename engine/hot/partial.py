@@ -13,8 +13,9 @@ from engine.hot import cfn_forms as c
 from engine.hot.effort import Effort, TooMuch, size_of
 from engine.hot.expression import Call, Expression
 from engine.hot.facade import Facade, cfn_resource_facade, resource_facade
+from engine.hot.following import select
 from engine.hot.function import Function, Undecided, Wrong
-from engine.hot.resolve import MASK, select
+from engine.hot.resolve import MASK
 from engine.hot.schema import TypeSchema
 from engine.hot.versions import Entry, Form, Unavailable, Version
 from engine.hot.yaql_evaluation import check_expression, evaluate, limits_said
