@@ -1,7 +1,7 @@
 """Which resources of a template are on, and what they are: types that there are, or templates."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.errors import Findings, nearest
 from engine.hot.conditions import Conditions
@@ -11,6 +11,7 @@ from engine.hot.registry import CircularAlias, Found, is_template_file
 from engine.hot.schema import TypeSchema
 from engine.hot.template import ResourceBody
 from engine.hot.template_types import TemplateType
+from engine.words import Json
 
 
 @dataclass(slots=True)
@@ -66,12 +67,41 @@ class Choosing:
             self._tell_unknown(use, wrong)
             return Chosen(body, body.type, None, wrong=wrong)
         if not is_template_file(found.type):
-            return Chosen(body, found.type, self.types[found.type])
+            return Chosen(body, found.type, self._schema(self.types[found.type], body))
         kind = self.nesting.open(found, use, self.environment, wrong)
         if kind is not None:
             self.nesting.check_facade(kind, found, use, self.environment, self.types, wrong)
         schema = kind.schema if kind else None
         return Chosen(body, found.type, schema, kind, wrong)
+
+    def _schema(self, schema: TypeSchema, body: ResourceBody) -> TypeSchema:
+        """Of a group, with what is known of its members before anything is evaluated."""
+        if schema.grouping is None or not isinstance(body.properties, dict):
+            return schema
+        sample = schema.grouping.sample(body.properties)
+        if sample is None:
+            return schema
+        known: set[str] = set()
+        for member in sample[0]["resources"].values():
+            names = self._attributes(member.get("type"), body.name)
+            if names is None:
+                return schema
+            known |= names
+        return replace(schema, of_members=frozenset(known))
+
+    def _attributes(self, type_name: Json, resource: str) -> set[str] | None:
+        """None: anything may be one."""
+        if not isinstance(type_name, str):
+            return None
+        try:
+            found = self.environment.registry.find(type_name, resource, self.types)
+        except CircularAlias:
+            return None
+        if found is None or found.type not in self.types:
+            return None
+        schema = self.types[found.type]
+        anything = schema.any_attribute or schema.grouping is not None
+        return None if anything else {*schema.attributes}
 
     def _find(self, body: ResourceBody) -> Found | None:
         registry = self.environment.registry

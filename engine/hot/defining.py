@@ -34,7 +34,7 @@ CheckProperties = Callable[[str, Mapping[str, Json], str, Findings], None]
 @dataclass(slots=True)
 class Defining:
     """One definition on its way. chosen: resources that are on. sound: those of them whose type is
-    a template, and nothing is wrong with what they give to it."""
+    a template, and nothing is wrong with what they give to it; groups: whose type holds members."""
 
     template: Template
     environment: Environment
@@ -47,6 +47,7 @@ class Defining:
     disabled: frozenset[str] = frozenset()
     hiding: dict[str, bool] = field(default_factory=dict)
     sound: dict[str, TemplateType] = field(default_factory=dict)
+    groups: dict[str, TypeSchema] = field(default_factory=dict)
 
     @property
     def words(self) -> Spelling:
@@ -99,6 +100,8 @@ class Defining:
             masked = self._masked(schema, body, properties, secret, evaluator.scope)
             if chosen.template is not None:
                 self.sound[name] = chosen.template
+            elif schema.grouping is not None:
+                self.groups[name] = schema
         external = self._external(body, place, evaluator) if body.external_id is not None else None
         if external is not None:
             # As Heat: what is there already waits for nothing, and stays.

@@ -109,7 +109,8 @@ class Nested:
             await self._cut_short(work, child)
             child = await self._find(work, call)
         seen = None if child is None else await self._seen(child, call.operation_key)
-        said = run(replace(call, child=seen))
+        hides = bool(_resource(prepared).secret)
+        said = run(replace(call, child=seen, hides=hides))
         outcome = await said if isawaitable(said) else said
         if not isinstance(outcome, Nest):
             return outcome

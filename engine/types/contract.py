@@ -48,6 +48,8 @@ class Call:
     child: for a type that holds a stack of its own, that stack; None when there is none (yet).
     superseded: the change that it is part of was ended early. What has begun may go on to its end;
     what only waits for somebody had better end with `Failed`, for something newer may wait for it.
+    hides: something among the properties is to be shown to nobody.
+    adjusted: for an update that scales a group, how; else None.
     now: the database's time.
     """
 
@@ -76,6 +78,8 @@ class Call:
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     child: "Child | None" = None
     superseded: bool = False
+    hides: bool = False
+    adjusted: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,14 @@ from engine.types.access_policy import AccessPolicy
 from engine.types.constraints import BUILT_IN, CustomConstraint, Judge
 from engine.types.contract import ResourceType
 from engine.types.delay import Delay
+from engine.types.groups import GROUPS
 from engine.types.none import NoneResource
 from engine.types.random_string import RandomString
 from engine.types.template_resource import TemplateResource
 from engine.types.test_resource import TestResource
 from engine.types.value import Value
 from engine.types.waiting import WAITING
-from engine.words import Json
+from engine.words import REPEATED, Json
 
 ENTRY_POINTS = "headgate.resource_types"
 
@@ -50,8 +51,10 @@ class Registry:
         return self._judges
 
     def steps(self) -> list[str]:
-        """Of all types: the steps inside operations that somebody may be asked to confirm."""
-        return sorted({step for schema in self._schemas.values() for step in schema.steps})
+        """Of all types: the steps inside operations that somebody may be asked to confirm; without
+        those whose points have names of their own."""
+        named = {step for schema in self._schemas.values() for step in schema.steps}
+        return sorted(named - REPEATED)
 
     def giving_up(self) -> list[str]:
         """The types that give up waiting when their change is ended early, as patterns of SQL."""
@@ -128,6 +131,7 @@ def built_in(
         Delay(randomness),
         AccessPolicy(),
         *WAITING,
+        *GROUPS,
     ]
     return Registry([*own, *more, *plugged], gate=gate)
 

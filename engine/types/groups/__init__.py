@@ -1,0 +1,15 @@
+"""Types whose stack inside holds members that are alike.
+
+All of it is pure. A group decides turn by turn (turns.py): from its properties, from what the stack
+inside holds now and from what was answered, to the next template of the stack inside (document.py).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.types.contract import ResourceType
+from engine.types.groups.auto_scaling import AutoScalingGroup
+from engine.types.groups.resource_chain import ResourceChain
+from engine.types.groups.resource_group import ResourceGroup
+
+GROUPS: Final[Sequence[ResourceType]] = (ResourceGroup(), ResourceChain(), AutoScalingGroup())

@@ -1,0 +1,116 @@
+"""A stack inside of a resource as a type sees it, without an engine: what it is brought to is there
+at once."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from engine.types.contract import (
+    Away,
+    Call,
+    Child,
+    Confirm,
+    Confirmation,
+    Member,
+    Nest,
+    Outcome,
+    ResourceType,
+    Toward,
+    Wait,
+)
+from engine.types.groups.document import present, written
+from engine.words import Json, StackId, TraversalState
+from tests.unit.types.calls import NOW, a_call
+
+CHILD = StackId(UUID(int=9))
+#: Answers a confirmation: an answer's data, or a rejection's reason.
+Answering = Callable[[Confirm], Mapping[str, Json] | str | None]
+
+
+@dataclass
+class Inside:
+    """goals: what it was brought to. broken: members that fail when they are made or changed."""
+
+    child: Child | None = None
+    goals: list[Nest] = field(default_factory=list)
+    asked: list[Confirm] = field(default_factory=list)
+    waits: list[timedelta] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+
+    @property
+    def bodies(self) -> dict[str, Any]:
+        return dict(present(self.child).bodies)
+
+    def members(self, bodies: Mapping[str, Any], failed: tuple[str, ...] = ()) -> "Inside":
+        """As if it had been made so, one member a second."""
+        self._brought("before", written(bodies, {}), failed)
+        return self
+
+    def run(
+        self, type_: ResourceType, operation: str, properties: Mapping[str, Json], *,
+        answering: Answering = lambda asked: None, **more: Any,
+    ) -> Outcome:  # fmt: skip
+        """One operation, called again as often as it asks."""
+        if self.child is not None:
+            self.child = replace(self.child, step="")
+        call = replace(a_call(type_, properties, **more), child=self.child)
+        for _ in range(300):
+            outcome: Any = getattr(type_, operation)(call)
+            match outcome:
+                case Nest(step=step, goal=goal, progress=progress):
+                    self.goals.append(outcome)
+                    self._brought(step, goal, tuple(self.broken))
+                    call = replace(call, progress=progress, child=self.child, confirmed=None)
+                case Wait(until=until, progress=progress):
+                    assert until is not None
+                    self.waits.append(until - call.now)
+                    call = replace(call, now=until, progress=progress)
+                case Confirm():
+                    call = self._answered(call, outcome, answering(outcome))
+                case _:
+                    assert isinstance(outcome, Outcome)
+                    return outcome
+        raise AssertionError("the operation does not end")
+
+    def _answered(self, call: Call, asked: Confirm, said: Mapping[str, Json] | str | None) -> Call:
+        self.asked.append(asked)
+        accepted = not isinstance(said, str)
+        reason = said if isinstance(said, str) else ""
+        data = {asked.step: said} if isinstance(said, Mapping) else {}
+        return replace(
+            call,
+            progress=asked.progress,
+            confirmed=Confirmation(asked.step, accepted, "dba", reason),
+            answers={**call.answers, **data},
+        )
+
+    def _brought(self, step: str, goal: Any, failed: tuple[str, ...]) -> None:
+        if isinstance(goal, Away):
+            self.child = replace(self._there(), step=step, members=())
+            return
+        if not isinstance(goal, Toward):
+            self.child = replace(self._there(), step=step)
+            return
+        assert goal.template is not None
+        known = {one.name: one for one in self._there().members}
+        names = [*goal.template["resources"]]
+        start = max([one.created_at for one in known.values()], default=NOW)
+        members = []
+        for place, name in enumerate(sorted(names, key=lambda name: name not in known)):
+            made = start + timedelta(seconds=place + 1)
+            created = known[name].created_at if name in known else made
+            status = "FAILED" if name in failed else "COMPLETE"
+            members.append(
+                Member(name, "T", "CREATE", status, f"id-{name}", f"ref-{name}",
+                       {"output": f"of {name}"}, created)
+            )  # fmt: skip
+        state = TraversalState.FAILED if set(failed) & set(names) else TraversalState.COMPLETE
+        self.child = Child(
+            CHILD, "inside", step, state, "a member failed" if failed else "", members,
+            {}, goal.template, goal.parameters,
+        )  # fmt: skip
+
+    def _there(self) -> Child:
+        return self.child or Child(CHILD, "inside", "", TraversalState.COMPLETE, "")
