@@ -240,7 +240,9 @@ class _Tree:
             return ""
         size = grouping.size(group.properties)
         alike = max((size or 0) - len(template.resources), 0)
-        nesting.count_resources(alike * (nesting.counted - before) // max(len(template.resources), 1))
+        nesting.count_resources(
+            alike * (nesting.counted - before) // max(len(template.resources), 1)
+        )
         return _digest(kind, found)
 
 
