@@ -18,6 +18,7 @@ from uuid import UUID
 
 from engine.errors import Findings
 from engine.hot.schema import TypeSchema
+from engine.types.capacity import Adjust
 from engine.types.constraints import Asker, CustomConstraint, Verdict
 from engine.types.signal_doors import SignalDoor
 from engine.words import Json, Operation, ResourceId, StackId, TraversalState
@@ -317,6 +318,11 @@ class ResourceType(ABC):
         sent it is told.
         """
         return data
+
+    def adjust(self, properties: Mapping[str, Json]) -> Adjust | None:
+        """For a type to which a signal means that a group is to get another size: how. The signal
+        is not kept then."""
+        return None
 
     def check_external(self, physical_id: str, asker: Asker) -> Verdict:
         """Say why a template's ``external_id`` cannot be taken, or None; asked before anything is

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.types.capacity import Adjustment, adjusted
 from engine.types.contract import Done, Nest, Toward
 from engine.types.groups.auto_scaling import AutoScalingGroup
-from engine.types.groups.capacity import Adjustment, adjusted
 from engine.types.groups.resource_group import ResourceGroup
 from tests.unit.types.stack_inside import Inside
 

@@ -11,5 +11,11 @@ from engine.types.contract import ResourceType
 from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
+from engine.types.groups.scaling_policy import ScalingPolicy
 
-GROUPS: Final[Sequence[ResourceType]] = (ResourceGroup(), ResourceChain(), AutoScalingGroup())
+GROUPS: Final[Sequence[ResourceType]] = (
+    ResourceGroup(),
+    ResourceChain(),
+    AutoScalingGroup(),
+    ScalingPolicy(),
+)

@@ -1,7 +1,5 @@
 """Groups through the whole program: made, changed in batches, asked about, read, cleared away."""
 
-import pytest
-
 from tests.integration.nested.test_lives import FILES, child_of, output
 from tests.support.program import Json, Program, eventually, resource, template
 
@@ -213,13 +211,26 @@ WRONG: list[tuple[Json, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("made", "said"), WRONG, ids=[str(n) for n in range(len(WRONG))])
 async def test_what_is_wrong_with_members_is_said_before_anything_is_stored(
-    running: Program, made: Json, said: str
+    running: Program,
 ) -> None:
-    sent = {"stack_name": "s", "template": template({"g": made})}
-    status, refused = await running.call("POST", "/stacks", sent)
-    assert status in (400, 403), refused
-    told = [f"{one['place']}: {one['reason']}" for one in refused["error"].get("findings", [])]
-    assert any(said in one for one in [*told, str(refused)]), refused
+    for made, said in WRONG:
+        status, refused = await running.call(
+            "POST", "/stacks", {"stack_name": "s", "template": template({"g": made})}
+        )
+        assert status in (400, 403), refused
+        told = [f"{one['place']}: {one['reason']}" for one in refused["error"].get("findings", [])]
+        assert any(said in one for one in [*told, str(refused)]), refused
     assert (await running.call("GET", "/stacks"))[1]["stacks"] == []
+
+
+async def test_attributes_that_members_do_not_have_are_refused_where_they_are_known(
+    running: Program,
+) -> None:
+    for attribute in (["outpt"], ["resource.0.outpt"], ["attributes", "outpt"]):
+        sent = template({"g": group()}, outputs=shown(*attribute))
+        status, refused = await running.call(
+            "POST", "/stacks", {"stack_name": "s", "template": sent}
+        )
+        assert (status, "is incorrect" in str(refused)) == (400, True), refused
+        assert "output" in refused["error"]["findings"][0]["remedy"]

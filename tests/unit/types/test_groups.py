@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from engine.hot.inside import read
+from engine.types.capacity import Adjustment, adjusted
 from engine.types.contract import Done, Failed, Nest, Toward
 from engine.types.groups.auto_scaling import AutoScalingGroup
-from engine.types.groups.capacity import Adjustment, adjusted
 from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
 from engine.words import Json
