@@ -37,6 +37,7 @@ from engine.store.sealing import Sealer
 from engine.store.walks import read_walk
 from engine.tracing import Tracer
 from engine.types.contract import Call, Outcome, ResourceType
+from engine.types.placement import Placer
 from engine.types.signal_doors import SignalDoors
 from engine.words import Door, Json
 from engine.work.prepare import Prepared
@@ -81,6 +82,7 @@ class Loops:
         types: Sequence[ResourceType] = (),
         plugins: Plugins | None = None,
         tracer: Tracer | None = None,
+        placer: Placer | None = None,
     ) -> None:
         self.tracer = tracer or Tracer()
         self._settings = settings
@@ -89,7 +91,8 @@ class Loops:
         self.failed: str | None = None
         self._server: EmbeddedServer | None = None
         self.plugins = installed() if plugins is None else plugins
-        registry = make_registry(settings, *types, gate=StackGate(self.plugins))
+        gate = StackGate(self.plugins)
+        registry = make_registry(settings, *types, gate=gate, placer=placer)
         self.sealer = sealer
         self.feed = Feed(database)
         self.metrics = Metrics(database, self.feed)

@@ -30,6 +30,7 @@ from engine.store.retention import OLD
 from engine.store.sealing import KEY_BYTES, Sealer, read_key
 from engine.types.command import Command, CommandSettings
 from engine.types.contract import ResourceType
+from engine.types.placement import Placer
 from engine.types.registry import Registry, built_in
 from engine.work.purging import Ages
 from engine.work.retrying import Retrying
@@ -79,7 +80,10 @@ def make_admission(settings: Settings, asked: Authenticator, sealer: Sealer) -> 
 
 
 def make_registry(
-    settings: Settings, *types: ResourceType, gate: ResourceType | None = None
+    settings: Settings,
+    *types: ResourceType,
+    gate: ResourceType | None = None,
+    placer: Placer | None = None,
 ) -> Registry:
     command = settings.resource_types.command
     return built_in(
@@ -94,6 +98,7 @@ def make_registry(
         ),
         *types,
         gate=gate,
+        placer=placer,
     )
 
 

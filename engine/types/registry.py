@@ -12,8 +12,9 @@ from engine.types.access_policy import AccessPolicy
 from engine.types.constraints import BUILT_IN, CustomConstraint, Judge
 from engine.types.contract import ResourceType
 from engine.types.delay import Delay
-from engine.types.groups import GROUPS
+from engine.types.groups import groups
 from engine.types.none import NoneResource
+from engine.types.placement import Placer, installed
 from engine.types.random_string import RandomString
 from engine.types.template_resource import TemplateResource
 from engine.types.test_resource import TestResource
@@ -113,11 +114,15 @@ def _judges(types: Sequence[ResourceType]) -> dict[str, Judge]:
 
 
 def built_in(
-    randomness: random.Random, *more: ResourceType, gate: ResourceType | None = None
+    randomness: random.Random,
+    *more: ResourceType,
+    gate: ResourceType | None = None,
+    placer: Placer | None = None,
 ) -> Registry:
     """The types that come with headgate, `more`, and those of installed plug-ins.
 
-    gate: the stack's own type.
+    gate: the stack's own type. placer: says where new members of groups come to be; None: the
+    plug-in that is installed, if one is.
 
     An entry point names a ResourceType that is made without arguments. Raises Conflict when two
     types have one name, Unavailable for a plug-in that does not load.
@@ -131,7 +136,7 @@ def built_in(
         Delay(randomness),
         AccessPolicy(),
         *WAITING,
-        *GROUPS,
+        *groups(placer or installed()),
     ]
     return Registry([*own, *more, *plugged], gate=gate)
 

@@ -5,17 +5,15 @@ inside holds now and from what was answered, to the next template of the stack i
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from engine.types.contract import ResourceType
 from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
 from engine.types.groups.scaling_policy import ScalingPolicy
+from engine.types.placement import Placer
 
-GROUPS: Final[Sequence[ResourceType]] = (
-    ResourceGroup(),
-    ResourceChain(),
-    AutoScalingGroup(),
-    ScalingPolicy(),
-)
+
+def groups(placer: Placer | None = None) -> Sequence[ResourceType]:
+    """placer: says where new members come to be."""
+    return ResourceGroup(placer), ResourceChain(), AutoScalingGroup(placer), ScalingPolicy()

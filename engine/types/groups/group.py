@@ -9,12 +9,16 @@ from engine.types.contract import Away, Call, Child, Done, Member, Outcome, Reso
 from engine.types.groups.batches import Policy
 from engine.types.groups.document import FAILED
 from engine.types.nested import brought
+from engine.types.placement import Placer
 from engine.words import Json, Operation
 
 
 class Group(ResourceType):
     nests = True
     uses_credential = False
+
+    def __init__(self, placer: Placer | None = None) -> None:
+        self.placer = placer
 
     @abstractmethod
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:

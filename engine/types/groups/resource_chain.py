@@ -1,6 +1,6 @@
 """OS::Heat::ResourceChain: a member of each type that is named, one after the other."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
 from engine.hot.inside import Way
 from engine.hot.schema import Attribute, Grouping, Kind, Property, TypeSchema
@@ -47,10 +47,10 @@ class ResourceChain(Group):
         ),
     )
 
-    def create(self, call: Call) -> Outcome:
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         return go(call, _ChainPlan(call), lambda child: self.done(call, child))
 
-    def update(self, call: Call) -> Outcome:
+    def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
         return self.create(call)
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:

@@ -1,6 +1,6 @@
 """OS::Heat::ResourceGroup: so many members that are alike but for their number."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
 from engine.hot.inside import Way
 from engine.hot.schema import Attribute, Constraint, Grouping, Kind, Property, TypeSchema
@@ -9,6 +9,7 @@ from engine.types.groups.batches import Policy
 from engine.types.groups.document import Body, Present, among, present, sample
 from engine.types.groups.group import Group, in_seconds, policy_of, read_inside, whole_number
 from engine.types.groups.members import by_index
+from engine.types.groups.placing import in_place
 from engine.types.groups.plans import REMOVED, IndexedPlan
 from engine.types.groups.turns import go
 from engine.words import Json, Point
@@ -94,16 +95,16 @@ class ResourceGroup(Group):
         ),
     )
 
-    def create(self, call: Call) -> Outcome:
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         policy = policy_of(call.update_policy.get("batch_create"))
         return self._go(call, _plan(call, policy, creates=policy is not None))
 
-    def update(self, call: Call) -> Outcome:
+    def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
         policy = policy_of(call.update_policy.get("rolling_update"))
         return self._go(call, _plan(call, policy, creates=False))
 
-    def _go(self, call: Call, plan: IndexedPlan) -> Outcome:
-        return go(call, plan, lambda child: self.done(call, child))
+    def _go(self, call: Call, plan: IndexedPlan) -> Outcome | Awaitable[Outcome]:
+        return go(call, plan, lambda child: self.done(call, child), self.placer)
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
         known = {one.name: one for one in child.members}
@@ -118,7 +119,7 @@ def _plan(call: Call, policy: Policy | None, *, creates: bool) -> IndexedPlan:
     body, index = properties["resource_def"], properties["index_var"]
     return IndexedPlan(
         properties["count"],
-        lambda name: numbered(body, index, name),
+        in_place(lambda name: numbered(body, index, name), present(call.child)),
         lambda there: [*_removed(call, there)],
         call.hides,
         policy,

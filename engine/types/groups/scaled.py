@@ -1,16 +1,17 @@
 """What groups have in common whose members have an age, and whose size policies adjust."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from engine.types.contract import Call, Child, Done, Outcome
 from engine.types.groups.batches import Policy
-from engine.types.groups.document import Body, Present
+from engine.types.groups.document import Body, Present, present
 from engine.types.groups.group import Group
 from engine.types.groups.members import fresh_names
+from engine.types.groups.placing import in_place
 from engine.types.groups.plans import AgedPlan
 from engine.types.groups.turns import go
 from engine.words import Json
@@ -43,18 +44,18 @@ class Scaled(Group):
         """Seconds for which no policy adjusts it after its size was decided."""
         return 0
 
-    def create(self, call: Call) -> Outcome:
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         body = self.body(call)
         plan = AgedPlan(
             lambda there: self._size(call, there),
-            lambda name: body,
+            in_place(lambda name: body, present(call.child)),
             lambda number, there: fresh_names(call.operation_key, number, there.bodies),
             call.hides,
             self.policy(call),
         )
-        return go(call, plan, lambda child: self._sized(call, child))
+        return go(call, plan, lambda child: self._sized(call, child), self.placer)
 
-    def update(self, call: Call) -> Outcome:
+    def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
         return self.create(call)
 
     def _size(self, call: Call, there: Present) -> int:

@@ -4,15 +4,17 @@ What each turn does is decided when it comes, from what the stack inside really 
 not matter who ended the one before, in which operation, or how.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from engine.hooks.choosing import CHOICES, MAY_CHOOSE, BadChoice, chosen
-from engine.types.contract import Call, Child, Confirm, Failed, Nest, Outcome, Toward, Wait
+from engine.types.contract import Call, Child, Confirm, Done, Failed, Nest, Outcome, Toward, Wait
 from engine.types.groups.document import Body, Present, present
+from engine.types.groups.placing import PLACED, placed, view_of
 from engine.types.nested import brought
+from engine.types.placement import Placer, Places
 from engine.words import Json
 
 #: Seconds: a hundred years.
@@ -89,20 +91,28 @@ class Plan(Protocol):
         """What a turn brings the stack inside to."""
 
 
-def go(call: Call, plan: Plan, done: Callable[[Child], Outcome]) -> Outcome:
-    """One call of an operation that takes turns."""
+def go(
+    call: Call, plan: Plan, done: Callable[[Child], Done], placer: Placer | None = None
+) -> Outcome | Awaitable[Outcome]:
+    """One call of an operation that takes turns. placer: says where new members come to be."""
     there = present(call.child)
     at = Progress(**call.progress) if call.progress else Progress(kept=plan.kept(there))
     if at.step and call.child is not None and call.child.step == at.step:
-        return brought(
-            call, at.step, Toward(None), lambda child: _turn(call, plan, there, at.after(), done)
-        )
-    return _turn(call, plan, there, at, done)
+        ended = brought(call, at.step, Toward(None), done)
+        if not isinstance(ended, Done):
+            return ended
+        at = at.after()
+    turn = _next_turn(call, plan, there, at, done)
+    if not isinstance(turn, Turn):
+        return turn
+    if placer is None or not turn.change.made:
+        return _begun(plan, turn, there, at, {})
+    return _placed(call, plan, turn, there, at, placer)
 
 
-def _turn(
-    call: Call, plan: Plan, there: Present, at: Progress, done: Callable[[Child], Outcome]
-) -> Outcome:
+def _next_turn(
+    call: Call, plan: Plan, there: Present, at: Progress, done: Callable[[Child], Done]
+) -> Turn | Outcome:
     """Every operation brings the stack inside somewhere at least once: what is in the templates of
     its members may have changed, though nothing of the group itself did."""
     turn = plan.turn(there, at, None)
@@ -115,8 +125,26 @@ def _turn(
     names = chosen(turn.ask, _seen(turn), call.answers.get(turn.ask))
     if names is not None and not isinstance(names, BadChoice):
         turn = plan.turn(there, at, names) or turn
-    step, kept = f"{turn.kind}-{at.number}", {**at.kept, **turn.kept}
-    return Nest(step, plan.goal(turn.change, there, kept), at.document(step=step, kept=kept))
+    return turn
+
+
+async def _placed(
+    call: Call, plan: Plan, turn: Turn, there: Present, at: Progress, placer: Placer
+) -> Outcome:
+    places = await placer.place(view_of(call, turn.change.bodies, turn.change.made, there))
+    if isinstance(places, str):
+        return _failed(call, places)
+    return _begun(plan, turn, there, at, {name: dict(one) for name, one in places.items()})
+
+
+def _begun(plan: Plan, turn: Turn, there: Present, at: Progress, places: Places) -> Nest:
+    change = turn.change
+    bodies = {name: placed(body, places.get(name, {})) for name, body in change.bodies.items()}
+    known = {**there.group.get(PLACED, {}), **places}
+    remembered = {name: known[name] for name in bodies if known.get(name)}
+    step, kept = f"{turn.kind}-{at.number}", {**at.kept, **turn.kept, PLACED: remembered}
+    goal = plan.goal(replace(change, bodies=bodies), there, kept)
+    return Nest(step, goal, at.document(step=step, kept=kept))
 
 
 def _paused(call: Call, turn: Turn, at: Progress) -> Outcome | None:

@@ -1,9 +1,11 @@
 """A stack inside of a resource as a type sees it, without an engine: what it is brought to is there
 at once."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from inspect import isawaitable
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +29,11 @@ from tests.unit.types.calls import NOW, a_call
 CHILD = StackId(UUID(int=9))
 #: Answers a confirmation: an answer's data, or a rejection's reason.
 Answering = Callable[[Confirm], Mapping[str, Json] | str | None]
+
+
+async def finished(outcome: Any) -> Outcome:
+    done: Outcome = await outcome
+    return done
 
 
 @dataclass
@@ -58,6 +65,8 @@ class Inside:
         call = replace(a_call(type_, properties, **more), child=self.child)
         for _ in range(300):
             outcome: Any = getattr(type_, operation)(call)
+            if isawaitable(outcome):
+                outcome = asyncio.run(finished(outcome))
             match outcome:
                 case Nest(step=step, goal=goal, progress=progress):
                     self.goals.append(outcome)
