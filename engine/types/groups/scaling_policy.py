@@ -52,7 +52,7 @@ class ScalingPolicy(ResourceType):
     def create(self, call: Call) -> Outcome:
         door = call.door
         attributes = {"alarm_url": door.signed_url, "signal_url": door.url}
-        return Done(str(call.resource_id), attributes)
+        return Done(call.physical_id or str(call.operation_key), attributes)
 
     def update(self, call: Call) -> Outcome:
         return self.create(call)

@@ -1,10 +1,15 @@
 """Signals to policies give groups another size: each is a change of the stack, with all it has."""
 
+from pathlib import Path
+
+import yaml
+
 from tests.integration.groups.test_members import change, values
 from tests.integration.nested.test_lives import output
 from tests.support.program import Json, Program, resource, template
 
 A_TEST_RESOURCE = "OS::Heat::TestResource"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "group"
 
 
 def scaled(*, size: int = 2, value: Json = "v", **more: Json) -> Json:
@@ -140,3 +145,29 @@ async def test_policies_that_cannot_be_are_refused_and_one_of_no_group_is_told_s
     status, said = await running.call("POST", f"/stacks/s/{stack['id']}/resources/up/signal")
     assert status == 404
     assert 'could not find scaling group named "nobody"' in str(said)
+
+
+async def test_the_example_grows_changes_in_batches_and_shrinks(running: Program) -> None:
+    written, asks = (
+        yaml.safe_load((EXAMPLE / name).read_text()) for name in ("group.yaml", "ask.yaml")
+    )
+    written["heat_template_version"] = str(written["heat_template_version"])
+    await running.create("crew", {}, template=written)
+    assert await running.until_ended("crew") == "CREATE_COMPLETE"
+    async with running.session.post(await output(running, "crew", "more_url")) as said:
+        assert said.status == 200
+    assert await running.until_ended("crew") == "UPDATE_COMPLETE"
+    assert len(await output(running, "crew", "workers")) == 3
+    changed = {"template": written, "environment": asks, "parameters": {"greeting": "hi"}}
+    await running.update("crew", "PUT", **changed)
+    for _ in range(2):
+        (hook,) = await running.waiting("crew")
+        assert (hook["point"], (await running.signal(hook))[0]) == ("pre-batch", 200)
+    assert await running.until_ended("crew") == "UPDATE_COMPLETE"
+    assert await output(running, "crew", "greetings") == ["hi"] * 3
+    async with running.session.post(await output(running, "crew", "fewer_url")) as said:
+        assert said.status == 200
+    (hook,) = await running.waiting("crew")
+    assert (hook["point"], (await running.signal(hook))[0]) == ("pre-scale-in", 200)
+    assert await running.until_ended("crew") == "UPDATE_COMPLETE"
+    assert len(await output(running, "crew", "workers")) == 2

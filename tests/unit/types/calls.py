@@ -12,10 +12,11 @@ from uuid import UUID
 from engine.errors import Finding, Findings
 from engine.hot.definition import check_resolved, fill_defaults
 from engine.types.command import Command, CommandSettings
-from engine.types.contract import Call, Outcome, ResourceType, Wait
+from engine.types.contract import Call, Nest, Outcome, ResourceType, Wait
 from engine.types.registry import Registry, built_in
 from engine.types.signal_doors import SignalDoors
 from engine.words import Json, ResourceId, StackId
+from tests.unit.types.child_stacks import brought_to
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = UUID("11111111-2222-4333-8444-555555555555")
@@ -61,6 +62,11 @@ async def ended(type_: ResourceType, operation: str, call: Call) -> Outcome:
     """Call again as often as the operation asks to be, at the times it names."""
     for _ in range(200):
         outcome = await run(type_, operation, call)
+        if isinstance(outcome, Nest):
+            key = call.operation_key
+            child = brought_to(call.child, outcome.step, outcome.goal, id_=key)
+            call = replace(call, progress=outcome.progress, child=child)
+            continue
         if not isinstance(outcome, Wait):
             return outcome
         assert outcome.until is not None

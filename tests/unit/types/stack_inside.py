@@ -7,26 +7,23 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from inspect import isawaitable
 from typing import Any
-from uuid import UUID
 
 from engine.types.contract import (
-    Away,
     Call,
     Child,
     Confirm,
     Confirmation,
-    Member,
+    Goal,
     Nest,
     Outcome,
     ResourceType,
-    Toward,
     Wait,
 )
 from engine.types.groups.document import present, written
-from engine.words import Json, StackId, TraversalState
-from tests.unit.types.calls import NOW, a_call
+from engine.words import Json
+from tests.unit.types.calls import a_call
+from tests.unit.types.child_stacks import brought_to
 
-CHILD = StackId(UUID(int=9))
 #: Answers a confirmation: an answer's data, or a rejection's reason.
 Answering = Callable[[Confirm], Mapping[str, Json] | str | None]
 
@@ -95,31 +92,5 @@ class Inside:
             answers={**call.answers, **data},
         )
 
-    def _brought(self, step: str, goal: Any, failed: tuple[str, ...]) -> None:
-        if isinstance(goal, Away):
-            self.child = replace(self._there(), step=step, members=())
-            return
-        if not isinstance(goal, Toward):
-            self.child = replace(self._there(), step=step)
-            return
-        assert goal.template is not None
-        known = {one.name: one for one in self._there().members}
-        names = [*goal.template["resources"]]
-        start = max([one.created_at for one in known.values()], default=NOW)
-        members = []
-        for place, name in enumerate(sorted(names, key=lambda name: name not in known)):
-            made = start + timedelta(seconds=place + 1)
-            created = known[name].created_at if name in known else made
-            status = "FAILED" if name in failed else "COMPLETE"
-            members.append(
-                Member(name, "T", "CREATE", status, f"id-{name}", f"ref-{name}",
-                       {"output": f"of {name}"}, created)
-            )  # fmt: skip
-        state = TraversalState.FAILED if set(failed) & set(names) else TraversalState.COMPLETE
-        self.child = Child(
-            CHILD, "inside", step, state, "a member failed" if failed else "", members,
-            {}, goal.template, goal.parameters,
-        )  # fmt: skip
-
-    def _there(self) -> Child:
-        return self.child or Child(CHILD, "inside", "", TraversalState.COMPLETE, "")
+    def _brought(self, step: str, goal: Goal, failed: tuple[str, ...]) -> None:
+        self.child = brought_to(self.child, step, goal, failed=failed)

@@ -13,7 +13,8 @@ from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
 from engine.words import Json
 from tests.unit.types.calls import NOW, findings_of
-from tests.unit.types.stack_inside import CHILD, Inside
+from tests.unit.types.child_stacks import CHILD
+from tests.unit.types.stack_inside import Inside
 
 GROUP, CHAIN, SCALING = ResourceGroup(), ResourceChain(), AutoScalingGroup()
 
