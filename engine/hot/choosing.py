@@ -1,6 +1,6 @@
 """Which resources of a template are on, and what they are: types that there are, or templates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.errors import Findings, nearest
@@ -81,16 +81,16 @@ class Choosing:
         sample = schema.grouping.sample(body.properties)
         if sample is None:
             return schema
-        known: set[str] = set()
-        for member in sample[0]["resources"].values():
-            names = self._attributes(member.get("type"), body.name)
-            if names is None:
-                return schema
-            known |= names
-        return replace(schema, of_members=frozenset(known))
+        bodies = sample[0]["resources"].values()
+        known = [self._of_member(member.get("type"), body.name) for member in bodies]
+        found = [one for one in known if one is not None]
+        return replace(
+            schema,
+            of_members=_attributes(found) if len(found) == len(known) else None,
+            secret_members=any(one.has_secrets() or one.secret_members for one in found),
+        )
 
-    def _attributes(self, type_name: Json, resource: str) -> set[str] | None:
-        """None: anything may be one."""
+    def _of_member(self, type_name: Json, resource: str) -> TypeSchema | None:
         if not isinstance(type_name, str):
             return None
         try:
@@ -99,9 +99,7 @@ class Choosing:
             return None
         if found is None or found.type not in self.types:
             return None
-        schema = self.types[found.type]
-        anything = schema.any_attribute or schema.grouping is not None
-        return None if anything else {*schema.attributes}
+        return self.types[found.type]
 
     def _find(self, body: ResourceBody) -> Found | None:
         registry = self.environment.registry
@@ -121,3 +119,10 @@ class Choosing:
             f"The Resource Type ({use.type}) could not be found.",
             (led + nearest(mapped.target if mapped else use.type, list(self.types))).strip(),
         )
+
+
+def _attributes(schemas: Sequence[TypeSchema]) -> frozenset[str] | None:
+    """Those that any of them has; None: anything may be one."""
+    if any(one.any_attribute or one.grouping is not None for one in schemas):
+        return None
+    return frozenset().union(*(one.attributes for one in schemas))

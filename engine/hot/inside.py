@@ -38,12 +38,13 @@ def kept(
     *,
     of_each: bool = False,
     by_place: bool = False,
+    secret: bool = False,
 ) -> dict[str, Json]:
     """The entry, to be put among the attributes.
 
     members: name, reference and attributes of each, in their order. ways: by the attributes' names.
     of_each: any other attribute is a list with that of each member. by_place: a member is named by
-    its place among them, from 0.
+    its place among them, from 0. secret: what they hold is nobody's to see.
     """
     return {
         INSIDE: {
@@ -51,6 +52,7 @@ def kept(
             "ways": dict(ways or {}),
             "of_each": of_each,
             "by_place": by_place,
+            "secret": secret,
         }
     }
 
@@ -77,13 +79,15 @@ def read(attributes: Mapping[str, Json], name: str, path: Sequence[Json]) -> Jso
     return _WAYS[way](members, path)
 
 
-def shown(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """The attributes as people see them: what members make together instead of the entry."""
+def shown(attributes: Mapping[str, Json], mask: Json = None) -> dict[str, Json]:
+    """The attributes with what members make together instead of the entry. mask: stands for what
+    is nobody's to see; None: it is for an expression."""
     whole = {name: value for name, value in attributes.items() if name != INSIDE}
     inside = attributes.get(INSIDE) or {"ways": {}}
     for name, way in inside["ways"].items():
         if way not in OF_ONE_ATTRIBUTE and name not in whole:
-            whole[name] = read(attributes, name, ())
+            hidden = inside["secret"] and mask is not None
+            whole[name] = mask if hidden else read(attributes, name, ())
     return whole
 
 

@@ -110,6 +110,7 @@ class TypeSchema:
     renames: some property, at any depth, has former names.
     inside: of a nested template: its resources, which ``resource.<name>`` attributes reach.
     grouping: of a type that holds members. of_members: attributes that these have; None: unknown.
+    secret_members: their references or attributes are nobody's to see.
     """
 
     name: str
@@ -128,6 +129,7 @@ class TypeSchema:
     update_policy: Mapping[str, Property] = field(default_factory=dict)
     grouping: Grouping | None = None
     of_members: frozenset[str] | None = None
+    secret_members: bool = False
     renames: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from inspect import isawaitable
 from typing import NamedTuple, assert_never
 from uuid import UUID
 
+from engine.errors import NotFound
 from engine.hooks.matching import cleared_inside
 from engine.hot.effort import at_once
 from engine.hot.expression import decode
@@ -145,11 +146,17 @@ class Nested:
             (child.step or "") if child.parent_key == key else "",
             TraversalState(child.state),
             child.reason,
-            [Member(**asdict(row)) for row in rows],
+            [Member(**asdict(row), secret=self._has_secrets(row.type)) for row in rows],
             outputs,
             stored.template,
             stored.parameters,
         )
+
+    def _has_secrets(self, type_name: str) -> bool:
+        try:
+            return self._traversals.registry.get(type_name).schema.has_secrets()
+        except NotFound:
+            return True
 
     async def _cut_short(self, work: Work, child: ChildRecord) -> None:
         """What the stack around no longer wants ends inside, too, as it ended around."""

@@ -5,7 +5,7 @@ failure and rollback are those of an update.
 """
 
 from collections.abc import Mapping
-from uuid import UUID
+from dataclasses import dataclass, field
 
 from engine.errors import NotFound
 from engine.plan.draft import Options
@@ -17,9 +17,18 @@ from engine.store.accept import Locked
 from engine.store.database import Connection
 from engine.store.read import read_template
 from engine.store.scaling import GroupRecord
+from engine.store.signals import Target
 from engine.types.capacity import Adjust, Adjustable, judge
 from engine.types.groups.scaled import Scaled, cooldown_end
 from engine.words import Action, Json, ResourceAction, Status, TraversalState
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks. credential: what they act with in the cloud; "" for nothing."""
+
+    name: str
+    credential: str = field(default="", repr=False)
 
 
 class Scaling:
@@ -27,12 +36,12 @@ class Scaling:
         self._traversals = traversals
 
     async def adjust(
-        self, conn: Connection, locked: Locked, policy_id: UUID, type_name: str, by: str
+        self, conn: Connection, locked: Locked, policy: Target, asker: Asker
     ) -> str | None:
         """What a signal to a resource does to the group that this adjusts, in words; None: it is
         no such resource. The stack is locked. Raises NotFound when there is no such group."""
-        type_ = self._traversals.registry.get(type_name)
-        properties = await scaling.policy_of(conn, locked.id, policy_id)
+        type_ = self._traversals.registry.get(policy.type)
+        properties = await scaling.policy_of(conn, locked.id, policy.id)
         adjust = type_.adjust(properties) if properties else None
         if adjust is None:
             return None
@@ -47,15 +56,15 @@ class Scaling:
         size = judge(adjust, _adjustable(kind, group, locked), group.now)
         if isinstance(size, str):
             return f"{group.name} was not scaled: {size}"
-        await self._begin(conn, locked, group.name, _asked(adjust, size), by)
+        await self._begin(conn, locked, group.name, _asked(adjust, size), asker)
         return f"{group.name} is scaled from {group.size} to {size} ({adjust.words})"
 
     async def _begin(
-        self, conn: Connection, locked: Locked, name: str, asked: Mapping[str, Json], by: str
+        self, conn: Connection, locked: Locked, name: str, asked: Mapping[str, Json], asker: Asker
     ) -> None:
         stored = await read_template(conn, locked.id, locked.version)
         blueprint = self._traversals.build(
-            StackRequest(existing=True, requested_by=by),
+            StackRequest(existing=True, requested_by=asker.name),
             stored,
             project=locked.project,
             stack_id=locked.id,
@@ -68,7 +77,8 @@ class Scaling:
             version=locked.version,
             blueprint=blueprint,
             found=await find(conn, locked.id, blueprint, [name]),
-            requested_by=by,
+            requested_by=asker.name,
+            credential=asker.credential,
             stored=True,
             options=Options(adjusted={name: asked}),
         )

@@ -6,7 +6,7 @@ from uuid import UUID
 import orjson
 
 from engine.errors import Finding, Invalid, LimitReached, NotFound
-from engine.service.scaling import Scaling
+from engine.service.scaling import Asker, Scaling
 from engine.service.traversals import Traversals
 from engine.store.database import Database
 from engine.store.hooks import record_events
@@ -24,12 +24,20 @@ class ResourceSignals:
         self._wake = wake
 
     async def send(
-        self, project: str | None, stack_id: UUID, to: str | UUID, data: Json, by: str
+        self,
+        project: str | None,
+        stack_id: UUID,
+        to: str | UUID,
+        data: Json,
+        by: str,
+        *,
+        credential: str = "",
     ) -> None:
         """Keep data for a resource, also before its operation has begun; or scale a group, where
         that is what the resource is for.
 
-        project: None: by right of the resource's own token. to: its name or its id.
+        project: None: by right of the resource's own token. to: its name or its id. credential: to
+        scale with in the cloud.
         NotFound; Invalid when the data is not as its type takes it, with the code
         ResourceActionNotSupported when that takes none; LimitReached.
         """
@@ -47,7 +55,7 @@ class ResourceSignals:
             if found is None:
                 raise NotFound(f"The Resource ({to}) could not be found.", code="EntityNotFound")
             taken = self._taken(found, data)
-            said = await self._scaling.adjust(conn, locked, found.id, found.type, by)
+            said = await self._scaling.adjust(conn, locked, found, Asker(by, credential))
             if said is None:
                 await insert_signal(conn, stack_id, found, taken, by)
             await record_events(conn, [_event(stack_id, found, said or f"{by} sent it a signal")])

@@ -87,7 +87,8 @@ class Call:
 class Member:
     """A resource of the stack inside one, as it is now; what was replaced is not among them.
 
-    status: of its action. created_at: when it was planned for the first time.
+    status: of its action. created_at: when it was planned for the first time. secret: its reference
+    or an attribute of it is nobody's to see.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Member:
     reference: Json = field(repr=False)
     attributes: Mapping[str, Json] = field(repr=False)
     created_at: datetime
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What all groups have in common, whatever their members are."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from engine.hot.inside import Way, kept
 from engine.hot.schema import Constraint, Kind, Property
@@ -54,11 +54,12 @@ def sound(child: Child) -> list[Member]:
 
 
 def read_inside(
-    members: Iterable[Member], ways: Mapping[str, Way], *, of_each: bool = False,
+    members: Sequence[Member], ways: Mapping[str, Way], *, of_each: bool = False,
     by_place: bool = False,
 ) -> dict[str, Json]:  # fmt: skip
     known = ((one.name, one.reference, one.attributes) for one in members)
-    return kept(known, ways, of_each=of_each, by_place=by_place)
+    secret = any(one.secret for one in members)
+    return kept(known, ways, of_each=of_each, by_place=by_place, secret=secret)
 
 
 def whole_number(value: Json) -> int | None:

@@ -21,7 +21,7 @@ def shown_attributes(one: ResourceRecord, schema: TypeSchema | None) -> dict[str
     hidden = set(_hidden(one.properties, one.shown)) if one.shown is not None else set()
     return {
         name: MASK if name in secret or _repeats(value, hidden) else value
-        for name, value in shown(one.attributes or {}).items()
+        for name, value in shown(one.attributes or {}, MASK).items()
     }
 
 

@@ -233,3 +233,24 @@ async def test_attributes_that_members_do_not_have_are_refused_where_they_are_kn
             "POST", "/stacks", {"stack_name": "s", "template": sent}
         )
         assert (status, "is incorrect" in str(refused)) == (400, True), refused
+
+
+async def test_what_members_keep_secret_is_not_shown_of_the_group(running: Program) -> None:
+    made = {"type": "OS::Heat::ResourceGroup",
+            "properties": {"count": 1, "resource_def": {"type": "OS::Heat::RandomString"}}}  # fmt: skip
+    reader = resource({"get_attr": ["g", "refs", 0]})
+    outputs = {"secret": {"value": {"get_attr": ["g", "resource.0.value"]}}}
+    hooks = {"hooks": [{"at": "after", "on": "pre-create"}]}
+    await running.create(
+        "s", {}, template=template({"g": made, "after": reader}, outputs=outputs), environment=hooks
+    )
+    (hook,) = await running.waiting("s")
+    assert hook["resource"]["properties"]["value"] == "******"
+    assert (await running.signal(hook))[0] == 200
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    secret = await output(running, "s", "secret")
+    shown_of = (await running.at("GET", "s", "/resources/g"))["resource"]["attributes"]
+    assert shown_of == {"removed_rsrc_list": [], "refs": "******", "refs_map": "******"}
+    assert secret not in str(await running.resources("s"))
+    after = (await running.at("GET", "s", "/resources/after"))["resource"]["attributes"]
+    assert after["output"] == "******"
