@@ -63,6 +63,9 @@ async def test_a_signal_scales_the_group_and_what_reads_it_follows(running: Prog
     reasons = [one["resource_status_reason"] for one in await running.events("s")]
     assert "Stack UPDATE started" in reasons
     assert (await running.stack("s"))["id"] == before["id"]
+    # However many alarms come, none is kept.
+    kept = "select count(*) from resource_signal"
+    assert await running.database.pool.fetchval(kept) == 0
 
 
 async def test_alarms_need_no_login_and_the_urls_are_for_their_policy_alone(

@@ -1,6 +1,7 @@
 """Groups decide what their stack inside is to be: from what is said, what there is, and answers."""
 
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ from engine.hot.inside import read
 from engine.types.capacity import Adjustment, adjusted
 from engine.types.contract import Done, Failed, Nest, Toward
 from engine.types.groups.auto_scaling import AutoScalingGroup
+from engine.types.groups.members import fresh_names
 from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
 from engine.words import Json
-from tests.unit.types.calls import NOW, findings_of
+from tests.unit.types.calls import KEY, NOW, findings_of
 from tests.unit.types.child_stacks import CHILD
 from tests.unit.types.stack_inside import Inside
 
@@ -402,6 +404,21 @@ def test_what_is_too_much_after_a_rolling_update_is_what_was_there_before() -> N
     inside.run(SCALING, "update", scaling("w", rolling_updates=policy))
     assert {*values(inside).values()} == {"w"}
     assert not {"a", "b"} & {*inside.bodies}
+
+
+def test_what_was_changed_is_not_taken_away_while_something_else_was_not() -> None:
+    body = {"type": "T", "properties": {"value": "v"}}
+    inside = Inside().members({name: body for name in "abcd"})
+    policy = {"min_in_service": 3, "max_batch_size": 2}
+    inside.run(SCALING, "update", scaling("w", rolling_updates=policy))
+    assert [*inside.bodies][:3] == ["a", "b", "c"]
+    assert steps(inside) == ["batch-1", "batch-2", "batch-3"]
+
+
+def test_a_new_name_is_nobody_else_s() -> None:
+    first, second = islice(fresh_names(KEY, 1, ()), 2)
+    assert [*islice(fresh_names(KEY, 1, {first}), 1)] == [second]
+    assert first != next(fresh_names(KEY, 2, ()))
 
 
 def test_a_group_knows_when_policies_may_adjust_it_again() -> None:
