@@ -221,8 +221,10 @@ class _Tree:
     ) -> str:
         """Check what a group is to hold, as far as it is known; the digest of what that is."""
         grouping = schema.grouping
-        sample = grouping.sample(group.properties) if grouping and group.properties else None
-        if grouping is None or sample is None:
+        if grouping is None or not isinstance(group.properties, dict):
+            return ""
+        sample = grouping.sample(group.properties)
+        if sample is None:
             return ""
         document, parameters = sample
         said = said_inside(work.environment.document, group.name)

@@ -6,10 +6,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.errors import Invalid, LimitReached
+from engine.hot.definition import define
+from engine.hot.environment import parse_environment
+from engine.hot.template import parse_template
 from engine.types.capacity import Adjustment, adjusted
 from engine.types.contract import Done, Nest, Toward
 from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.resource_group import ResourceGroup
+from tests.unit.hot.hot_support import PSEUDO
+from tests.unit.types.calls import registry
 from tests.unit.types.stack_inside import Inside
 
 GROUP, SCALING = ResourceGroup(), AutoScalingGroup()
@@ -104,3 +110,63 @@ def test_an_adjusted_size_keeps_within_bounds_and_goes_where_it_was_told(
     assert least <= size <= least + more
     if kind is not Adjustment.EXACT and least <= current <= least + more:
         assert (size - current) * amount >= 0
+
+
+WORDS = st.sampled_from(["T", "0", "%index%", "OS::Heat::TestResource", "value", "nope", ""])
+KEYS = st.sampled_from([
+    "type", "properties", "metadata", "depends_on", "value", "count", "resource_list",
+    "get_param", "get_attr", "get_resource", "get_file", "if",
+])  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 10**9) | st.floats(allow_nan=False) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+BODIES = st.fixed_dictionaries(
+    {"type": WORDS}, optional={"properties": JSON, "metadata": JSON, "depends_on": JSON}
+)
+GIVEN = {
+    "OS::Heat::ResourceGroup": {
+        "resource_def": BODIES | JSON, "count": JSON, "index_var": WORDS | JSON,
+        "removal_policies": JSON,
+    },
+    "OS::Heat::ResourceChain": {
+        "resources": st.lists(WORDS) | JSON, "resource_properties": JSON, "concurrent": JSON,
+    },
+    "OS::Heat::AutoScalingGroup": {
+        "resource": BODIES | JSON, "min_size": JSON, "max_size": JSON,
+        "desired_capacity": JSON, "rolling_updates": JSON,
+    },
+}  # fmt: skip
+TEMPLATES = st.sampled_from(sorted(GIVEN)).flatmap(
+    lambda name: st.fixed_dictionaries({}, optional=GIVEN[name]).flatmap(
+        lambda properties: (JSON | st.just(properties)).map(
+            lambda given: {"type": name, "properties": given}
+        )
+    )
+)
+
+
+KNOWN = registry()
+
+
+@given(TEMPLATES, JSON)
+def test_whatever_is_written_of_a_group_is_defined_or_refused_with_a_place(
+    group: Any, path: Any
+) -> None:
+    written = {
+        "heat_template_version": "2018-08-31",
+        "parameters": {"p": {"type": "json", "default": {"a": 1}}},
+        "resources": {"x": {"type": "OS::Heat::TestResource"}, "g": group},
+        "outputs": {"o": {"value": {"get_attr": ["g", *(path if isinstance(path, list) else [])]}}},
+    }
+    try:
+        define(
+            template=parse_template(written), environment=parse_environment({}), parameters={},
+            files={}, pseudo=PSEUDO, types=KNOWN.schemas(),
+            check_properties=KNOWN.check_properties,
+        )  # fmt: skip
+    except LimitReached:
+        return
+    except Invalid as error:
+        assert all(one.reason for one in error.findings)

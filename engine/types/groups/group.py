@@ -66,7 +66,7 @@ def whole_number(value: Json) -> int | None:
     """What is written as one; None where that is not known yet."""
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

@@ -1,5 +1,7 @@
 """Groups through the whole program: made, changed in batches, asked about, read, cleared away."""
 
+import json
+
 from tests.integration.nested.test_lives import FILES, child_of, output
 from tests.support.program import Json, Program, eventually, resource, template
 
@@ -254,3 +256,27 @@ async def test_what_members_keep_secret_is_not_shown_of_the_group(running: Progr
     assert secret not in str(await running.resources("s"))
     after = (await running.at("GET", "s", "/resources/after"))["resource"]["attributes"]
     assert after["output"] == "******"
+
+
+async def test_groups_hold_groups_and_are_held_by_templates(running: Program) -> None:
+    inner = group(2, "%index%-%n%", index_var="%n%")
+    made = {
+        "type": "OS::Heat::ResourceGroup", "properties": {"count": 2, "resource_def": inner},
+    }  # fmt: skip
+    outer = template(
+        {"g": made}, outputs={"said": {"value": {"get_attr": ["g", "resource.1.output"]}}}
+    )
+    files = {"outer.yaml": json.dumps(outer)}
+    sent = template(
+        {"t": {"type": "outer.yaml"}}, outputs={"said": {"value": {"get_attr": ["t", "said"]}}}
+    )
+    await running.create("s", {}, template=sent, files=files)
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    assert await output(running, "s") == ["1-0", "1-1"]
+    deep = group(1)
+    for _ in range(6):
+        deep = {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": deep}}
+    status, refused = await running.call(
+        "POST", "/stacks", {"stack_name": "deep", "template": template({"g": deep})}
+    )
+    assert (status, "Recursion depth exceeds 5." in str(refused)) == (400, True), refused
