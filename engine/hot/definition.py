@@ -283,7 +283,7 @@ def _given_inside(
         parameters,
         {name: value for name, value in pseudo.items() if name not in OF_ONE_STACK},
         unknown | OF_ONE_STACK,
-        _secret(resource),
+        _secret(resource, unknown),
         Facade(metadata, resource.deletion_policy, resource.update_policy or {}),
     )
 
@@ -296,9 +296,11 @@ def _schemas(template: Template, hidden: frozenset[str]) -> dict[str, ParameterS
     }
 
 
-def _secret(resource: DefinedResource) -> frozenset[str]:
+def _secret(resource: DefinedResource, unknown: frozenset[str]) -> frozenset[str]:
     """Properties with hidden values in them."""
     masked = resource.masked_properties
     if masked is None:
         return frozenset()
+    if not isinstance(masked, Mapping):
+        return unknown
     return frozenset(name for name, value in masked.items() if MASK in str(value))
