@@ -226,6 +226,9 @@ class _Tree:
         sample = grouping.sample(group.properties)
         if sample is None:
             return ""
+        if grouping.types_only:
+            work.find_types(group, sample[0]["resources"].values(), grouping.place(""))
+            return ""
         document, parameters = sample
         said = said_inside(work.environment.document, group.name)
         nesting = self.nesting.inside(group.type)

@@ -85,13 +85,15 @@ class Grouping:
     sample: a template's document with members as they are written, one for all that are alike, and
     its parameters; None where nothing can be told yet. size: how many there are; None: unknown.
     place(where in that template): where it is among the properties. of_each: an attribute that
-    members have is one of the group's, too: the list of them.
+    members have is one of the group's, too: the list of them. types_only: nothing but the members'
+    types is known before the group is made.
     """
 
     sample: Callable[[Mapping[str, Json]], tuple[Mapping[str, Json], Mapping[str, Json]] | None]
     size: Callable[[Mapping[str, Json]], int | None]
     place: Callable[[str], str]
     of_each: bool = False
+    types_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from engine.store.database import Connection, Database
 from engine.store.existing import read_existing
 from engine.store.nested import ChildRecord, Held
 from engine.store.read import read_shown, read_template
+from engine.store.scaling import named_by
 from engine.types.contract import (
     Away,
     Call,
@@ -111,7 +112,8 @@ class Nested:
             child = await self._find(work, call)
         seen = None if child is None else await self._seen(child, call.operation_key)
         hides = bool(_resource(prepared).secret)
-        said = run(replace(call, child=seen, hides=hides))
+        named = await self._named(prepared)
+        said = run(replace(call, child=seen, hides=hides, named=named))
         outcome = await said if isawaitable(said) else said
         if not isinstance(outcome, Nest):
             return outcome
@@ -151,6 +153,13 @@ class Nested:
             stored.template,
             stored.parameters,
         )
+
+    async def _named(self, prepared: Prepared) -> Mapping[str, Json] | None:
+        reference = prepared.type.names(prepared.properties)
+        if reference is None:
+            return None
+        async with self._database.connection() as conn:
+            return await named_by(conn, prepared.work.key.stack_id, reference)
 
     def _has_secrets(self, type_name: str) -> bool:
         try:

@@ -9,6 +9,9 @@ from engine.store.database import Connection
 from engine.words import Json
 
 POLICY = "select properties from resource where stack_id = $1 and id = $2"
+NAMED = """
+select properties from resource where stack_id = $1 and physical_id = $2 and replaced_by is null
+"""
 #: By what get_resource gives; members that failed are not counted.
 GROUP = """
 select g.id, g.name, g.type, g.action, g.status, g.properties, g.data, now() as now,
@@ -39,6 +42,12 @@ class GroupRecord:
 async def policy_of(conn: Connection, stack_id: UUID, resource_id: UUID) -> Mapping[str, Json]:
     """The resolved properties of a resource; empty while it has none."""
     return await conn.fetchval(POLICY, stack_id, resource_id) or {}
+
+
+async def named_by(conn: Connection, stack_id: UUID, reference: str) -> Mapping[str, Json] | None:
+    """The resolved properties of the resource of which get_resource gives this."""
+    found: Mapping[str, Json] | None = await conn.fetchval(NAMED, stack_id, reference)
+    return found
 
 
 async def group_of(conn: Connection, stack_id: UUID, reference: str) -> GroupRecord | None:

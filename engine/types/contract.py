@@ -49,6 +49,7 @@ class Call:
     child: for a type that holds a stack of its own, that stack; None when there is none (yet).
     superseded: the change that it is part of was ended early. What has begun may go on to its end;
     what only waits for somebody had better end with `Failed`, for something newer may wait for it.
+    named: the properties of the resource that `ResourceType.names` names; None: there is none.
     hides: something among the properties is to be shown to nobody.
     adjusted: for an update that scales a group, how; else None.
     now: the database's time.
@@ -79,6 +80,7 @@ class Call:
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     child: "Child | None" = None
     superseded: bool = False
+    named: Mapping[str, Json] | None = field(default=None, repr=False)
     hides: bool = False
     adjusted: Mapping[str, Json] | None = None
 
@@ -320,6 +322,11 @@ class ResourceType(ABC):
         sent it is told.
         """
         return data
+
+    def names(self, properties: Mapping[str, Json]) -> str | None:
+        """For a type that nests: what get_resource gives of another resource of the stack whose
+        properties it needs (`Call.named`); None: of none."""
+        return None
 
     def adjust(self, properties: Mapping[str, Json]) -> Adjust | None:
         """For a type to which a signal means that a group is to get another size: how. The signal

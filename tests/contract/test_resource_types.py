@@ -35,6 +35,11 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
         {"min_size": 1, "max_size": 3, "resource": {"type": "T"}},
         {"min_size": 2},
     ),
+    "AWS::AutoScaling::LaunchConfiguration": ({"ImageId": "a"}, {"ImageId": "b"}),
+    "OS::Heat::InstanceGroup": (
+        {"AvailabilityZones": [], "LaunchConfigurationName": "l", "Size": 1},
+        {"Size": 2},
+    ),
     "OS::Heat::ScalingPolicy": (
         {
             "auto_scaling_group_id": "g",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from engine.types.contract import ResourceType
 from engine.types.groups.auto_scaling import AutoScalingGroup
+from engine.types.groups.instance_group import InstanceGroup, LaunchConfiguration
 from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
 from engine.types.groups.scaling_policy import ScalingPolicy
@@ -16,4 +17,11 @@ from engine.types.placement import Placer
 
 def groups(placer: Placer | None = None) -> Sequence[ResourceType]:
     """placer: says where new members come to be."""
-    return ResourceGroup(placer), ResourceChain(), AutoScalingGroup(placer), ScalingPolicy()
+    return (
+        ResourceGroup(placer),
+        ResourceChain(),
+        AutoScalingGroup(placer),
+        InstanceGroup(placer),
+        LaunchConfiguration(),
+        ScalingPolicy(),
+    )

@@ -8,7 +8,7 @@ from engine.hot.schema import Attribute, Constraint, Grouping, Kind, Property, T
 from engine.types.contract import Call, Child
 from engine.types.groups.batches import Policy
 from engine.types.groups.document import Body, among, sample
-from engine.types.groups.group import in_seconds, policy_of, read_inside, sound, whole_number
+from engine.types.groups.group import of_batches, policy_of, read_inside, sound, whole_number
 from engine.types.groups.scaled import Scaled
 from engine.words import Json, Point
 
@@ -60,7 +60,7 @@ class AutoScalingGroup(Scaled):
                 "How members change when what they are does.",
                 default={"min_in_service": 0, "max_batch_size": 1, "pause_time": 0},
                 update_allowed=True,
-                fields=in_seconds("change"),
+                fields=of_batches("change"),
             ),
         },
         attributes={

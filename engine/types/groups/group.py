@@ -70,7 +70,7 @@ def whole_number(value: Json) -> int | None:
         return None
 
 
-def in_seconds(name: str, *, in_service: bool = True) -> dict[str, Property]:
+def of_batches(name: str, *, in_service: bool = True) -> dict[str, Property]:
     """What a policy about batches may say. name: what is done in them."""
     fields = {
         "max_batch_size": Property(

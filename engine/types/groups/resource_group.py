@@ -7,7 +7,7 @@ from engine.hot.schema import Attribute, Constraint, Grouping, Kind, Property, T
 from engine.types.contract import Call, Child, Outcome
 from engine.types.groups.batches import Policy
 from engine.types.groups.document import Body, Present, among, present, sample
-from engine.types.groups.group import Group, in_seconds, policy_of, read_inside, whole_number
+from engine.types.groups.group import Group, of_batches, policy_of, read_inside, whole_number
 from engine.types.groups.members import by_index
 from engine.types.groups.placing import in_place
 from engine.types.groups.plans import REMOVED, IndexedPlan
@@ -83,8 +83,8 @@ class ResourceGroup(Group):
             "removed_rsrc_list": Attribute(Kind.LIST, "Names that are never used again."),
         },
         update_policy={
-            "rolling_update": Property(Kind.MAP, fields=in_seconds("change")),
-            "batch_create": Property(Kind.MAP, fields=in_seconds("make", in_service=False)),
+            "rolling_update": Property(Kind.MAP, fields=of_batches("change")),
+            "batch_create": Property(Kind.MAP, fields=of_batches("make", in_service=False)),
         },
         steps=(Point.PRE_BATCH, Point.PRE_SCALE_IN),
         grouping=Grouping(

@@ -44,6 +44,7 @@ def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> 
         "operation_key": KEY,
         "now": NOW,
         "door": DOOR,
+        "named": {},
         "properties": fill_defaults(type_.schema, checked),
     }
     return Call(**(known | more))

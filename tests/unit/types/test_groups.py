@@ -10,6 +10,7 @@ from engine.hot.inside import read
 from engine.types.capacity import Adjustment, adjusted
 from engine.types.contract import Done, Failed, Nest, Toward
 from engine.types.groups.auto_scaling import AutoScalingGroup
+from engine.types.groups.instance_group import InstanceGroup
 from engine.types.groups.members import fresh_names
 from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
@@ -19,6 +20,7 @@ from tests.unit.types.child_stacks import CHILD
 from tests.unit.types.stack_inside import Inside
 
 GROUP, CHAIN, SCALING = ResourceGroup(), ResourceChain(), AutoScalingGroup()
+INSTANCES = InstanceGroup()
 
 
 def a_group(count: int = 3, value: str = "v-%index%", **more: Json) -> dict[str, Any]:
@@ -453,6 +455,34 @@ def test_a_group_is_visited_through_the_stack_inside(group: Any, operation: str)
     assert steps(inside)[-1] == "delete"
 
 
+# -- OS::Heat::InstanceGroup -----------------------------------------------------------------------
+
+
+def instances(size: int = 2, **more: Json) -> dict[str, Any]:
+    return {"AvailabilityZones": [], "LaunchConfigurationName": "lc", "Size": size, **more}
+
+
+def test_instances_are_what_their_launch_configuration_says() -> None:
+    inside = Inside()
+    tags = [{"Key": "k", "Value": "v"}]
+    named = {"ImageId": "old", "KeyName": None}
+    done = inside.run(INSTANCES, "create", instances(Tags=tags), named=named)
+    assert isinstance(done, Done)
+    body = {"type": "AWS::EC2::Instance", "properties": {"ImageId": "old", "Tags": tags}}
+    assert [*inside.bodies.values()] == [body, body]
+    assert done.attributes["InstanceList"] == "0.0.0.0,0.0.0.0"
+    policy = {"RollingUpdate": {"MaxBatchSize": 1, "PauseTime": "PT1M30S"}}
+    inside.run(INSTANCES, "update", instances(), named={"ImageId": "new"}, update_policy=policy)
+    assert {one["properties"]["ImageId"] for one in inside.bodies.values()} == {"new"}
+    assert inside.waits == [timedelta(seconds=90)]
+
+
+def test_instances_without_a_launch_configuration_are_not_made() -> None:
+    failed = Inside().run(INSTANCES, "create", instances(), named=None)
+    assert isinstance(failed, Failed)
+    assert failed.reason == "LaunchConfigurationName (lc) reference can not be found."
+
+
 # -- sizes ----------------------------------------------------------------------------------------
 
 #: current, kind, amount, least step, size.
@@ -502,6 +532,8 @@ def test_a_group_of_none_grows_by_per_cent_as_far_as_the_least_step() -> None:
         (SCALING, scaling(least=3, most=2), "min_size (3) can not be greater than max_size (2)"),
         (SCALING, scaling(most=2, desired_capacity=3), "must be between min_size and max_size"),
         (SCALING, scaling(least=-1), "min_size: -1 is out of range"),
+        (INSTANCES, instances(-1), "Size: -1 is out of range"),
+        (INSTANCES, instances(LoadBalancerNames=["lb"]), "load balancers are not told of members"),
     ],
     ids=str,
 )
