@@ -2,14 +2,26 @@
 
 import asyncio
 from collections.abc import Awaitable
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
 
+from engine.errors import Conflict, Unavailable
+from engine.types import placement
 from engine.types.contract import Done, Failed
 from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.resource_group import ResourceGroup
-from engine.types.placement import GroupView, PlacedMember, Placement, Placer, Places, Refused
+from engine.types.placement import (
+    ENTRY_POINTS,
+    GroupView,
+    PlacedMember,
+    Placement,
+    Placer,
+    Places,
+    Refused,
+    installed,
+)
 from tests.unit.types.calls import STACK
 from tests.unit.types.stack_inside import Inside
 
@@ -124,3 +136,28 @@ def test_a_plug_in_may_be_a_coroutine_function() -> None:
     said = Saying({}).place(GroupView("p", STACK, "s", "r", "T", {}, (), ()))
     assert isinstance(said, Awaitable)
     said.close()
+
+
+def install(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
+    points = [EntryPoint(f"p{n}", value, ENTRY_POINTS) for n, value in enumerate(values)]
+    monkeypatch.setattr(placement, "entry_points", lambda group: points)
+
+
+def test_a_plug_in_that_is_installed_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch)
+    assert installed() is None
+    install(monkeypatch, f"{__name__}:Zones")
+    assert isinstance(installed(), Placer)
+
+
+@pytest.mark.parametrize("value", ["no.such.module:Type", "builtins:dict", "builtins:nothing"])
+def test_a_plug_in_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    install(monkeypatch, value)
+    with pytest.raises(Unavailable, match=f"p0 .{value}"):
+        installed()
+
+
+def test_two_plug_ins_cannot_both_say_where_members_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, f"{__name__}:Zones", f"{__name__}:Zones")
+    with pytest.raises(Conflict, match="several plug-ins want to place members of groups: p0, p1"):
+        installed()
