@@ -155,10 +155,20 @@ class Point(StrEnum):
     POST_SUSPEND = "post-suspend"
     PRE_RESUME = "pre-resume"
     POST_RESUME = "post-resume"
+    PRE_BATCH = "pre-batch"
+    PRE_SCALE_IN = "pre-scale-in"
 
 
-#: How the name of a point inside an operation begins.
+#: Points inside operations that have names of their own, and are asked at whenever the operation
+#: comes there.
+REPEATED = frozenset({Point.PRE_BATCH, Point.PRE_SCALE_IN})
+#: How the name of any other point inside an operation begins.
 CONFIRM = "confirm-"
+
+
+def point_of(step: str) -> str:
+    """The point at a step inside an operation."""
+    return step if step in REPEATED else f"{CONFIRM}{step}"
 
 
 def pre_stack(action: "Action") -> str:

@@ -26,6 +26,7 @@ from engine.store.embedded import EmbeddedServer
 from engine.store.instance import signing_key
 from engine.store.migrate import migrate
 from engine.types.contract import ResourceType
+from engine.types.placement import Placer
 from hub.api.application import make_application
 from hub.api.parts import Parts
 from hub.authenticating import authenticating
@@ -104,11 +105,13 @@ async def running(
     *,
     types: Sequence[ResourceType] = (),
     plugins: Plugins | None = None,
+    placer: Placer | None = None,
 ) -> AsyncIterator[Running]:
     """The program, ready; on leaving it drains what runs and stops. Raises Unavailable.
 
     types: resource types besides those that come with headgate and its plug-ins. plugins:
-    lifecycle plug-ins; None: those that are installed.
+    lifecycle plug-ins; placer: asks where members of groups are placed; None: those that are
+    installed.
     """
     async with AsyncExitStack() as stack:
         url = settings.database.url.get_secret_value()
@@ -125,7 +128,7 @@ async def running(
             key = await signing_key(conn, secrets.token_bytes(32), sealer)
         asked = await stack.enter_async_context(authenticating(settings.auth, database))
         tracer = await stack.enter_async_context(tracing(settings.tracing))
-        loops = Loops(settings, database, key, sealer, asked, types, plugins, tracer)
+        loops = Loops(settings, database, key, sealer, asked, types, plugins, tracer, placer)
         if server is not None:
             loops.supervise(server)
         await loops.enter(stack)

@@ -39,6 +39,7 @@ from engine.store.sealing import Sealer
 from engine.store.walks import read_walk
 from engine.tracing import Tracer
 from engine.types.contract import Call, Outcome, ResourceType
+from engine.types.placement import Placer
 from engine.types.signal_doors import SignalDoors
 from engine.types.software import ServerDoors, software_types
 from engine.words import Door, Json
@@ -84,6 +85,7 @@ class Loops:
         types: Sequence[ResourceType] = (),
         plugins: Plugins | None = None,
         tracer: Tracer | None = None,
+        placer: Placer | None = None,
     ) -> None:
         self.tracer = tracer or Tracer()
         self._settings = settings
@@ -97,7 +99,9 @@ class Loops:
         self.servers = ServerDoors(key, settings.server.base_url(), keystone)
         software = software_types(keeper, self.servers)
         gate = StackGate(self.plugins)
-        self._types = TypesAtHand(settings.resource_types, *software, *types, gate=gate)
+        self._types = TypesAtHand(
+            settings.resource_types, *software, *types, gate=gate, placer=placer
+        )
         registry = self._types.registry
         self.sealer = sealer
         self.feed = Feed(database)

@@ -13,6 +13,7 @@ from engine.types.command import Command, CommandSettings
 from engine.types.contract import ResourceType
 from engine.types.credentials import Credential, Credentials
 from engine.types.http import Http, HttpSettings
+from engine.types.placement import Placer
 from engine.types.registry import Registry, built_in
 from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
 from hub.certificates import tls_context
@@ -32,9 +33,14 @@ class TypesAtHand:
     """
 
     def __init__(
-        self, settings: ResourceTypes, *types: ResourceType, gate: ResourceType | None = None
+        self,
+        settings: ResourceTypes,
+        *types: ResourceType,
+        gate: ResourceType | None = None,
+        placer: Placer | None = None,
     ) -> None:
-        """types: besides those that come with headgate and its plug-ins. gate: the stack's own."""
+        """types: besides those that come with headgate and its plug-ins. gate: the stack's own.
+        placer: says where new members of groups go."""
         self._web = Outbound(outbound_settings(settings.http))
         usual = outbound_settings(settings.http)
         self._trusted_web = Outbound(replace(usual, allow=ANYWHERE, tls=None))
@@ -53,6 +59,7 @@ class TypesAtHand:
             ),
             *types,
             gate=gate,
+            placer=placer,
         )
 
     async def __aenter__(self) -> Self:

@@ -1,7 +1,7 @@
 """May this answer decide this hook, and does it? Asked under the lock on the hook's stack."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -9,6 +9,7 @@ import jsonschema_rs
 import orjson
 
 from engine.errors import AnswerRefused, Decided, Finding, Forbidden, Invalid
+from engine.hooks.choosing import BadChoice, chosen
 from engine.hooks.rule import ANY_PROPERTY, Limits, Rule, may_answer
 from engine.words import GOES_ON, Decision, HookState, Json, OnTimeout
 
@@ -18,7 +19,8 @@ PATCHABLE = frozenset({"pre-create", "pre-update", "pre-replace"})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A hook as the store has it now. approved_by: who has let it go on so far."""
+    """A hook as the store has it now. approved_by: who has let it go on so far. seen: what there is
+    to look at, inside an operation."""
 
     state: HookState
     resource_name: str
@@ -36,6 +38,7 @@ class Asked:
     approved_by: Sequence[str] = ()
     data: Json = None
     properties: Json = None
+    seen: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,7 @@ def _judge_waiting(
         return _extended(hook, given, now, limits)
     if given.decision in GOES_ON:
         _check_data(hook.rule, given.data)
+        _check_choice(hook, given.data)
         if given.by in hook.approved_by:
             return Same()
         missing = hook.rule.approvals - len(hook.approved_by) - 1
@@ -193,6 +197,13 @@ def _check_data(rule: Rule, data: Json) -> None:
     ]
     if wrong:
         raise Invalid(wrong)
+
+
+def _check_choice(hook: Asked, data: Json) -> None:
+    """Who chooses others than were named, chooses among those who can be."""
+    names = chosen(hook.point, hook.seen, data)
+    if isinstance(names, BadChoice):
+        raise _wrong(names.place, names.reason, names.remedy)
 
 
 def _extended(hook: Asked, given: Given, now: datetime, limits: Limits) -> Extended:

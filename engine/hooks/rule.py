@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from typing import Any
 
-from engine.words import CONFIRM, Decision, Json, Mode, OnTimeout, Pace, Point
+from engine.words import CONFIRM, REPEATED, Decision, Json, Mode, OnTimeout, Pace, Point
 
 #: What a rule's `patch` says when any property may be changed.
 ANY_PROPERTY = "*"
@@ -166,7 +166,8 @@ def in_order(points: Iterable[str]) -> list[str]:
 
 
 def is_confirm(point: str) -> bool:
-    return point.startswith(CONFIRM)
+    """Whether it is inside an operation."""
+    return point.startswith(CONFIRM) or point in REPEATED
 
 
 def with_default(rule: Rule, limits: Limits) -> Rule:

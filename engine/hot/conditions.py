@@ -8,8 +8,8 @@ from engine.errors import Findings, nearest
 from engine.hot.cfn_functions import find_in_map
 from engine.hot.data_functions import CONTAINS
 from engine.hot.effort import Effort
+from engine.hot.following import select
 from engine.hot.function import Undecided, Wrong
-from engine.hot.resolve import select
 from engine.hot.versions import Unavailable, Version
 from engine.hot.yaql_evaluation import evaluate
 from engine.words import Json

@@ -1,7 +1,7 @@
 """The way from resources and outputs as written to defined ones; engine/hot/definition.py leads."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -18,6 +18,7 @@ from engine.hot.nesting import MOST_BYTES, Nesting
 from engine.hot.partial import REFUSED, Evaluator, Scope
 from engine.hot.properties import check_policy, has_hidden, mask_hidden, present_names
 from engine.hot.properties import check_properties as check_known
+from engine.hot.registry import CircularAlias
 from engine.hot.schema import TypeSchema
 from engine.hot.spelling import Spelling
 from engine.hot.template import ResourceBody, Template
@@ -34,7 +35,7 @@ CheckProperties = Callable[[str, Mapping[str, Json], str, Findings], None]
 @dataclass(slots=True)
 class Defining:
     """One definition on its way. chosen: resources that are on. sound: those of them whose type is
-    a template, and nothing is wrong with what they give to it."""
+    a template, and nothing is wrong with what they give to it; groups: whose type holds members."""
 
     template: Template
     environment: Environment
@@ -47,6 +48,7 @@ class Defining:
     disabled: frozenset[str] = frozenset()
     hiding: dict[str, bool] = field(default_factory=dict)
     sound: dict[str, TemplateType] = field(default_factory=dict)
+    groups: dict[str, TypeSchema] = field(default_factory=dict)
 
     @property
     def words(self) -> Spelling:
@@ -99,6 +101,8 @@ class Defining:
             masked = self._masked(schema, body, properties, secret, evaluator.scope)
             if chosen.template is not None:
                 self.sound[name] = chosen.template
+            elif schema.grouping is not None:
+                self.groups[name] = schema
         external = self._external(body, place, evaluator) if body.external_id is not None else None
         if external is not None:
             # As Heat: what is there already waits for nothing, and stays.
@@ -247,6 +251,22 @@ class Defining:
             self.findings.add("", reason, "", "RequestLimitExceeded")
             self.findings.raise_if_any()
         return sha256(raw).hexdigest()
+
+    def find_types(
+        self, group: DefinedResource, members: Iterable[Mapping[str, Json]], place: str
+    ) -> None:
+        """Tell of members whose types there are not."""
+        for name in dict.fromkeys(str(member["type"]) for member in members):
+            try:
+                found = self.environment.registry.find(name, group.name, self.types)
+            except CircularAlias:
+                found = None
+            if found is None:
+                self.findings.add(
+                    f"{group.place}.{self.words.properties}.{place}",
+                    f"The Resource Type ({name}) of its members could not be found.",
+                    "Map it to another type or a template in the environment's resource_registry.",
+                )
 
     def define_outputs(self, scope: Scope) -> dict[str, DefinedOutput]:
         evaluator, words = Evaluator(scope), self.words

@@ -19,7 +19,7 @@ from engine.hot.defining import CheckProperties, Defining
 from engine.hot.effort import DEFAULT_LIMITS, Effort, EffortLimits
 from engine.hot.environment import Environment
 from engine.hot.facade import PRESUMED, Facade
-from engine.hot.nesting import Nesting, add_inside, inside_place
+from engine.hot.nesting import Nesting, add_inside, add_members, inside_place
 from engine.hot.parameters import ParameterSchema, parameter_values
 from engine.hot.partial import Scope
 from engine.hot.properties import check_resolved, fill_defaults
@@ -27,8 +27,13 @@ from engine.hot.pseudo import pseudo_values
 from engine.hot.questions import check_names
 from engine.hot.resolve import MASK, evaluate_output
 from engine.hot.schema import TypeSchema
-from engine.hot.template import Template
-from engine.hot.template_types import TemplateType, child_parameters
+from engine.hot.template import Template, parse_template
+from engine.hot.template_types import (
+    TemplateType,
+    child_parameters,
+    said_inside,
+    template_type,
+)
 from engine.hot.versions import VERSIONS
 from engine.words import Json
 
@@ -164,6 +169,9 @@ class _Tree:
         for name, one in nested.items():
             resources[name].digest = _with(resources[name].digest, one.digest)
             resources[name].asks = one.asks()
+        for name, schema in work.groups.items():
+            digest = self._members(work, schema, resources[name], given.pseudo)
+            resources[name].digest = _with(resources[name].digest, digest)
         findings.raise_if_any()
         return Definition(
             version=template.version,
@@ -189,7 +197,9 @@ class _Tree:
         for name, kind in work.sound.items():
             resource = resources[name]
             inside = replace(self, nesting=self.nesting.inside(kind.file))
-            given = _given_inside(kind, resource, pseudo)
+            given = _given_inside(
+                resource, pseudo, *child_parameters(kind.schema, resource.properties)
+            )
             before = self.nesting.counted
             try:
                 found = _again(last.get(id(kind)), given, inside.nesting) or inside.define(
@@ -205,6 +215,40 @@ class _Tree:
                 written, kind, given.parameters, found.hidden, found.nested, _digest(kind, found)
             )
         return nested
+
+    def _members(
+        self, work: Defining, schema: TypeSchema, group: DefinedResource, pseudo: Mapping[str, str]
+    ) -> str:
+        """Check what a group is to hold, as far as it is known; the digest of what that is."""
+        grouping = schema.grouping
+        if grouping is None or not isinstance(group.properties, dict):
+            return ""
+        sample = grouping.sample(group.properties)
+        if sample is None:
+            return ""
+        if grouping.types_only:
+            work.find_types(group, sample[0]["resources"].values(), grouping.place(""))
+            return ""
+        document, parameters = sample
+        said = said_inside(work.environment.document, group.name)
+        nesting = self.nesting.inside(group.type)
+        before = nesting.counted
+        try:
+            nesting.check_depth(f"{group.place}.{work.words.type}")
+            template = parse_template(dict(document))
+            kind = template_type("", template, work.environment, None, said)
+            given = _given_inside(group, pseudo, parameters, frozenset())
+            found = replace(self, nesting=nesting).define(template, kind.environment, given)
+        except Invalid as error:
+            place = f"{group.place}.{work.words.properties}"
+            add_members(place, grouping.place, error.findings, work.findings)
+            return ""
+        size = grouping.size(group.properties)
+        alike = max((size or 0) - len(template.resources), 0)
+        nesting.count_resources(
+            alike * (nesting.counted - before) // max(len(template.resources), 1)
+        )
+        return _digest(kind, found)
 
 
 def _again(
@@ -231,16 +275,18 @@ def _with(digest: str, inside: str) -> str:
 
 
 def _given_inside(
-    kind: TemplateType, resource: DefinedResource, pseudo: Mapping[str, str]
+    resource: DefinedResource,
+    pseudo: Mapping[str, str],
+    parameters: Mapping[str, Json],
+    unknown: frozenset[str],
 ) -> _Given:
-    """What the resource that stands for a template gives to the stack inside."""
-    parameters, unknown = child_parameters(kind.schema, resource.properties)
+    """What a resource gives to the stack inside of it. unknown: names of parameters."""
     metadata = PRESUMED.metadata if resource.secret_metadata else resource.metadata
     return _Given(
         parameters,
         {name: value for name, value in pseudo.items() if name not in OF_ONE_STACK},
         unknown | OF_ONE_STACK,
-        _secret(resource),
+        _secret(resource, unknown),
         Facade(metadata, resource.deletion_policy, resource.update_policy or {}),
     )
 
@@ -253,9 +299,11 @@ def _schemas(template: Template, hidden: frozenset[str]) -> dict[str, ParameterS
     }
 
 
-def _secret(resource: DefinedResource) -> frozenset[str]:
+def _secret(resource: DefinedResource, unknown: frozenset[str]) -> frozenset[str]:
     """Properties with hidden values in them."""
     masked = resource.masked_properties
     if masked is None:
         return frozenset()
+    if not isinstance(masked, Mapping):
+        return unknown
     return frozenset(name for name, value in masked.items() if MASK in str(value))

@@ -4,7 +4,7 @@ One `Nesting` is made for the definition of one stack; it is handed down, a leve
 and what it counts is counted for the whole tree.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -23,6 +23,7 @@ from engine.hot.template_types import (
 
 #: Levels of nested stacks beneath a stack.
 MOST_LEVELS: Final = 5
+TOO_DEEP: Final = f"Recursion depth exceeds {MOST_LEVELS}."
 #: All encoded properties and metadata of a stack, in bytes.
 MOST_BYTES: Final = 33_554_432
 #: Characters of nested templates, each counted as often as it is used.
@@ -105,6 +106,12 @@ class Nesting:
                 code="RequestLimitExceeded",
             )
 
+    def check_depth(self, place: str) -> None:
+        """Of what is inside of a group. Raises Invalid."""
+        if len(self.path) > MOST_LEVELS:
+            remedy = "Nest fewer groups and templates in each other."
+            raise Invalid([Finding(place, TOO_DEEP, remedy, "RequestLimitExceeded")])
+
     def open(
         self, found: Found, use: Use, around: Environment, findings: Findings
     ) -> TemplateType | None:
@@ -112,8 +119,7 @@ class Nesting:
         file. around: the environment of the resource's stack. Raises LimitReached."""
         place = inside_place(use.place, found.type)
         if len(self.path) == MOST_LEVELS:
-            reason = f"Recursion depth exceeds {MOST_LEVELS}."
-            findings.add(place, reason, self._circle(found.type), "RequestLimitExceeded")
+            findings.add(place, TOO_DEEP, self._circle(found.type), "RequestLimitExceeded")
             return None
         template = self._template(found)
         if template is None:
@@ -234,4 +240,15 @@ def add_inside(place: str, wrong: Sequence[Finding], findings: Findings) -> None
     """Tell of what is wrong inside a nested template, with places that lead there."""
     for one in wrong:
         there = f"{place}.{one.place}" if one.place else place
+        findings.add(there, one.reason, one.remedy, one.code)
+
+
+def add_members(
+    place: str, among: Callable[[str], str], wrong: Sequence[Finding], findings: Findings
+) -> None:
+    """Tell of what is wrong with members of a group. place: of its properties. among(place in the
+    template of the members): where that is among these."""
+    for one in wrong:
+        inside = among(one.place) if one.place.startswith("resources.") else ""
+        there = f"{place}.{inside}" if inside else one.place or place
         findings.add(there, one.reason, one.remedy, one.code)

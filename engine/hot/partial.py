@@ -13,8 +13,9 @@ from engine.hot import cfn_forms as c
 from engine.hot.effort import Effort, TooMuch, size_of
 from engine.hot.expression import Call, Expression
 from engine.hot.facade import Facade, cfn_resource_facade, resource_facade
+from engine.hot.following import select
 from engine.hot.function import Function, Undecided, Wrong
-from engine.hot.resolve import MASK, select
+from engine.hot.resolve import MASK
 from engine.hot.schema import TypeSchema
 from engine.hot.versions import Entry, Form, Unavailable, Version
 from engine.hot.yaql_evaluation import check_expression, evaluate, limits_said
@@ -93,11 +94,15 @@ class Evaluator:
                     item = self._walk(item, f"{place}.{key}")
                     if item is DROPPED:
                         continue
+                elif type(item) is Call:  # of a template around this one
+                    self.kept += 1
                 whole[key] = item
             return whole
         if kind is list:
             items = (self._walk(item, f"{place}[{index}]") for index, item in enumerate(snippet))
             return [item for item in items if item is not DROPPED]
+        if kind is Call:
+            self.kept += 1
         return snippet
 
     def _call(self, name: str, entry: Entry, args: Json, place: str) -> Expression:
@@ -210,14 +215,14 @@ class Evaluator:
         """What [resource, attribute, path item, ...] becomes; without an attribute, all of them."""
         self._known_resource(known[0], place)
         if len(known) > 1:
-            self._known_attribute(known[0], known[1])
+            self._known_attribute(known[0], *known[1:3])
         if self._is_secret(known):
             self.secret = True
             if self.masked:
                 return MASK
         return self.keep("get_attr", known)
 
-    def _known_attribute(self, resource: str, attribute: Json) -> None:
+    def _known_attribute(self, resource: str, attribute: Json, of_members: Json = None) -> None:
         schema = self.scope.types[resource]
         if not isinstance(attribute, str):
             raise Wrong("The attribute's name must be text that is known now.")
@@ -226,11 +231,18 @@ class Evaluator:
                 f"The Referenced Attribute ({resource} {attribute}) is incorrect.",
                 nearest(attribute, schema.attribute_names()),
             )
+        if schema is None or not isinstance(of_members, str) or attribute not in schema.attributes:
+            return
+        if schema.attributes[attribute].of_members and not schema.members_have(of_members):
+            raise Wrong(
+                f"The Referenced Attribute ({resource} {attribute} {of_members}) is incorrect.",
+                nearest(of_members, sorted(schema.of_members or ())),
+            )
 
     def _is_secret(self, known: list[Json]) -> bool:
         schema = self.scope.types[known[0]]
-        if schema is None:
-            return False
+        if schema is None or schema.secret_members:
+            return schema is not None
         wanted = [known[1]] if len(known) > 1 else [*schema.attributes]
         return any(a in schema.attributes and schema.attributes[a].secret for a in wanted)
 

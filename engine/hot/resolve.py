@@ -8,7 +8,9 @@ from typing import Protocol
 from engine.hot.cfn_functions import find_in_map
 from engine.hot.effort import Effort, TooMuch, at_once
 from engine.hot.expression import Call, Expression
+from engine.hot.following import select
 from engine.hot.function import Function, Wrong
+from engine.hot.inside import read, reads, shown
 from engine.hot.versions import VERSIONS
 from engine.hot.yaql_evaluation import evaluate, limits_of
 from engine.words import Json
@@ -103,34 +105,12 @@ def evaluate_output(
         return None, str(wrong)
 
 
-def select(value: Json, path: list[Json], nothing: Json, *, text_index: bool = True) -> Json:
-    """Follow a path of keys and indices; ``nothing`` when it leads nowhere.
-
-    text_index: whether "0" is an index too (it is for get_param, and is not for get_attr). A text
-    is a list of letters.
-    """
-    for step in path:
-        if isinstance(value, dict) and isinstance(step, str):
-            value = value.get(step)
-        elif isinstance(value, list | str) and (text_index or isinstance(step, int)):
-            value = _item(value, step)
-        else:
-            return nothing
-        if value is None:
-            return nothing
-    return value
-
-
-def _item(items: list[Json] | str, step: Json) -> Json:
-    try:
-        return items[int(step)]
-    except (IndexError, TypeError, ValueError):
-        return None
-
-
 def _attribute(args: list[Json], view: View) -> Json:
     resource, *rest = args
     if not rest:
-        return dict(view.attributes(resource))
+        return shown(view.attributes(resource))
     attribute, *path = rest
+    attributes = view.attributes(resource)
+    if reads(attributes, attribute):
+        return read(attributes, attribute, path)
     return select(view.attribute(resource, attribute), path, None, text_index=False)

@@ -3,7 +3,7 @@
 Written once by each resource type (engine/types), read by validation, planning and the API.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -69,11 +69,31 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """Schema of one attribute. ``secret``: masked wherever people or listeners look."""
+    """Schema of one attribute. ``secret``: masked wherever people or listeners look. of_members:
+    its path begins with the name of an attribute of what is inside."""
 
     kind: Kind = Kind.ANY
     description: str = ""
     secret: bool = False
+    of_members: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """What a type says of the members that it holds, from its properties as far as they are known.
+
+    sample: a template's document with members as they are written, one for all that are alike, and
+    its parameters; None where nothing can be told yet. size: how many there are; None: unknown.
+    place(where in that template): where it is among the properties. of_each: an attribute that
+    members have is one of the group's, too: the list of them. types_only: nothing but the members'
+    types is known before the group is made.
+    """
+
+    sample: Callable[[Mapping[str, Json]], tuple[Mapping[str, Json], Mapping[str, Json]] | None]
+    size: Callable[[Mapping[str, Json]], int | None]
+    place: Callable[[str], str]
+    of_each: bool = False
+    types_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +111,8 @@ class TypeSchema:
     said, and nobody reads it.
     renames: some property, at any depth, has former names.
     inside: of a nested template: its resources, which ``resource.<name>`` attributes reach.
+    grouping: of a type that holds members. of_members: attributes that these have; None: unknown.
+    secret_members: their references or attributes are nobody's to see.
     """
 
     name: str
@@ -107,6 +129,9 @@ class TypeSchema:
     steps: tuple[str, ...] = ()
     inside: frozenset[str] = frozenset()
     update_policy: Mapping[str, Property] = field(default_factory=dict)
+    grouping: Grouping | None = None
+    of_members: frozenset[str] | None = None
+    secret_members: bool = False
     renames: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
@@ -121,10 +146,26 @@ class TypeSchema:
         if self.any_attribute or name == SHOW or name in self.attributes:
             return True
         prefix, _, path = name.partition(".")
-        return prefix == "resource" and path.split(".", 1)[0] in self.inside
+        if self.grouping is None:
+            return prefix == "resource" and path.split(".", 1)[0] in self.inside
+        if prefix == "resource" and path:
+            return self.members_have(path.partition(".")[2] or SHOW)
+        return self.grouping.of_each and self.members_have(name)
+
+    def members_have(self, name: str) -> bool:
+        """Whether an attribute of members can be read, as far as that is known."""
+        known = self.of_members
+        return known is None or name in known or name == SHOW or name.startswith("resource.")
 
     def attribute_names(self) -> list[str]:
-        return [*self.attributes, SHOW, *(f"resource.{name}" for name in sorted(self.inside))]
+        inside = (f"resource.{name}" for name in sorted(self.inside))
+        of_each = self.grouping.of_each if self.grouping else False
+        return [
+            *self.attributes,
+            SHOW,
+            *inside,
+            *(sorted(self.of_members or ()) if of_each else ()),
+        ]
 
 
 def _renames(fields: Mapping[str, Property]) -> bool:

@@ -159,10 +159,12 @@ def _hooks_inside(hooks: Sequence[Json], resource: str) -> Iterator[Json]:
 
 
 def child_parameters(
-    schema: TypeSchema, properties: Mapping[str, Expression]
+    schema: TypeSchema, properties: Expression
 ) -> tuple[dict[str, Json], frozenset[str]]:
     """Return the parameters that properties are to a nested stack, and the names of those whose
     values are not known yet. As Heat: lists are text with commas, and null is an empty value."""
+    if not isinstance(properties, Mapping):
+        return {}, frozenset(schema.properties)
     known = {name: value for name, value in properties.items() if is_static(value)}
     given = {name: _passed(schema.properties[name].kind, value) for name, value in known.items()}
     return given, frozenset(properties.keys() - known.keys())

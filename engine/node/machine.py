@@ -22,7 +22,8 @@ Rules that hold for every input, and that the tests check over all reachable sta
 
 1. `Call` appears only when every breakpoint of the phase before it was passed.
 2. A breakpoint opens one hook per node and point: what was passed is not asked again. (Steps are
-   points of one operation: when an update turns into a replacement, they may be asked again.)
+   points of one operation: when an update turns into a replacement, they may be asked again; and
+   what an operation comes to again and again, such as a batch, is asked about each time.)
 3. After a rejection there is neither a call nor a hook; inside an operation, that is told of it.
 4. An input that is accepted changes the node, unless a worker takes up work already begun.
 5. A node that has begun to act ends by its operation's outcome, superseded or not; or because a
@@ -73,11 +74,13 @@ from engine.node.node import BREAKING, DROPPED_WHEN_SUPERSEDED, NOBODY, Node, Re
 from engine.words import (
     CONFIRM,
     GATES,
+    REPEATED,
     Decision,
     OnTimeout,
     Operation,
     Phase,
     State,
+    point_of,
 )
 
 
@@ -263,7 +266,9 @@ def _left_midway(stopped: Node) -> tuple[Effect, ...]:
 
 def _confirm(node: Node, step: str) -> Step | Refused:
     """Ask, where a breakpoint says so; else the operation goes on at once, from its progress."""
-    point = f"{CONFIRM}{step}"
+    point = point_of(step)
+    if point in REPEATED:
+        node = replace(node, passed=tuple(one for one in node.passed if one != point))
     if point in node.passed:
         return Refused(f"{point} was asked already")
     rule = next((rule for rule in node.rules if rule.point == point), None)

@@ -144,12 +144,14 @@ class Options:
     chosen: which resources may change, by name; None: all (a partial update chooses some).
     adopted: real things by the names of the resources that take them over.
     restored: resources that go back to what a snapshot kept, even if nothing else changes.
+    adjusted: groups that get another size, and how (`Call.adjusted`).
     retains: clear away without deleting anything real.
     """
 
     chosen: Callable[[str], bool] | None = None
     adopted: Mapping[str, Adopted] = field(default_factory=dict)
     restored: frozenset[str] = frozenset()
+    adjusted: Mapping[str, Json] = field(default_factory=dict)
     retains: bool = False
 
 

@@ -45,7 +45,7 @@ def _needs_node(draft: Draft, name: str) -> bool:
     gone = row.action in (ResourceAction.INIT, ResourceAction.DELETE)
     if gone or row.status is not Status.COMPLETE:
         return True
-    if name in draft.options.restored or draft.wanted[name].asks:
+    if name in draft.options.restored | draft.options.adjusted.keys() or draft.wanted[name].asks:
         return True
     return any(rule.short and rule.point == Point.PRE_UPDATE for rule in draft.rules[name])
 

@@ -156,12 +156,17 @@ def _known_only(
 
 
 def node_inputs(
-    blueprint: Blueprint, registry: Registry, names: Collection[str], kept: Mapping[str, Json]
+    blueprint: Blueprint,
+    registry: Registry,
+    names: Collection[str],
+    kept: Mapping[str, Json],
+    adjusted: Mapping[str, Json],
 ) -> dict[str, NodeInputs]:
     """What is stored with the nodes of these names: see NodeInputs. Values known now are completed
     now.
 
-    kept: by resource, what a snapshot kept of it, for a restore.
+    kept: by resource, what a snapshot kept of it, for a restore. adjusted: by group, how it is
+    scaled.
     """
     definition, restricted = blueprint.definition, blueprint.environment.registry.restricted
     secret = {
@@ -172,7 +177,8 @@ def node_inputs(
     return {
         resource.name: NodeInputs(
             _definition(resource, definition.version, registry, secret)
-            | _rarer(resource, restricted(resource.name), kept),
+            | _rarer(resource, restricted(resource.name))
+            | _of_this_change(resource.name, kept, adjusted),
             sorted(resource.reads),
             sorted(resource.requires),
         )
@@ -181,9 +187,7 @@ def node_inputs(
     }
 
 
-def _rarer(
-    resource: DefinedResource, restricted: frozenset[Restriction], kept: Mapping[str, Json]
-) -> dict[str, Json]:
+def _rarer(resource: DefinedResource, restricted: frozenset[Restriction]) -> dict[str, Json]:
     stored: dict[str, Json] = {}
     if resource.update_policy:
         stored["update_policy"] = encode(resource.update_policy)
@@ -193,8 +197,17 @@ def _rarer(
         stored["deletion_policy"] = resource.deletion_policy
     if restricted:
         stored["restricted"] = sorted(restricted)
-    if resource.name in kept:
-        stored["kept"] = Hidden(kept[resource.name])
+    return stored
+
+
+def _of_this_change(
+    name: str, kept: Mapping[str, Json], adjusted: Mapping[str, Json]
+) -> dict[str, Json]:
+    stored: dict[str, Json] = {}
+    if name in kept:
+        stored["kept"] = Hidden(kept[name])
+    if name in adjusted:
+        stored["adjusted"] = adjusted[name]
     return stored
 
 

@@ -13,6 +13,7 @@ from inspect import isawaitable
 from typing import NamedTuple, assert_never
 from uuid import UUID
 
+from engine.errors import NotFound
 from engine.hooks.matching import cleared_inside
 from engine.hot.effort import at_once
 from engine.hot.expression import decode
@@ -32,6 +33,7 @@ from engine.store.database import Connection, Database
 from engine.store.existing import read_existing
 from engine.store.nested import ChildRecord, Held
 from engine.store.read import read_shown, read_template
+from engine.store.scaling import named_by
 from engine.types.contract import (
     Away,
     Call,
@@ -109,7 +111,9 @@ class Nested:
             await self._cut_short(work, child)
             child = await self._find(work, call)
         seen = None if child is None else await self._seen(child, call.operation_key)
-        said = run(replace(call, child=seen))
+        hides = bool(_resource(prepared).secret)
+        named = await self._named(prepared)
+        said = run(replace(call, child=seen, hides=hides, named=named))
         outcome = await said if isawaitable(said) else said
         if not isinstance(outcome, Nest):
             return outcome
@@ -144,11 +148,24 @@ class Nested:
             (child.step or "") if child.parent_key == key else "",
             TraversalState(child.state),
             child.reason,
-            [Member(**asdict(row)) for row in rows],
+            [Member(**asdict(row), secret=self._has_secrets(row.type)) for row in rows],
             outputs,
             stored.template,
             stored.parameters,
         )
+
+    async def _named(self, prepared: Prepared) -> Mapping[str, Json] | None:
+        reference = prepared.type.names(prepared.properties)
+        if reference is None:
+            return None
+        async with self._database.connection() as conn:
+            return await named_by(conn, prepared.work.key.stack_id, reference)
+
+    def _has_secrets(self, type_name: str) -> bool:
+        try:
+            return self._traversals.registry.get(type_name).schema.has_secrets()
+        except NotFound:
+            return True
 
     async def _cut_short(self, work: Work, child: ChildRecord) -> None:
         """What the stack around no longer wants ends inside, too, as it ended around."""

@@ -6,6 +6,7 @@ from uuid import UUID
 import orjson
 
 from engine.errors import Finding, Invalid, LimitReached, NotFound
+from engine.service.scaling import Asker, Scaling
 from engine.service.traversals import Traversals
 from engine.store.database import Database
 from engine.store.hooks import record_events
@@ -19,14 +20,24 @@ class ResourceSignals:
     ) -> None:
         self._database = database
         self._traversals = traversals
+        self._scaling = Scaling(traversals)
         self._wake = wake
 
     async def send(
-        self, project: str | None, stack_id: UUID, to: str | UUID, data: Json, by: str
+        self,
+        project: str | None,
+        stack_id: UUID,
+        to: str | UUID,
+        data: Json,
+        by: str,
+        *,
+        credential: str = "",
     ) -> None:
-        """Keep data for a resource, also before its operation has begun.
+        """Keep data for a resource, also before its operation has begun; or scale a group, where
+        that is what the resource is for.
 
-        project: None: by right of the resource's own token. to: its name or its id.
+        project: None: by right of the resource's own token. to: its name or its id. credential: to
+        scale with in the cloud.
         NotFound; Invalid when the data is not as its type takes it, with the code
         ResourceActionNotSupported when that takes none; LimitReached.
         """
@@ -39,13 +50,15 @@ class ResourceSignals:
                 code="RequestLimitExceeded",
             )
         async with self._database.transaction("accept") as conn:
-            await self._traversals.lock(conn, project, stack_id)
+            locked = await self._traversals.lock(conn, project, stack_id)
             found = await target(conn, stack_id, to)
             if found is None:
                 raise NotFound(f"The Resource ({to}) could not be found.", code="EntityNotFound")
             taken = self._taken(found, data)
-            await insert_signal(conn, stack_id, found, taken, by)
-            await record_events(conn, [_event(stack_id, found, by)])
+            said = await self._scaling.adjust(conn, locked, found, Asker(by, credential))
+            if said is None:
+                await insert_signal(conn, stack_id, found, taken, by)
+            await record_events(conn, [_event(stack_id, found, said or f"{by} sent it a signal")])
         self._wake()
 
     def _taken(self, found: Target, data: Json) -> Json:
@@ -64,7 +77,7 @@ class ResourceSignals:
         return type_.take_signal(data, found.kept + 1)
 
 
-def _event(stack_id: UUID, found: Target, by: str) -> Json:
+def _event(stack_id: UUID, found: Target, reason: str) -> Json:
     return {
         "stack_id": stack_id,
         "type": "headgate.resource.signal.completed",
@@ -73,6 +86,6 @@ def _event(stack_id: UUID, found: Target, by: str) -> Json:
         "physical_id": found.physical_id,
         "action": found.action,
         "status": found.status,
-        "reason": f"{by} sent it a signal",
+        "reason": reason,
         "data": {"operation": "signal"},
     }

@@ -147,7 +147,7 @@ class Traversals:
         if not goal.stored:
             await self._store_version(conn, goal)
         names = {node.name for node in planned.nodes}
-        inputs = node_inputs(goal.blueprint, self.registry, names, goal.kept)
+        inputs = node_inputs(goal.blueprint, self.registry, names, goal.kept, goal.options.adjusted)
         begun = await self._begun(conn, goal.stack_id, goal.action, goal.number, goal.version,
                                   goal.requested_by)  # fmt: skip
         view = None

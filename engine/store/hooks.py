@@ -190,6 +190,7 @@ def _held(row: dict[str, Any]) -> Held:
         approved_by=row.pop("approved_by"),
         data=row.pop("data"),
         properties=row["patched"],
+        seen=row["notice"].get("seen") or {},
     )
     return Held(asked=asked, **row)
 

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from engine.errors import Findings
 from engine.hot.schema import TypeSchema
+from engine.types.capacity import Adjust
 from engine.types.constraints import Asker, CustomConstraint, Verdict
 from engine.types.signal_doors import SignalDoor
 from engine.words import Json, Operation, ResourceId, StackId, TraversalState
@@ -48,6 +49,9 @@ class Call:
     child: for a type that holds a stack of its own, that stack; None when there is none (yet).
     superseded: the change that it is part of was ended early. What has begun may go on to its end;
     what only waits for somebody had better end with `Failed`, for something newer may wait for it.
+    named: the properties of the resource that `ResourceType.names` names; None: there is none.
+    hides: something among the properties is to be shown to nobody.
+    adjusted: for an update that scales a group, how; else None.
     now: the database's time.
     """
 
@@ -76,6 +80,9 @@ class Call:
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     child: "Child | None" = None
     superseded: bool = False
+    named: Mapping[str, Json] | None = field(default=None, repr=False)
+    hides: bool = False
+    adjusted: Mapping[str, Json] | None = None
 
     @property
     def own_name(self) -> str:
@@ -87,7 +94,8 @@ class Call:
 class Member:
     """A resource of the stack inside one, as it is now; what was replaced is not among them.
 
-    status: of its action. created_at: when it was planned for the first time.
+    status: of its action. created_at: when it was planned for the first time. secret: its reference
+    or an attribute of it is nobody's to see.
     """
 
     name: str
@@ -98,6 +106,7 @@ class Member:
     reference: Json = field(repr=False)
     attributes: Mapping[str, Json] = field(repr=False)
     created_at: datetime
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +330,16 @@ class ResourceType(ABC):
         sent it is told.
         """
         return data
+
+    def names(self, properties: Mapping[str, Json]) -> str | None:
+        """For a type that nests: what get_resource gives of another resource of the stack whose
+        properties it needs (`Call.named`); None: of none."""
+        return None
+
+    def adjust(self, properties: Mapping[str, Json]) -> Adjust | None:
+        """For a type to which a signal means that a group is to get another size: how. The signal
+        is not kept then."""
+        return None
 
     def check_external(self, physical_id: str, asker: Asker) -> Verdict:
         """Say why a template's ``external_id`` cannot be taken, or None; asked before anything is

@@ -12,13 +12,15 @@ from engine.types.access_policy import AccessPolicy
 from engine.types.constraints import BUILT_IN, CustomConstraint, Judge
 from engine.types.contract import ResourceType
 from engine.types.delay import Delay
+from engine.types.groups import groups
 from engine.types.none import NoneResource
+from engine.types.placement import Placer, installed
 from engine.types.random_string import RandomString
 from engine.types.template_resource import TemplateResource
 from engine.types.test_resource import TestResource
 from engine.types.value import Value
 from engine.types.waiting import WAITING
-from engine.words import Json
+from engine.words import REPEATED, Json
 
 ENTRY_POINTS = "headgate.resource_types"
 
@@ -50,8 +52,10 @@ class Registry:
         return self._judges
 
     def steps(self) -> list[str]:
-        """Of all types: the steps inside operations that somebody may be asked to confirm."""
-        return sorted({step for schema in self._schemas.values() for step in schema.steps})
+        """Of all types: the steps inside operations that somebody may be asked to confirm; without
+        those whose points have names of their own."""
+        named = {step for schema in self._schemas.values() for step in schema.steps}
+        return sorted(named - REPEATED)
 
     def giving_up(self) -> list[str]:
         """The types that give up waiting when their change is ended early, as patterns of SQL."""
@@ -110,11 +114,15 @@ def _judges(types: Sequence[ResourceType]) -> dict[str, Judge]:
 
 
 def built_in(
-    randomness: random.Random, *more: ResourceType, gate: ResourceType | None = None
+    randomness: random.Random,
+    *more: ResourceType,
+    gate: ResourceType | None = None,
+    placer: Placer | None = None,
 ) -> Registry:
     """The types that come with headgate, `more`, and those of installed plug-ins.
 
-    gate: the stack's own type.
+    gate: the stack's own type. placer: says where new members of groups come to be; None: the
+    plug-in that is installed, if one is.
 
     An entry point names a ResourceType that is made without arguments. Raises Conflict when two
     types have one name, Unavailable for a plug-in that does not load.
@@ -128,6 +136,7 @@ def built_in(
         Delay(randomness),
         AccessPolicy(),
         *WAITING,
+        *groups(placer or installed()),
     ]
     return Registry([*own, *more, *plugged], gate=gate)
 

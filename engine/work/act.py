@@ -38,7 +38,7 @@ from engine.types.contract import (
     Wait,
 )
 from engine.types.signal_doors import SignalDoors
-from engine.words import CONFIRM, Json, Operation
+from engine.words import REPEATED, Json, Operation, point_of
 from engine.work.job import Said
 from engine.work.notices import keeps_secrets, kept_view
 from engine.work.prepare import Prepared, call_of, denied
@@ -196,7 +196,7 @@ def _no_step(prepared: Prepared, step: str) -> str | None:
     name = prepared.work.type
     if step not in prepared.type.schema.steps:
         return f"the type {name} asks to confirm {step!r}, which is none of its steps"
-    if f"{CONFIRM}{step}" in prepared.work.passed:
+    if step not in REPEATED and point_of(step) in prepared.work.passed:
         return f"the type {name} asks to confirm {step!r} a second time"
     return None
 

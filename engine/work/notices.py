@@ -56,6 +56,7 @@ def keeps_secrets(prepared: Prepared) -> bool:
         or _has_secrets(work.definition or {})
         or schema.has_secrets()
         or has_hidden(schema.properties)
+        or prepared.type.nests  # what is inside may be
     )
 
 

@@ -237,6 +237,7 @@ def call_of(
         progress=work.progress,
         attempts=work.attempts,
         kept=(work.definition or {}).get("kept"),
+        adjusted=(work.definition or {}).get("adjusted"),
         confirmed=Confirmation(**work.confirmed) if work.confirmed else None,
         answers=work.answers or {},
         credential=credential,

@@ -18,7 +18,9 @@ from engine.lifecycle import contract as lifecycle
 from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
 from engine.lifecycle.plugins import Plugins
 from engine.types import contract as types
+from engine.types import placement
 from engine.types.contract import Call, Confirmation, Done, ResourceType
+from engine.types.placement import Placement
 from engine.words import ResourceId, StackId
 
 #: By interface and class, the fields of version 1 in their order.
@@ -36,6 +38,11 @@ FIELDS: dict[tuple[object, str], str] = {
     (types, "Confirm"): "step progress seen",
     (types, "Replace"): "",
     (types, "Failed"): "reason physical_id data retry",
+    (
+        placement,
+        "GroupView",
+    ): "project stack_id stack_name resource_name type properties members new",
+    (placement, "PlacedMember"): "name status placed",
     (channel, "Letter"): "id type document sent_at waiting",
     (channel, "Endpoint"): "subscription_id target secrets",
     (channel, "ReceiverDecision"): "decision reason more",
@@ -50,6 +57,7 @@ METHODS: dict[type, dict[str, str]] = {
          "needs_replace"), "call",
     ) | {"reference": "resource_name physical_id data",
          "check_properties": "properties place findings"},
+    Placement: {"place": "view"},
     Channel: {"check_target": "target", "deliver": "letter endpoint"},
 }  # fmt: skip
 
@@ -78,7 +86,7 @@ def test_methods_are_called_as_before(kind: type) -> None:
 
 
 def test_the_version_is_the_one_that_is_kept_here() -> None:
-    assert lifecycle.VERSION == 1
+    assert (lifecycle.VERSION, placement.VERSION) == (1, 1)
 
 
 class Quiet(LifecyclePlugin):

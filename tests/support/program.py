@@ -21,6 +21,7 @@ from engine.lifecycle.plugins import Plugins
 from engine.service import Engine
 from engine.store.database import Database
 from engine.types.contract import ResourceType
+from engine.types.placement import Placement, Placer
 from hub.app import ROLES, running
 from hub.settings import load_settings
 from tests.support.keys import key_file
@@ -187,6 +188,7 @@ async def program(
     *,
     types: Sequence[ResourceType] = (),
     plugins: Sequence[LifecyclePlugin] = (),
+    placement: Placement | None = None,
 ) -> AsyncIterator[Program]:
     listen = f"127.0.0.1:{free_port()}"
     said = {
@@ -199,7 +201,14 @@ async def program(
     }
     settings = load_settings(None, said, environment={})
     async with (
-        running(settings, ROLES, asyncio.Event(), types=types, plugins=Plugins(plugins)) as run,
+        running(
+            settings,
+            ROLES,
+            asyncio.Event(),
+            types=types,
+            plugins=Plugins(plugins),
+            placer=Placer(placement) if placement else None,
+        ) as run,
         aiohttp.ClientSession() as session,
     ):
         made = Program(session, run.url)

@@ -441,7 +441,7 @@ begin
            r.broken, r.protected, r.deletion_policy, r.replaced_by, i.inputs, v_now,
            t.pace, n.confirmed, n.patched,
            case when n.passed <> '{}' then
-               (select jsonb_object_agg(h.point, h.data) from hook h
+               (select jsonb_object_agg(h.point, h.data order by h.opened_at, h.id) from hook h
                  where h.stack_id = n.stack_id and h.traversal = n.traversal and h.node = n.id
                    and h.data is not null) end,
            (select c.sealed from credential c

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from engine.hot.inside import shown
 from engine.hot.resolve import MASK
 from engine.hot.schema import TypeSchema
 from engine.store.records import ResourceRecord
@@ -20,7 +21,7 @@ def shown_attributes(one: ResourceRecord, schema: TypeSchema | None) -> dict[str
     hidden = set(_hidden(one.properties, one.shown)) if one.shown is not None else set()
     return {
         name: MASK if name in secret or _repeats(value, hidden) else value
-        for name, value in (one.attributes or {}).items()
+        for name, value in shown(one.attributes or {}, MASK).items()
     }
 
 

@@ -110,10 +110,16 @@ async def metadata(request: web.Request) -> web.Response:
 async def signal(request: web.Request) -> web.Response:
     stack, one, _ = await _found(request)
     body = await body_of(request)
-    require(identity_of(request), Right.ANSWER if "unset_hook" in body else Right.WRITE)
+    who = identity_of(request)
+    require(who, Right.ANSWER if "unset_hook" in body else Right.WRITE)
     if "unset_hook" not in body:
         await parts_of(request).engine.signals.send(
-            project_of(request), stack.id, one.name, body, identity_of(request).name
+            project_of(request),
+            stack.id,
+            one.name,
+            body,
+            who.name,
+            credential=who.credential,
         )
         return answer(None)
     await parts_of(request).engine.unset_hook(

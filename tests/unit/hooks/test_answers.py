@@ -66,6 +66,40 @@ def refused(hook: Asked, decision: Decision = Decision.CONTINUE, **more: Json) -
     return finding.place, finding.code
 
 
+BATCH = asked(point=Point.PRE_BATCH, seen={"members": ["c", "b"], "may_choose": ["c", "b", "a"]})
+SCALE_IN = asked(
+    point=Point.PRE_SCALE_IN, seen={"victims": ["a", "b"], "may_choose": ["a", "b", "c"]}
+)
+
+
+@pytest.mark.parametrize(
+    ("hook", "data"),
+    [
+        (BATCH, None), (BATCH, {"ticket": 1}), (BATCH, {"members": ["a"]}),
+        (BATCH, {"members": ["a", "c"]}), (SCALE_IN, {"victims": ["c", "a"]}),
+        (asked(), {"members": 1}),
+        (replace(BATCH, seen={"members": [], "may_choose": []}), {"members": []}),
+    ],
+)  # fmt: skip
+def test_an_answer_may_choose_others(hook: Asked, data: Json) -> None:
+    assert said(hook, data=data) == Accepted(Decision.CONTINUE)
+
+
+@pytest.mark.parametrize(
+    ("hook", "data"),
+    [
+        (BATCH, {"members": ["d"]}), (BATCH, {"members": ["a", "b", "c"]}),
+        (BATCH, {"members": []}), (BATCH, {"members": ["a", "a"]}), (BATCH, {"members": "ab"}),
+        (BATCH, {"members": [1]}), (SCALE_IN, {"victims": ["c"]}),
+        (SCALE_IN, {"victims": ["a", "b", "c"]}), (SCALE_IN, {"victims": ["a", "d"]}),
+    ],
+)  # fmt: skip
+def test_an_answer_chooses_among_those_who_can_be_chosen(hook: Asked, data: Json) -> None:
+    (key,) = data
+    assert refused(hook, data=data) == (f"data.{key}", "AnswerInvalid")
+    assert said(hook, Decision.REJECT, data=data) == Accepted(Decision.REJECT)
+
+
 def may(hook: Asked, by: str, roles: Sequence[str] = (), *, by_token: bool = False) -> bool:
     try:
         said(hook, by=by, roles=roles, by_token=by_token)

@@ -95,3 +95,8 @@ def test_what_is_hidden_around_a_template_is_hidden_inside_it() -> None:
     assert found.hidden == {"a", "l"} and found.nested["web"].hidden == {"text", "key"}
     assert found.nested["web"].parameters == {"text": "planted", "size": 1}
     assert "planted" not in repr(found)
+
+
+def test_properties_may_be_unknown_as_a_whole() -> None:
+    resources = {"web": {"type": "server.yaml", "properties": UNKNOWN}, "b": thing()}
+    assert nested(resources).parameters == {}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from engine.hooks.rule import Rule
+from engine.hooks.rule import Rule, is_confirm
 from engine.node.effects import (
     Call,
     Moment,
@@ -42,6 +42,7 @@ from engine.node.points import POINTS
 from engine.words import (
     GATES,
     GOES_ON,
+    REPEATED,
     Action,
     Decision,
     Mode,
@@ -50,6 +51,7 @@ from engine.words import (
     Phase,
     Point,
     State,
+    point_of,
     post_stack,
     pre_stack,
 )
@@ -71,8 +73,8 @@ INPUTS: tuple[Input, ...] = (
     *(Expired(on_timeout) for on_timeout in OnTimeout),
     Superseded(),
 )
-#: Two steps inside an operation, in any order.
-CONFIRMS = (MustConfirm("cut"), MustConfirm("join"))
+#: Steps inside an operation, in any order; the last again and again.
+CONFIRMS = (MustConfirm("cut"), MustConfirm("join"), MustConfirm(Point.PRE_BATCH))
 
 
 def rule(point: Point, mode: Mode = Mode.WAIT, short: bool = False) -> Rule:
@@ -120,7 +122,7 @@ def confirming() -> Iterator[Node]:
         pre, post = (POINTS[operation, phase][0] for phase in (Phase.PRE, Phase.POST))
         around = ((), (Rule(pre), Rule(post)))
         for cut, join, rules in product(
-            kinds("confirm-cut"), ((), (Rule("confirm-join"),)), around
+            kinds("confirm-cut"), ((), (Rule("confirm-join"), Rule(Point.PRE_BATCH))), around
         ):
             yield fresh(operation, *cut, *join, *rules)
 
@@ -268,23 +270,28 @@ def test_a_point_is_asked_once() -> None:
     for one, step in steps():
         asked = [rule.point for rule in opened(step)]
         if isinstance(one.said, MustConfirm):
-            point = f"confirm-{one.said.step}"
+            point = point_of(one.said.step)
             assert asked in ([], [point])
             asked = [point]
         assert len({*step.node.passed}) == len(step.node.passed)
         before = one.node.passed
         if isinstance(one.said, MustReplace):  # another operation, whose steps are its own
-            before = tuple(point for point in before if not point.startswith("confirm-"))
+            before = tuple(point for point in before if not is_confirm(point))
+        if asked and asked[0] in REPEATED:
+            before = tuple(point for point in before if point not in asked)
         assert step.node.passed == (*before, *asked)
 
 
-def test_a_step_that_was_confirmed_is_not_asked_about_again() -> None:
+def test_a_step_that_was_confirmed_is_not_asked_about_again_unless_it_comes_again() -> None:
     again = [
-        one.answer
+        (one.said.step in REPEATED, one.answer)
         for one in ALL
-        if isinstance(one.said, MustConfirm) and f"confirm-{one.said.step}" in one.node.passed
+        if isinstance(one.said, MustConfirm)
+        and point_of(one.said.step) in one.node.passed
+        and not isinstance(decide(one.node, Succeeded()), Refused)
     ]
-    assert again and all(isinstance(answer, Refused) for answer in again)
+    assert {repeated for repeated, _ in again} == {True, False}
+    assert all(isinstance(answer, Step if repeated else Refused) for repeated, answer in again)
 
 
 def test_hooks_open_for_rules_of_the_node_or_because_somebody_steps() -> None:
@@ -371,7 +378,7 @@ def test_an_operation_that_asked_is_told_once_and_only_then() -> None:
         assert len(told) == (inside and goes_on)
         if told:
             assert step.node.phase is Phase.ACT
-            assert step.node.passed[-1] == f"confirm-{told[0].step}"
+            assert step.node.passed[-1] == point_of(told[0].step)
 
 
 def test_every_answer_that_lets_a_node_go_on_lets_it_go_on_alike() -> None:

@@ -12,7 +12,7 @@ from uuid import UUID
 from engine.errors import Finding, Findings
 from engine.hot.definition import check_resolved, fill_defaults
 from engine.types.command import Command, CommandSettings
-from engine.types.contract import Call, Outcome, ResourceType, Wait
+from engine.types.contract import Call, Nest, Outcome, ResourceType, Wait
 from engine.types.credentials import Credentials
 from engine.types.http import Http, HttpSettings
 from engine.types.registry import Registry, built_in
@@ -22,6 +22,7 @@ from engine.types.software import ServerDoors, SoftwareKeeper, software_types
 from engine.words import Json, ResourceId, StackId
 from tests.support.elsewhere import URL, Elsewhere
 from tests.support.shelf import Shelf
+from tests.unit.types.child_stacks import brought_to
 from tests.unit.types.software.in_memory import InMemory
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -55,6 +56,7 @@ def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> 
         "operation_key": KEY,
         "now": NOW,
         "door": DOOR,
+        "named": {},
         "properties": fill_defaults(type_.schema, checked),
     }
     return Call(**(known | more))
@@ -73,6 +75,11 @@ async def ended(type_: ResourceType, operation: str, call: Call) -> Outcome:
     """Call again as often as the operation asks to be, at the times it names."""
     for _ in range(200):
         outcome = await run(type_, operation, call)
+        if isinstance(outcome, Nest):
+            key = call.operation_key
+            child = brought_to(call.child, outcome.step, outcome.goal, id_=key)
+            call = replace(call, progress=outcome.progress, child=child)
+            continue
         if not isinstance(outcome, Wait):
             return outcome
         assert outcome.until is not None

@@ -11,17 +11,23 @@ from engine.types.registry import ENTRY_POINTS, Registry
 from tests.unit.types.calls import registry
 
 OWN = [
+    "AWS::AutoScaling::LaunchConfiguration",
     "AWS::CloudFormation::WaitCondition",
     "AWS::CloudFormation::WaitConditionHandle",
     "Headgate::Command",
     "Headgate::HTTP",
     "OS::Heat::AccessPolicy",
+    "OS::Heat::AutoScalingGroup",
     "OS::Heat::CloudConfig",
     "OS::Heat::Delay",
     "OS::Heat::DeployedServer",
+    "OS::Heat::InstanceGroup",
     "OS::Heat::MultipartMime",
     "OS::Heat::None",
     "OS::Heat::RandomString",
+    "OS::Heat::ResourceChain",
+    "OS::Heat::ResourceGroup",
+    "OS::Heat::ScalingPolicy",
     "OS::Heat::SoftwareComponent",
     "OS::Heat::SoftwareConfig",
     "OS::Heat::SoftwareDeployment",

@@ -141,7 +141,7 @@ def test_it_asks_for_the_signals_of_its_handle_first() -> None:
     call, said = waiting()
     assert (said.until, said.awaits) == (NOW, HANDLE)
     again = CONDITION.create(replace(call, now=NOW + timedelta(seconds=59)))
-    assert again == Wait(NOW + timedelta(seconds=60), said.progress, HANDLE)
+    assert again == Wait(NOW + timedelta(seconds=60), said.progress, awaits=HANDLE)
 
 
 def test_enough_make_it_also_when_its_time_is_over() -> None:

@@ -126,8 +126,9 @@ class StubEngine:
         return self
 
     async def send(
-        self, project: str, stack_id: UUID, name: str, data: Mapping[str, Any], by: str
-    ) -> None:
+        self, project: str, stack_id: UUID, name: str, data: Mapping[str, Any], by: str, *,
+        credential: str = "",
+    ) -> None:  # fmt: skip
         self.asked.append(("signal", (name, data, by)))
 
     async def find_stack(self, project: str, name_or_id: str) -> StackRecord:

@@ -1,0 +1,122 @@
+"""OS::Heat::AutoScalingGroup: members that are alike, as many as policies say."""
+
+from collections.abc import Mapping
+
+from engine.errors import Findings
+from engine.hot.inside import Way
+from engine.hot.schema import Attribute, Constraint, Grouping, Kind, Property, TypeSchema
+from engine.types.contract import Call, Child
+from engine.types.groups.batches import Policy
+from engine.types.groups.document import Body, among, sample
+from engine.types.groups.group import of_batches, policy_of, read_inside, sound, whole_number
+from engine.types.groups.scaled import Scaled
+from engine.words import Json, Point
+
+WAYS: Mapping[str, Way] = {
+    "refs": Way.REFERENCES,
+    "refs_map": Way.REFERENCES_BY_NAME,
+    "outputs": Way.EACH_BY_NAME,
+    "outputs_list": Way.EACH,
+    "current_size": Way.COUNT,
+}
+FROM_ZERO = (Constraint("range", min=0),)
+
+
+class AutoScalingGroup(Scaled):
+    schema = TypeSchema(
+        "OS::Heat::AutoScalingGroup",
+        description="Members that are alike, as many as scaling policies say.",
+        properties={
+            "resource": Property(
+                Kind.MAP,
+                "What each member is, as a template would say it.",
+                required=True,
+                update_allowed=True,
+            ),
+            "max_size": Property(
+                Kind.INTEGER,
+                "The most members.",
+                required=True,
+                constraints=FROM_ZERO,
+                update_allowed=True,
+            ),
+            "min_size": Property(
+                Kind.INTEGER,
+                "The least members.",
+                required=True,
+                constraints=FROM_ZERO,
+                update_allowed=True,
+            ),
+            "cooldown": Property(
+                Kind.INTEGER,
+                "Seconds after a change of size in which policies do nothing.",
+                update_allowed=True,
+            ),
+            "desired_capacity": Property(
+                Kind.INTEGER, "How many members, unless a policy says.", update_allowed=True
+            ),
+            "rolling_updates": Property(
+                Kind.MAP,
+                "How members change when what they are does.",
+                default={"min_in_service": 0, "max_batch_size": 1, "pause_time": 0},
+                update_allowed=True,
+                fields=of_batches("change"),
+            ),
+        },
+        attributes={
+            "refs": Attribute(Kind.LIST, "What get_resource gives of each member."),
+            "refs_map": Attribute(Kind.MAP, "The same, by the members' names."),
+            "outputs": Attribute(
+                Kind.MAP, "One attribute of each member, by their names.", of_members=True
+            ),
+            "outputs_list": Attribute(Kind.LIST, "One attribute of each member.", of_members=True),
+            "current_size": Attribute(Kind.INTEGER, "How many members there are."),
+        },
+        steps=(Point.PRE_BATCH, Point.PRE_SCALE_IN),
+        grouping=Grouping(
+            lambda properties: sample({"member": properties.get("resource")}),
+            lambda properties: _size(properties),
+            lambda place: among(place, "resource"),
+        ),
+    )
+
+    def body(self, call: Call) -> Body:
+        body: Body = call.properties["resource"]
+        return body
+
+    def wanted_size(self, properties: Mapping[str, Json]) -> int | None:
+        size: int | None = properties.get("desired_capacity")
+        return size
+
+    def bounds(self, properties: Mapping[str, Json]) -> tuple[int, int]:
+        return properties["min_size"], properties["max_size"]
+
+    def policy(self, call: Call) -> Policy | None:
+        return policy_of(call.properties["rolling_updates"])
+
+    def cooldown(self, properties: Mapping[str, Json]) -> float:
+        return properties.get("cooldown") or 0
+
+    def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
+        return read_inside(sound(child), WAYS, by_place=True)
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        least, most = properties.get("min_size"), properties.get("max_size")
+        size = properties.get("desired_capacity")
+        if least is not None and most is not None and least > most:
+            reason = f"min_size ({least}) can not be greater than max_size ({most})"
+            findings.add(f"{place}.min_size", reason, "Lower it, or raise max_size.")
+            return
+        if size is None:
+            return
+        if (least is not None and size < least) or (most is not None and size > most):
+            reason = "desired_capacity must be between min_size and max_size"
+            findings.add(f"{place}.desired_capacity", reason, f"Write {least} to {most}.")
+
+
+def _size(properties: Mapping[str, Json]) -> int | None:
+    """What it begins with."""
+    size = properties.get("desired_capacity")
+    return whole_number(properties.get("min_size") if size is None else size)

@@ -1,0 +1,108 @@
+"""Which members a turn makes, changes and takes away."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import count, islice
+from uuid import UUID
+
+from engine.types.groups.document import Body, Present
+from engine.types.groups.turns import Change
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+#: Letters of a member's name.
+LENGTH = 12
+
+BodyOf = Callable[[str], Body]
+
+
+def indexed_names(size: int, removed: Collection[str]) -> list[str]:
+    """The first numbers from 0 that were not removed."""
+    return list(islice((str(n) for n in count() if str(n) not in removed), size))
+
+
+def by_index(names: Collection[str]) -> list[str]:
+    return sorted(names, key=lambda name: (len(name), name))
+
+
+def fresh_names(key: UUID, number: int, taken: Collection[str]) -> Iterator[str]:
+    """Names nobody has, the same whenever a turn of an operation is decided again."""
+    for place in count():
+        name = _short(f"{key}/{number}/{place}")
+        if name not in taken:
+            yield name
+
+
+def _short(text: str) -> str:
+    """Twelve letters, the first of which is none that YAML or people take for a number."""
+    bits = int.from_bytes(sha256(text.encode()).digest()[:8])
+    letters = [_LETTERS[(bits >> (5 * place)) & 31] for place in range(LENGTH)]
+    return _LETTERS[(bits >> 59) % 26] + "".join(letters[1:])
+
+
+def indexed_change(
+    there: Present,
+    names: Sequence[str],
+    target: Collection[str],
+    changes: int,
+    body_of: BodyOf,
+    chosen: Sequence[str] | None,
+) -> Change:
+    """A batch of a group whose members are numbers.
+
+    names: after it. target: names when all is done; others are there for a while, and are left
+    alone. The highest are altered first.
+    """
+    stay = [name for name in names if name in there.sound]
+    made = [name for name in names if name not in there.sound]
+    old = [
+        name for name in reversed(stay) if name in target and there.bodies[name] != body_of(name)
+    ]
+    altered = [*(old[: max(changes - len(made), 0)] if chosen is None else chosen)]
+    return _change(there, names, made, altered, old, body_of)
+
+
+def aged_change(
+    there: Present, size: int, changes: int, body_of: BodyOf, new_names: Iterator[str],
+    chosen: Sequence[str] | None,
+) -> Change:  # fmt: skip
+    """A batch of a group whose members have an age: the oldest are altered first, and go first
+    where there are too many; but who failed before them, and who is as it should be after them."""
+    going = sorted(
+        there.bodies, key=lambda name: (name in there.sound, there.bodies[name] == body_of(name))
+    )
+    gone = going[: max(len(going) - size, 0)]
+    stay = [name for name in there.bodies if name not in gone]
+    made = [*islice(new_names, size - len(stay))]
+    old = [name for name in stay if there.bodies[name] != body_of(name)]
+    altered = [*(old[: max(changes - len(made), 0)] if chosen is None else chosen)]
+    return _change(there, [*stay, *made], made, altered, old, body_of)
+
+
+def _change(
+    there: Present,
+    names: Sequence[str],
+    made: Sequence[str],
+    altered: Sequence[str],
+    old: Sequence[str],
+    body_of: BodyOf,
+) -> Change:
+    new = {*made, *altered}
+    bodies = {name: body_of(name) if name in new else there.bodies[name] for name in names}
+    return Change(bodies, made, altered, _gone(there, bodies), old)
+
+
+def all_at_once(there: Present, names: Sequence[str], body_of: BodyOf) -> Change:
+    bodies = {name: body_of(name) for name in names}
+    made = [name for name in names if name not in there.sound]
+    altered = [name for name in names if name not in made and there.bodies[name] != bodies[name]]
+    return Change(bodies, made, altered, _gone(there, bodies))
+
+
+def only(there: Present, names: Sequence[str]) -> Change:
+    """These of those that there are, as they are."""
+    bodies = {name: there.bodies[name] for name in names if name in there.bodies}
+    return Change(bodies, gone=_gone(there, bodies))
+
+
+def _gone(there: Present, bodies: Mapping[str, Body]) -> list[str]:
+    return [name for name in there.bodies if name not in bodies]

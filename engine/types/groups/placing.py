@@ -1,0 +1,43 @@
+"""Members with the properties that a placement plug-in gave them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from engine.types.contract import Call
+from engine.types.groups.document import FAILED, Body, Present
+from engine.types.placement import GroupView, PlacedMember
+from engine.words import Json
+
+#: What a group keeps of itself: the properties that were answered, by member.
+PLACED: Final = "placed"
+
+
+def placed(body: Body, place: Mapping[str, Json]) -> Body:
+    return {**body, "properties": {**(body.get("properties") or {}), **place}} if place else body
+
+
+def in_place(body_of: Callable[[str], Body], there: Present) -> Callable[[str], Body]:
+    """Bodies of members that stay where they are."""
+    known = there.group.get(PLACED) or {}
+    return lambda name: placed(body_of(name), known.get(name, {}))
+
+
+def view_of(
+    call: Call, bodies: Mapping[str, Body], new: Sequence[str], there: Present
+) -> GroupView:
+    """What the plug-in is given."""
+    body, known = bodies[new[0]], there.group.get(PLACED) or {}
+    return GroupView(
+        call.project,
+        call.stack_id,
+        call.stack_name,
+        call.resource_name,
+        str(body["type"]),
+        {} if call.hides else body.get("properties") or {},
+        tuple(
+            PlacedMember(name, "COMPLETE" if name in there.sound else FAILED, known.get(name, {}))
+            for name in there.bodies
+            if name not in new
+        ),
+        tuple(new),
+    )

@@ -1,0 +1,129 @@
+"""What a group wants next: to shrink, then to change in batches, or everything at once."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from engine.types.contract import Toward
+from engine.types.groups.batches import Policy, next_batch
+from engine.types.groups.document import Present, written
+from engine.types.groups.members import (
+    BodyOf,
+    aged_change,
+    all_at_once,
+    by_index,
+    indexed_change,
+    indexed_names,
+    only,
+)
+from engine.types.groups.turns import Change, Progress, Turn
+from engine.words import Json, Point
+
+#: Kinds of turns.
+SCALE_IN: Final = "scale-in"
+BATCH: Final = "batch"
+MEMBERS: Final = "members"
+#: What a group keeps of itself: names that are never used again.
+REMOVED: Final = "removed"
+#: What it is to have in the end.
+SIZE: Final = "size"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedPlan:
+    """Members are numbers.
+
+    find_removed(what is there): names never to be used (again). hides: the members may hold what
+    nobody is shown. policy: None: all members change at once. creates: the group is made by it.
+    """
+
+    target: int
+    body_of: BodyOf
+    find_removed: Callable[[Present], Sequence[str]]
+    hides: bool = False
+    policy: Policy | None = None
+    creates: bool = False
+
+    def kept(self, there: Present) -> Mapping[str, Json]:
+        return {REMOVED: by_index({*self.find_removed(there)})}
+
+    def goal(self, change: Change, there: Present, kept: Mapping[str, Json]) -> Toward:
+        return written(change.bodies, kept, hides=self.hides)
+
+    def turn(self, there: Present, at: Progress, names: Sequence[str] | None) -> Turn | None:
+        removed = at.kept[REMOVED]
+        wanted = indexed_names(self.target, removed)
+        counted = [name for name in by_index([*there.bodies]) if name not in removed]
+        old = {name for name in wanted if _is_old(there, name, self.body_of)}
+        policy = self.policy if self.creates or old or at.last == BATCH else None
+        if len(counted) > self.target and at.last != BATCH:
+            return self._scale_in(there, counted, removed, names, rolls=policy is not None)
+        if policy is not None:
+            up_to_date = len(there.sound.intersection(wanted)) - len(old)
+            batch = next_batch(self.target, len(counted), up_to_date, policy)
+            if batch is not None:
+                size = indexed_names(batch.size, removed)
+                change = indexed_change(there, size, wanted, batch.changes, self.body_of, names)
+                return Turn(BATCH, change, "" if self.creates else Point.PRE_BATCH, policy.pause)
+        change = all_at_once(there, wanted, self.body_of)
+        return Turn(MEMBERS, change) if change.any else None
+
+    def _scale_in(
+        self, there: Present, counted: Sequence[str], removed: Sequence[str],
+        names: Sequence[str] | None, *, rolls: bool,
+    ) -> Turn:  # fmt: skip
+        """Who is chosen to go though others would by their number, is never replaced."""
+        if names is not None:
+            last = by_index({*counted}.difference(names))[-1:]
+            early = [one for one in names if last and by_index([one, *last])[0] == one]
+            removed = by_index({*removed, *early})
+        wanted = indexed_names(self.target, removed)
+        change = only(there, wanted) if rolls else all_at_once(there, wanted, self.body_of)
+        return Turn(SCALE_IN, change.opened(counted), Point.PRE_SCALE_IN, kept={REMOVED: removed})
+
+
+@dataclass(frozen=True, slots=True)
+class AgedPlan:
+    """Members have names by chance, and an age.
+
+    find_size(what is there): of the group, when the operation has ended. new_names(number of the
+    turn, what is there): names for new members.
+    """
+
+    find_size: Callable[[Present], int]
+    body_of: BodyOf
+    new_names: Callable[[int, Present], Iterator[str]]
+    hides: bool = False
+    policy: Policy | None = None
+
+    def kept(self, there: Present) -> Mapping[str, Json]:
+        return {SIZE: self.find_size(there)}
+
+    def goal(self, change: Change, there: Present, kept: Mapping[str, Json]) -> Toward:
+        return written(change.bodies, kept, hides=self.hides)
+
+    def turn(self, there: Present, at: Progress, names: Sequence[str] | None) -> Turn | None:
+        target = at.kept[SIZE]
+        old = {name for name in there.bodies if _is_old(there, name, self.body_of)}
+        policy = self.policy if old or at.last == BATCH else None
+        going = [*there.bodies]
+        if len(going) > target and at.last != BATCH:
+            victims = going[: len(going) - target] if names is None else names
+            stay = [name for name in going if name not in victims]
+            rolls = policy is not None
+            change = only(there, stay) if rolls else all_at_once(there, stay, self.body_of)
+            return Turn(SCALE_IN, change.opened(going), Point.PRE_SCALE_IN)
+        fresh = self.new_names(at.number, there)
+        if policy is not None:
+            up_to_date = len(there.sound) - len(old)
+            batch = next_batch(target, len(going), up_to_date, policy)
+            if batch is not None:
+                change = aged_change(there, batch.size, batch.changes, self.body_of, fresh, names)
+                return Turn(BATCH, change, Point.PRE_BATCH, policy.pause)
+        whole = [*going, *(next(fresh) for _ in range(target - len(going)))]
+        change = all_at_once(there, whole, self.body_of)
+        return Turn(MEMBERS, change) if change.any else None
+
+
+def _is_old(there: Present, name: str, body_of: BodyOf) -> bool:
+    return name in there.sound and there.bodies[name] != body_of(name)

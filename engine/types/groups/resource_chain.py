@@ -1,0 +1,101 @@
+"""OS::Heat::ResourceChain: a member of each type that is named, one after the other."""
+
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+
+from engine.hot.inside import Way
+from engine.hot.schema import Attribute, Grouping, Kind, Property, TypeSchema
+from engine.types.contract import Call, Child, Outcome, Toward
+from engine.types.groups.document import Body, Present, sample, written
+from engine.types.groups.group import Group, read_inside
+from engine.types.groups.members import all_at_once, by_index
+from engine.types.groups.turns import Change, Progress, Turn, go
+from engine.words import Json
+
+WAYS: Mapping[str, Way] = {"refs": Way.REFERENCES, "attributes": Way.EACH_BY_NAME}
+
+
+class ResourceChain(Group):
+    schema = TypeSchema(
+        "OS::Heat::ResourceChain",
+        description="One member of each type that is named, with the same properties.",
+        properties={
+            "resources": Property(
+                Kind.LIST,
+                "Types of the members, in order.",
+                required=True,
+                update_allowed=True,
+                items=Property(Kind.STRING),
+            ),
+            "concurrent": Property(
+                Kind.BOOLEAN,
+                "Whether members are made at the same time, or each after the one before.",
+                default=False,
+            ),
+            "resource_properties": Property(Kind.MAP, "Properties of each member."),
+        },
+        attributes={
+            "refs": Attribute(Kind.LIST, "What get_resource gives of each member."),
+            "attributes": Attribute(
+                Kind.MAP, "One attribute of each member, by their names.", of_members=True
+            ),
+        },
+        grouping=Grouping(
+            lambda properties: _sample(properties),
+            lambda properties: None,
+            lambda place: _among(place),
+            of_each=True,
+        ),
+    )
+
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        return go(call, _ChainPlan(call), lambda child: self.done(call, child))
+
+    def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        return self.create(call)
+
+    def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
+        known = {one.name: one for one in child.members}
+        return read_inside([known[name] for name in by_index(known)], WAYS, of_each=True)
+
+
+def chained(properties: Mapping[str, Json]) -> Iterator[tuple[str, Body]]:
+    """Name and body of each member."""
+    for place, type_name in enumerate(properties.get("resources") or []):
+        body: dict[str, Json] = {"type": type_name}
+        if given := properties.get("resource_properties"):
+            body["properties"] = given
+        if place and not properties.get("concurrent"):
+            body["depends_on"] = [str(place - 1)]
+        yield str(place), body
+
+
+def _sample(
+    properties: Mapping[str, Json],
+) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
+    types, given = properties.get("resources"), properties.get("resource_properties") or {}
+    if not isinstance(types, list) or not isinstance(given, dict):
+        return None
+    return sample(dict(chained(properties))) if all(isinstance(t, str) for t in types) else None
+
+
+def _among(place: str) -> str:
+    name, _, rest = place.removeprefix("resources.").partition(".")
+    if rest.startswith("properties"):
+        return "resource_properties" + rest.removeprefix("properties")
+    return f"resources[{name}]"
+
+
+class _ChainPlan:
+    def __init__(self, call: Call) -> None:
+        self._bodies = dict(chained(call.properties))
+        self._hides = call.hides
+
+    def kept(self, there: Present) -> Mapping[str, Json]:
+        return {}
+
+    def goal(self, change: Change, there: Present, kept: Mapping[str, Json]) -> Toward:
+        return written(change.bodies, kept, hides=self._hides)
+
+    def turn(self, there: Present, at: Progress, names: Sequence[str] | None) -> Turn | None:
+        change = all_at_once(there, [*self._bodies], self._bodies.__getitem__)
+        return Turn("members", change) if change.any else None

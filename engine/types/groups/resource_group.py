@@ -1,0 +1,177 @@
+"""OS::Heat::ResourceGroup: so many members that are alike but for their number."""
+
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+
+from engine.hot.inside import Way
+from engine.hot.schema import Attribute, Constraint, Grouping, Kind, Property, TypeSchema
+from engine.types.contract import Call, Child, Outcome
+from engine.types.groups.batches import Policy
+from engine.types.groups.document import Body, Present, among, present, sample
+from engine.types.groups.group import Group, of_batches, policy_of, read_inside, whole_number
+from engine.types.groups.members import by_index
+from engine.types.groups.placing import in_place
+from engine.types.groups.plans import REMOVED, IndexedPlan
+from engine.types.groups.turns import go
+from engine.words import Json, Point
+
+WAYS: Mapping[str, Way] = {
+    "refs": Way.REFERENCES,
+    "refs_map": Way.REFERENCES_BY_NAME,
+    "attributes": Way.EACH_BY_NAME,
+}
+INDEX = "%index%"
+
+
+class ResourceGroup(Group):
+    schema = TypeSchema(
+        "OS::Heat::ResourceGroup",
+        description="Members that are alike but for their number, from 0.",
+        properties={
+            "count": Property(
+                Kind.INTEGER,
+                "How many members.",
+                default=1,
+                constraints=(Constraint("range", min=0),),
+                update_allowed=True,
+            ),
+            "index_var": Property(
+                Kind.STRING,
+                "What stands for the member's number in its properties and metadata.",
+                default=INDEX,
+                constraints=(Constraint("length", min=3),),
+            ),
+            "resource_def": Property(
+                Kind.MAP,
+                "What each member is, as a template would say it.",
+                required=True,
+                update_allowed=True,
+                fields={
+                    "type": Property(Kind.STRING, "Its type.", required=True),
+                    "properties": Property(Kind.MAP, "Its properties."),
+                    "metadata": Property(Kind.MAP, "Its metadata."),
+                },
+            ),
+            "removal_policies": Property(
+                Kind.LIST,
+                "Members to remove, whatever the count does.",
+                default=[],
+                update_allowed=True,
+                items=Property(
+                    Kind.MAP,
+                    fields={
+                        "resource_list": Property(
+                            Kind.LIST, "Names, or what get_resource gives.", default=[]
+                        )
+                    },
+                ),
+            ),
+            "removal_policies_mode": Property(
+                Kind.STRING,
+                "Whether what was removed before stays so (append), or only what is said now"
+                " (update).",
+                default="append",
+                constraints=(Constraint("allowed_values", allowed=("append", "update")),),
+                update_allowed=True,
+            ),
+        },
+        attributes={
+            "refs": Attribute(Kind.LIST, "What get_resource gives of each member."),
+            "refs_map": Attribute(Kind.MAP, "The same, by the members' names."),
+            "attributes": Attribute(
+                Kind.MAP, "One attribute of each member, by their names.", of_members=True
+            ),
+            "removed_rsrc_list": Attribute(Kind.LIST, "Names that are never used again."),
+        },
+        update_policy={
+            "rolling_update": Property(Kind.MAP, fields=of_batches("change")),
+            "batch_create": Property(Kind.MAP, fields=of_batches("make", in_service=False)),
+        },
+        steps=(Point.PRE_BATCH, Point.PRE_SCALE_IN),
+        grouping=Grouping(
+            lambda properties: _sample(properties),
+            lambda properties: whole_number(properties.get("count", 1)),
+            lambda place: among(place, "resource_def"),
+            of_each=True,
+        ),
+    )
+
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        policy = policy_of(call.update_policy.get("batch_create"))
+        return self._go(call, _plan(call, policy, creates=policy is not None))
+
+    def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        policy = policy_of(call.update_policy.get("rolling_update"))
+        return self._go(call, _plan(call, policy, creates=False))
+
+    def _go(self, call: Call, plan: IndexedPlan) -> Outcome | Awaitable[Outcome]:
+        return go(call, plan, lambda child: self.done(call, child), self.placer)
+
+    def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
+        known = {one.name: one for one in child.members}
+        members = [known[name] for name in by_index(known)]
+        removed = present(child).group.get(REMOVED, [])
+        inside = read_inside(members, WAYS, of_each=True)
+        return {"removed_rsrc_list": [*removed], **inside}
+
+
+def _plan(call: Call, policy: Policy | None, *, creates: bool) -> IndexedPlan:
+    properties = call.properties
+    body, index = properties["resource_def"], properties["index_var"]
+    return IndexedPlan(
+        properties["count"],
+        in_place(lambda name: numbered(body, index, name), present(call.child)),
+        lambda there: [*_removed(call, there)],
+        call.hides,
+        policy,
+        creates,
+    )
+
+
+def _sample(
+    properties: Mapping[str, Json],
+) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
+    """A group of none may be of anything: so templates switch parts of themselves off."""
+    body, index = properties.get("resource_def"), properties.get("index_var") or INDEX
+    if not isinstance(body, dict) or "type" not in body or not isinstance(index, str):
+        return None
+    if properties.get("count", 1) == 0:
+        return None
+    return sample({"0": numbered(body, index, "0")})
+
+
+def numbered(body: Body, index: str, name: str) -> Body:
+    """The body of one member: nothing that is null, and its name wherever the variable stands."""
+    whole: dict[str, Json] = {"type": body["type"]}
+    for section in ("properties", "metadata"):
+        given = body.get(section)
+        if isinstance(given, dict):
+            given = {key: value for key, value in given.items() if value is not None}
+        if given:
+            whole[section] = replaced(given, index, name)
+    return whole
+
+
+def replaced(value: Json, index: str, name: str) -> Json:
+    """Keys stay as they are, as in Heat."""
+    if isinstance(value, str):
+        return value.replace(index, name)
+    if isinstance(value, dict):
+        return {key: replaced(item, index, name) for key, item in value.items()}
+    if isinstance(value, list):
+        return [replaced(item, index, name) for item in value]
+    return value
+
+
+def _removed(call: Call, there: Present) -> Iterator[str]:
+    """Names that policies name, or by what get_resource gives; those nobody has mean nothing."""
+    before: Sequence[str] = there.group.get(REMOVED, [])
+    if call.properties["removal_policies_mode"] == "append":
+        yield from before
+    names = {str(reference): name for name, reference in there.references.items()}
+    for policy in call.properties["removal_policies"]:
+        for one in policy.get("resource_list") or []:
+            name = str(one)
+            if call.child is None or name in before or name in there.bodies:
+                yield name
+            elif name in names:
+                yield names[name]

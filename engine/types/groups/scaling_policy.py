@@ -1,0 +1,82 @@
+"""OS::Heat::ScalingPolicy: each signal gives a group another size."""
+
+from collections.abc import Mapping
+
+from engine.errors import Findings
+from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.types.capacity import Adjust, Adjustment
+from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.words import Json
+
+
+class ScalingPolicy(ResourceType):
+    uses_credential = False
+    schema = TypeSchema(
+        "OS::Heat::ScalingPolicy",
+        description="Gives a scaling group another size whenever it is sent a signal.",
+        properties={
+            "auto_scaling_group_id": Property(
+                Kind.STRING, "What get_resource gives of the group.", required=True
+            ),
+            "scaling_adjustment": Property(
+                Kind.NUMBER, "How much to adjust.", required=True, update_allowed=True
+            ),
+            "adjustment_type": Property(
+                Kind.STRING,
+                "What is adjusted: the size by members, to a size, or by per cent.",
+                required=True,
+                constraints=(Constraint("allowed_values", allowed=tuple(Adjustment)),),
+                update_allowed=True,
+            ),
+            "cooldown": Property(
+                Kind.NUMBER,
+                "Seconds in which no policy adjusts the group again; before what the group says.",
+                update_allowed=True,
+            ),
+            "min_adjustment_step": Property(
+                Kind.INTEGER,
+                "The least members that a change by per cent comes to.",
+                constraints=(Constraint("range", min=0),),
+                update_allowed=True,
+            ),
+        },
+        attributes={
+            "alarm_url": Attribute(
+                Kind.STRING, "Where to send signals, with the token in it.", secret=True
+            ),
+            "signal_url": Attribute(Kind.STRING, "Where to send signals with a token."),
+        },
+        signals=True,
+    )
+
+    def create(self, call: Call) -> Outcome:
+        door = call.door
+        attributes = {"alarm_url": door.signed_url, "signal_url": door.url}
+        return Done(call.physical_id or str(call.operation_key), attributes)
+
+    def update(self, call: Call) -> Outcome:
+        return self.create(call)
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)
+
+    def adopt(self, call: Call) -> Outcome:
+        """Where signals were sent to is not here: it is another place from now on."""
+        return self.create(call)
+
+    def adjust(self, properties: Mapping[str, Json]) -> Adjust | None:
+        return Adjust(
+            properties["auto_scaling_group_id"],
+            Adjustment(properties["adjustment_type"]),
+            properties["scaling_adjustment"],
+            properties.get("min_adjustment_step") or 0,
+            properties.get("cooldown"),
+        )
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        kind, step = properties.get("adjustment_type"), properties.get("min_adjustment_step")
+        if step is not None and kind not in (None, Adjustment.PERCENT):
+            reason = f"min_adjustment_step goes with {Adjustment.PERCENT} only"
+            findings.add(f"{place}.min_adjustment_step", reason, "Leave it out.")

@@ -1,0 +1,53 @@
+"""Instance groups: members of a type that somebody else brings, as a launch configuration says."""
+
+from tests.integration.nested.test_lives import output
+from tests.support.program import Json, Program
+
+INSTANCE = """
+heat_template_version: 2018-08-31
+parameters:
+  ImageId: {type: string}
+resources:
+  one: {type: OS::Heat::TestResource, properties: {value: {get_param: ImageId}}}
+outputs:
+  PublicIp: {value: {get_attr: [one, output]}}
+"""
+BROUGHT = {"resource_registry": {"AWS::EC2::Instance": "instance.yaml"}}
+
+
+def written(image: str, size: int = 2) -> Json:
+    return {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Resources": {
+            "conf": {
+                "Type": "AWS::AutoScaling::LaunchConfiguration", "Properties": {"ImageId": image},
+            },
+            "g": {
+                "Type": "OS::Heat::InstanceGroup",
+                "UpdatePolicy": {"RollingUpdate": {"MaxBatchSize": 1, "MinInstancesInService": 1}},
+                "Properties": {
+                    "AvailabilityZones": ["nova"], "LaunchConfigurationName": {"Ref": "conf"},
+                    "Size": size,
+                },
+            },
+        },
+        "Outputs": {"list": {"Value": {"Fn::GetAtt": ["g", "InstanceList"]}}},
+    }  # fmt: skip
+
+
+async def test_instances_follow_their_launch_configuration(running: Program) -> None:
+    sent = {"stack_name": "s", "template": written("a")}
+    status, refused = await running.call("POST", "/stacks", sent)
+    assert status == 400
+    (wrong,) = refused["error"]["findings"]
+    assert wrong["place"] == "Resources.g.Properties.LaunchConfigurationName"
+    assert "(AWS::EC2::Instance) of its members" in wrong["reason"]
+    assert "resource_registry" in wrong["remedy"]
+
+    more = {"environment": BROUGHT, "files": {"instance.yaml": INSTANCE}}
+    await running.create("s", {}, template=written("a"), **more)
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    assert await output(running, "s", "list") == "a,a"
+    await running.update("s", "PUT", template=written("b", 3), **more)
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert await output(running, "s", "list") == "b,b,b"

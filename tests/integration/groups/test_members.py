@@ -1,0 +1,282 @@
+"""Groups through the whole program: made, changed in batches, asked about, read, cleared away."""
+
+import json
+
+from tests.integration.nested.test_lives import FILES, child_of, output
+from tests.support.program import Json, Program, eventually, resource, template
+
+A_TEST_RESOURCE = "OS::Heat::TestResource"
+
+
+def group(count: int = 3, value: Json = "v-%index%", *, policy: Json = None, **more: Json) -> Json:
+    body = {"type": A_TEST_RESOURCE, "properties": {"value": value}}
+    made = {"type": "OS::Heat::ResourceGroup",
+            "properties": {"count": count, "resource_def": body, **more}}  # fmt: skip
+    return made | ({"update_policy": policy} if policy else {})
+
+
+def shown(*attribute: Json) -> Json:
+    return {"said": {"value": {"get_attr": ["g", *attribute]}}}
+
+
+async def values(http: Program, name: str = "s") -> dict[str, Json]:
+    """What each member of the group holds."""
+    child = await child_of(http, name, "g")
+    said = await http.at("GET", child, "/resources?with_detail=true")
+    return {one["resource_name"]: one["attributes"]["output"] for one in said["resources"]}
+
+
+async def change(http: Program, resources: Json, status: str = "UPDATE_COMPLETE") -> None:
+    await http.update("s", "PUT", template=template(resources))
+    assert await http.until_ended("s") == status
+
+
+async def test_the_life_of_a_resource_group(running: Program) -> None:
+    outputs = {
+        name: {"value": {"get_attr": ["g", *path]}}
+        for name, path in {
+            "refs": ["refs"], "one": ["resource.1.output"], "each": ["output"],
+            "by_name": ["attributes", "output"], "removed": ["removed_rsrc_list"],
+        }.items()
+    }  # fmt: skip
+    after = resource({"list_join": [",", {"get_attr": ["g", "output"]}]})
+    sent = {"g": group(), "after": after}
+    await running.create("s", sent, template=template(sent, outputs=outputs))
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    assert await output(running, "s", "each") == ["v-0", "v-1", "v-2"]
+    assert await output(running, "s", "by_name") == {"0": "v-0", "1": "v-1", "2": "v-2"}
+    assert await output(running, "s", "one") == "v-1"
+    refs = await output(running, "s", "refs")
+    assert len(set(refs)) == 3
+
+    removing = group(2, removal_policies=[{"resource_list": [refs[0]]}])
+    sent = {"g": removing, "after": after}
+    await running.update("s", "PUT", template=template(sent, outputs=outputs))
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert await output(running, "s", "refs") == refs[1:]
+    assert await output(running, "s", "removed") == ["0"]
+    there = (await running.at("GET", "s", "/resources/after"))["resource"]["attributes"]
+    assert there["output"] == "v-1,v-2"
+    seen = (await running.at("GET", "s", "/resources/g"))["resource"]["attributes"]
+    assert seen == {
+        "refs": refs[1:], "refs_map": {"1": refs[1], "2": refs[2]}, "removed_rsrc_list": ["0"]
+    }  # fmt: skip
+
+    await change(running, {"g": group(4)})
+    assert sorted(await values(running)) == ["1", "2", "3", "4"]
+    child = await child_of(running, "s", "g")
+    stack = await running.stack("s")
+    await running.call("DELETE", f"/stacks/s/{stack['id']}")
+    assert await running.until_ended(stack["id"]) == "DELETE_COMPLETE"
+    assert (await running.stack(child))["stack_status"] == "DELETE_COMPLETE"
+
+
+async def test_a_rolling_update_asks_before_each_batch_and_members_are_exchanged(
+    running: Program,
+) -> None:
+    await running.create("s", {"g": group(4, "v")})
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    rolling = group(4, "w", policy={"rolling_update": {"max_batch_size": 2}})
+    hooks = {"hooks": [{"at": "g", "on": "pre-batch"}]}
+    await running.update("s", "PUT", template=template({"g": rolling}), environment=hooks)
+    (hook,) = await running.waiting("s")
+    assert hook["point"] == "pre-batch"
+    assert hook["resource"]["seen"] == {
+        "members": ["3", "2"], "may_choose": ["3", "2", "1", "0"],
+        "altered": ["3", "2"], "made": [], "gone": [],
+    }  # fmt: skip
+    for bad, said in (
+        ({"members": ["9"]}, "cannot be chosen"),
+        ({"members": ["0", "1", "2"]}, "Name 1 to 2"),
+        ({"members": ["0", "0"]}, "twice"),
+        ({"members": []}, "Name 1 to 2"),
+        ({"members": "0"}, "no list of names"),
+    ):
+        status, refused = await running.signal(hook, data=bad)
+        assert (status, said in str(refused)) == (400, True), refused
+    status, _ = await running.signal(hook, data={"members": ["0"]})
+    assert status == 200
+    (second,) = await running.waiting("s")
+    assert second["id"] != hook["id"]
+    assert await values(running) == {"0": "w", "1": "v", "2": "v", "3": "v"}
+    assert (await running.signal(second))[0] == 200
+    (third,) = await running.waiting("s")
+    assert await values(running) == {"0": "w", "1": "v", "2": "w", "3": "w"}
+    assert (await running.signal(third, "reject", reason="not today"))[0] == 200
+    assert await running.until_ended("s") == "UPDATE_FAILED"
+    reason = (await running.stack("s"))["stack_status_reason"]
+    assert "pre-batch rejected by" in reason
+    assert "not today" in reason
+    await change(running, {"g": rolling})
+    assert await values(running) == dict.fromkeys("0123", "w")
+
+
+async def test_an_answer_chooses_who_goes(running: Program) -> None:
+    await running.create("s", {"g": group(4)})
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    hooks = {"hooks": [{"at": "g", "on": "pre-scale-in"}]}
+    await running.update("s", "PUT", template=template({"g": group(2)}), environment=hooks)
+    (hook,) = await running.waiting("s")
+    status, refused = await running.signal(hook, data={"victims": ["0"]})
+    assert (status, "Name 2" in str(refused)) == (400, True), refused
+    assert (await running.signal(hook, data={"victims": ["0", "3"]}))[0] == 200
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert sorted(await values(running)) == ["1", "2"]
+
+
+async def test_members_may_be_templates_and_breakpoints_reach_into_them(running: Program) -> None:
+    body = {"type": "inner.yaml", "properties": {"value": "%index%"}}
+    made = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 2, "resource_def": body}}
+    outputs = shown("said") | {"deep": {"value": {"get_attr": ["g", "resource.1.said"]}}}
+    hooks = {"hooks": [{"at": "g/1/two", "on": "pre-create"}]}
+    await running.create(
+        "s", {}, template=template({"g": made}, outputs=outputs), files=FILES, environment=hooks
+    )
+    hook = await a_hook(running)
+    assert (hook["resource_name"], hook["point"]) == ("two", "pre-create")
+    assert (await running.signal(hook))[0] == 200
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    assert await output(running, "s") == ["0", "1"]
+    assert await output(running, "s", "deep") == "1"
+
+
+async def a_hook(http: Program) -> Json:
+    """The one hook that waits anywhere, once it does."""
+
+    async def found() -> Json:
+        waiting = (await http.call("GET", "/hooks?state=waiting"))[1]["hooks"]
+        return waiting[0] if waiting else None
+
+    return await eventually(found)
+
+
+async def test_a_chain_makes_one_member_after_the_other(running: Program) -> None:
+    made = {
+        "type": "OS::Heat::ResourceChain",
+        "properties": {"resources": [A_TEST_RESOURCE, "OS::Heat::RandomString"],
+                       "resource_properties": {}},
+    }  # fmt: skip
+    await running.create("s", {}, template=template({"g": made}, outputs=shown("refs")))
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    child = await child_of(running, "s", "g")
+    assert (await running.resources(child))["1"]["required_by"] == []
+    assert (await running.resources(child))["0"]["required_by"] == ["1"]
+    assert len(await output(running, "s")) == 2
+
+
+async def test_a_scaling_group_keeps_its_members_through_updates(running: Program) -> None:
+    body = {"type": A_TEST_RESOURCE, "properties": {"value": "v"}}
+    properties = {"resource": body, "min_size": 1, "max_size": 4, "desired_capacity": 3}
+    made = {"type": "OS::Heat::AutoScalingGroup", "properties": properties}
+    outputs = shown("current_size") | {
+        "list": {"value": {"get_attr": ["g", "outputs_list", "output"]}},
+        "second": {"value": {"get_attr": ["g", "resource.1.output"]}},
+    }
+    await running.create("s", {}, template=template({"g": made}, outputs=outputs))
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    assert await output(running, "s") == 3
+    assert await output(running, "s", "list") == ["v", "v", "v"]
+    assert await output(running, "s", "second") == "v"
+    names = sorted(await values(running))
+    changed = properties | {"resource": body | {"properties": {"value": "w"}}}
+    await change(running, {"g": made | {"properties": changed}})
+    assert await values(running) == dict.fromkeys(names, "w")
+    await change(running, {"g": made | {"properties": changed | {"desired_capacity": 2}}})
+    assert {*await values(running)} < {*names}
+
+
+WRONG: list[tuple[Json, str]] = [
+    (group(2, {"a": 1}), "resources.g.properties.resource_def.properties.value: "),
+    (
+        {"type": "OS::Heat::ResourceGroup",
+         "properties": {"resource_def": {"type": "OS::Heat::TestResourze"}}},
+        "resources.g.properties.resource_def.type: The Resource Type (OS::Heat::TestResourze)",
+    ),
+    (
+        {"type": "OS::Heat::ResourceChain",
+         "properties": {"resources": [A_TEST_RESOURCE, "Nope"]}},
+        "resources.g.properties.resources[1]: The Resource Type (Nope)",
+    ),
+    (
+        {"type": "OS::Heat::ResourceChain",
+         "properties": {"resources": [A_TEST_RESOURCE], "resource_properties": {"valu": 1}}},
+        "resources.g.properties.resource_properties: Unknown Property valu",
+    ),
+    (
+        {"type": "OS::Heat::AutoScalingGroup",
+         "properties": {"min_size": 0, "max_size": 1,
+                        "resource": {"type": A_TEST_RESOURCE, "proprties": {}}}},
+        "resources.g.properties.resource",
+    ),
+    (group(2_000_000), "The most is"),
+    (group(-1), "resources.g.properties.count: "),
+]  # fmt: skip
+
+
+async def test_what_is_wrong_with_members_is_said_before_anything_is_stored(
+    running: Program,
+) -> None:
+    for made, said in WRONG:
+        status, refused = await running.call(
+            "POST", "/stacks", {"stack_name": "s", "template": template({"g": made})}
+        )
+        assert status in (400, 403), refused
+        told = [f"{one['place']}: {one['reason']}" for one in refused["error"].get("findings", [])]
+        assert any(said in one for one in [*told, str(refused)]), refused
+    assert (await running.call("GET", "/stacks"))[1]["stacks"] == []
+
+
+async def test_attributes_that_members_do_not_have_are_refused_where_they_are_known(
+    running: Program,
+) -> None:
+    for attribute in (["outpt"], ["resource.0.outpt"], ["attributes", "outpt"]):
+        sent = template({"g": group()}, outputs=shown(*attribute))
+        status, refused = await running.call(
+            "POST", "/stacks", {"stack_name": "s", "template": sent}
+        )
+        assert (status, "is incorrect" in str(refused)) == (400, True), refused
+
+
+async def test_what_members_keep_secret_is_not_shown_of_the_group(running: Program) -> None:
+    made = {"type": "OS::Heat::ResourceGroup",
+            "properties": {"count": 1, "resource_def": {"type": "OS::Heat::RandomString"}}}  # fmt: skip
+    reader = resource({"get_attr": ["g", "refs", 0]})
+    outputs = {"secret": {"value": {"get_attr": ["g", "resource.0.value"]}}}
+    hooks = {"hooks": [{"at": "after", "on": "pre-create"}]}
+    await running.create(
+        "s", {}, template=template({"g": made, "after": reader}, outputs=outputs), environment=hooks
+    )
+    (hook,) = await running.waiting("s")
+    assert hook["resource"]["properties"]["value"] == "******"
+    assert (await running.signal(hook))[0] == 200
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    secret = await output(running, "s", "secret")
+    shown_of = (await running.at("GET", "s", "/resources/g"))["resource"]["attributes"]
+    assert shown_of == {"removed_rsrc_list": [], "refs": "******", "refs_map": "******"}
+    assert secret not in str(await running.resources("s"))
+    after = (await running.at("GET", "s", "/resources/after"))["resource"]["attributes"]
+    assert after["output"] == "******"
+
+
+async def test_groups_hold_groups_and_are_held_by_templates(running: Program) -> None:
+    inner = group(2, "%index%-%n%", index_var="%n%")
+    made = {
+        "type": "OS::Heat::ResourceGroup", "properties": {"count": 2, "resource_def": inner},
+    }  # fmt: skip
+    outer = template(
+        {"g": made}, outputs={"said": {"value": {"get_attr": ["g", "resource.1.output"]}}}
+    )
+    files = {"outer.yaml": json.dumps(outer)}
+    sent = template(
+        {"t": {"type": "outer.yaml"}}, outputs={"said": {"value": {"get_attr": ["t", "said"]}}}
+    )
+    await running.create("s", {}, template=sent, files=files)
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    assert await output(running, "s") == ["1-0", "1-1"]
+    deep = group(1)
+    for _ in range(6):
+        deep = {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": deep}}
+    status, refused = await running.call(
+        "POST", "/stacks", {"stack_name": "deep", "template": template({"g": deep})}
+    )
+    assert (status, "Recursion depth exceeds 5." in str(refused)) == (400, True), refused

@@ -1,0 +1,49 @@
+"""What becomes of a stack inside of a resource, without an engine: it is there at once."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from engine.types.contract import Child, Goal, Member, Toward
+from engine.words import StackId, TraversalState
+
+CHILD = StackId(UUID(int=9))
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def brought_to(
+    child: Child | None, step: str, goal: Goal, *, failed: Collection[str] = (), id_: UUID = CHILD
+) -> Child:
+    """The stack when the step has ended. failed: members that have. id_: of a new one.
+
+    Members are made one a second, in the order of their names.
+    """
+    there = child or Child(StackId(id_), "inside", "", TraversalState.COMPLETE, "")
+    if not isinstance(goal, Toward):
+        return replace(there, step=step)
+    assert goal.template is not None
+    made = {one.name: one.created_at for one in there.members}
+    last = max(made.values(), default=BEGINNING)
+    names = [*goal.template["resources"]]
+    new = (name for name in names if name not in made)
+    made |= {name: last + timedelta(seconds=place) for place, name in enumerate(new, start=1)}
+    members = [
+        Member(
+            name, "T", "CREATE", "FAILED" if name in failed else "COMPLETE", f"id-{name}",
+            f"ref-{name}", {"output": f"of {name}"}, made[name],
+        )
+        for name in sorted(names, key=lambda name: made[name])
+    ]  # fmt: skip
+    broken = bool({*failed} & {*names})
+    return Child(
+        there.id,
+        there.name,
+        step,
+        TraversalState.FAILED if broken else TraversalState.COMPLETE,
+        "a member failed" if broken else "",
+        members,
+        {},
+        goal.template,
+        goal.parameters,
+    )

@@ -1,0 +1,96 @@
+"""A stack inside of a resource as a type sees it, without an engine: what it is brought to is there
+at once."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from inspect import isawaitable
+from typing import Any
+
+from engine.types.contract import (
+    Call,
+    Child,
+    Confirm,
+    Confirmation,
+    Goal,
+    Nest,
+    Outcome,
+    ResourceType,
+    Wait,
+)
+from engine.types.groups.document import present, written
+from engine.words import Json
+from tests.unit.types.calls import a_call
+from tests.unit.types.child_stacks import brought_to
+
+#: Answers a confirmation: an answer's data, or a rejection's reason.
+Answering = Callable[[Confirm], Mapping[str, Json] | str | None]
+
+
+async def finished(outcome: Any) -> Outcome:
+    done: Outcome = await outcome
+    return done
+
+
+@dataclass
+class Inside:
+    """goals: what it was brought to. broken: members that fail when they are made or changed."""
+
+    child: Child | None = None
+    goals: list[Nest] = field(default_factory=list)
+    asked: list[Confirm] = field(default_factory=list)
+    waits: list[timedelta] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+
+    @property
+    def bodies(self) -> dict[str, Any]:
+        return dict(present(self.child).bodies)
+
+    def members(self, bodies: Mapping[str, Any], failed: tuple[str, ...] = ()) -> "Inside":
+        """As if it had been made so, one member a second."""
+        self._brought("before", written(bodies, {}), failed)
+        return self
+
+    def run(
+        self, type_: ResourceType, operation: str, properties: Mapping[str, Json], *,
+        answering: Answering = lambda asked: None, **more: Any,
+    ) -> Outcome:  # fmt: skip
+        """One operation, called again as often as it asks."""
+        if self.child is not None:
+            self.child = replace(self.child, step="")
+        call = replace(a_call(type_, properties, **more), child=self.child)
+        for _ in range(300):
+            outcome: Any = getattr(type_, operation)(call)
+            if isawaitable(outcome):
+                outcome = asyncio.run(finished(outcome))
+            match outcome:
+                case Nest(step=step, goal=goal, progress=progress):
+                    self.goals.append(outcome)
+                    self._brought(step, goal, tuple(self.broken))
+                    call = replace(call, progress=progress, child=self.child, confirmed=None)
+                case Wait(until=until, progress=progress):
+                    assert until is not None
+                    self.waits.append(until - call.now)
+                    call = replace(call, now=until, progress=progress)
+                case Confirm():
+                    call = self._answered(call, outcome, answering(outcome))
+                case _:
+                    assert isinstance(outcome, Outcome)
+                    return outcome
+        raise AssertionError("the operation does not end")
+
+    def _answered(self, call: Call, asked: Confirm, said: Mapping[str, Json] | str | None) -> Call:
+        self.asked.append(asked)
+        accepted = not isinstance(said, str)
+        reason = said if isinstance(said, str) else ""
+        data = {asked.step: said} if isinstance(said, Mapping) else {}
+        return replace(
+            call,
+            progress=asked.progress,
+            confirmed=Confirmation(asked.step, accepted, "dba", reason),
+            answers={**call.answers, **data},
+        )
+
+    def _brought(self, step: str, goal: Goal, failed: tuple[str, ...]) -> None:
+        self.child = brought_to(self.child, step, goal, failed=failed)

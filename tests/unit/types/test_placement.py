@@ -1,0 +1,163 @@
+"""A plug-in says where new members of a group come to be."""
+
+import asyncio
+from collections.abc import Awaitable
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from engine.errors import Conflict, Unavailable
+from engine.types import placement
+from engine.types.contract import Done, Failed
+from engine.types.groups.auto_scaling import AutoScalingGroup
+from engine.types.groups.resource_group import ResourceGroup
+from engine.types.placement import (
+    ENTRY_POINTS,
+    GroupView,
+    PlacedMember,
+    Placement,
+    Placer,
+    Places,
+    Refused,
+    installed,
+)
+from tests.unit.types.calls import STACK
+from tests.unit.types.stack_inside import Inside
+
+BODY = {"type": "T", "properties": {"value": "v-%index%"}}
+
+
+class Zones(Placement):
+    """As many members in one zone as in the other."""
+
+    def __init__(self) -> None:
+        self.views: list[GroupView] = []
+
+    def place(self, view: GroupView) -> Places:
+        self.views.append(view)
+        used = [one.placed.get("zone") for one in view.members]
+        places: dict[str, dict[str, str]] = {}
+        for name in view.new:
+            zone = min("ab", key=used.count)
+            used.append(zone)
+            places[name] = {"zone": zone}
+        return places
+
+
+class Saying(Placement):
+    def __init__(self, said: Any) -> None:
+        self.said = said
+
+    async def place(self, view: GroupView) -> Places:
+        if isinstance(self.said, BaseException):
+            raise self.said
+        if self.said == "for ever":
+            await asyncio.Event().wait()
+        answer: Places = self.said
+        return answer
+
+
+def zones_of(inside: Inside) -> dict[str, Any]:
+    return {name: body["properties"].get("zone") for name, body in inside.bodies.items()}
+
+
+def test_new_members_are_placed_and_stay_where_they_are() -> None:
+    zones = Zones()
+    group = ResourceGroup(Placer(zones))
+    inside = Inside()
+    inside.run(group, "create", {"count": 2, "resource_def": BODY})
+    assert zones_of(inside) == {"0": "a", "1": "b"}
+    assert zones.views == [
+        GroupView("p", STACK, "s", "r", "T", {"value": "v-0"}, (), ("0", "1")),
+    ]
+    changed = {"type": "T", "properties": {"value": "w"}}
+    inside.run(group, "update", {"count": 3, "resource_def": changed})
+    assert zones_of(inside) == {"0": "a", "1": "b", "2": "a"}
+    assert {body["properties"]["value"] for body in inside.bodies.values()} == {"w"}
+    members = (PlacedMember("0", "COMPLETE", {"zone": "a"}),
+               PlacedMember("1", "COMPLETE", {"zone": "b"}))  # fmt: skip
+    assert (zones.views[1].members, zones.views[1].new) == (members, ("2",))
+    inside.run(group, "update", {"count": 3, "resource_def": changed})
+    assert len(zones.views) == 2
+
+
+def test_members_of_a_scaling_group_are_placed_as_it_grows() -> None:
+    group = AutoScalingGroup(Placer(Zones()))
+    inside = Inside()
+    given = {"resource": {"type": "T"}, "min_size": 1, "max_size": 9}
+    inside.run(group, "create", given)
+    inside.run(group, "update", given, adjusted={"size": 4})
+    assert sorted(zones_of(inside).values()) == ["a", "a", "b", "b"]
+
+
+def test_what_is_hidden_is_not_shown_to_the_plug_in() -> None:
+    zones = Zones()
+    inside = Inside()
+    group = ResourceGroup(Placer(zones))
+    inside.run(group, "create", {"count": 1, "resource_def": BODY}, hides=True)
+    assert zones.views[0].properties == {}
+    assert zones_of(inside) == {"0": "a"}
+
+
+def test_who_is_not_named_is_made_as_the_template_says() -> None:
+    inside = Inside()
+    done = inside.run(
+        ResourceGroup(Placer(Saying({"1": {"zone": "z"}}))), "create",
+        {"count": 2, "resource_def": BODY},
+    )  # fmt: skip
+    assert isinstance(done, Done)
+    assert zones_of(inside) == {"0": None, "1": "z"}
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (Refused("no zone has room"), "Saying refused to place members: no zone has room"),
+        (ValueError("secret"), "Saying failed with ValueError, and so places no members"),
+        ("for ever", "Saying did not say within 0.01 s where members are placed"),
+        ({"7": {}}, "Saying answered no properties by the names of new members"),
+        ({"0": "a"}, "Saying answered no properties by the names of new members"),
+        (None, "Saying answered no properties by the names of new members"),
+    ],
+    ids=["refuses", "fails", "is silent", "names nobody", "no map", "nothing"],
+)
+def test_what_cannot_be_placed_is_not_made(said: Any, reason: str) -> None:
+    inside = Inside()
+    group = ResourceGroup(Placer(Saying(said), longest=0.01))
+    failed = inside.run(group, "create", {"count": 1, "resource_def": BODY})
+    assert isinstance(failed, Failed)
+    assert failed.reason == reason
+    assert inside.goals == []
+
+
+def test_a_plug_in_may_be_a_coroutine_function() -> None:
+    assert issubclass(Saying, Placement)
+    said = Saying({}).place(GroupView("p", STACK, "s", "r", "T", {}, (), ()))
+    assert isinstance(said, Awaitable)
+    said.close()
+
+
+def install(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
+    points = [EntryPoint(f"p{n}", value, ENTRY_POINTS) for n, value in enumerate(values)]
+    monkeypatch.setattr(placement, "entry_points", lambda group: points)
+
+
+def test_a_plug_in_that_is_installed_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch)
+    assert installed() is None
+    install(monkeypatch, f"{__name__}:Zones")
+    assert isinstance(installed(), Placer)
+
+
+@pytest.mark.parametrize("value", ["no.such.module:Type", "builtins:dict", "builtins:nothing"])
+def test_a_plug_in_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    install(monkeypatch, value)
+    with pytest.raises(Unavailable, match=f"p0 .{value}"):
+        installed()
+
+
+def test_two_plug_ins_cannot_both_say_where_members_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, f"{__name__}:Zones", f"{__name__}:Zones")
+    with pytest.raises(Conflict, match="several plug-ins want to place members of groups: p0, p1"):
+        installed()
