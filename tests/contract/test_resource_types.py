@@ -12,7 +12,7 @@ import pytest
 from engine.errors import Findings, Invalid, NotFound
 from engine.hot.constraints import CHECKS
 from engine.hot.definition import check_resolved, fill_defaults
-from engine.hot.inside import shown
+from engine.hot.inside import shown as as_people_see
 from engine.hot.schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
@@ -148,7 +148,7 @@ def check_done(type_: ResourceType, outcome: Outcome) -> None:
     assert isinstance(outcome, Done), outcome
     assert outcome.physical_id is None or outcome.physical_id
     orjson.dumps([outcome.attributes, outcome.data])
-    attributes = shown(outcome.attributes)
+    attributes = as_people_see(outcome.attributes)
     if not type_.schema.any_attribute:
         assert set(attributes) <= set(type_.schema.attributes)
     for name, value in attributes.items():
@@ -306,7 +306,7 @@ async def test_no_secret_is_in_a_representation(
     done = await made(type_, example[0])
     secrets = [
         str(value)
-        for name, value in done.attributes.items()
+        for name, value in as_people_see(done.attributes).items()
         if type_.schema.attributes[name].secret
     ]
     call = later(type_, example[0], done, previous={"x": SECRET}, progress={"x": SECRET})
