@@ -24,7 +24,7 @@ from engine.types.http.answers import (
 )
 from engine.types.http.checking import check, lacking
 from engine.types.http.made import Made
-from engine.types.http.paths import is_path
+from engine.types.http.paths import BadPath, is_path
 from engine.types.http.placeholders import Unfilled, names_in
 from engine.types.http.progress import (
     look_again,
@@ -254,8 +254,10 @@ class Http(ResourceType):
         try:
             return await run
         except Trouble as trouble:
-            reason = self._masked(call, made, str(trouble))
-            return Failed(reason, made.id, made.data(unfinished=True), retry=trouble.retry)
+            reason, retry = self._masked(call, made, str(trouble)), trouble.retry
+        except (BadPath, Unfilled) as error:  # what was not known before is read now
+            reason, retry = str(error), False
+        return Failed(reason, made.id, made.data(unfinished=True), retry=retry)
 
     def _masked(self, call: Call, made: Made, said: str) -> str:
         """What a service said, without what it was told in confidence."""

@@ -102,6 +102,6 @@ def lacking(properties: Mapping[str, Json]) -> str | None:
         return "ready looks at what read gives, and there is no read"
     if properties.get("compare") and not (properties.get("read") or properties.get("check")):
         return "compare looks at what read gives, and there is no read"
-    if properties.get("find") and not properties.get("id"):
-        return "find looks for an id, and nothing says where it is: give its path in id"
+    if properties.get("find") and not is_path(properties.get("id")):
+        return "find looks for an id, and nothing says where it is: give its JSON path in id"
     return None

@@ -66,7 +66,7 @@ def read_path(path: str) -> JSONPath:
     if len(path) > LONGEST:
         raise BadPath(f"is longer than {LONGEST} letters")
     if not path.startswith("$"):
-        raise BadPath("is no JSON path: it begins with $")
+        raise BadPath("is no JSON path: one begins with $")
     try:
         compiled = _ENVIRONMENT.compile(path)
     except (JSONPathError, RecursionError) as error:

@@ -404,6 +404,7 @@ def test_what_is_wrong_is_told_at_its_place(http: Http, more: dict[str, Json], s
         ({"ready": READY, "read": None}, "ready looks at what read gives, and there is no read"),
         ({"compare": {"$.a": 1}, "read": None}, "compare looks at what read gives"),
         ({"find": {"url": URL}, "id": None}, "find looks for an id"),
+        ({"find": {"url": URL}, "id": "a-text"}, "find looks for an id"),
     ],
 )
 async def test_what_is_said_for_nothing_is_told_before_anything_is_sent(
@@ -411,6 +412,11 @@ async def test_what_is_said_for_nothing_is_told_before_anything_is_sent(
 ) -> None:
     assert said in why(await run(http, "create", a_call(http, properties(**more))))
     assert shelf.asked == []
+
+
+async def test_paths_that_are_only_known_now_may_be_wrong(http: Http, shelf: Shelf) -> None:
+    call = a_call(http, properties(attributes={"colour": "$..colour"}, read=None))
+    assert "of a kind that is not taken" in why(await run(http, "create", call))
 
 
 def test_what_is_right_is_not_wrong(http: Http) -> None:
