@@ -1,20 +1,10 @@
-"""A program with a type whose operations do what a test says."""
-
-from collections.abc import AsyncIterator
+"""A program, called as the tests of hooks call theirs."""
 
 import pytest
 
-from tests.support.program import Program, program
-from tests.support.things import Thing, World
+from tests.support.program import Program
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-async def run(database_url: str, world: World) -> AsyncIterator[Program]:
-    quick = {"engine.first_retry": "1s", "engine.poll": "1s"}
-    async with program(database_url, quick, types=[Thing(world)]) as made:
-        yield made
+def run(running: Program) -> Program:
+    return running
