@@ -8,7 +8,7 @@ import pytest
 
 from engine.hot.inside import read
 from engine.types.capacity import Adjustment, adjusted
-from engine.types.contract import Done, Failed, Nest, Toward
+from engine.types.contract import Done, Failed, Nest, ResourceType, Toward
 from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.instance_group import InstanceGroup
 from engine.types.groups.members import fresh_names
@@ -535,7 +535,7 @@ def test_a_group_of_none_grows_by_per_cent_as_far_as_the_least_step() -> None:
         (INSTANCES, instances(-1), "Size: -1 is out of range"),
         (INSTANCES, instances(LoadBalancerNames=["lb"]), "load balancers are not told of members"),
     ],
-    ids=str,
+    ids=lambda one: one.schema.name if isinstance(one, ResourceType) else None,
 )
 def test_what_is_wrong_with_a_group_is_said_with_its_place(
     group: Any, given: dict[str, Json], said: str
