@@ -88,8 +88,8 @@ async def test_they_come_along_with_those_of_the_outermost(
         events = await streamed(running, last, stack=stack, **query)
         assert paths(events) == expected, what
     last = (await running.events("tree-1"))[-2]["id"]  # of the resource `deep`: the last to end
-    one = await streamed(running, last, stack="tree-1", resources="deep/inner/*,plain,deep")
-    assert {event["subject"] for event in one} == {
+    events = await streamed(running, last, stack="tree-1", resources="deep/inner/*,plain,deep")
+    assert {event["subject"] for event in events} == {
         "deep", "plain", "deep/inner/one", "deep/inner/two",
     }  # fmt: skip
 
