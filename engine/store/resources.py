@@ -18,7 +18,8 @@ with recursive tree (id, name, depth, way, parent_resource) as (
 )
 select t.id as stack_id, t.name as stack_name, t.parent_resource, c.id as nested_id,
        c.name as nested_name, r.id, r.name, r.type, r.physical_id, r.shown_action as action,
-       r.shown_status as status, r.shown_reason as reason, r.properties, r.shown, r.attributes, r.metadata,
+       r.shown_status as status, r.shown_reason as reason, r.properties, r.shown, r.attributes,
+       r.metadata,
        array(select q.name from resource q where q.stack_id = r.stack_id and q.id = any (r.requires)
               order by q.name) as requires,
        r.deletion_policy, r.protected, r.created_at, r.updated_at
