@@ -12,7 +12,7 @@ from typing import assert_never
 from urllib.parse import quote
 from uuid import UUID
 
-from channels.selection import WAITING
+from channels.selection import WAITING, path_of
 from channels.store.records import DeliveryState, NoticeRecord, StackPlate
 from channels.targets import shown_target
 from engine.store.records import EventRecord, HookRecord
@@ -49,8 +49,10 @@ class _Scene:
 
     @property
     def stack(self) -> dict[str, Json]:
-        named = {"id": str(self.event.stack_id), "name": self.stack_plate.name}
-        return named | {"project": self.project}
+        plate, stack_id = self.stack_plate, str(self.event.stack_id)
+        root = {"id": str(plate.root_id or stack_id), "name": plate.root_name or plate.name}
+        named = {"id": stack_id, "name": plate.name, "project": self.project}
+        return named | {"path": plate.path, "root": root}
 
     @property
     def stack_plate(self) -> StackPlate:
@@ -89,6 +91,8 @@ def cloud_event(
     token: str | None,
 ) -> dict[str, Json]:
     """The event as it is sent. ``sequence``, a JSON integer, counts per source without gaps.
+    ``rootstack`` is the id of the outermost stack, ``stackpath`` leads from there to a stack
+    inside, and ``subject`` to the resource.
 
     plate: None for events of no stack, which are of a subscription. hook: of events about hooks, as
     it is now; needed for these. signal_url, token: for the notice of a hook that waits, None for
@@ -108,8 +112,12 @@ def cloud_event(
         "sequence": event.sequence,
         "data": _DATA[event.type.split(".")[1]](scene),
     }
-    subject = hook.path if hook else event.resource_name
-    if subject:
+    if plate is not None:
+        document["rootstack"] = str(plate.root_id or event.stack_id)
+    if plate is not None and plate.path:
+        document["stackpath"] = plate.path
+    subject = path_of(plate.path if plate else "", event.resource_name)
+    if subject is not None:
         document["subject"] = subject
     if event.traceparent:
         document["traceparent"] = event.traceparent

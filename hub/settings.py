@@ -182,6 +182,7 @@ class Subscription(Section):
     types: Texts = ()
     points: Texts = ()
     tags: Texts = ()
+    nested: bool = True
     ordered: bool = True
     secret: SecretStr = SecretStr("")
 

@@ -226,7 +226,7 @@ def configured_subscriptions(settings: Settings) -> Sequence[NewSubscription]:
             target=one.target,
             selection=Selection(
                 list(one.events), list(one.stacks), list(one.resources), list(one.types),
-                list(one.points), list(one.tags),
+                list(one.points), list(one.tags), nested=one.nested,
             ),
             ordered=one.ordered,
             secret=one.secret.get_secret_value() or new_secret(),

@@ -39,7 +39,14 @@ ASKED = fields({
 })  # fmt: skip
 TOLD = fields({"subscription": UUID, "channel": TEXT, "target": TEXT, "at": TIME})
 
-STACK = {"id": UUID, "name": TEXT, "project": TEXT}
+#: path: from the outermost stack, its root, to a stack inside; "" for that itself.
+STACK = {
+    "id": UUID,
+    "name": TEXT,
+    "project": TEXT,
+    "path": TEXT,
+    "root": fields({"id": UUID, "name": TEXT}),
+}
 STACK_STATUS = one_of("IN_PROGRESS", "COMPLETE", "FAILED", "STOPPED")
 
 _HOOK: Mapping[str, Json] = {
@@ -161,15 +168,18 @@ def _of_hook(state: str | None) -> Json:
 
 def _of_subscription(state: str | None) -> Json:
     return {
-        "subscription": fields({
+        "subscription": fields(
+            {
             **_SUBSCRIPTION,
             "project": TEXT,
             "state": {"const": state} if state else one_of("enabled", "disabled"),
             "origin": one_of("api", "configuration", "environment"),
             "stack_id": or_null(UUID),
             **_WANTED,
-            "ordered": {"type": "boolean"},
-        }),
+            "ordered": FLAG,
+            },
+            {"nested": FLAG},
+        ),
         "by": TEXT,
         "reason": TEXT,
     }  # fmt: skip
@@ -306,7 +316,10 @@ def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
         required["sequence"] = {"type": "integer", "minimum": 1}
     if of_resource:
         required["subject"] = {"type": "string", "minLength": 1}
-    return {"$schema": DIALECT, "title": title, **fields(required, {"traceparent": TRACEPARENT})}
+    if not kind.startswith("headgate.subscription."):
+        required["rootstack"] = UUID
+    more = {"traceparent": TRACEPARENT, "stackpath": TEXT}
+    return {"$schema": DIALECT, "title": title, **fields(required, more)}
 
 
 #: The whole event, by its type; ``properties.data`` has the schema that ``dataschema`` names.

@@ -99,7 +99,9 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
        s.channel, s.target, s.ordered,
        case when s.rotated_at > now() - $8::interval then s.secrets
             else jsonb_build_array(s.secrets -> 0) end as secrets,
-       k.name as stack_name, k.owner, k.tags, k.created_at as stack_created_at, now() as now,
+       k.name as stack_name, k.owner, coalesce(r.tags, k.tags) as tags,
+       k.created_at as stack_created_at, k.path as stack_path, k.root_id, r.name as root_name,
+       now() as now,
        e.id as event_id, e.type, e.time, e.resource_name, e.resource_type, e.physical_id, e.action,
        e.status, e.reason, e.data, e.traceparent,
        h.id as h_id, h.project as h_project, h.traversal as h_traversal,
@@ -116,6 +118,7 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
   from claimed c
   join subscription s on s.id = c.subscription_id
   left join stack k on k.id = c.stack_id
+  left join stack r on r.id = k.root_id
   join event e on e.stack_id = c.stack_id and e.sequence = c.sequence
   left join hook_now h on h.stack_id = c.stack_id and h.id = (e.data ->> 'hook_id')::uuid
  order by c.stack_id, c.sequence
@@ -247,7 +250,10 @@ def _due(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> Due:
 def plate_of(row: Any) -> StackPlate | None:
     if row["stack_name"] is None:
         return None
-    return StackPlate(row["stack_name"], row["owner"], tuple(row["tags"]), row["stack_created_at"])
+    return StackPlate(
+        row["stack_name"], row["owner"], tuple(row["tags"]), row["stack_created_at"],
+        row["stack_path"], row["root_id"], row["root_name"],
+    )  # fmt: skip
 
 
 _HOOK = (

@@ -10,20 +10,20 @@ from engine.store.database import Connection
 
 LOCK_CONFIGURED = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, named_until, failures, created_at
+       reason, origin, stack_id, nested, named_until, failures, created_at
   from subscription where origin = 'configuration' order by id for update
 """
 CONFIGURE = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
-                          ordered, secrets, state, origin, tags, stack_id)
+                          ordered, secrets, state, origin, tags, stack_id, nested)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, jsonb_build_array($11::jsonb), 'enabled',
-        $12, $13, $14)
+        $12, $13, $14, $15)
 on conflict (id) do update
    set project = excluded.project, channel = excluded.channel, target = excluded.target,
        events = excluded.events, stacks = excluded.stacks, resources = excluded.resources,
        types = excluded.types, points = excluded.points, tags = excluded.tags,
-       ordered = excluded.ordered,
-       secrets = case when $15 or excluded.secrets -> 0 = subscription.secrets -> 0
+       ordered = excluded.ordered, nested = excluded.nested,
+       secrets = case when $16 or excluded.secrets -> 0 = subscription.secrets -> 0
                       then subscription.secrets else excluded.secrets end,
        state = 'enabled', reason = '', failures = 0
 """

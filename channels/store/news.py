@@ -75,6 +75,7 @@ class News:
             "types": list(chosen.types),
             "points": list(chosen.points),
             "tags": list(chosen.tags),
+            "nested": chosen.nested,
             "ordered": one.ordered,
             "by": self.by,
         }

@@ -24,7 +24,10 @@ select d.hook_id, d.subscription_id, s.channel, s.target, d.attempts, d.code, d.
   join subscription s on s.id = d.subscription_id
  order by d.created_at, d.id
 """
-READ_TAGS = "select id, tags from stack where id = any ($1::uuid[])"
+READ_PLACES = """
+select s.id, coalesce(r.tags, s.tags) as tags, s.path as stack_path, s.root_id, r.name as root_name
+  from stack s left join stack r on r.id = s.root_id where s.id = any ($1::uuid[])
+"""
 
 
 async def notices_of(
@@ -47,12 +50,12 @@ async def asked_of(conn: Connection, hooks: Sequence[HookRecord]) -> dict[UUID, 
     deaf = await subscriptions.in_state(conn, projects, SubscriptionState.DISABLED)
     if not deaf:
         return found
-    rows = await conn.fetch(READ_TAGS, sorted({hook.stack_id for hook in waiting}))
-    tags = {row["id"]: row["tags"] for row in rows}
+    rows = await conn.fetch(READ_PLACES, sorted({hook.stack_id for hook in waiting}))
+    places = {row["id"]: row for row in rows}
     for hook in waiting:
         told = found.setdefault(hook.id, [])
         known = {one.subscription_id for one in told}
-        traits = _traits(hook, tags.get(hook.stack_id, ()))
+        traits = _traits(hook, places[hook.stack_id])
         told += [
             _not_asked(hook.id, one)
             for one in deaf
@@ -63,17 +66,19 @@ async def asked_of(conn: Connection, hooks: Sequence[HookRecord]) -> dict[UUID, 
     return found
 
 
-def _traits(hook: HookRecord, tags: Sequence[str]) -> Traits:
+def _traits(hook: HookRecord, place: Any) -> Traits:
     return Traits(
         project=hook.project,
         type=WAITING,
         stack_id=hook.stack_id,
         stack_name=hook.stack_name,
+        root_id=place["root_id"],
+        root_name=place["root_name"],
+        stack_path=place["stack_path"],
         resource_name=hook.resource_name or None,
-        path=hook.path,
         resource_type=hook.notice.get("type"),
         point=hook.point,
-        tags=tags,
+        tags=place["tags"],
     )
 
 

@@ -16,7 +16,7 @@ update subscription s
                                offset $1::integer limit 1)
                  order by o.id for no key update)
 returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, stack_id, named_until, failures, created_at
+          state, reason, origin, stack_id, nested, named_until, failures, created_at
 """
 
 

@@ -34,18 +34,22 @@ returning o.stack_id, o.project, o.first, o.last
 """
 READ_EVENTS = """
 select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e.data, w.project,
-       s.name as stack_name, s.tags, h.id as hook_id, h.path
+       s.name as stack_name, s.path as stack_path, s.root_id, r.name as root_name,
+       coalesce(r.tags, s.tags) as tags, h.id as hook_id
   from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) w (stack_id, project, first, last)
   join event e on e.stack_id = w.stack_id and e.sequence between w.first and w.last
   left join stack s on s.id = w.stack_id
+  left join stack r on r.id = s.root_id
   left join hook h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
 """
 READ_SINCE = """
 select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e.data, o.project,
-       s.name as stack_name, s.tags, h.id as hook_id, h.path
+       s.name as stack_name, s.path as stack_path, s.root_id, r.name as root_name,
+       coalesce(r.tags, s.tags) as tags, h.id as hook_id
   from outbox o
   join event e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
   left join stack s on s.id = o.stack_id
+  left join stack r on r.id = s.root_id
   left join hook h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
   left join delivery d on d.stack_id = e.stack_id and d.sequence = e.sequence
    and d.subscription_id = $3
@@ -156,7 +160,7 @@ def _select(
         for event in events
         for listener in listeners
         if is_for(listener.id, listener.project, listener.selection, event.traits)
-        and named.hears(listener, event.stack_id, event.sequence)
+        and named.hears(listener, event.traits, event.sequence)
     ]
 
 
@@ -217,8 +221,10 @@ def _event(row: Any) -> _Event:
         type=row["type"],
         stack_id=row["stack_id"],
         stack_name=row["stack_name"],
+        root_id=row["root_id"],
+        root_name=row["root_name"],
+        stack_path=row["stack_path"] or "",
         resource_name=row["resource_name"],
-        path=row["path"],
         resource_type=row["resource_type"],
         point=data.get("point"),
         about=about(data),

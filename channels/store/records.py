@@ -57,6 +57,7 @@ class SubscriptionChange:
     types: list[str] | None = None
     points: list[str] | None = None
     tags: list[str] | None = None
+    nested: bool | None = None
     ordered: bool | None = None
     state: SubscriptionState | None = None
 
@@ -131,12 +132,18 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class StackPlate:
-    """What is told of a stack with its events, besides what they are about."""
+    """What is told of a stack with its events, besides what they are about.
+
+    tags: of the outermost stack. path, root_id, root_name: where it is, if inside of another.
+    """
 
     name: str
     owner: str
     tags: tuple[str, ...]
     created_at: datetime
+    path: str = ""
+    root_id: UUID | None = None
+    root_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ update subscription s
   from news n
  where s.id = n.subscription_id and s.state = 'enabled'
 returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, stack_id, named_until, failures, created_at
+          state, reason, origin, stack_id, nested, named_until, failures, created_at
 """
 RECORD = """
 select record_events(array_agg(

@@ -2,7 +2,8 @@
 
 A sink hears of its stack from the event that begins a change to an environment that names it, up to
 the one that begins a change to an environment that does not. So a rollback tells the sinks of the
-update that it failed, and then those of the version before.
+update that it failed, and then those of the version before. What stacks inside inherit of the
+environment around them names no sinks anew: those of the outermost stack hear of all of them.
 """
 
 import base64
@@ -15,6 +16,7 @@ from uuid import UUID, uuid5
 
 import orjson
 
+from channels.selection import Traits
 from channels.store import subscriptions
 from channels.store.news import Kind, News, record_news
 from channels.store.records import SubscriptionRecord
@@ -27,12 +29,13 @@ select e.stack_id, e.sequence, w.project, t.environment -> 'event_sinks' as sink
   from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) w (stack_id, project, first, last)
   join event e on e.stack_id = w.stack_id and e.sequence between w.first and w.last
    and e.type like 'headgate.stack.%.started'
+  join stack s on s.id = e.stack_id and s.root_id is null
   join template t on t.stack_id = e.stack_id and t.version = (e.data ->> 'version')::integer
  order by e.stack_id, e.sequence
 """
 OF_STACKS = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, named_until, failures, created_at
+       reason, origin, stack_id, nested, named_until, failures, created_at
   from subscription where stack_id = any ($1::uuid[]) order by id
 """
 LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
@@ -66,11 +69,19 @@ class Named:
 
     changes: Mapping[UUID, Sequence[tuple[int, Set[UUID]]]] = field(default_factory=dict)
 
-    def hears(self, one: SubscriptionRecord, stack_id: UUID, sequence: int) -> bool:
-        """Whether a subscription is there to hear an event; all but sinks always are."""
+    def hears(self, one: SubscriptionRecord, traits: Traits, sequence: int) -> bool:
+        """Whether a subscription is there to hear an event; all but sinks always are.
+
+        Events inside are in no order with those around: they are heard if a sink is named before
+        or after any change that is published with them.
+        """
         if one.selection.stack_id is None:
             return True
-        changes = self.changes.get(stack_id)
+        changes = self.changes.get(traits.root_id or traits.stack_id)
+        if changes is not None and traits.root_id is not None:
+            return any(one.id in names for _, names in changes)
+        if changes is None and traits.root_id is not None:
+            return one.named_until is None
         if changes is None:
             return one.named_until is None or sequence < one.named_until
         return one.id in [names for number, names in changes if number <= sequence][-1]

@@ -1,5 +1,6 @@
 """The events of a project in the order they were published, after a place in it."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -11,8 +12,9 @@ from engine.store.records import EventRecord
 TOP = "select position from publishing"
 FLOOR = "select position, sequence from stream_floor where project = $1"
 READ_AFTER = """
-select o.position, o.project, s.name as stack_name, s.owner, s.tags,
-       s.created_at as stack_created_at, e.stack_id, e.sequence, e.id, e.type, e.time,
+select o.position, o.project, s.name as stack_name, s.owner, coalesce(r.tags, s.tags) as tags,
+       s.created_at as stack_created_at, s.path as stack_path, s.root_id, r.name as root_name,
+       e.stack_id, e.sequence, e.id, e.type, e.time,
        e.resource_name, e.resource_type, e.physical_id, e.action, e.status, e.reason, e.data,
        e.traceparent,
        h.id as h_id, h.project as h_project, h.traversal as h_traversal,
@@ -27,9 +29,10 @@ select o.position, o.project, s.name as stack_name, s.owner, s.tags,
   from outbox o
   join event e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
   left join stack s on s.id = o.stack_id
+  left join stack r on r.id = s.root_id
   left join hook_now h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid
  where o.project = $1 and o.position >= $2 and (o.position > $2 or e.sequence > $3)
-   and ($5::uuid is null or o.stack_id = $5)
+   and ($5::uuid[] is null or o.stack_id = any ($5) or s.root_id = any ($5))
  order by o.position, e.sequence limit $4
 """
 _EVENT = (
@@ -53,10 +56,16 @@ async def floor(conn: Connection, project: str) -> Cursor:
 
 
 async def events_after(
-    conn: Connection, project: str, cursor: Cursor, *, limit: int, stack_id: UUID | None = None
+    conn: Connection,
+    project: str,
+    cursor: Cursor,
+    *,
+    limit: int,
+    stacks: Sequence[UUID] | None = None,
 ) -> list[StreamEvent]:
-    """At most `limit` published events after the cursor, in the order they were published."""
-    rows = await conn.fetch(READ_AFTER, project, cursor.position, cursor.sequence, limit, stack_id)
+    """At most `limit` published events after the cursor, in the order they were published. stacks:
+    only of these, and of those inside of them that are outermost."""
+    rows = await conn.fetch(READ_AFTER, project, cursor.position, cursor.sequence, limit, stacks)
     return [_stream_event(row) for row in rows]
 
 

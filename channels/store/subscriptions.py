@@ -24,20 +24,20 @@ ROTATION = timedelta(days=1)
 
 INSERT = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
-                          ordered, secrets, state, origin, tags, stack_id)
+                          ordered, secrets, state, origin, tags, stack_id, nested)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, jsonb_build_array($11::jsonb), 'enabled',
-        $12, $13, $14)
+        $12, $13, $14, $15)
 returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, stack_id, named_until, failures, created_at
+          state, reason, origin, stack_id, nested, named_until, failures, created_at
 """
 READ = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, named_until, failures, created_at
+       reason, origin, stack_id, nested, named_until, failures, created_at
   from subscription where project = $1 and id = $2
 """
 LIST = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, named_until, failures, created_at
+       reason, origin, stack_id, nested, named_until, failures, created_at
   from subscription
  where project = $1
    and ($2::uuid is null
@@ -51,7 +51,7 @@ select id, project, channel, target, events, stacks, resources, types, points, t
 """
 IN_STATE = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, named_until, failures, created_at
+       reason, origin, stack_id, nested, named_until, failures, created_at
   from subscription where state = $3 and (project = any ($1::text[]) or project = $2)
  order by id
 """
@@ -64,13 +64,14 @@ update subscription
    set target = coalesce($3, target), events = coalesce($4, events),
        stacks = coalesce($5, stacks), resources = coalesce($6, resources),
        types = coalesce($7, types), points = coalesce($8, points),
-       ordered = coalesce($9, ordered), tags = coalesce($11, tags), state = coalesce($10, state),
+       ordered = coalesce($9, ordered), tags = coalesce($11, tags), nested = coalesce($12, nested),
+       state = coalesce($10, state),
        reason = case $10 when 'enabled' then '' when 'disabled' then 'disabled on request'
                          else reason end,
        failures = case when $10 = 'enabled' then 0 else failures end
  where project = $1 and id = $2
 returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, stack_id, named_until, failures, created_at
+          state, reason, origin, stack_id, nested, named_until, failures, created_at
 """
 RELEASE_ALL = """
 update delivery set next_at = clock_timestamp()
@@ -90,7 +91,7 @@ select case when rotated_at > now() - $2::interval then secrets
 """
 LOCK_ONE = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, named_until, failures, created_at
+       reason, origin, stack_id, nested, named_until, failures, created_at
   from subscription where project = $1 and id = $2 for update
 """
 FORGET_DELIVERIES = "delete from delivery where subscription_id = any ($1::uuid[])"
@@ -119,7 +120,7 @@ def columns_of(new: NewSubscription) -> tuple[Any, ...]:
         new.id, new.project, new.channel, new.target, list(chosen.events), list(chosen.stacks),
         list(chosen.resources), list(chosen.types), list(chosen.points), new.ordered,
         Hidden(new.secret),
-        new.origin, list(chosen.tags), chosen.stack_id,
+        new.origin, list(chosen.tags), chosen.stack_id, chosen.nested,
     )  # fmt: skip
 
 
@@ -149,7 +150,7 @@ async def update(
         row = await conn.fetchrow(
             CHANGE, project, subscription_id, change.target, change.events, change.stacks,
             change.resources, change.types, change.points, change.ordered, change.state,
-            change.tags,
+            change.tags, change.nested,
         )  # fmt: skip
         if change.ordered is False:
             await conn.execute(RELEASE_ALL, subscription_id)
@@ -220,5 +221,5 @@ async def lock_enabled(conn: Connection, ids: Sequence[UUID]) -> set[UUID]:
 def record_of(row: Any) -> SubscriptionRecord:
     """row: with the columns that READ reads."""
     fields = dict(row)
-    names = ("events", "stacks", "resources", "types", "points", "tags", "stack_id")
+    names = ("events", "stacks", "resources", "types", "points", "tags", "stack_id", "nested")
     return SubscriptionRecord(selection=Selection(*(fields.pop(n) for n in names)), **fields)

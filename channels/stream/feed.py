@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from uuid import UUID
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -47,6 +48,12 @@ class Wanted:
 
     project: str
     selection: Selection = field(default_factory=Selection)
+
+    @property
+    def stacks(self) -> list[UUID] | None:
+        """Those of whose events, or of what is inside of them, there may be any; None: of all."""
+        said = (self.selection.stack_id, self.selection.root_id)
+        return [one for one in said if one is not None] or None
 
     def has(self, line: "Line") -> bool:
         return wants(self.selection, line.traits)
@@ -179,8 +186,10 @@ class Feed:
             found = tail.after(cursor)
             return [item for item in found if wanted.has(item)], max(cursor, end)
         async with self._database.connection() as conn:
-            only, page = wanted.selection.stack_id, self._settings.page
-            read = await events_after(conn, wanted.project, cursor, limit=page, stack_id=only)
+            page = self._settings.page
+            read = await events_after(
+                conn, wanted.project, cursor, limit=page, stacks=wanted.stacks
+            )
             if cursor < (lowest := await floor(conn, wanted.project)):
                 raise sse.gone(lowest)  # while it was behind
             found = _lines(read)
@@ -236,8 +245,10 @@ def _traits(item: StreamEvent) -> Traits:
         type=event.type,
         stack_id=event.stack_id,
         stack_name=item.plate.name if item.plate else None,
+        root_id=item.plate.root_id if item.plate else None,
+        root_name=item.plate.root_name if item.plate else None,
+        stack_path=item.plate.path if item.plate else "",
         resource_name=event.resource_name,
-        path=item.hook.path if item.hook else None,
         resource_type=event.resource_type,
         point=(event.data or {}).get("point"),
         tags=item.plate.tags if item.plate else (),

@@ -12,13 +12,14 @@ from engine.service import ending
 from engine.service.asking import Answered, Asking
 from engine.service.blueprint import Blueprint, Limits
 from engine.service.breakpoints import LiveBreakpoints
-from engine.service.exports import Exports
+from engine.service.exports import Exports, check_adopted
 from engine.service.goals import Found, Goal, find
 from engine.service.interrupting import Interrupting, check_settled
 from engine.service.marks import Marks
 from engine.service.moves import Moves
 from engine.service.names import check_name, taken
 from engine.service.nested import Nested
+from engine.service.outermost import VISITED, check_outermost
 from engine.service.partial import chooser
 from engine.service.previews import Previews
 from engine.service.quotas import CHECKS, STACKS, Quotas
@@ -97,7 +98,7 @@ class Engine(Interrupting):
             request, None, project=project, stack_id=stack_id, name=request.name
         )
         if request.adopted is not None:
-            _check_adopted(blueprint, request)
+            check_adopted(blueprint, request, self._traversals.registry)
         await self.asking.ask(blueprint.definition, project, request.credential)
         async with self._database.transaction("accept") as conn:
             known = await self._seen_before(conn, project, request, stack_id)
@@ -170,6 +171,7 @@ class Engine(Interrupting):
         async with self._database.transaction("accept") as conn:
             await self._moves.lock(conn, project, stack_id, request.moved)
             locked = await self._traversals.lock(conn, project, stack_id)
+            check_outermost(locked, "updated")
             stored = None
             if request.existing:
                 stored = await read_template(conn, stack_id, locked.version)
@@ -236,6 +238,7 @@ class Engine(Interrupting):
         """Supersede whatever runs by a traversal that clears everything away."""
         async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack_id)
+            check_outermost(locked, "deleted")
             if locked.action == Action.DELETE and locked.state in UNDER_WAY:
                 return
             await self._traversals.supersede(conn, locked, requested_by)
@@ -253,6 +256,7 @@ class Engine(Interrupting):
         """
         async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack_id)
+            check_outermost(locked, VISITED[action])
             if locked.action == action and locked.state in UNDER_WAY:
                 return
             if locked.action == action == Action.SUSPEND and locked.state == "complete":
@@ -269,22 +273,6 @@ class Engine(Interrupting):
         async with self._database.transaction("end") as conn:
             await ending.end(conn, self._traversals, ended)
         self._wake()
-
-
-def _check_adopted(blueprint: Blueprint, request: StackRequest) -> None:
-    known = request.adopted or {}
-    missing = [
-        Finding(
-            f"resources.{name}",
-            "Resource ID was not provided.",
-            "Name the real thing in adopt_stack_data, or leave the resource out.",
-            "StackValidationFailed",
-        )
-        for name, one in blueprint.definition.resources.items()
-        if name not in known and one.external_id is None
-    ]
-    if missing:
-        raise Invalid(missing)
 
 
 def _check_immutable(blueprint: Blueprint, was: Mapping[str, Json]) -> None:

@@ -6,18 +6,24 @@ The form is the Orchestration API's, so what Heat wrote is adopted here and the 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from engine.errors import Conflict, Findings
+from engine.errors import Conflict, Finding, Findings, Invalid
 from engine.hot.source import read_document
 from engine.plan.draft import Adopted
+from engine.service.blueprint import Blueprint
+from engine.service.outermost import check_nothing_inside, check_outermost
 from engine.service.requests import StackRequest
 from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import exports
 from engine.store.accept import record_stack_event
 from engine.store.database import Connection, Database
 from engine.store.existing import read_existing
+from engine.store.nested import inside
 from engine.store.read import read_template
 from engine.store.records import StackRecord
+from engine.types.registry import Registry
 from engine.words import Json
+
+RETAIN = "Give their resources deletion_policy Retain, and take them out: each is a stack then."
 
 
 class Exports:
@@ -26,17 +32,21 @@ class Exports:
         self._traversals = traversals
 
     async def export(self, stack: StackRecord) -> Json:
-        """Everything another server needs to adopt the stack; secrets are in it."""
+        """Everything another server needs to adopt the stack; secrets are in it.
+
+        Invalid (NotSupported) for a stack that holds others, which no server could adopt with it.
+        """
         async with self._database.connection() as conn:
             return await self._document(conn, stack)
 
     async def abandon(self, project: str, stack: StackRecord, by: str) -> Json:
-        """Forget the stack and touch nothing real; returns the export.
+        """Forget the stack and touch nothing real; returns the export. Invalid as `export`.
 
         Conflict (ActionInProgress) while a change is under way or an operation still runs.
         """
         async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack.id)
+            check_outermost(locked, "abandoned")
             existing = await read_existing(conn, stack.id)
             if locked.state in UNDER_WAY or any(row.running for row in existing):
                 raise Conflict(
@@ -59,6 +69,8 @@ class Exports:
         return document
 
     async def _document(self, conn: Connection, stack: StackRecord) -> Json:
+        there = await inside(conn, stack.id)
+        check_nothing_inside(stack.name, there, "An export", RETAIN)
         stored = await read_template(conn, stack.id, stack.version)
         environment = dict(stored.environment)
         environment["parameters"] = {**(environment.get("parameters") or {}), **stored.parameters}
@@ -108,6 +120,33 @@ class Exports:
             tags=request.tags if request.tags is not None else data.get("tags"),
             adopted=adopted,
         )
+
+
+def check_adopted(blueprint: Blueprint, request: StackRequest, registry: Registry) -> None:
+    """Raises Invalid with all that cannot be adopted, or would have to be."""
+    known, resources = request.adopted or {}, blueprint.definition.resources
+    wrong = [
+        Finding(
+            f"resources.{name}",
+            "Resource ID was not provided.",
+            "Name the real thing in adopt_stack_data, or leave the resource out.",
+            "StackValidationFailed",
+        )
+        for name, one in resources.items()
+        if name not in known and one.external_id is None
+    ]
+    wrong += [
+        Finding(
+            f"resources.{name}",
+            "A stack inside of another cannot be adopted.",
+            "Adopt it as a stack of its own, without what is around it.",
+            "NotSupported",
+        )
+        for name, one in resources.items()
+        if name in known and registry.get(one.type).nests
+    ]
+    if wrong:
+        raise Invalid(wrong)
 
 
 def _adopted(resources: Mapping[str, Json], findings: Findings) -> dict[str, Adopted]:

@@ -8,6 +8,7 @@ from engine.plan.verdict import ended_early
 from engine.service import ending
 from engine.service.answering import Answering
 from engine.service.breakpoints import Late, LiveBreakpoints
+from engine.service.outermost import check_outermost
 from engine.service.requests import Answer
 from engine.service.traversals import UNDER_WAY
 from engine.store import accept
@@ -28,6 +29,7 @@ class Interrupting(Answering):
         may = {Action.UPDATE, Action.RESTORE} if rollback else {*Action} - {Action.DELETE}
         async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack_id)
+            check_outermost(locked, "cancelled")
             if locked.state not in UNDER_WAY or locked.action not in may:
                 raise _not_now("Cancelling update", locked)
             await self._end_early(conn, project, locked, TraversalState.FAILED, "cancelled", by)
@@ -50,6 +52,7 @@ class Interrupting(Answering):
         """End what is under way as STOPPED; an update goes on. Invalid when nothing is."""
         async with self._database.transaction("accept") as conn:
             locked = await self._traversals.lock(conn, project, stack_id)
+            check_outermost(locked, "stopped")
             if locked.state not in UNDER_WAY:
                 raise _not_now("Stopping", locked)
             reason = f"Stopped: {by} asked for it; update the stack to resume"

@@ -11,9 +11,10 @@ from engine.errors import Conflict, Findings, Invalid, nearest
 from engine.hot.template import without
 from engine.service.blueprint import Blueprint
 from engine.service.goals import Goal, find
+from engine.service.outermost import check_outermost
 from engine.service.requests import Move, StackRequest
 from engine.service.traversals import UNDER_WAY, Traversals
-from engine.store import accept, moves
+from engine.store import accept, moves, nested
 from engine.store.accept import Locked
 from engine.store.database import Connection
 from engine.store.read import read_template
@@ -27,10 +28,10 @@ class Moves:
     async def lock(
         self, conn: Connection, project: str, stack_id: UUID, moved: Sequence[Move]
     ) -> None:
-        """Lock all stacks that take part, in the order of their ids."""
-        others = {one.from_stack for one in moved if one.from_stack}
-        if others:
-            await accept.lock_stacks(conn, project, [str(stack_id), *sorted(others)])
+        """Lock all stacks that take part, and those inside, in the order of their ids."""
+        if moved:
+            others = {one.from_stack for one in moved if one.from_stack}
+            await nested.lock_trees(conn, project, [str(stack_id), *sorted(others)])
 
     async def carry_out(
         self,
@@ -101,6 +102,10 @@ class Moves:
             reason = f'"{one.name}" is a {found.type}, and "{one.to}" is to be a {wanted}'
             findings.add(f"{place}.to", reason, "A move changes no type.")
             return False
+        if found.nests and source != locked.id:
+            reason = f'"{one.name}" holds a stack, which stays inside of the stack that made it'
+            findings.add(f"{place}.from", reason, "Another name it may have, but no other stack.")
+            return False
         there = await moves.movable(conn, locked.id, one.to)
         if there is not None:
             reason = f'there is a resource "{one.to}" already'
@@ -122,6 +127,7 @@ class Moves:
     ) -> None:
         """Bring a stack to a version without these resources."""
         locked = await self._traversals.lock(conn, project, stack_id)
+        check_outermost(locked, "changed by a move")
         if locked.state in UNDER_WAY:
             raise Conflict(
                 f"Stack {locked.name} already has an action ({locked.action}) in progress.",

@@ -1,6 +1,6 @@
 """What people read of stacks: records, values worked out, nothing changed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from engine.errors import NotFound
@@ -27,6 +27,7 @@ from engine.store.records import (
     TraversalRecord,
     VersionRecord,
 )
+from engine.store.resources import read_descriptions, read_resources
 from engine.types.registry import Registry
 from engine.words import Json
 from engine.work.prepare import Inputs
@@ -90,14 +91,17 @@ class Reading:
             shown = await read.read_shown(conn, stack.id, stack.version)
             return await _outputs(conn, stack, shown)
 
-    async def resources(self, stack: StackRecord) -> list[ResourceRecord]:
+    async def resources(self, stack: StackRecord, *, depth: int = 0) -> list[ResourceRecord]:
+        """depth: levels of stacks inside whose resources are wanted, too."""
         async with self._database.connection() as conn:
-            return await read.read_resources(conn, stack.id)
+            return await read_resources(conn, stack.id, depth=depth)
 
-    async def descriptions(self, stack: StackRecord, name: str | None = None) -> dict[str, str]:
-        """What the template says of its resources, by name."""
+    async def descriptions(
+        self, stacks: Sequence[UUID], name: str | None = None
+    ) -> dict[tuple[UUID, str], str]:
+        """What the templates of stacks say of their resources, by stack and name."""
         async with self._database.connection() as conn:
-            return await read.read_descriptions(conn, stack.id, stack.version, name)
+            return await read_descriptions(conn, stacks, name)
 
     async def events(self, stack: StackRecord, wanted: EventFilter) -> list[EventRecord]:
         """The events the Orchestration API lists (those with a status)."""

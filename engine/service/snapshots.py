@@ -6,11 +6,13 @@ from uuid import UUID
 from engine.errors import Conflict, Finding, Invalid, LimitReached, NotFound
 from engine.plan.draft import Options
 from engine.service.goals import Goal, find
+from engine.service.outermost import check_nothing_inside, check_outermost
 from engine.service.requests import StackRequest
 from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import snapshots
 from engine.store.accept import Locked
 from engine.store.database import Connection, Database
+from engine.store.nested import inside
 from engine.store.read import read_template
 from engine.store.records import StackRecord
 from engine.store.snapshots import KeptRecord, SnapshotRecord
@@ -29,7 +31,10 @@ class Snapshots:
         """Conflict (ActionInProgress) while something is under way; LimitReached."""
         snapshot_id = self._traversals.new_id()
         async with self._database.transaction("accept") as conn:
-            locked = await self._settled(conn, project, stack_id)
+            locked = await self._settled(conn, project, stack_id, "snapshotted")
+            there = await inside(conn, stack_id)
+            remedy = "Take snapshots of stacks that hold no others."
+            check_nothing_inside(locked.name, there, "A snapshot", remedy)
             most = self._traversals.limits.of(project).snapshots
             if await snapshots.count_snapshots(conn, stack_id) >= most:
                 raise LimitReached(
@@ -72,7 +77,7 @@ class Snapshots:
     async def restore(self, project: str, stack_id: UUID, snapshot_id: UUID, by: str) -> None:
         """Begin a traversal toward what the snapshot holds. Invalid when it is not complete."""
         async with self._database.transaction("accept") as conn:
-            locked = await self._settled(conn, project, stack_id)
+            locked = await self._settled(conn, project, stack_id, "restored")
             found = await self._one(conn, stack_id, snapshot_id)
             if found.status != "COMPLETE":
                 raise _not_now(f"Snapshot is {found.status}, it cannot be restored")
@@ -103,8 +108,9 @@ class Snapshots:
             await self._traversals.toward(conn, goal)
         self._wake()
 
-    async def _settled(self, conn: Connection, project: str, stack_id: UUID) -> Locked:
+    async def _settled(self, conn: Connection, project: str, stack_id: UUID, done: str) -> Locked:
         locked = await self._traversals.lock(conn, project, stack_id)
+        check_outermost(locked, done)
         if locked.state in UNDER_WAY:
             raise Conflict(
                 f"Stack {locked.name} already has an action ({locked.action}) in progress.",

@@ -66,7 +66,8 @@ class StackFilter:
     """None: not asked for. marker: the last stack of the page before, whatever became of it since.
 
     tags: has all of them; tags_any: has one of them; not_tags: has not all of them; not_tags_any:
-    has none of them. Everything else: is one of them.
+    has none of them. parents: is inside of one of them, which show_nested need not be asked for.
+    Everything else: is one of them.
     """
 
     names: Sequence[str] | None = None
@@ -82,7 +83,9 @@ class StackFilter:
     disable_rollback: Sequence[bool] | None = None
     timeout_mins: Sequence[int] | None = None
     reasons: Sequence[str] | None = None
+    parents: Sequence[UUID] | None = None
     show_deleted: bool = False
+    show_nested: bool = False
     sort_keys: Sequence[str] = ("creation_time",)
     descending: bool = True
     marker: UUID | None = None
@@ -92,13 +95,14 @@ class StackFilter:
     def wishes(self) -> dict[str, Json]:
         """For ``stack_wanted``: those that are."""
         said = {name: getattr(self, name) for name in _WISHES}
-        return {name: value for name, value in said.items() if value is not None} | (
-            {"show_deleted": True} if self.show_deleted else {}
-        )
+        shown = {name: True for name in _SHOWN if getattr(self, name)}
+        return {name: value for name, value in said.items() if value is not None} | shown
 
 
 _WISHES = ("names", "ids", "statuses", "actions", "tags", "tags_any", "not_tags", "not_tags_any",
-           "owners", "projects", "disable_rollback", "timeout_mins", "reasons")  # fmt: skip
+           "owners", "projects", "disable_rollback", "timeout_mins", "reasons",
+           "parents")  # fmt: skip
+_SHOWN = ("show_deleted", "show_nested")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from engine.store.database import Connection
+from engine.store.nested import rename_inside
 
 MOVABLE = """
 select r.id, r.type, r.action, r.physical_id,
+       exists (select from stack c
+                where c.parent_id = r.stack_id and c.parent_resource = r.id) as nests,
        exists (select from node n
                 where n.stack_id = r.stack_id and n.resource_id = r.id
                   and n.state in ('running', 'parked', 'ready')
@@ -32,12 +35,13 @@ select record_events(array[row ($1::uuid, 'headgate.resource.move.completed', $2
 
 @dataclass(frozen=True, slots=True)
 class Movable:
-    """busy: an operation runs on it."""
+    """nests: it holds a stack. busy: an operation runs on it."""
 
     id: UUID
     type: str
     action: str
     physical_id: str | None
+    nests: bool
     busy: bool
 
 
@@ -57,10 +61,12 @@ async def movable(conn: Connection, stack_id: UUID, name: str) -> Movable | None
 
 
 async def move(conn: Connection, stack_id: UUID, resource: UUID, to_stack: UUID, to: str) -> None:
-    """Move the row; both stacks are locked."""
+    """Move the row; both stacks are locked, and all that is inside of them."""
     await conn.execute(MOVE, stack_id, resource, to_stack, to)
     if to_stack != stack_id:
         await conn.execute(FORGET_MOVED, stack_id, resource)
+    else:
+        await rename_inside(conn, stack_id, resource, to)
 
 
 async def record_moved(

@@ -37,6 +37,29 @@ with recursive around as (
 update resource r set digest = ''
   from around a where r.stack_id = a.parent_id and r.id = a.parent_resource
 """
+#: Stacks by name or id, with all that is inside of them.
+LOCK_TREES = """
+with recursive tree (id) as (
+    select id from stack
+     where project = $1 and deleted_at is null and (name = any ($2) or id::text = any ($2))
+    union
+    select c.id from tree t join stack c on c.parent_id = t.id
+)
+select s.id from stack s where s.id in (select id from tree) order by s.id for no key update
+"""
+#: The resource that it belongs to has another name.
+RENAME_INSIDE = """
+with recursive renamed (id, cut, path) as (
+    select c.id, length(c.path) + 1, ltrim(p.path || '/' || $3::text, '/')
+      from stack p join stack c on c.parent_id = p.id and c.parent_resource = $2 where p.id = $1
+    union all
+    select c.id, r.cut, r.path from renamed r join stack c on c.parent_id = r.id
+)
+update stack s set path = r.path || substr(s.path, r.cut) from renamed r where s.id = r.id
+"""
+INSIDE = """
+select path from stack where parent_id = $1 and deleted_at is null order by path
+"""
 INSERT_CHILD = """
 insert into stack (id, project, name, owner, tags, timeout_mins, disable_rollback, version,
                    traversal, parent_id, parent_resource, root_id, path, traceparent)
@@ -112,6 +135,20 @@ class MemberRecord:
 
 async def lock_both(conn: Connection, stacks: Sequence[UUID]) -> None:
     await conn.execute(LOCK_BOTH, list(stacks))
+
+
+async def lock_trees(conn: Connection, project: str, names: Sequence[str]) -> None:
+    await conn.execute(LOCK_TREES, project, list(names))
+
+
+async def rename_inside(conn: Connection, stack_id: UUID, resource_id: UUID, to: str) -> None:
+    """Their paths follow. The whole tree is locked."""
+    await conn.execute(RENAME_INSIDE, stack_id, resource_id, to)
+
+
+async def inside(conn: Connection, stack_id: UUID) -> list[str]:
+    """The paths of the stacks right inside of one."""
+    return [row["path"] for row in await conn.fetch(INSIDE, stack_id)]
 
 
 async def lock_with_parent(conn: Connection, stack_id: UUID) -> None:

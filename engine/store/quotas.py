@@ -5,7 +5,8 @@ from engine.store.database import Connection
 
 STACKS = """
 select count(*)
-  from (select id from stack where project = $1 and deleted_at is null limit $2) s
+  from (select id from stack
+         where project = $1 and deleted_at is null and parent_id is null limit $2) s
 """
 RESOURCES = """
 select count(*)

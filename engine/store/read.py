@@ -11,7 +11,6 @@ from engine.store.records import (
     HookRecord,
     NodeRecord,
     PlannedRecord,
-    ResourceRecord,
     StackRecord,
     TemplateRecord,
     TraversalRecord,
@@ -58,25 +57,6 @@ select r.id, r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.p
        r.attributes, r.data, r.metadata, r.broken, r.protected, r.deletion_policy, r.replaced_by
   from resource r
  where r.stack_id = $1 and (r.id = any ($2::uuid[]) or r.name = any ($3) and r.replaced_by is null)
-"""
-READ_RESOURCES = """
-select r.id, r.name, r.type, r.physical_id, r.shown_action as action, r.shown_status as status,
-       r.shown_reason as reason, r.properties, r.shown, r.attributes, r.metadata,
-       array(select q.name from resource q where q.stack_id = r.stack_id and q.id = any (r.requires)
-              order by q.name) as requires,
-       r.deletion_policy, r.protected, r.created_at, r.updated_at
-  from resource_now r
- where r.stack_id = $1 and ($2::text is null or r.name = $2) and r.replaced_by is null
- order by r.created_at, r.name
-"""
-READ_DESCRIPTIONS = """
-select r.key as name, d.description
-  from template t
- cross join jsonb_each(coalesce(nullif(t.template -> 'resources', 'null'),
-                                nullif(t.template -> 'Resources', 'null'), '{}')) r
- cross join coalesce(r.value ->> 'description', r.value ->> 'Description') as d (description)
- where t.stack_id = $1 and t.version = $2 and d.description is not null
-   and ($3::text is null or r.key = $3)
 """
 READ_RESOURCE_NAMES = """
 select distinct name from resource where stack_id = $1 order by name
@@ -208,21 +188,6 @@ async def read_planned(
     """The rows that a plan is about, and those that its resources read."""
     rows = await conn.fetch(READ_PLANNED, stack_id, list(ids), list(names))
     return [PlannedRecord(**row) for row in rows]
-
-
-async def read_resources(
-    conn: Connection, stack_id: UUID, name: str | None = None
-) -> list[ResourceRecord]:
-    rows = await conn.fetch(READ_RESOURCES, stack_id, name)
-    return [ResourceRecord(**row) for row in rows]
-
-
-async def read_descriptions(
-    conn: Connection, stack_id: UUID, version: int, name: str | None
-) -> dict[str, str]:
-    """By name of the resource, where the template says one. name: only of this one."""
-    rows = await conn.fetch(READ_DESCRIPTIONS, stack_id, version, name)
-    return {row["name"]: row["description"] for row in rows}
 
 
 async def read_resource_names(conn: Connection, stack_id: UUID) -> list[str]:

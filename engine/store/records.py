@@ -13,7 +13,11 @@ from engine.words import Decision, Json
 
 @dataclass(frozen=True, slots=True)
 class StackRecord:
-    """A stack with its current traversal. action and status make ``stack_status``."""
+    """A stack with its current traversal. action and status make ``stack_status``.
+
+    Of one inside of another: parent_id is the stack around it, root_id the outermost, path the
+    names of the resources that lead to it from there, as ``web/0``.
+    """
 
     id: UUID
     project: str
@@ -34,6 +38,9 @@ class StackRecord:
     pinned_by: str | None = None
     pinned_at: datetime | None = None
     pinned_reason: str | None = None
+    parent_id: UUID | None = None
+    root_id: UUID | None = None
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +62,17 @@ class TemplateRecord:
 
 @dataclass(frozen=True, slots=True)
 class ResourceRecord:
-    """A resource as it is now; action and status include the operation that runs on it."""
+    """A resource as it is now; action and status include the operation that runs on it.
 
+    parent_resource: which its stack is inside of; None: the stack that was asked about. nested_id,
+    nested_name: the stack inside of it, if it holds one.
+    """
+
+    stack_id: UUID
+    stack_name: str
+    parent_resource: str | None
+    nested_id: UUID | None
+    nested_name: str | None
     id: UUID
     name: str
     type: str
@@ -102,7 +118,7 @@ class EventRecord:
     """A fact. type is the CloudEvents type; action, status and reason are what Heat's API shows.
 
     resource_name is None for an event of the stack itself. status is None for events that the
-    Orchestration API does not list (deliveries).
+    Orchestration API does not list (deliveries). stack_name: only where the API lists events.
     """
 
     stack_id: UUID
@@ -118,6 +134,7 @@ class EventRecord:
     reason: str
     data: Json
     traceparent: str | None = None
+    stack_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

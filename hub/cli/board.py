@@ -26,13 +26,16 @@ IDLE_CLEANUP = ("waiting", "dropped")
 
 @dataclass(slots=True)
 class Board:
-    """name: of the stack. graph: as last read. hooks: waiting ones by their path, "" of the stack.
+    """name, stack_id, path: of the stack; the path is "" unless it is inside of another. graph: as
+    last read. hooks: waiting ones by where they wait, seen from the stack: "" is the stack itself.
 
     status, code: as the last event of the stack told. changed: the graph on the server may be
     another by now. note: what to say besides.
     """
 
     name: str
+    stack_id: str
+    path: str
     graph: Mapping[str, Json]
     hooks: dict[str, Json] = field(default_factory=dict)
     status: str = ""
@@ -61,13 +64,13 @@ class Board:
         return f"{traversal['action']}_{traversal['state'].upper() if ended else 'IN_PROGRESS'}"
 
     def take(self, event: Mapping[str, Json]) -> None:
-        """Take in an event of the stack."""
+        """Take in an event of the stack, or of one inside of it."""
         family, moment = event["type"].split(".")[1], event["type"].rpartition(".")[2]
         data = event["data"]
-        if family == "stack":
+        if family == "stack" and data["stack"]["id"] == self.stack_id:
             self._take_stack(data, moment)
         if family == "hook":
-            self._take_hook(data["hook"])
+            self._take_hook(data["hook"], event.get("subject") or event.get("stackpath") or "")
         self.changed = True
 
     def _take_stack(self, data: Mapping[str, Json], moment: str) -> None:
@@ -76,12 +79,17 @@ class Board:
         self.status = f"{data['stack']['action']}_{data['stack']['status']}"
         self.code = ENDS.get(moment)
 
-    def _take_hook(self, hook: Json) -> None:
+    def _take_hook(self, hook: Json, path: str) -> None:
         """One that was approved, handed over or is worked on waits on, perhaps until later."""
+        place = self.place(path)
         if hook["state"] == "waiting":
-            self.hooks[hook["path"]] = hook
-        elif self.hooks.get(hook["path"], {}).get("id") == hook["id"]:
-            del self.hooks[hook["path"]]
+            self.hooks[place] = hook
+        elif self.hooks.get(place, {}).get("id") == hook["id"]:
+            del self.hooks[place]
+
+    def place(self, path: str) -> str:
+        """A path from the outermost stack on, as seen from this one."""
+        return "" if path == self.path else path.removeprefix(f"{self.path}/")
 
     def picture(self, now: datetime) -> RenderableType:
         """A tree with a state for each node, a countdown for each hook, and a bar."""
@@ -89,12 +97,20 @@ class Board:
         tree = Tree(Text.assemble((show.plain(self.name), "bold"), "  ", show.styled(self.title)))
         shown = _urgent(nodes)
         for node in shown[:MOST]:
-            tree.add(_node(node, self.hooks.get(node["path"]), now))
+            branch = tree.add(_node(node, self.hooks.get(node["resource_name"] or ""), now))
+            for place, hook in self._inside(node):
+                said = _waits(show.plain(place), hook, now)
+                branch.add(Text.assemble((show.MARK["parked"] + " ", "yellow"), said))
         if len(shown) > MOST:
             tree.add(Text(f"and {len(shown) - MOST} more", "dim"))
         done = sum(node["state"] == "done" for node in nodes)
         said = bar(done, len(nodes)).append(f"  {done} of {len(nodes)} nodes done", "dim")
         return Group(tree, said, *([Text(self.note, "red")] if self.note else []))
+
+    def _inside(self, node: Mapping[str, Json]) -> list[tuple[str, Json]]:
+        """The hooks that wait inside of what a node is about."""
+        below = f"{node['resource_name']}/"
+        return [(place, hook) for place, hook in self.hooks.items() if place.startswith(below)]
 
 
 def bar(done: int, count: int) -> Text:
@@ -122,15 +138,19 @@ def _node(node: Json, hook: Json | None, now: datetime) -> Text:
         (f"  {node['operation']}", "dim"),
     )
     if hook is not None and state == "parked":
-        left = datetime.fromisoformat(hook["deadline"]) - now
-        approved = f", {given} approved" if (given := show.approvals(hook)) else ""
-        waits = f"waits at {hook['point']}{approved}, {clock(left.total_seconds())} left"
-        said.append(f"  {waits}", "yellow")
+        said.append_text(_waits("", hook, now))
     elif state in ("running", "parked"):
         said.append(f"  {node['phase']}", "cyan")
     if node["reason"]:
         said.append(f"  {show.plain(node['reason'])}", "dim")
     return said
+
+
+def _waits(place: str, hook: Json, now: datetime) -> Text:
+    left = datetime.fromisoformat(hook["deadline"]) - now
+    approved = f", {given} approved" if (given := show.approvals(hook)) else ""
+    waits = f"waits at {hook['point']}{approved}, {clock(left.total_seconds())} left"
+    return Text.assemble(place, (f"  {waits}", "yellow"))
 
 
 def clock(seconds: float) -> str:

@@ -1,5 +1,6 @@
 """The command line: `headgate`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -162,6 +163,7 @@ def events(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="What happens from now on, until interrupted.")
     ] = False,
+    depth: options.NestedDepth = 0,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
@@ -172,10 +174,14 @@ def events(
     if follow:
         ask(where, lambda client: watch.follow(client, stack, as_json))
         return
-    found = ask(where, lambda client: _of_stack(client, stack, "events"))["events"]
+    query = {"nested_depth": str(depth)}
+    found = ask(where, lambda client: _of_stack(client, stack, "events", query))["events"]
     columns = {"event_time": "TIME", "resource_name": "RESOURCE", "resource_status": "STATUS",
                "resource_status_reason": "REASON"}  # fmt: skip
-    tell(found, as_json, lambda: show.table(found, columns))
+    if depth:
+        columns = {"stack": "STACK", **columns}
+    rows = [{**one, "stack": show.stack_in(one)} for one in found]
+    tell(found, as_json, lambda: show.table(rows, columns))
 
 
 @app.command()
@@ -189,9 +195,11 @@ def quota(
                                                     "used": "USED"}))  # fmt: skip
 
 
-async def _of_stack(client: Client, name: str, what: str) -> Json:
+async def _of_stack(
+    client: Client, name: str, what: str, query: Mapping[str, str] | None = None
+) -> Json:
     found = await outcomes.find(client, name)
-    return await client.call("GET", outcomes.path_of(found, what))
+    return await client.call("GET", outcomes.path_of(found, what), query=query)
 
 
 def run() -> None:

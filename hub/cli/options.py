@@ -6,6 +6,9 @@ from typing import Annotated
 import typer
 
 Name = Annotated[str, typer.Argument(metavar="STACK", help="Name or id of the stack.")]
+NestedDepth = Annotated[
+    int, typer.Option("--nested-depth", min=0, help="Of stacks inside, too, so many levels down.")
+]
 NewName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the new stack.")]
 
 Config = Annotated[Path | None, typer.Option(metavar="FILE", help="The server's TOML file.")]

@@ -13,7 +13,8 @@ from hub.cli.waiting import Outcome, Patience, settle
 
 Json = Any
 FIELDS = ("stack_name", "id", "stack_status", "stack_status_reason", "creation_time",
-          "updated_time", "tags", "timeout_mins", "disable_rollback", "pinned")  # fmt: skip
+          "updated_time", "parent", "root", "path", "tags", "timeout_mins", "disable_rollback",
+          "pinned")  # fmt: skip
 
 
 async def find(client: Client, name: str) -> Json:
@@ -73,7 +74,9 @@ def picture(stack: Json) -> RenderableType:
     return Group(*parts)
 
 
-def resources_table(resources: Json) -> RenderableType:
+def resources_table(resources: Json, *, inside: bool = False) -> RenderableType:
+    """inside: of stacks inside, too."""
     columns = {"resource_name": "RESOURCE", "resource_type": "TYPE",
                "resource_status": "STATUS", "physical_resource_id": "PHYSICAL ID"}  # fmt: skip
+    columns |= {"parent_resource": "PARENT"} if inside else {}
     return show.table(resources, columns)

@@ -32,6 +32,7 @@ MARKED = ("resource_name", "resource_type", "resource_status", "resource_status_
 @app.command(name="list")
 def list_(
     stack: options.Name,
+    depth: options.NestedDepth = 0,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
@@ -41,10 +42,10 @@ def list_(
 
     async def work(client: Client) -> Json:
         path = outcomes.path_of(await outcomes.find(client, stack), "resources")
-        return (await client.call("GET", path))["resources"]
+        return (await client.call("GET", path, query={"nested_depth": str(depth)}))["resources"]
 
     found = ask(Where(url, project, user), work)
-    tell(found, as_json, lambda: outcomes.resources_table(found))
+    tell(found, as_json, lambda: outcomes.resources_table(found, inside=depth > 0))
 
 
 @app.command(name="show")

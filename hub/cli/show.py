@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from rich.table import Table
 from rich.text import Text
@@ -82,7 +83,8 @@ def event_line(document: Mapping[str, Json]) -> str:
     """One event as one plain line: time, what, where, why."""
     data = document.get("data") or {}
     kind = str(document["type"]).removeprefix("headgate.")
-    where = document.get("subject") or (data.get("stack") or {}).get("name", "")
+    stack = data.get("stack") or {}
+    where = document.get("subject") or document.get("stackpath") or stack.get("name", "")
     line = f"{document['time'][11:19]}  {kind:<28} {where:<20} {_why(kind, data)}"
     return plain(" ".join(line.splitlines())).rstrip()
 
@@ -113,6 +115,12 @@ def _of_hook(moment: str, hook: Mapping[str, Json], said: Mapping[str, Json]) ->
     reason = f": {hook['reason']}" if hook.get("reason") else ""
     by = f" by {hook['decided_by']}" if hook.get("decided_by") else ""
     return f"{point} {hook.get('decision') or moment}{by}{reason}"
+
+
+def stack_in(event: Mapping[str, Json]) -> str:
+    """The name of the stack that an event of the Orchestration API is of."""
+    href = next((link["href"] for link in event["links"] if link["rel"] == "stack"), "")
+    return unquote(href.rpartition("/")[0].rpartition("/")[2])
 
 
 def named(path: str | None) -> str:

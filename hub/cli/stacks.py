@@ -124,19 +124,22 @@ def list_(
     ] = [],  # noqa: B006
     tag: Annotated[list[str], typer.Option(help="With this tag; may repeat.")] = [],  # noqa: B006
     deleted: Annotated[bool, typer.Option("--deleted", help="Deleted ones, too.")] = False,
+    nested: Annotated[bool, typer.Option("--nested", help="Those inside others, too.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
     """List stacks, newest first."""
-    query = [("show_deleted", str(deleted).lower()), *(("status", one) for one in status)]
+    query = [("show_deleted", str(deleted).lower()), ("show_nested", str(nested).lower())]
+    query += [("status", one) for one in status]
     query += [("tags", ",".join(tag))] if tag else []
     where = Where(url, project, user)
     path = place("stacks")
     stacks = ask(where, lambda client: client.call("GET", path, query=query))["stacks"]
     columns = {"stack_name": "NAME", "stack_status": "STATUS", "creation_time": "CREATED",
                "updated_time": "UPDATED", "id": "ID"}  # fmt: skip
+    columns |= {"parent": "PARENT"} if nested else {}
     tell(stacks, as_json, lambda: show.table(stacks, columns))
 
 

@@ -15,7 +15,8 @@ app = typer.Typer(help="Subscribe listeners, and look after deliveries.", no_arg
 Id = Annotated[str, typer.Argument(help="Id of the subscription.")]
 Globs = Annotated[list[str], typer.Option(help="Only these; globs; may repeat.")]
 NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "points", "tags",
-         "ordered", "state", "reason", "origin", "stack_id", "created_at", "secret")  # fmt: skip
+         "nested", "ordered", "state", "reason", "origin", "stack_id", "created_at",
+         "secret")  # fmt: skip
 
 
 def _call(
@@ -41,6 +42,9 @@ def create(
     types: Globs = [],  # noqa: B006
     points: Globs = [],  # noqa: B006
     tags: Globs = [],  # noqa: B006
+    outermost: Annotated[
+        bool, typer.Option("--outermost", help="Nothing of stacks inside of stacks.")
+    ] = False,
     unordered: Annotated[
         bool, typer.Option("--unordered", help="Do not hold a stack's events back for order.")
     ] = False,
@@ -52,7 +56,7 @@ def create(
     """Subscribe; the secret that signs is shown this once."""
     body = {"channel": channel, "target": target, "events": events, "stacks": stacks,
             "resources": resources, "types": types, "points": points, "tags": tags,
-            "ordered": not unordered}  # fmt: skip
+            "nested": not outermost, "ordered": not unordered}  # fmt: skip
     made = _call(Where(url, project, user), "POST", body=body)
     tell(made, as_json, lambda: show.fields(made, NAMES))
 
@@ -99,6 +103,9 @@ def change(
     everything: Annotated[
         list[str], typer.Option(help="Take everything of this filter, such as events.")
     ] = [],  # noqa: B006
+    nested: Annotated[
+        bool | None, typer.Option("--nested/--outermost", help="Hear of stacks inside of stacks.")
+    ] = None,
     ordered: Annotated[
         bool | None, typer.Option("--ordered/--unordered", help="Keep a stack's events in order.")
     ] = None,
@@ -115,6 +122,7 @@ def change(
     body: dict[str, Json] = {name: globs for name, globs in filters.items() if globs}
     body |= {name: [] for name in everything}
     body |= {"target": target} if target is not None else {}
+    body |= {"nested": nested} if nested is not None else {}
     body |= {"ordered": ordered} if ordered is not None else {}
     if not body:
         stop("say what is to change", Exit.USAGE)

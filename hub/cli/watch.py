@@ -61,9 +61,10 @@ async def _once(
     """One connection to the stream. None: it ended, and the action has not."""
     async with client.stream(stack=stack["id"], last=reached.last) as events:
         # Read while the stream stands: what changes from here on is told by an event.
-        board = Board(stack["stack_name"], await _graph(client, stack))
+        graph = await _graph(client, stack)
+        board = Board(stack["stack_name"], stack["id"], stack["path"], graph)
         hooks = await waiting_hooks(client, stack["id"])
-        board.hooks = {hook["path"]: hook for hook in hooks}
+        board.hooks = {board.place(hook["path"]): hook for hook in hooks}
         reached.failures = 0
         screen.begin(board)
         if board.ended is None:
@@ -134,8 +135,8 @@ class _Lines:
     def begin(self, board: Board) -> None:
         if not self._as_json:
             said = f"{board.name}: {board.title}"
-            waits = [f"{show.named(hook['path'])} waits at {hook['point']} until {hook['deadline']}"
-                     for hook in board.hooks.values()]  # fmt: skip
+            waits = [f"{show.named(place)} waits at {hook['point']} until {hook['deadline']}"
+                     for place, hook in board.hooks.items()]  # fmt: skip
             print_line(show.plain("; ".join([said, *waits])))
 
     def event(self, document: Json) -> None:

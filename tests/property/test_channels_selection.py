@@ -4,6 +4,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +14,9 @@ words = st.text("ab.*", max_size=4)
 globs = st.lists(st.text("ab.*?", max_size=4), max_size=3)
 maybe = st.none() | words
 stacks = st.sampled_from([UUID(int=7), UUID(int=8)])
+paths = st.sampled_from(["", "a", "a/b", "ab"])
 selections = st.just(Selection()) | st.builds(
-    Selection, globs, globs, globs, globs, globs, globs, st.none() | stacks
+    Selection, globs, globs, globs, globs, globs, globs, st.none() | stacks, st.booleans()
 )
 all_traits = st.builds(
     Traits,
@@ -22,7 +24,9 @@ all_traits = st.builds(
     words,
     stacks,
     maybe,
+    st.none() | stacks,
     maybe,
+    paths,
     maybe,
     maybe,
     maybe,
@@ -32,15 +36,20 @@ ME = UUID(int=1)
 
 
 def plain(selection: Selection, traits: Traits) -> bool:
+    names = [name for name in (traits.stack_path, traits.resource_name) if name]
+    path = "/".join(names) if traits.resource_name else None
     asked = (
         (selection.events, [traits.type]),
-        (selection.stacks, [traits.stack_name]),
-        (selection.resources, [traits.resource_name, traits.path]),
+        (selection.stacks, [traits.stack_name, traits.root_name]),
+        (selection.resources, [traits.resource_name, path]),
         (selection.types, [traits.resource_type]),
         (selection.points, [traits.point]),
         (selection.tags, [*traits.tags]),
     )
-    return selection.stack_id in (None, traits.stack_id) and all(
+    around = [traits.root_id] if selection.nested else []
+    outermost = selection.nested or traits.root_id is None
+    named = selection.stack_id in (traits.stack_id, *around)
+    return (outermost if selection.stack_id is None else named) and all(
         any(value is not None and fnmatchcase(value, glob) for glob in wanted for value in values)
         for wanted, values in asked
         if wanted
@@ -77,3 +86,28 @@ def test_case_counts() -> None:
     traits = Traits("p", "headgate.hook.waiting", ME, "Web")
     assert wants(Selection(events=["headgate.hook.*"], stacks=["W*"]), traits)
     assert not wants(Selection(stacks=["w*"]), traits)
+
+
+INSIDE = Selection(stack_id=UUID(int=7), root_id=UUID(int=9), path="web")
+
+
+@pytest.mark.parametrize(
+    ("stack", "root", "path", "heard"),
+    [
+        (7, 9, "web", True),
+        (8, 9, "web/0", True),
+        (8, 9, "web/0/deep", True),
+        (8, 9, "website", False),
+        (8, 9, "db", False),
+        (8, 7, "web/0", False),
+        (9, None, "", False),
+    ],
+)
+def test_a_stack_inside_may_be_asked_about_with_what_is_inside_of_it(
+    stack: int, root: int | None, path: str, heard: bool
+) -> None:
+    root_id = None if root is None else UUID(int=root)
+    traits = Traits("p", "t", UUID(int=stack), "s", root_id=root_id, stack_path=path)
+    assert wants(INSIDE, traits) is heard
+    alone = replace(INSIDE, nested=False)
+    assert wants(alone, traits) is (stack == 7)

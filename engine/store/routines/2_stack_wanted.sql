@@ -4,6 +4,8 @@
 create or replace function stack_wanted(s stack_now, f jsonb) returns boolean
 language sql stable as $$
     select (f -> 'show_deleted' is not null or s.deleted_at is null)
+       and (f -> 'show_nested' is not null or f -> 'parents' is not null or s.parent_id is null)
+       and (f -> 'parents' is null or f -> 'parents' ? s.parent_id::text)
        and (f -> 'names' is null or f -> 'names' ? s.name)
        and (f -> 'ids' is null or f -> 'ids' ? s.id::text)
        and (f -> 'statuses' is null

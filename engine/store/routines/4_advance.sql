@@ -50,11 +50,16 @@ declare
     v_left boolean;
     v_served text;
     v_gone jsonb;
+    v_left_behind uuid[];
 begin
     if jsonb_array_length(p_steps) > 0 then
         select array_agg(distinct (s ->> 'stack_id')::uuid) into v_stacks
           from jsonb_array_elements(p_steps) s;
-        perform 1 from stack where id = any (v_stacks) order by id for no key update;
+        if p_steps @? '$[*].resource ? (@.write == "remove")' then
+            v_left_behind := left_behind(p_steps);
+        end if;
+        perform 1 from stack where id = any (v_stacks || v_left_behind)
+         order by id for no key update;
         v_now := clock_timestamp();
 
         with said as (
@@ -303,6 +308,10 @@ begin
               from jsonb_to_recordset(v_gone) as g (stack_id uuid, id uuid, replaced_by uuid)
              where r.stack_id = g.stack_id and g.id = any (r.requires);
         end if;
+    end if;
+
+    if v_left_behind is not null then
+        perform leave_behind(v_left_behind);
     end if;
 
     if p_want > 0 then

@@ -73,6 +73,7 @@ _SUBSCRIPTION: Mapping[str, Json] = {
     "types": list_of(TEXT),
     "points": list_of(TEXT),
     "tags": list_of(TEXT),
+    "nested": FLAG,
     "ordered": FLAG,
     "state": one_of("enabled", "disabled"),
     "reason": TEXT,

@@ -9,7 +9,7 @@ from channels.stream.feed import Wanted
 from channels.stream.sse import CONTENT_TYPE
 from hub.api import response_headers
 from hub.api.admission import while_admitted
-from hub.api.parts import Route, parts_of, project_of, query_list
+from hub.api.parts import Route, parts_of, project_of, query_flag, query_list
 
 #: Names in the query, and in a selection. (`types` are those of events: so the route was first.)
 FILTERS = {
@@ -24,10 +24,7 @@ FILTERS = {
 
 async def stream(request: web.Request) -> web.StreamResponse:
     parts, project = parts_of(request), project_of(request)
-    stack = request.query.get("stack")
-    stack_id = (await parts.engine.find_stack(project, stack)).id if stack else None
-    globs = {name: query_list(request, asked) for asked, name in FILTERS.items()}
-    wanted = Wanted(project, Selection(stack_id=stack_id, **globs))
+    wanted = Wanted(project, await _selection(request))
     last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
     start = await parts.feed.start(project, last)
     response = web.StreamResponse(headers={"X-Accel-Buffering": "no"})
@@ -44,6 +41,19 @@ async def stream(request: web.Request) -> web.StreamResponse:
     return response
 
 
+async def _selection(request: web.Request) -> Selection:
+    name, engine = request.query.get("stack"), parts_of(request).engine
+    stack = await engine.find_stack(project_of(request), name) if name else None
+    globs = {name: query_list(request, asked) for asked, name in FILTERS.items()}
+    return Selection(
+        **globs,
+        stack_id=stack.id if stack else None,
+        nested=query_flag(request, "nested", default=True),
+        root_id=stack.root_id if stack else None,
+        path=stack.path if stack else "",
+    )
+
+
 ROUTES = (
     Route(
         "GET",
@@ -52,10 +62,11 @@ ROUTES = (
         "Events as they happen; Last-Event-ID resumes",
         "events",
         query={
-            "stack": "of this stack, by name or id",
+            "stack": "of this stack, by name or id, and of those inside of it",
+            "nested": "false: of no stack inside of another, but the one that is named",
             "types": "globs on the event type, comma separated",
-            "stacks": "globs on the stack's name",
-            "resources": "globs on the resource's name or path",
+            "stacks": "globs on the name of the stack, or of the outermost around it",
+            "resources": "globs on the resource's name or path, such as web/0/server",
             "resource_types": "globs on the resource's type",
             "points": "globs on the hook's point",
             "tags": "globs on the stack's tags",

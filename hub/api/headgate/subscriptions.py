@@ -51,6 +51,7 @@ class New(Body):
     types: Globs = Field(default_factory=list)
     points: Globs = Field(default_factory=list)
     tags: Globs = Field(default_factory=list)
+    nested: bool = True
     ordered: bool = True
 
 
@@ -64,6 +65,7 @@ class Change(Body):
     types: Globs | None = None
     points: Globs | None = None
     tags: Globs | None = None
+    nested: bool | None = None
     ordered: bool | None = None
     state: Literal["enabled", "disabled"] | None = None
 
@@ -88,6 +90,7 @@ def document(one: SubscriptionRecord) -> dict[str, Json]:
         "types": list(chosen.types),
         "points": list(chosen.points),
         "tags": list(chosen.tags),
+        "nested": chosen.nested,
         "ordered": one.ordered,
         "state": one.state,
         "reason": one.reason,
@@ -131,7 +134,13 @@ async def create(request: web.Request) -> web.Response:
                 channel=new.channel,
                 target=new.target,
                 selection=Selection(
-                    new.events, new.stacks, new.resources, new.types, new.points, new.tags
+                    new.events,
+                    new.stacks,
+                    new.resources,
+                    new.types,
+                    new.points,
+                    new.tags,
+                    nested=new.nested,
                 ),
                 ordered=new.ordered,
                 secret=secret,

@@ -54,7 +54,7 @@ _STACK: Mapping[str, Json] = {
     "updated_time": _TIME_OR_NULL,
     "deletion_time": _TIME_OR_NULL,
     "stack_owner": TEXT,
-    "parent": NOTHING,
+    "parent": or_null(UUID),
     "stack_user_project_id": TEXT,
     "tags": or_null(list_of(TEXT)),
 }
@@ -76,7 +76,8 @@ STACKS = fields(
 )
 PINNED = or_null(fields({"by": TEXT, "at": TIME, "reason": TEXT}))
 STACK = fields({"stack": Shape("Stack", fields(
-    {**_STACK, **_MORE, "pinned": PINNED}, {"outputs": list_of(OUTPUT)}
+    {**_STACK, **_MORE, "pinned": PINNED, "root": or_null(UUID), "path": TEXT},
+    {"outputs": list_of(OUTPUT)},
 ))})  # fmt: skip
 OUTPUTS = fields({"outputs": list_of(fields(_OUTPUT_NAME))})
 ONE_OUTPUT = fields({"output": OUTPUT})
@@ -94,7 +95,9 @@ _RESOURCE: Mapping[str, Json] = {
     "links": _LINKS,
 }
 _DETAIL: Mapping[str, Json] = {"description": TEXT, "attributes": MAP}
-RESOURCES = fields({"resources": list_of(Shape("ResourceInList", fields(_RESOURCE, _DETAIL)))})
+RESOURCES = fields({"resources": list_of(Shape("ResourceInList", fields(
+    _RESOURCE, {**_DETAIL, "parent_resource": TEXT},
+)))})  # fmt: skip
 RESOURCE = fields({"resource": Shape("Resource", fields({
     **_RESOURCE,
     **_DETAIL,

@@ -49,13 +49,13 @@ async def _listed(
     must_be: bool = False,
 ) -> web.Response:
     """must_be: a first page without any raises NotFound."""
-    rooted = query_number(request, "nested_depth", default=0) > 0
     wanted = _filter(request, names)
     events = await parts_of(request).engine.events(stack, wanted)
     if must_be and not events and wanted.marker is None:
         reason = f"No events found for resource {request.match_info['resource']}"
         raise NotFound(reason, code="HTTPNotFound")
     base = base_of(request)
+    rooted = wanted.depth > 0
     return answer({"events": [show.event(one, stack, base, rooted=rooted) for one in events]})
 
 
@@ -70,6 +70,7 @@ def _filter(request: web.Request, names: Sequence[str] | None) -> EventFilter:
         descending=query_descending(request, default=False),
         marker=query_uuid(request, "marker"),
         limit=query_limit(request, default=None),
+        depth=query_number(request, "nested_depth", default=0),
     )
 
 
@@ -96,7 +97,8 @@ QUERY = {
     "limit": "at most so many",
     "sort_keys": "event_time, or resource_type before it",
     "sort_dir": "asc or desc",
-    "nested_depth": "1 or more: with a link to the root stack",
+    "nested_depth": "those of stacks inside, too, down to so many levels, by time; each with a link"
+    " to this stack as root_stack",
 } | {name: "only those; may repeat" for name in FILTERS}
 
 ROUTES = (

@@ -1,6 +1,7 @@
 """Resources of a stack, and Heat's way to answer a hook of one."""
 
 from collections.abc import Mapping
+from uuid import UUID
 
 from aiohttp import web
 
@@ -42,14 +43,16 @@ async def listed(request: web.Request) -> web.Response:
     if wrong:
         reason = f"Invalid filter parameters {wrong}"
         raise invalid("", reason, f"Known: {', '.join(KNOWN)}.", "StackValidationFailed")
-    query_number(request, "nested_depth", default=0)
+    depth = query_number(request, "nested_depth", default=0)
     engine = parts_of(request).engine
-    found = await engine.resources(stack)
+    found = await engine.resources(stack, depth=depth)
     requiring = show.required_by(found)
     wanted = [one for one in found if _wanted(one, request)]
-    resources = [show.resource(one, stack, base, requiring[one.name]) for one in wanted]
+    resources = [
+        show.resource(one, stack.project, base, requiring[one.stack_id, one.name]) for one in wanted
+    ]
     if query_flag(request, "with_detail"):
-        said = await engine.descriptions(stack)
+        said = await engine.descriptions(list({one.stack_id for one in wanted}))
         resources = [
             shown | _detail(request, one, said)
             for shown, one in zip(resources, wanted, strict=True)
@@ -58,12 +61,12 @@ async def listed(request: web.Request) -> web.Response:
 
 
 def _detail(
-    request: web.Request, one: ResourceRecord, descriptions: Mapping[str, str]
+    request: web.Request, one: ResourceRecord, descriptions: Mapping[tuple[UUID, str], str]
 ) -> dict[str, Json]:
     """Its description, and its attributes: those that it has, and null for others asked for."""
     attributes: dict[str, Json] = dict.fromkeys(request.query.getall("with_attr", []))
     attributes |= shown_attributes(one, parts_of(request).engine.types.get(one.type))
-    return {"description": descriptions.get(one.name, ""), "attributes": attributes}
+    return {"description": descriptions.get((one.stack_id, one.name), ""), "attributes": attributes}
 
 
 def _wanted(one: ResourceRecord, request: web.Request) -> bool:
@@ -73,7 +76,7 @@ def _wanted(one: ResourceRecord, request: web.Request) -> bool:
         "name": one.name,
         "action": one.action,
         "id": str(one.id),
-        "physical_resource_id": one.physical_id or "",
+        "physical_resource_id": one.physical_id or str(one.nested_id or ""),
     }
     return all(has[name] in request.query.getall(name) for name in FILTERS if name in request.query)
 
@@ -83,7 +86,7 @@ async def _found(request: web.Request) -> tuple[StackRecord, ResourceRecord, lis
     found = await parts_of(request).engine.resources(stack)
     for one in found:
         if one.name == name:
-            return stack, one, show.required_by(found)[name]
+            return stack, one, show.required_by(found)[stack.id, name]
     reason = f"The Resource ({name}) could not be found in Stack {stack.name}."
     near = nearest(name, [one.name for one in found])
     raise NotFound(reason, remedy=near, code="ResourceNotFound")
@@ -91,9 +94,9 @@ async def _found(request: web.Request) -> tuple[StackRecord, ResourceRecord, lis
 
 async def shown(request: web.Request) -> web.Response:
     stack, one, users = await _found(request)
-    said = await parts_of(request).engine.descriptions(stack, one.name)
+    said = await parts_of(request).engine.descriptions([stack.id], one.name)
     marks = {"protected": one.protected, "deletion_policy": one.deletion_policy}
-    document = show.resource(one, stack, base_of(request), users)
+    document = show.resource(one, stack.project, base_of(request), users)
     return answer({"resource": document | _detail(request, one, said) | marks})
 
 
@@ -161,7 +164,7 @@ async def mark(request: web.Request) -> web.Response:
 
 LIST_QUERY = {
     **{name: "only those; may repeat" for name in FILTERS},
-    "nested_depth": "those of nested stacks, too, down to so many levels",
+    "nested_depth": "those of stacks inside, too, down to so many levels",
     "with_detail": "true: with descriptions and attributes",
 }
 MARKS = {"mark_unhealthy", "resource_status_reason", "protect"}

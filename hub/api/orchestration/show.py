@@ -1,8 +1,10 @@
 """Records as the Orchestration API shows them. Pure."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import quote
+from uuid import UUID
 
 from engine.service import Output, StackView
 from engine.store.events import STACK_TYPE
@@ -46,7 +48,7 @@ def stack_summary(stack: StackRecord, base: str) -> dict[str, Json]:
         "updated_time": time(stack.updated_at),
         "deletion_time": time(stack.deleted_at),
         "stack_owner": stack.owner,
-        "parent": None,
+        "parent": str(stack.parent_id) if stack.parent_id else None,
         "stack_user_project_id": stack.project,
         "tags": stack.tags or None,
     }
@@ -63,6 +65,8 @@ def stack_full(stack: StackRecord, base: str, view: StackView) -> dict[str, Json
         "timeout_mins": stack.timeout_mins,
         "tags": stack.tags,
         "pinned": pinned(stack),
+        "root": str(stack.root_id) if stack.root_id else None,
+        "path": stack.path,
     }
     if view.outputs is not None:
         shown["outputs"] = [output(one) for one in view.outputs]
@@ -84,49 +88,58 @@ def output(one: Output) -> dict[str, Json]:
 
 
 def resource(
-    one: ResourceRecord, stack: StackRecord, base: str, required_by: Sequence[str]
+    one: ResourceRecord, project: str, base: str, required_by: Sequence[str]
 ) -> dict[str, Json]:
-    url = stack_url(base, stack.project, stack.name, stack.id)
+    """A resource that holds a stack is known by that one's id, also while it is being made."""
+    url = stack_url(base, project, one.stack_name, one.stack_id)
+    links = [link(f"{url}/resources/{quoted(one.name)}"), link(url, "stack")]
+    if one.nested_id is not None and one.nested_name is not None:
+        links.append(link(stack_url(base, project, one.nested_name, one.nested_id), "nested"))
+    inside = {"parent_resource": one.parent_resource} if one.parent_resource else {}
     return {
         "resource_name": one.name,
         "logical_resource_id": one.name,
-        "physical_resource_id": one.physical_id or "",
+        "physical_resource_id": one.physical_id or str(one.nested_id or ""),
         "resource_type": one.type,
         "resource_status": f"{one.action}_{one.status}",
         "resource_status_reason": one.reason,
         "creation_time": time(one.created_at),
         "updated_time": time(one.updated_at),
         "required_by": list(required_by),
-        "links": [link(f"{url}/resources/{quoted(one.name)}"), link(url, "stack")],
+        "links": links,
+        **inside,
     }
 
 
-def required_by(resources: Sequence[ResourceRecord]) -> dict[str, list[str]]:
-    """name -> names of those that come after it."""
-    users: dict[str, list[str]] = {one.name: [] for one in resources}
+def required_by(resources: Sequence[ResourceRecord]) -> dict[tuple[UUID, str], list[str]]:
+    """stack and name -> names of those that come after it."""
+    users: dict[tuple[UUID, str], list[str]] = defaultdict(list)
     for one in resources:
         for name in one.requires:
-            users.setdefault(name, []).append(one.name)
+            users[one.stack_id, name].append(one.name)
     return users
 
 
 def event(
     one: EventRecord, stack: StackRecord, base: str, *, rooted: bool = False
 ) -> dict[str, Json]:
-    """rooted: with a link to the root stack, without which clients walk every nested stack."""
-    url = stack_url(base, stack.project, stack.name, stack.id)
-    name = one.resource_name or stack.name
+    """stack: that was asked about, which the event is of, or of one inside. rooted: with a link to
+    it as the root stack, without which clients walk every nested stack."""
+    asked = stack_url(base, stack.project, stack.name, stack.id)
+    own = one.stack_name or stack.name
+    url = stack_url(base, stack.project, own, one.stack_id)
+    name = one.resource_name or own
     at = f"{url}/resources/{quoted(name)}"
     links = [link(f"{at}/events/{one.id}"), link(at, "resource"), link(url, "stack")]
     if rooted:
-        links.append(link(url, "root_stack"))
+        links.append(link(asked, "root_stack"))
     return {
         "id": str(one.id),
         "links": links,
         "event_time": time(one.time),
         "resource_name": name,
         "logical_resource_id": name,
-        "physical_resource_id": one.physical_id if one.resource_name else str(stack.id),
+        "physical_resource_id": one.physical_id if one.resource_name else str(one.stack_id),
         "resource_status": f"{one.action}_{one.status}",
         "resource_status_reason": one.reason,
     }

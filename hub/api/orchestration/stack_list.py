@@ -59,10 +59,9 @@ def _filter(request: web.Request) -> StackFilter:
     if not query_flag(request, "show_hidden"):
         hidden = parts_of(request).settings.server.hidden_stack_tags
         tags["not_tags_any"] = [*(tags["not_tags_any"] or ()), *hidden] or None
-    query_flag(request, "show_nested")
     return StackFilter(
         names=_said(request, "name", "stack_name"),
-        ids=_ids(request),
+        ids=_ids(request, "id"),
         statuses=_said(request, "status", "stack_status", upper=True),
         actions=_said(request, "action", "stack_action", upper=True),
         owners=_said(request, "username", "stack_owner"),
@@ -71,8 +70,10 @@ def _filter(request: web.Request) -> StackFilter:
         disable_rollback=query_flags(request, "disable_rollback"),
         timeout_mins=_minutes(request),
         reasons=_said(request, "stack_status_reason"),
+        parents=_ids(request, "owner_id", "parent"),
         **tags,
         show_deleted=query_flag(request, "show_deleted"),
+        show_nested=query_flag(request, "show_nested"),
         sort_keys=_sort_keys(request),
         descending=query_descending(request, default=True),
         marker=query_uuid(request, "marker"),
@@ -95,13 +96,12 @@ def _sort_keys(request: web.Request) -> Sequence[str]:
     return list(dict.fromkeys(SORT_KEYS[key] for key in keys))
 
 
-def _ids(request: web.Request) -> Sequence[UUID] | None:
-    """What is no id is the id of no stack; and no stack is inside another."""
-    if request.query.get("owner_id") or request.query.get("parent"):
-        return []
-    if "id" not in request.query:
+def _ids(request: web.Request, *names: str) -> Sequence[UUID] | None:
+    """What is no id is the id of no stack."""
+    texts = _said(request, *names)
+    if texts is None:
         return None
-    found = (uuid_or_none(text) for text in request.query.getall("id"))
+    found = (uuid_or_none(text) for text in texts)
     return [one for one in found if one is not None]
 
 
@@ -134,7 +134,7 @@ LIST_QUERY = {
     "disable_rollback": "true or false: only those that say so; may repeat",
     "timeout_mins": "only with this limit of time; may repeat",
     "stack_status_reason": "only with this reason, whole; may repeat",
-    "owner_id": "only those inside this stack; parent is the same",
+    "owner_id": "only those right inside this stack; may repeat; parent is the same",
     "show_deleted": "true: deleted ones too",
     "show_nested": "true: those inside others, too",
     "show_hidden": "true: those with a tag that the operator hides, too",

@@ -31,6 +31,23 @@ FAILING = """
 heat_template_version: 2018-08-31
 resources: {bad: {type: OS::Heat::TestResource, properties: {value: x, fail: true}}}
 """
+OUTER = """
+heat_template_version: 2018-08-31
+resources:
+  web: {type: middle.yaml}
+  db: {type: OS::Heat::TestResource, properties: {value: x}}
+"""
+MIDDLE = """
+heat_template_version: 2018-08-31
+resources: {server: {type: inner.yaml}}
+"""
+INNER = """
+heat_template_version: 2018-08-31
+resources: {one: {type: OS::Heat::TestResource, properties: {value: x}}}
+"""
+HELD_INSIDE = """
+resource_registry: {resources: {web: {server: {one: {hooks: pre-create}}}}}
+"""
 
 
 class Walk:
@@ -79,6 +96,7 @@ def walk(way: Way, folder: Path) -> None:
         actions(walked)
         snapshots(walked)
         failures(walked)
+        stacks_inside(walked)
         carried_elsewhere(walked)
         software(walked)
         what_is_refused(walked)
@@ -265,6 +283,41 @@ def failures(walk: Walk) -> None:
     said = walk.says("stack", "failures", "list", "--long", "failing")
     assert "failing.bad" in said and "CREATE_FAILED" in said
     walk.says("stack", "delete", "--yes", "failing")
+
+
+def stacks_inside(walk: Walk) -> None:
+    outer, held = walk.file("outer.yaml", OUTER), walk.file("inside.yaml", HELD_INSIDE)
+    walk.file("middle.yaml", MIDDLE)
+    walk.file("inner.yaml", INNER)
+    walk.says("stack", "create", "-t", outer, "-e", held, "tree")
+    poll = ("stack", "hook", "poll", "tree", "--nested-depth", "3")
+    deadline = time.monotonic() + PATIENCE
+    while not (waiting := walk.shows(*poll)):
+        assert time.monotonic() < deadline
+    (one,) = waiting
+    assert (one["Resource Name"], one["Resource Status"]) == ("one", "INIT_COMPLETE")
+    assert one["Stack Name"].startswith("tree-web-") and "-server-" in one["Stack Name"]
+    assert walk.shows("stack", "hook", "poll", "tree") == []
+    walk.says("stack", "hook", "clear", "--pre-create", "tree", "web/server/one")
+    walk.until("tree", "CREATE_COMPLETE")
+    listed = walk.shows("stack", "resource", "list", "tree", "-n", "5")
+    by_name = {one["resource_name"]: one for one in listed}
+    assert by_name.keys() == {"web", "db", "server", "one"}
+    assert by_name["one"]["stack_name"] == walk.shows(
+        "stack", "show", by_name["server"]["physical_resource_id"]
+    )["stack_name"]  # fmt: skip
+    assert len(walk.shows("stack", "resource", "list", "tree", "-n", "1")) == 3
+    nested = walk.shows("stack", "list", "--nested")
+    assert len(nested) == 1 + len(walk.shows("stack", "list")) + 1
+    parents = {one["Stack Name"]: one["Parent"] for one in nested}
+    assert parents["tree"] is None and by_name["web"]["physical_resource_id"] in parents.values()
+    events = ("stack", "event", "list", "tree", "--nested-depth", "2")
+    stacks = {one["stack_name"] for one in walk.shows(*events)}
+    assert stacks >= {"tree", *(name for name in parents if name.startswith("tree-"))}
+    inside = by_name["web"]["physical_resource_id"]
+    said = walk.says("stack", "update", "--existing", inside, code=1)
+    assert "is the resource web of stack tree" in said and "Update stack tree." in said
+    walk.says("stack", "delete", "--yes", "tree")
 
 
 def carried_elsewhere(walk: Walk) -> None:

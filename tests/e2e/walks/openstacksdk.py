@@ -1,5 +1,6 @@
 """Every call of openstacksdk about orchestration: its proxy, and its cloud layer."""
 
+import json
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,7 @@ def walk(way: Way, folder: Path) -> None:
             stacks(orchestration)
             parts_of_a_stack(orchestration)
             actions(orchestration)
+            stacks_inside(orchestration)
             software(orchestration)
             templates(orchestration, folder)
             the_cloud_layer(cloud, folder)
@@ -142,6 +144,23 @@ def actions(orchestration: Any) -> None:
     assert exported["resources"].keys() == {"a", "b"}
     assert orchestration.abandon_stack(stack)["status"] == "COMPLETE"
     gone(orchestration.get_stack, "sdk")
+
+
+def stacks_inside(orchestration: Any) -> None:
+    files = {"inner.yaml": json.dumps(template({"one": resource("x")}))}
+    outer = template({"web": {"type": "inner.yaml"}})
+    stack = orchestration.create_stack(name="tree", template=outer, files=files)
+    until(orchestration, stack, "CREATE_COMPLETE")
+    (inside,) = orchestration.stacks(owner_id=stack.id)
+    assert (inside.parent_id, inside.name[:9]) == (stack.id, "tree-web-")
+    (web,) = orchestration.resources(stack)
+    assert web.physical_resource_id == inside.id
+    assert [one.name for one in orchestration.resources(inside)] == ["one"]
+    assert "tree" in {one.name for one in orchestration.stacks()}
+    names = {one.resource_name for one in orchestration.stack_events(stack, nested_depth=1)}
+    assert names == {"tree", "web", inside.name, "one"}
+    orchestration.delete_stack(stack)
+    orchestration.wait_for_delete(stack, interval=0.05, wait=30)
 
 
 def software(orchestration: Any) -> None:

@@ -178,7 +178,23 @@ def test_the_envelope() -> None:
         "time": "2026-01-02T03:04:05.678901Z",
         "datacontenttype": "application/json",
         "sequence": 5,
+        "rootstack": str(STACK),
     }
+
+
+def test_the_envelope_of_a_stack_inside_says_where_that_is() -> None:
+    inside = replace(PLATE, path="web/0", root_id=UUID(int=77), root_name="all")
+    document = cloud_event(
+        an_event("headgate.resource.create.started"), project="demo", plate=inside, hook=None,
+        told=(), signal_url=None, token=None,
+    )  # fmt: skip
+    assert (document["rootstack"], document["stackpath"]) == (str(UUID(int=77)), "web/0")
+    assert document["subject"] == "web/0/db"
+    assert document["source"] == f"/v1/demo/stacks/web/{STACK}"
+    stack = document["data"]["stack"]
+    assert (stack["path"], stack["root"]) == ("web/0", {"id": str(UUID(int=77)), "name": "all"})
+    schema = SCHEMAS["headgate.resource.create.started"]
+    jsonschema_rs.validator_for(schema, validate_formats=True).validate(document)
 
 
 def test_events_of_the_stack_have_no_subject() -> None:

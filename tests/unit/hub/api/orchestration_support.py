@@ -1,6 +1,6 @@
 """The API over an engine that remembers what it was asked: no store, no workers."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -63,6 +63,11 @@ def stack(**changes: Any) -> StackRecord:
 
 def resource(name: str, requires: tuple[str, ...] = (), **changes: Any) -> ResourceRecord:
     fields: dict[str, Any] = {
+        "stack_id": STACK_ID,
+        "stack_name": "web",
+        "parent_resource": None,
+        "nested_id": None,
+        "nested_name": None,
         "id": UUID(int=len(name)),
         "name": name,
         "type": "Test::Secret",
@@ -175,11 +180,13 @@ class StubEngine:
         if point != "pre-create":
             raise invalid("", "not defined", code="InvalidBreakPointHook")
 
-    async def resources(self, stack: StackRecord) -> list[ResourceRecord]:
+    async def resources(self, stack: StackRecord, *, depth: int = 0) -> list[ResourceRecord]:
         return [resource("pw"), resource("app", ("pw",))]
 
-    async def descriptions(self, stack: StackRecord, name: str | None = None) -> dict[str, str]:
-        return {"pw": "A word"}
+    async def descriptions(
+        self, stacks: Sequence[UUID], name: str | None = None
+    ) -> dict[tuple[UUID, str], str]:
+        return {(STACK_ID, "pw"): "A word"}
 
     async def events(self, stack: StackRecord, wanted: EventFilter) -> list[EventRecord]:
         self.asked.append(("events", wanted))

@@ -56,11 +56,30 @@ def test_an_output_that_cannot_be_worked_out_says_why() -> None:
 
 def test_a_resource_names_those_after_it() -> None:
     found = [resource("pw"), resource("app", ("pw",))]
-    assert show.required_by(found) == {"pw": ["app"], "app": []}
-    shown = show.resource(replace(found[0], physical_id=None), stack(), BASE, ["app"])
+    assert show.required_by(found) == {(STACK_ID, "pw"): ["app"]}
+    shown = show.resource(replace(found[0], physical_id=None), "demo", BASE, ["app"])
     assert shown["physical_resource_id"] == ""
     assert shown["required_by"] == ["app"]
     assert [link["href"] for link in shown["links"]] == [f"{URL}/resources/pw", URL]
+
+
+def test_a_resource_with_a_stack_inside_leads_to_it_and_is_known_by_it() -> None:
+    made = resource("db", physical_id=None, nested_id=EVENT_ID, nested_name="web-db-1")
+    shown = show.resource(replace(made, parent_resource="outer"), "demo", BASE, [])
+    assert shown["physical_resource_id"] == str(EVENT_ID)
+    assert shown["parent_resource"] == "outer"
+    nested = f"{BASE}/demo/stacks/web-db-1/{EVENT_ID}"
+    assert shown["links"][-1] == {"href": nested, "rel": "nested"}
+
+
+def test_an_event_of_a_stack_inside_leads_to_that_and_to_the_one_asked_about() -> None:
+    shown = show.event(event(stack_id=EVENT_ID, stack_name="web-db-1"), stack(), BASE, rooted=True)
+    inside = f"{BASE}/demo/stacks/web-db-1/{EVENT_ID}"
+    assert (shown["resource_name"], shown["physical_resource_id"]) == ("web-db-1", str(EVENT_ID))
+    assert {link["rel"]: link["href"] for link in shown["links"]} == {
+        "self": f"{inside}/resources/web-db-1/events/{EVENT_ID}",
+        "resource": f"{inside}/resources/web-db-1", "stack": inside, "root_stack": URL,
+    }  # fmt: skip
 
 
 def test_an_event_of_the_stack_goes_by_the_stacks_name_and_id() -> None:

@@ -20,11 +20,11 @@ def node(name: str, state: str, **more: Any) -> dict[str, Any]:
 
 def board(*nodes: dict[str, Any], number: int = 3, state: str = "running") -> Board:
     traversal = {"number": number, "action": "CREATE", "state": state}
-    return Board("web", {"nodes": list(nodes), "edges": [], "traversal": traversal})
+    return Board("web", "1", "", {"nodes": list(nodes), "edges": [], "traversal": traversal})
 
 
-def stack_event(kind: str, traversal: int, status: str) -> dict[str, Any]:
-    stack = {"action": "CREATE", "status": status}
+def stack_event(kind: str, traversal: int, status: str, stack_id: str = "1") -> dict[str, Any]:
+    stack = {"id": stack_id, "action": "CREATE", "status": status}
     return {"type": f"headgate.stack.{kind}", "data": {"stack": stack, "traversal": traversal}}
 
 
@@ -33,7 +33,7 @@ def hook_event(kind: str, hook_id: str = "h1", **more: Any) -> dict[str, Any]:
             "state": kind if kind == "answered" else "waiting",
             "approvals": {"needed": 1, "given": 0, "by": []},
             "deadline": "2026-11-20T21:02:03.000000Z"} | more  # fmt: skip
-    return {"type": f"headgate.hook.{kind}", "data": {"hook": hook}}
+    return {"type": f"headgate.hook.{kind}", "subject": hook["path"], "data": {"hook": hook}}
 
 
 def drawn(one: Board) -> str:
@@ -143,3 +143,33 @@ def test_the_bar_is_full_when_all_is_done() -> None:
 )
 def test_time_left_reads_like_a_clock(seconds: float, shown: str) -> None:
     assert clock(seconds) == shown
+
+
+def test_what_ends_inside_does_not_end_the_watch() -> None:
+    one = board(node("web", "parked"))
+    one.take(stack_event("create.completed", 3, "COMPLETE", stack_id="2"))
+    assert one.ended is None and one.changed
+
+
+def test_what_waits_inside_is_drawn_below_what_holds_it() -> None:
+    one = board(node("web", "parked"), node("website", "running"))
+    inside = hook_event("waiting", path="server")
+    one.take(inside | {"subject": "web/0/server", "stackpath": "web/0"})
+    one.take(hook_event("waiting", "h2", path="website") | {"subject": "website"})
+    lines = drawn(one).splitlines()
+    assert "web  create" in lines[1] and "waits" not in lines[1]
+    assert "web/0/server  waits at pre-create, 1:02:03 left" in lines[2]
+    one.take(hook_event("answered", path="server") | {"subject": "web/0/server"})
+    assert "web/0/server" not in drawn(one)
+
+
+def test_one_inside_is_watched_from_where_it_is() -> None:
+    one = Board("s-web-1", "2", "web/0", board(node("server", "parked")).graph)
+    one.take(hook_event("waiting", path="server") | {"subject": "web/0/server"})
+    assert one.hooks.keys() == {"server"}
+    assert (one.place("web/0"), one.place("web/01"), one.place("server")) == (
+        "", "web/01", "server",
+    )  # fmt: skip
+    assert "waits at pre-create" in drawn(one)
+    one.take(stack_event("create.completed", 3, "COMPLETE", stack_id="2"))
+    assert one.ended is Exit.COMPLETE

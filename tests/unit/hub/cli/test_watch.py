@@ -11,7 +11,7 @@ from hub.cli.client import Client, Refused
 from hub.cli.exit_codes import Exit
 from tests.unit.hub.cli.stub import Handler, serving
 
-STACK = {"id": "1", "stack_name": "web", "stack_status": "CREATE_IN_PROGRESS"}
+STACK = {"id": "1", "stack_name": "web", "path": "", "stack_status": "CREATE_IN_PROGRESS"}
 
 
 def event(kind: str, **data: Any) -> bytes:
@@ -21,7 +21,8 @@ def event(kind: str, **data: Any) -> bytes:
 
 STARTED = event("resource.create.started", resource={"name": "a"})
 CLOSED = event("stack.create.stopped", traversal=1,
-               stack={"name": "web", "action": "CREATE", "status": "STOPPED"})  # fmt: skip
+               stack={"id": "1", "name": "web", "action": "CREATE",
+                      "status": "STOPPED"})  # fmt: skip
 
 
 def broken_streams(*streams: list[tuple[str, bytes]], state: str = "running") -> Handler:
