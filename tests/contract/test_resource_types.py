@@ -43,6 +43,15 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
         {"server": "web-1", "signal_transport": "NO_SIGNAL"},
         {"input_values": {"a": 1}},
     ),
+    **dict.fromkeys(
+        (
+            "OS::Heat::SoftwareDeploymentGroup",
+            "OS::Heat::SoftwareDeployments",
+            "OS::Heat::StructuredDeploymentGroup",
+            "OS::Heat::StructuredDeployments",
+        ),
+        ({"servers": {"a": "server-a"}}, {"servers": {"a": "server-a", "b": "server-b"}}),
+    ),
     "OS::Heat::DeployedServer": ({"name": "web"}, {"name": "db"}),
     "OS::Heat::CloudConfig": ({"cloud_config": {"a": 1}}, {"cloud_config": {"a": 2}}),
     "OS::Heat::SoftwareComponent": (

@@ -9,6 +9,7 @@ from engine.types.software.configs import (
 )
 from engine.types.software.deployed_server import DeployedServer
 from engine.types.software.deployment import SoftwareDeployment, StructuredDeployment
+from engine.types.software.deployment_group import deployment_groups
 from engine.types.software.keeper import SoftwareKeeper
 from engine.types.software.multipart import MultipartMime
 from engine.types.software.server_doors import ServerDoors
@@ -20,4 +21,5 @@ def software_types(keeper: SoftwareKeeper, servers: ServerDoors) -> list[Resourc
     """servers: where servers ask what is deployed to them."""
     configs = (SoftwareConfig, StructuredConfig, CloudConfig, SoftwareComponent, MultipartMime)
     deployments = (SoftwareDeployment, StructuredDeployment)
-    return [*(type_(keeper) for type_ in (*configs, *deployments)), DeployedServer(servers)]
+    own = [*(type_(keeper) for type_ in (*configs, *deployments)), DeployedServer(servers)]
+    return [*own, *deployment_groups()]

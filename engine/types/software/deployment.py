@@ -11,14 +11,17 @@ from dataclasses import replace
 from datetime import timedelta
 
 from engine.errors import Findings
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.software.configs import COMPONENT, no_config
+from engine.types.software.deployment_schema import (
+    ATTRIBUTES,
+    PROPERTIES,
+    STRUCTURED,
+    check_transport,
+)
 from engine.types.software.derived import (
-    CFN,
     NO_SIGNAL,
-    REFUSED,
-    TRANSPORTS,
     MissingInput,
     derived,
     filled_in,
@@ -33,49 +36,17 @@ from engine.types.software.keeper import (
     SoftwareKeeper,
 )
 from engine.types.software.outcome import (
-    STATUS_CODE,
-    STDERR,
-    STDOUT,
     attributes_of,
     ended_by,
     progress_of,
 )
-from engine.types.software.schema import ACTIONS, DEFAULT_ACTIONS
+from engine.types.software.schema import DEFAULT_ACTIONS
 from engine.words import Json, Status
 
 #: What an operation knows when it is called again.
 _PUBLISHED: Json = {"published": True}
 #: A signal wakes it sooner. A wait with an end is one that the stack's timeout is counted against.
 _LOOK = timedelta(days=1)
-
-PROPERTIES: Mapping[str, Property] = {
-    "config": Property(Kind.STRING, "Id of the software config.", update_allowed=True),
-    "server": Property(Kind.STRING, "Id of the server.", required=True),
-    "input_values": Property(Kind.MAP, "Values for the config's inputs.", update_allowed=True),
-    "actions": Property(
-        Kind.LIST,
-        "Actions on the deployment that the server is to act on.",
-        default=list(DEFAULT_ACTIONS),
-        update_allowed=True,
-        items=Property(Kind.STRING, constraints=(Constraint("allowed_values", allowed=ACTIONS),)),
-    ),
-    "name": Property(
-        Kind.STRING,
-        "Name of the config that the server gets; it works through them by name.",
-        update_allowed=True,
-    ),
-    "signal_transport": Property(
-        Kind.STRING,
-        "How the server says how it went; NO_SIGNAL: it does not.",
-        default=CFN,
-        constraints=(Constraint("allowed_values", allowed=TRANSPORTS),),
-    ),
-}
-ATTRIBUTES = {
-    STDOUT: Attribute(Kind.ANY, "What was printed on the server."),
-    STDERR: Attribute(Kind.ANY, "What was printed to standard error."),
-    STATUS_CODE: Attribute(Kind.ANY, "The exit code there: 0 when it went well."),
-}
 
 
 class SoftwareDeployment(ResourceType):
@@ -127,12 +98,7 @@ class SoftwareDeployment(ResourceType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        if properties.get("signal_transport") in REFUSED:
-            findings.add(
-                f"{place}.signal_transport",
-                f"{properties['signal_transport']} needs a service that Headgate does without",
-                f"Take {CFN}: the server sends a POST to a URL with a token of its own.",
-            )
+        check_transport(properties, place, findings)
 
     def applied(self, call: Call, source: NewConfig, inputs: NewConfig) -> Json:
         """What the server gets as its config. inputs: with their values. Raises MissingInput."""
@@ -270,20 +236,7 @@ class StructuredDeployment(SoftwareDeployment):
     schema = TypeSchema(
         "OS::Heat::StructuredDeployment",
         description="A config that is a map, with values filled in; waits until it was applied.",
-        properties={
-            **PROPERTIES,
-            "input_key": Property(
-                Kind.STRING,
-                "{KEY: name} in the config stands for that input's value.",
-                default="get_input",
-            ),
-            "input_values_validate": Property(
-                Kind.STRING,
-                "STRICT: an input that the config names must have a value.",
-                default="LAX",
-                constraints=(Constraint("allowed_values", allowed=("LAX", "STRICT")),),
-            ),
-        },
+        properties=STRUCTURED,
         attributes=ATTRIBUTES,
         any_attribute=True,
         signals=True,

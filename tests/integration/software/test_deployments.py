@@ -248,3 +248,49 @@ async def test_what_cannot_be_is_refused_before_anything_is_stored(
     assert status == 400
     assert "resources.dep.properties.signal_transport" in said["error"]["message"]
     assert "CFN_SIGNAL" in said["error"]["message"]
+
+
+async def test_a_group_deploys_to_each_server_in_batches(running: Program) -> None:
+    group: Json = {
+        "type": f"{NAME}Group",
+        "properties": {"config": {"get_resource": "script"}, "input_values": {"a": "1"},
+                       "servers": {"one": "web-1", "two": "web-2"}},
+        "update_policy": {"batch_create": {"max_batch_size": 1}},
+    }  # fmt: skip
+    read: Json = {
+        "type": "OS::Heat::Value",
+        "properties": {"value": [{"get_attr": ["group", "deploy_stdouts"]},
+                                 {"get_attr": ["group", "out"]},
+                                 {"get_attr": ["group", "resource.two.out"]}]},
+    }  # fmt: skip
+    await running.create("s", {"script": SCRIPT, "group": group, "read": read})
+    first = await published(running, "CREATE")
+    assert await metadata(running, "web-2") == [], "it is not its turn"
+    await say(running, first, {"deploy_stdout": "o1", "out": "1"})
+    second = await published(running, "CREATE", "web-2")
+    await say(running, second, {"deploy_stdout": "o2", "out": "2"})
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    shown = (await running.at("GET", "s", "/resources/read"))["resource"]["attributes"]["value"]
+    assert shown == [{"one": "o1", "two": "o2"}, {"one": "1", "two": "2"}, "2"]
+    # One server more, and one that goes; whoever stays and is told nothing new is left alone.
+    group["properties"]["servers"] = {"two": "web-2", "three": "web-3"}
+    await running.update("s", "PUT", template=template({"script": SCRIPT, "group": group}))
+    third = await published(running, "CREATE", "web-3")
+    await say(running, third, {"out": "3"})
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    assert await metadata(running) == []
+    (kept,) = [one for one in await metadata(running, "web-2")]
+    assert {given["name"]: given.get("value") for given in kept["inputs"]}[
+        "deploy_action"
+    ] == "CREATE"
+
+
+async def test_what_is_wrong_with_a_group_is_told_of_the_group(running: Program) -> None:
+    group: Json = {"type": "OS::Heat::StructuredDeploymentGroup",
+                   "properties": {"servers": {"a": "w"}, "signal_transport": "ZAQAR_SIGNAL"}}  # fmt: skip
+    body = {"stack_name": "s", "template": template({"group": group})}
+    status, said = await running.call("POST", "/stacks", body)
+    assert status == 400
+    assert "resources.group.properties.signal_transport" in said["error"]["message"], said
+    group["properties"] = {"servers": ["w"]}
+    assert (await running.call("POST", "/stacks", body))[0] == 400

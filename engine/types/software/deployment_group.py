@@ -1,0 +1,170 @@
+"""OS::Heat::SoftwareDeploymentGroup and its like: one deployment for each of several servers."""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.errors import Findings
+from engine.hot.schema import Attribute, Grouping, Kind, Property, TypeSchema
+from engine.types.contract import Call, Child, Outcome, Toward
+from engine.types.groups.batches import Policy
+from engine.types.groups.document import Body, Present, among, sample, written
+from engine.types.groups.group import Group, of_batches, policy_of, read_inside
+from engine.types.groups.members import all_at_once
+from engine.types.groups.plans import BATCH, MEMBERS
+from engine.types.groups.turns import Change, Progress, Turn, go
+from engine.types.software.deployment_schema import PROPERTIES, STRUCTURED, check_transport
+from engine.types.software.outcome import STATUS_CODE, STDERR, STDOUT
+from engine.words import Json, Point
+
+#: Attributes of the group, and of its members.
+TOGETHER = {
+    "deploy_stdouts": STDOUT,
+    "deploy_stderrs": STDERR,
+    "deploy_status_codes": STATUS_CODE,
+}
+SERVERS = Property(
+    Kind.MAP, "Ids of servers, by the names of the members.", required=True, update_allowed=True
+)
+
+
+def schema_of(name: str, properties: Mapping[str, Property], members: str) -> TypeSchema:
+    """members: their type."""
+    shared = {key: one for key, one in properties.items() if key != "server"}
+    return TypeSchema(
+        name,
+        description=f"One {members} for each server.",
+        properties={"servers": SERVERS, **shared},
+        attributes={
+            key: Attribute(Kind.MAP, f"{one} of each member, by their names.")
+            for key, one in TOGETHER.items()
+        },
+        any_attribute=True,
+        update_policy={
+            "rolling_update": Property(Kind.MAP, fields=of_batches("change", in_service=False)),
+            "batch_create": Property(Kind.MAP, fields=of_batches("make", in_service=False)),
+        },
+        steps=(Point.PRE_BATCH,),
+        grouping=Grouping(
+            lambda given: _sample(given, members),
+            lambda given: _size(given),
+            lambda place: _among(place),
+        ),
+    )
+
+
+class DeploymentGroup(Group):
+    def __init__(self, name: str, properties: Mapping[str, Property], members: str) -> None:
+        super().__init__()
+        self._members = members
+        self.schema = schema_of(name, properties, members)
+
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        return self._go(call, "batch_create", "")
+
+    def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
+        return self._go(call, "rolling_update", Point.PRE_BATCH)
+
+    def _go(self, call: Call, which: str, ask: str) -> Outcome | Awaitable[Outcome]:
+        policy = policy_of(call.update_policy.get(which))
+        plan = _Plan(deployments(call.properties, self._members), policy, ask, call.hides)
+        return go(call, plan, lambda child: self.done(call, child))
+
+    def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
+        """Each attribute that members have is one of the group: a map, by the members' names."""
+        names = {name for member in child.members for name in member.attributes}
+        shown = {TOGETHER_OF.get(name, name): name for name in sorted(names)}
+        together = {
+            group: {member.name: member.attributes.get(name) for member in child.members}
+            for group, name in shown.items()
+        }
+        return {**together, **read_inside(child.members, {})}
+
+    def check_properties(
+        self, properties: Mapping[str, Json], place: str, findings: Findings
+    ) -> None:
+        check_transport(properties, place, findings)
+
+
+def deployment_groups() -> list[DeploymentGroup]:
+    """With the names that they had before."""
+    single, structured = "OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment"
+    return [
+        DeploymentGroup("OS::Heat::SoftwareDeploymentGroup", PROPERTIES, single),
+        DeploymentGroup("OS::Heat::SoftwareDeployments", PROPERTIES, single),
+        DeploymentGroup("OS::Heat::StructuredDeploymentGroup", STRUCTURED, structured),
+        DeploymentGroup("OS::Heat::StructuredDeployments", STRUCTURED, structured),
+    ]
+
+
+TOGETHER_OF = {one: group for group, one in TOGETHER.items()}
+
+
+def deployments(properties: Mapping[str, Json], members: str) -> dict[str, Body]:
+    """Bodies of the members, by name."""
+    shared = {
+        name: value for name, value in properties.items() if name != "servers" and value is not None
+    }
+    servers = properties.get("servers") or {}
+    return {
+        name: {"type": members, "properties": {"server": server, **shared}}
+        for name, server in servers.items()
+    }
+
+
+def _among(place: str) -> str:
+    """What is wrong with a member is said of the property that all share."""
+    name = among(place, "").removeprefix(".properties.")
+    return "servers" if name.startswith((".", "server")) else name
+
+
+def _size(properties: Mapping[str, Json]) -> int | None:
+    servers = properties.get("servers")
+    return len(servers) if isinstance(servers, dict) else None
+
+
+def _sample(
+    properties: Mapping[str, Json], members: str
+) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
+    """All are alike but for their server."""
+    if not isinstance(properties.get("servers"), dict):
+        return None
+    return sample(dict(list(deployments(properties, members).items())[:1]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Members have the names of their servers. policy: None: all change at once. ask: where
+    somebody may choose who is changed first, or ""."""
+
+    bodies: Mapping[str, Body]
+    policy: Policy | None
+    ask: str
+    hides: bool
+
+    def kept(self, there: Present) -> Mapping[str, Json]:
+        return {}
+
+    def goal(self, change: Change, there: Present, kept: Mapping[str, Json]) -> Toward:
+        return written(change.bodies, kept, hides=self.hides)
+
+    def turn(self, there: Present, at: Progress, names: Sequence[str] | None) -> Turn | None:
+        change = all_at_once(there, [*self.bodies], self.bodies.__getitem__)
+        if not change.any:
+            return None
+        if self.policy is None:
+            return Turn(MEMBERS, change)
+        late = [*change.made, *change.altered]
+        batch = [*(late[: self.policy.most] if names is None else names)]
+        bodies = {
+            name: body if name not in late or name in batch else there.bodies[name]
+            for name, body in self.bodies.items()
+            if name not in late or name in batch or name in there.bodies
+        }
+        turn = Change(
+            bodies,
+            [name for name in change.made if name in batch],
+            [name for name in change.altered if name in batch],
+            change.gone,
+            change.altered,
+        )
+        return Turn(BATCH, turn, self.ask if turn.altered else "", self.policy.pause)
