@@ -1,13 +1,12 @@
 """What a stack is to become, and what there is of it that this concerns."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from engine.hooks.matching import Breakpoints, Tree, inside
+from engine.hooks.matching import Breakpoints, led
 from engine.hooks.reading import Declaration
 from engine.hooks.rule import decode_rule, encode_rule
-from engine.hot.defined import Definition, NestedDefinition
 from engine.plan.draft import Existing, Options
 from engine.plan.graph import downstream
 from engine.service.blueprint import Blueprint
@@ -71,27 +70,6 @@ class Goal:
         return Below(self.within, asked, self.cleared)
 
 
-def names_in(
-    definition: Definition, beneath: Callable[[str], Tree | None]
-) -> dict[str, Tree | None]:
-    """The names of a stack's resources, and of those inside of them. beneath: what a type tells."""
-    return {
-        name: _names_inside(definition.nested[name], beneath)
-        if name in definition.nested
-        else beneath(one.type)
-        for name, one in definition.resources.items()
-    }
-
-
-def _names_inside(nested: NestedDefinition, beneath: Callable[[str], Tree | None]) -> Tree:
-    return {
-        name: _names_inside(nested.nested[name], beneath)
-        if name in nested.nested
-        else beneath(one.type)
-        for name, one in nested.kind.template.resources.items()
-    }
-
-
 async def find(
     conn: Connection, stack_id: UUID, blueprint: Blueprint, also: Collection[str] = ()
 ) -> Found:
@@ -126,17 +104,9 @@ async def live_breakpoints(conn: Connection, stack_id: UUID) -> list[Declaration
     around = [
         Declaration(pattern, decode_rule(one.rule), f"breakpoint {one.id}")
         for one in await read_breakpoints_around(conn, stack_id)
-        if (pattern := _led(one.pattern, one.path.split("/"))) is not None
+        if (pattern := led(one.pattern, one.path.split("/"))) is not None
     ]
     return [*around, *own]
-
-
-def _led(pattern: str, path: Sequence[str]) -> str | None:
-    """What a pattern says of the stack that this path leads to; None: nothing."""
-    led: str | None = pattern
-    for name in path:
-        led = inside(led, name) if led is not None else None
-    return led
 
 
 def _asked_anyway(blueprint: Blueprint) -> list[str]:

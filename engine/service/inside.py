@@ -99,7 +99,9 @@ def build_inside(
         _needed(written.files, template, environment),
         parameters,
         definition,
-        operator_declarations(limits.operator, child.project, limits.hooks, definition.decide),
+        operator_declarations(
+            limits.operator, child.project, limits.hooks, definition.decide, child.path
+        ),
         [one for one, with_change in asked if with_change],
         # What its environment says of breakpoints was said around it, and is judged there.
         [one for one, with_change in asked if not with_change],

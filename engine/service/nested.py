@@ -216,12 +216,11 @@ class Nested:
             around = await read_template(conn, work.key.stack_id, held.version)
         stack_id = self._new_id() if child is None else child.id
         name = _name(work, stack_id) if child is None else child.name
-        path = [*filter(None, work.path.split("/")), work.name]
         blueprint = build_inside(
             around,
             goal,
             _resource(asked.prepared),
-            Inside(stack_id, name, work.project, path, held.asked),
+            Inside(stack_id, name, work.project, work.place.split("/"), held.asked),
             registry=self._traversals.registry,
             limits=self._traversals.limits.of(work.project),
         )

@@ -6,16 +6,17 @@ All methods work in the caller's transaction, under the lock on the stack's row.
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
-from engine.errors import Conflict, Finding, Findings, Invalid, NotFound
-from engine.hooks.matching import LEAF, Breakpoints, Tree, check_patterns
+from engine.errors import Conflict, Finding, Invalid, NotFound
+from engine.hooks.matching import Breakpoints
 from engine.hooks.operator import always, operator_declarations
 from engine.hooks.rule import Rule, encode_rules
 from engine.plan.draft import Existing, Plan
 from engine.plan.gates import gated
 from engine.plan.passes import plan
 from engine.plan.visits import plan_visits
+from engine.service.beneath import check_rules
 from engine.service.blueprint import Blueprint, Limits, build, node_inputs, stored_outputs
-from engine.service.goals import Goal, live_breakpoints, names_in
+from engine.service.goals import Goal, live_breakpoints
 from engine.service.requests import StackRequest
 from engine.service.viewing import Begun, view_of_nodes, view_toward
 from engine.store import accept, begin, credentials
@@ -92,12 +93,8 @@ class Traversals:
 
     def plan_toward(self, goal: Goal) -> tuple[Plan, list[str]]:
         """The plan, and warnings about patterns that match nothing. Raises Invalid, Conflict."""
-        blueprint, findings = goal.blueprint, Findings()
-        said = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
-        known = {row.name: self._beneath(row.type) for row in goal.found.rows}
-        known |= names_in(blueprint.definition, self._beneath)
-        warnings = check_patterns(said, known, findings)
-        findings.raise_if_any()
+        blueprint = goal.blueprint
+        warnings = check_rules(blueprint, goal.found.rows, self.registry, self.limits.hooks)
         asking = self._asking(goal)
         planned = plan(
             blueprint.definition.resources,
@@ -133,13 +130,6 @@ class Traversals:
             operator=blueprint.by_operator,
             type_of=types.get,
         )
-
-    def _beneath(self, type_name: str) -> Tree | None:
-        """What is inside of a resource of this type, as far as its type tells."""
-        try:
-            return None if self.registry.get(type_name).nests else LEAF
-        except NotFound:
-            return None
 
     async def toward(self, conn: Connection, goal: Goal) -> Plan:
         """Store the version, the traversal toward it and its graph, and the event that it began."""
@@ -206,7 +196,7 @@ class Traversals:
         live breakpoints, and what stayed with the stack (the second)."""
         types = {row.name: row.type for row in existing}
         by_operator = operator_declarations(
-            self.limits.operator, locked.project, self.limits.hooks, always
+            self.limits.operator, locked.project, self.limits.hooks, always, locked.names_above
         )
         live = await live_breakpoints(conn, locked.id)
         asking = Breakpoints(live, operator=by_operator, type_of=types.get)

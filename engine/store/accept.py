@@ -69,7 +69,7 @@ update stack set tags = coalesce($2, tags), timeout_mins = coalesce($3, timeout_
 LOCK_STACK = """
 select s.id, s.project, s.name, s.version, s.traversal, s.deleted_at is not null as deleted,
        (select max(version) from template v where v.stack_id = s.id) as newest,
-       s.disable_rollback, t.state, t.action, t.requested_by, now() as now
+       s.disable_rollback, s.path, t.state, t.action, t.requested_by, now() as now
   from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
  where s.id = $1 and s.project = coalesce($2, s.project)
    for no key update of s
@@ -84,7 +84,8 @@ select record_events(array[row ($1::uuid, $2::text, null, null, $1::text, $3::te
 class Locked:
     """A stack under lock. version: what it should be; newest: the highest there is.
 
-    requested_by: who asked for its traversal. now: the transaction's time.
+    requested_by: who asked for its traversal. now: the transaction's time. path: names of the
+    resources that lead to it, ``web/db``; "": it is the outermost.
     """
 
     id: UUID
@@ -99,6 +100,12 @@ class Locked:
     action: str
     requested_by: str
     now: datetime
+    path: str
+
+    @property
+    def names_above(self) -> list[str]:
+        """The names of its path."""
+        return list(filter(None, self.path.split("/")))
 
 
 async def insert_stack(

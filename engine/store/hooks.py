@@ -27,7 +27,8 @@ select h.id, h.stack_id, h.traversal, h.node, h.resource_name, h.point, h.mode, 
        h.wake_at, h.reminders, h.told_at, t.pace, n.progress, n.attempts, n.claim, n.operation,
        n.state as node_state, n.phase, n.rules, n.passed, n.type,
        n.definition, n.resource_id, n.replacement_id, n.name, n.direction, n.operation_key,
-       h.notice, h.project, h.stack_name, to_jsonb(r) as resource, clock_timestamp() as now
+       h.notice, h.project, h.stack_name, h.stack_path, to_jsonb(r) as resource,
+       clock_timestamp() as now
   from hook_now h join traversal t on t.stack_id = h.stack_id and t.number = h.traversal
   left join node n on n.stack_id = h.stack_id and n.traversal = h.traversal and n.id = h.node
   left join resource r on r.stack_id = h.stack_id and r.id =
@@ -134,6 +135,7 @@ class Held:
     notice: Json
     project: str
     stack_name: str
+    stack_path: str
     resource: Json
     now: datetime
 

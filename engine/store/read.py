@@ -1,5 +1,6 @@
 """What people and planning read."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -99,13 +100,19 @@ select id, name as resource_name, type, operation, direction, state, phase, wait
   from node where stack_id = $1 and traversal = $2 order by id
 """
 READ_HOOKS = """
-select h.id, h.project, h.stack_id, h.stack_name, h.traversal, h.resource_name, h.path,
-       h.point, h.mode, h.state, h.opened_at, h.deadline, h.on_timeout, h.digest, h.decision,
-       h.reason, h.decided_by, h.door, h.decided_at, h.notice, h.rule, h.requested_by, h.assigned,
-       h.escalated_at, h.reminders, h.approved_by
+with recursive family as (
+    select $3::uuid as id where $3 is not null
+    union all
+    select s.id from family f join stack s on s.parent_id = f.id
+)
+select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_name,
+       h.traversal, h.resource_name, h.path, h.point, h.mode, h.state, h.opened_at, h.deadline,
+       h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door, h.decided_at, h.notice,
+       h.rule, h.requested_by, h.assigned, h.escalated_at, h.reminders, h.approved_by
   from hook_now h
  where h.project = $1 and ($2::text is null or h.state = $2)
-   and ($3::uuid is null or h.stack_id = $3) and ($4::text is null or h.point like $4)
+   and ($3::uuid is null or h.stack_id in (select id from family))
+   and ($4::text is null or h.point like $4)
    and ($7::interval is null or h.opened_at <= clock_timestamp() - $7)
    and ($8::text[] is null
         or h.assigned = any ($8)
@@ -114,14 +121,15 @@ select h.id, h.project, h.stack_id, h.stack_name, h.traversal, h.resource_name, 
            and not (h.rule ->> 'exclude' = 'requester' and h.requested_by = $9)
            and not ($9 = any (h.approved_by)))
    and ($10::boolean is null or coalesce((h.rule ->> 'dry')::boolean, false) = $10)
+   and ($11::text is null or h.path ~ $11)
    and ($5::uuid is null or (h.opened_at, h.id) > (select opened_at, id from hook where id = $5))
  order by h.opened_at, h.id limit $6
 """
 READ_HOOK = """
-select h.id, h.project, h.stack_id, h.stack_name, h.traversal, h.resource_name, h.path,
-       h.point, h.mode, h.state, h.opened_at, h.deadline, h.on_timeout, h.digest, h.decision,
-       h.reason, h.decided_by, h.door, h.decided_at, h.notice, h.rule, h.requested_by, h.assigned,
-       h.escalated_at, h.reminders, h.approved_by
+select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_name,
+       h.traversal, h.resource_name, h.path, h.point, h.mode, h.state, h.opened_at, h.deadline,
+       h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door, h.decided_at, h.notice,
+       h.rule, h.requested_by, h.assigned, h.escalated_at, h.reminders, h.approved_by
   from hook_now h
  where h.id = $1 and ($2::text is null or h.project = $2)
 """
@@ -144,11 +152,13 @@ async def find_stack(
 @dataclass(frozen=True, slots=True)
 class HookFilter:
     """None: not asked for. older: open for longer than this. mine: what these, such as ``user:ada``
-    and ``role:dba``, may answer and have not answered; me: the name. point: a glob."""
+    and ``role:dba``, may answer and have not answered; me: the name. point: a glob. stack_id: of
+    it, and of stacks inside. path: a glob for each level: ``web/*``."""
 
     state: str | None = None
     stack_id: UUID | None = None
     point: str | None = None
+    path: str | None = None
     older: timedelta | None = None
     mine: Sequence[str] | None = None
     me: str = ""
@@ -253,6 +263,14 @@ def _like(glob: str | None) -> str | None:
     return plain.replace("*", "%")
 
 
+def _path_regex(glob: str | None) -> str | None:
+    """A glob for paths as SQL says it: ``*`` and ``?`` stay within one level."""
+    if glob is None:
+        return None
+    said = {"*": "[^/]*", "?": "[^/]"}
+    return "".join(("^", *(said.get(one, re.escape(one)) for one in glob), "$"))
+
+
 async def read_hooks(
     conn: Connection,
     project: str,
@@ -260,7 +278,7 @@ async def read_hooks(
 ) -> list[HookRecord]:
     rows = await conn.fetch(
         READ_HOOKS, project, wanted.state, wanted.stack_id, _like(wanted.point), wanted.marker,
-        wanted.limit, wanted.older, wanted.mine, wanted.me, wanted.dry,
+        wanted.limit, wanted.older, wanted.mine, wanted.me, wanted.dry, _path_regex(wanted.path),
     )  # fmt: skip
     return [HookRecord(**row) for row in rows]
 

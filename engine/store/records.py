@@ -125,13 +125,16 @@ class HookRecord:
     """One occurrence of a node reaching a breakpoint.
 
     rule: as engine/hooks/rule.py decodes it. requested_by: who asked for the change. assigned: to
-    whom it was handed over. approved_by: who let it go on; so far, while it waits.
+    whom it was handed over. approved_by: who let it go on; so far, while it waits. root_stack:
+    the outermost one; path: from there.
     """
 
     id: UUID
     project: str
     stack_id: UUID
     stack_name: str
+    root_stack_id: UUID
+    root_stack_name: str
     traversal: int
     resource_name: str
     path: str

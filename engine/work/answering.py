@@ -235,4 +235,5 @@ def _work(held: Held) -> Work:
         inputs={},
         now=held.now,
         patched=held.patched,
+        path=held.stack_path,
     )

@@ -69,6 +69,7 @@ async def why(request: web.Request) -> web.Response:
     )
     async with parts.database.connection() as conn:
         notices = await asked_of(conn, hooks)
+    hooks = [hook for hook in hooks if hook.stack_id == stack.id]
     asked = {hook.resource_name: asked_documents(notices.get(hook.id, [])) for hook in hooks}
     found = reasons(nodes, {hook.resource_name: hook for hook in hooks}, asked)
     shown = {"id": str(stack.id), "name": stack.name, "status": f"{stack.action}_{stack.status}"}

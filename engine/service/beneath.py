@@ -1,0 +1,91 @@
+"""What is inside of a stack's resources, as far as it is known; and rules that are held against it.
+
+Templates are known before their stacks are made, what types make up themselves is not.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from engine.errors import Findings, NotFound
+from engine.hooks.matching import LEAF, Tree, check_patterns
+from engine.hooks.operator import always
+from engine.hooks.reading import Reader
+from engine.hooks.rule import Limits
+from engine.hot.defined import Definition, NestedDefinition
+from engine.hot.nesting import add_inside, inside_place
+from engine.hot.template import Template
+from engine.hot.versions import VERSIONS
+from engine.plan.draft import Existing
+from engine.service.blueprint import Blueprint
+from engine.types.registry import Registry
+
+#: What a type tells of the inside of its resources.
+Beneath = Callable[[str], Tree | None]
+
+
+def check_rules(
+    blueprint: Blueprint, rows: Sequence[Existing], registry: Registry, limits: Limits
+) -> list[str]:
+    """Warnings about short rules that match nothing. Raises Invalid for other wrong rules, also for
+    those of templates inside. rows: of resources that exist."""
+    findings = Findings()
+    beneath = told_by(registry)
+    said = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
+    known = {row.name: beneath(row.type) for row in rows}
+    known |= names_in(blueprint.definition, beneath)
+    warnings = check_patterns(said, known, findings)
+    reader = Reader(Findings(), limits, always, registry.steps())
+    _check_inside(blueprint.template, blueprint.definition.nested, reader, beneath, findings)
+    findings.raise_if_any()
+    return warnings
+
+
+def told_by(registry: Registry) -> Beneath:
+    def beneath(type_name: str) -> Tree | None:
+        try:
+            return None if registry.get(type_name).nests else LEAF
+        except NotFound:
+            return None
+
+    return beneath
+
+
+def names_in(definition: Definition, beneath: Beneath) -> dict[str, Tree | None]:
+    """The names of a stack's resources, and of those inside of them."""
+    return {
+        name: _names_inside(definition.nested[name], beneath)
+        if name in definition.nested
+        else beneath(one.type)
+        for name, one in definition.resources.items()
+    }
+
+
+def _names_inside(nested: NestedDefinition, beneath: Beneath) -> Tree:
+    return {
+        name: _names_inside(nested.nested[name], beneath)
+        if name in nested.nested
+        else beneath(one.type)
+        for name, one in nested.kind.template.resources.items()
+    }
+
+
+def _check_inside(
+    around: Template,
+    nested: Mapping[str, NestedDefinition],
+    reader: Reader,
+    beneath: Beneath,
+    findings: Findings,
+) -> None:
+    """Wrong rules in templates inside, which their stacks would only tell of when they are made.
+
+    Whether a condition holds is judged there, when its parameters are known.
+    """
+    resources = VERSIONS[around.version].spelling.resources
+    for name, one in nested.items():
+        template, wrong = one.kind.template, Findings()
+        if template.declared:
+            said = replace(reader, findings=wrong).declarations(template.declared)
+            check_patterns(said, _names_inside(one, beneath), wrong)
+        _check_inside(template, one.nested, reader, beneath, wrong)
+        place = inside_place(f"{resources}.{name}", one.kind.file)
+        add_inside(place, wrong.all, findings)
