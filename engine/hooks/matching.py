@@ -6,6 +6,7 @@ later one wins.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 from engine.errors import Findings, nearest
@@ -71,6 +72,15 @@ def led(pattern: str, path: Iterable[str]) -> str | None:
     for name in path:
         said = inside(said, name) if said is not None else None
     return said
+
+
+def led_to(said: Iterable[Declaration], path: Sequence[str]) -> list[Declaration]:
+    """What declarations say of the stack that a path leads to."""
+    return [
+        replace(one, pattern=pattern)
+        for one in said
+        if (pattern := led(one.pattern, path)) is not None
+    ]
 
 
 def _unknown_type(name: str) -> str | None:

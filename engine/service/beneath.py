@@ -3,8 +3,9 @@
 Templates are known before their stacks are made, what types make up themselves is not.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from engine.errors import Findings, NotFound
 from engine.hooks.matching import LEAF, Tree, check_patterns
@@ -89,3 +90,30 @@ def _check_inside(
         _check_inside(template, one.nested, reader, beneath, wrong)
         place = inside_place(f"{resources}.{name}", one.kind.file)
         add_inside(place, wrong.all, findings)
+
+
+def there(rows: Iterable[tuple[str, str]], beneath: Beneath) -> dict[str, Tree | None]:
+    """What exists. rows: path and type of each resource, after that of the one that it is in."""
+    known: dict[str, Any] = {}
+    for path, type_name in rows:
+        *above, name = path.split("/")
+        level = known
+        for one in above:
+            level[one] = level.get(one) or {}
+            level = level[one]
+        level[name] = level.get(name) or beneath(type_name)
+    return known
+
+
+def with_planned(
+    known: Mapping[str, Tree | None], planned: Mapping[str, Tree | None]
+) -> dict[str, Tree | None]:
+    """What exists, and what templates say of the inside of what does not exist yet."""
+    return {
+        name: below
+        if not (inside := planned.get(name))
+        else inside
+        if not below
+        else with_planned(below, inside)
+        for name, below in known.items()
+    }

@@ -153,9 +153,16 @@ class Traversals:
         self, conn: Connection, stack_id: UUID, traversal: int, credential: str
     ) -> None:
         """Sealed, and only while something is to be done with it."""
-        if credential and self.sealer is not None:
-            sealed = self.sealer.seal(stack_id, credential)
-            await credentials.keep(conn, stack_id, traversal, sealed)
+        await self.keep_credentials(conn, [(stack_id, traversal)], credential)
+
+    async def keep_credentials(
+        self, conn: Connection, traversals: Sequence[tuple[UUID, int]], credential: str
+    ) -> None:
+        """The same for several: (stack, number)."""
+        if credential and traversals and self.sealer is not None:
+            seal = self.sealer.seal
+            sealed = [(stack, number, seal(stack, credential)) for stack, number in traversals]
+            await credentials.keep(conn, sealed)
 
     async def away(
         self,

@@ -79,9 +79,6 @@ select r.key as name, d.description
  where t.stack_id = $1 and t.version = $2 and d.description is not null
    and ($3::text is null or r.key = $3)
 """
-READ_RESOURCE_NAMES = """
-select distinct name from resource where stack_id = $1 order by name
-"""
 READ_VALUES = """
 select name, reference, attributes from resource
  where stack_id = $1 and replaced_by is null and ($2::text[] is null or name = any ($2))
@@ -233,10 +230,6 @@ async def read_descriptions(
     """By name of the resource, where the template says one. name: only of this one."""
     rows = await conn.fetch(READ_DESCRIPTIONS, stack_id, version, name)
     return {row["name"]: row["description"] for row in rows}
-
-
-async def read_resource_names(conn: Connection, stack_id: UUID) -> list[str]:
-    return [row["name"] for row in await conn.fetch(READ_RESOURCE_NAMES, stack_id)]
 
 
 async def read_values(

@@ -9,6 +9,7 @@ select h.*, s.name as stack_name, s.path as stack_path,
             else (select r.name from stack r where r.id = s.root_id) end as root_stack_name,
        array(select d.by from decision d
               where d.stack_id = h.stack_id and d.hook_id = h.id
-                and d.kind in ('continue', 'step', 'run', 'patch')
+                and d.kind in ('continue', 'step', 'step-into', 'step-out', 'run',
+                              'patch')
               group by d.by order by min(d.number)) as approved_by
   from hook h join stack s on s.id = h.stack_id;

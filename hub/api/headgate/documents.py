@@ -59,7 +59,7 @@ BREAKPOINT = Shape("Breakpoint", fields({
     "created_at": TIME,
 }))  # fmt: skip
 BREAKPOINTS = fields({"breakpoints": list_of(BREAKPOINT)})
-_LATE = fields({"resource_name": TEXT_OR_NULL, "point": POINT, "reason": TEXT})
+_LATE = fields({"resource_name": TEXT_OR_NULL, "path": TEXT, "point": POINT, "reason": TEXT})
 TOO_LATE = fields({"too_late": list_of(_LATE)})
 ADDED = fields({"breakpoints": list_of(BREAKPOINT), "too_late": list_of(_LATE)})
 

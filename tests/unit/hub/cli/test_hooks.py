@@ -57,7 +57,8 @@ def test_what_means_none_is_refused(which: str) -> None:
 
 
 FULL: dict[str, Any] = {
-    "id": "11111111-2222-3333-4444-555555555555", "stack_name": "web", "root_stack_name": "web", "resource_name": None,
+    "id": "11111111-2222-3333-4444-555555555555", "stack_name": "web", "root_stack_name": "web",
+    "resource_name": None,
     "path": "", "point": "pre-stack-create", "mode": "wait", "state": "waiting",
     "deadline": "2026-11-21T20:16:36Z", "approvals": {"needed": 2, "given": 1, "by": ["ann"]},
     "answer_by": ["role:dba"], "exclude": "requester", "requested_by": "joe", "assigned": None,
