@@ -3,7 +3,7 @@
 Templates are known before their stacks are made, what types make up themselves is not.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,6 @@ from engine.hot.defined import Definition, NestedDefinition
 from engine.hot.nesting import add_inside, inside_place
 from engine.hot.template import Template
 from engine.hot.versions import VERSIONS
-from engine.plan.draft import Existing
 from engine.service.blueprint import Blueprint
 from engine.types.registry import Registry
 
@@ -25,15 +24,14 @@ Beneath = Callable[[str], Tree | None]
 
 
 def check_rules(
-    blueprint: Blueprint, rows: Sequence[Existing], registry: Registry, limits: Limits
+    blueprint: Blueprint, existing: Iterable[tuple[str, str]], registry: Registry, limits: Limits
 ) -> list[str]:
     """Warnings about short rules that match nothing. Raises Invalid for other wrong rules, also for
-    those of templates inside. rows: of resources that exist."""
+    those of templates inside. existing: path and type of resources that there are."""
     findings = Findings()
     beneath = told_by(registry)
     said = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
-    known = {row.name: beneath(row.type) for row in rows}
-    known |= names_in(blueprint.definition, beneath)
+    known = together(there(existing, beneath), names_in(blueprint.definition, beneath))
     warnings = check_patterns(said, known, findings)
     reader = Reader(Findings(), limits, always, registry.steps())
     _check_inside(blueprint.template, blueprint.definition.nested, reader, beneath, findings)
@@ -105,15 +103,14 @@ def there(rows: Iterable[tuple[str, str]], beneath: Beneath) -> dict[str, Tree |
     return known
 
 
-def with_planned(
+def together(
     known: Mapping[str, Tree | None], planned: Mapping[str, Tree | None]
 ) -> dict[str, Tree | None]:
-    """What exists, and what templates say of the inside of what does not exist yet."""
-    return {
-        name: below
-        if not (inside := planned.get(name))
-        else inside
-        if not below
-        else with_planned(below, inside)
-        for name, below in known.items()
-    }
+    """What exists, and what is to be. Where nobody knows what is to be inside, anything may."""
+    return dict(known) | {name: _both(known.get(name), below) for name, below in planned.items()}
+
+
+def _both(known: Tree | None, planned: Tree | None) -> Tree | None:
+    if not known or planned is None:
+        return planned
+    return together(known, planned)

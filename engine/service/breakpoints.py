@@ -11,7 +11,7 @@ from engine.hooks.matching import Tree, check_patterns, led_to, reaches
 from engine.hooks.reading import Declaration, Reader
 from engine.hooks.rule import Rule, decode_rule, decode_rules, encode_rule, line_of
 from engine.hot.declared import escaped
-from engine.service.beneath import names_in, there, told_by, with_planned
+from engine.service.beneath import names_in, there, together, told_by
 from engine.service.late import Late, points_of, row_of, rules_for, too_late, with_rules
 from engine.service.requests import Answer, StackRequest
 from engine.service.traversals import UNDER_WAY, Traversals
@@ -162,7 +162,7 @@ class LiveBreakpoints:
             stack_id=locked.id,
             name=locked.name,
         )
-        return with_planned(known, names_in(blueprint.definition, beneath))
+        return together(known, names_in(blueprint.definition, beneath))
 
     async def _hold(
         self, conn: Connection, kin: Sequence[Kin], said: Sequence[Declaration]

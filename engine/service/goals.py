@@ -11,7 +11,11 @@ from engine.plan.draft import Existing, Options
 from engine.plan.graph import downstream
 from engine.service.blueprint import Blueprint
 from engine.store.begin import Below, Within
-from engine.store.breakpoints import read_breakpoints, read_breakpoints_around
+from engine.store.breakpoints import (
+    read_breakpoints,
+    read_breakpoints_around,
+    read_inside,
+)
 from engine.store.database import Connection
 from engine.store.existing import read_concerned, read_plain
 from engine.words import Action, Json, Point
@@ -22,12 +26,18 @@ class Found:
     """What there is of a stack. settled: names whose rows are as wanted, left out of `rows`.
 
     kept: breakpoints stay with some of the settled. live: breakpoints set on the live stack.
+    inside: path and type of what is in stacks inside, where a breakpoint may mean it.
     """
 
     rows: Sequence[Existing] = ()
     settled: frozenset[str] = frozenset()
     kept: bool = False
     live: Sequence[Declaration] = ()
+    inside: Sequence[tuple[str, str]] = ()
+
+    def there(self) -> list[tuple[str, str]]:
+        """Path and type of resources that exist."""
+        return [*((row.name, row.type) for row in self.rows), *self.inside]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,18 @@ async def find(
     gone = plain.digests.keys() - wanted.keys()
     rows = await read_concerned(conn, stack_id, changed | required | gone)
     live = await live_breakpoints(conn, stack_id)
-    return Found(rows, frozenset(settled - changed - required), plain.kept, live)
+    inside = await read_meant(conn, stack_id, blueprint)
+    return Found(rows, frozenset(settled - changed - required), plain.kept, live, inside)
+
+
+async def read_meant(
+    conn: Connection, stack_id: UUID, blueprint: Blueprint
+) -> Sequence[tuple[str, str]]:
+    """What is in stacks inside, if breakpoints with paths may mean it: it may be about to go."""
+    said = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
+    if not any("/" in one.pattern for one in said):
+        return ()
+    return await read_inside(conn, stack_id)
 
 
 async def live_breakpoints(conn: Connection, stack_id: UUID) -> list[Declaration]:

@@ -6,7 +6,7 @@ All methods work in the caller's transaction, under the lock on the stack's row.
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
-from engine.errors import Conflict, Finding, Invalid, NotFound
+from engine.errors import Finding, Invalid, NotFound
 from engine.hooks.matching import Breakpoints
 from engine.hooks.operator import always, operator_declarations
 from engine.hooks.rule import Rule, encode_rules
@@ -94,7 +94,7 @@ class Traversals:
     def plan_toward(self, goal: Goal) -> tuple[Plan, list[str]]:
         """The plan, and warnings about patterns that match nothing. Raises Invalid, Conflict."""
         blueprint = goal.blueprint
-        warnings = check_rules(blueprint, goal.found.rows, self.registry, self.limits.hooks)
+        warnings = check_rules(blueprint, goal.found.there(), self.registry, self.limits.hooks)
         asking = self._asking(goal)
         planned = plan(
             blueprint.definition.resources,
@@ -108,13 +108,6 @@ class Traversals:
             _refuse(planned)
         stack_id = StackId(goal.stack_id)
         planned = gated(planned, stack_id, goal.action, asking.of_stack(), watched=self._watched)
-        if goal.wanted_plan and goal.wanted_plan != planned.digest:
-            raise Conflict(
-                "the plan is not the one that was looked at: the stack has moved since",
-                place="plan_digest",
-                remedy="Look at the plan again (--dry-run), and send its digest.",
-                code="PlanChanged",
-            )
         return planned, warnings
 
     def _asking(self, goal: Goal) -> Breakpoints:
@@ -173,7 +166,9 @@ class Traversals:
         within: begin.Within | None = None,
     ) -> None:
         """Begin a traversal that clears everything away. within: see `Goal`."""
-        asking, stored = await self._guards(conn, locked, existing)
+        asking, stored = await self._guards(
+            conn, locked.project, locked.id, locked.names_above, existing
+        )
         planned = plan({}, existing, asking.of, self._new_resource_id)
         if within is None:
             _refuse(planned)
@@ -191,23 +186,45 @@ class Traversals:
     ) -> None:
         """Begin a traversal that leaves every definition alone. within: see `Goal`."""
         existing = await read_existing(conn, locked.id)
-        asking, stored = await self._guards(conn, locked, existing)
+        asking, stored = await self._guards(
+            conn, locked.project, locked.id, locked.names_above, existing
+        )
         planned = plan_visits(operation, existing, asking.of)
         rules = asking.of_stack(stored)
         await self._begin_plain(conn, locked, action, planned, rules, by, within)
 
+    async def plan_away(
+        self,
+        conn: Connection,
+        project: str,
+        stack_id: UUID,
+        path: Sequence[str],
+        existing: Sequence[Existing],
+    ) -> Plan:
+        """What clearing everything away comes to. path: see `_guards`."""
+        asking, stored = await self._guards(conn, project, stack_id, path, existing)
+        planned = plan({}, existing, asking.of, self._new_resource_id)
+        rules = asking.of_stack(stored) if existing else ()
+        return gated(planned, StackId(stack_id), Action.DELETE, rules, watched=False)
+
     async def _guards(
-        self, conn: Connection, locked: accept.Locked, existing: Sequence[Existing]
+        self,
+        conn: Connection,
+        project: str,
+        stack_id: UUID,
+        path: Sequence[str],
+        existing: Sequence[Existing],
     ) -> tuple[Breakpoints, tuple[Rule, ...]]:
         """What asks in a change that no request, environment or template speaks for: the operator,
-        live breakpoints, and what stayed with the stack (the second)."""
+        live breakpoints, and what stayed with the stack (the second). path: names of the resources
+        that lead to the stack."""
         types = {row.name: row.type for row in existing}
         by_operator = operator_declarations(
-            self.limits.operator, locked.project, self.limits.hooks, always, locked.names_above
+            self.limits.operator, project, self.limits.hooks, always, path
         )
-        live = await live_breakpoints(conn, locked.id)
+        live = await live_breakpoints(conn, stack_id)
         asking = Breakpoints(live, operator=by_operator, type_of=types.get)
-        return asking, await begin.stack_rules(conn, locked.id)
+        return asking, await begin.stack_rules(conn, stack_id)
 
     async def _begin_plain(
         self,
