@@ -102,33 +102,23 @@ def predicted(
 ) -> Predicted:
     """What will be done to a resource, from the foreseen properties. nests: it holds a stack."""
     unknown = tuple(sorted(name for name, value in properties.items() if value is UNKNOWN))
-    if nests:
-        return _of_nest(actual, type_name, schema, properties, unknown)
-    change = forward_change(
-        actual, type_name, schema, properties, replaces_broken=replaces_broken, restores=restores
-    )
+
+    def change_to(wanted: Mapping[str, Json]) -> Change:
+        if nests:
+            return nest_change(actual, type_name, schema, wanted)
+        return forward_change(
+            actual, type_name, schema, wanted, replaces_broken=replaces_broken, restores=restores
+        )
+
+    change = change_to(properties)
     if not unknown or actual is None:
         return Predicted(change, True, unknown)
     previous = actual.properties or {}
-    as_it_was = {**properties, **{name: previous.get(name) for name in unknown}}
-    without = forward_change(
-        actual, type_name, schema, as_it_was, replaces_broken=replaces_broken, restores=restores
+    without = change_to({**properties, **{name: previous.get(name) for name in unknown}})
+    certain = without.operation is Operation.REPLACE or (
+        nests and without.operation is change.operation
     )
-    if without.operation is Operation.REPLACE:
-        return Predicted(change, True, unknown)
-    return Predicted(change, False, unknown)
-
-
-def _of_nest(
-    actual: Actual | None,
-    type_name: str,
-    schema: TypeSchema,
-    properties: Mapping[str, Json],
-    unknown: tuple[str, ...],
-) -> Predicted:
-    """It was planned: something inside may differ, or ask."""
-    change = nest_change(actual, type_name, schema, properties)
-    return Predicted(change, True, unknown)
+    return Predicted(change, certain, unknown)
 
 
 def known_after(before: Known, operation: Operation | None) -> Known:
