@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from engine.errors import Unavailable
@@ -34,6 +35,7 @@ select s.id, k.level, s.path, s.traversal, t.state in ('running', 'ending') as u
   join traversal t on t.stack_id = s.id and t.number = s.traversal
  order by s.id
 """
+READ_WALK = "select id, path, traversal from stack where id = $1"
 LOCK = "select id from stack where id = any ($1) order by id for no key update"
 LOCK_NEWER = """
 select id from stack where id = any ($1) order by id for no key update skip locked
@@ -60,6 +62,14 @@ class Kin:
         return list(filter(None, self.path.split("/")))
 
 
+class Walk(NamedTuple):
+    """A stack's current traversal. path: of the stack."""
+
+    id: UUID
+    path: str
+    traversal: int
+
+
 class _NotAll(Exception):
     """Others came to be, which somebody else has locked."""
 
@@ -68,6 +78,15 @@ async def read_kin(conn: Connection, stack_id: UUID) -> list[Kin]:
     """In the order of their ids."""
     rows = await conn.fetch(READ, stack_id)
     return [Kin(**{**row, "pace": Pace(row["pace"]) if row["pace"] else None}) for row in rows]
+
+
+async def read_walks(conn: Connection, stack_id: UUID, *, nested: bool) -> list[Walk]:
+    """The stack's own traversal; nested: and those that it began inside."""
+    if nested:
+        return [
+            Walk(one.id, one.path, one.traversal) for one in within(await read_kin(conn, stack_id))
+        ]
+    return [Walk(**row) for row in await conn.fetch(READ_WALK, stack_id)]
 
 
 async def lock_kin(conn: Connection, stack_id: UUID) -> list[Kin]:

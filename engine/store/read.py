@@ -83,18 +83,27 @@ READ_VALUES = """
 select name, reference, attributes from resource
  where stack_id = $1 and replaced_by is null and ($2::text[] is null or name = any ($2))
 """
-READ_TRAVERSAL = """
-select number, action, state, reason, digest, version, stale, requested_by, started_at, ended_at,
-       extract(epoch from worked + case when working_since is null then '0'
-               else clock_timestamp() - working_since end)::double precision as worked
-  from traversal where stack_id = $1 and number = $2
+READ_TRAVERSALS_OF = """
+select t.stack_id, t.number, t.action, t.state, t.reason, t.digest, t.version, t.stale,
+       t.requested_by, t.started_at, t.ended_at,
+       extract(epoch from t.worked + case when t.working_since is null then '0'
+               else clock_timestamp() - t.working_since end)::double precision as worked
+  from unnest($1::uuid[], $2::integer[]) k (stack_id, number)
+  join traversal t on t.stack_id = k.stack_id and t.number = k.number
 """
 READ_NODES = """
-select id, name as resource_name, type, operation, direction, state, phase, waits, requirers,
-       rules, reason, wake_at, started_at,
-       case when awaits is not null then
-           (select q.name from resource q where q.stack_id = $1 and q.id = awaits) end as awaits
-  from node where stack_id = $1 and traversal = $2 order by id
+select n.stack_id, n.id, n.name as resource_name, n.type, n.operation, n.direction, n.state,
+       n.phase, n.waits, n.requirers, n.rules, n.reason, n.wake_at, n.started_at,
+       case when n.awaits is not null then
+           (select q.name from resource q where q.stack_id = n.stack_id and q.id = n.awaits)
+            end as awaits,
+       (select c.id from stack c
+         where c.parent_id = n.stack_id and c.deleted_at is null
+           and c.parent_resource in (n.resource_id, n.replacement_id)
+         order by c.created_at desc limit 1) as inside
+  from unnest($1::uuid[], $2::integer[]) k (stack_id, traversal)
+  join node n on n.stack_id = k.stack_id and n.traversal = k.traversal
+ order by n.stack_id, n.id
 """
 READ_HOOKS = """
 with recursive family as (
@@ -240,12 +249,18 @@ async def read_values(
     return {row["name"]: [row["reference"], row["attributes"]] for row in rows}
 
 
-async def read_traversal(conn: Connection, stack_id: UUID, number: int) -> TraversalRecord:
-    return TraversalRecord(**_there(await conn.fetchrow(READ_TRAVERSAL, stack_id, number)))
+async def read_traversals_of(
+    conn: Connection, traversals: Sequence[tuple[UUID, int]]
+) -> dict[UUID, TraversalRecord]:
+    """By stack; traversals: (stack, number)."""
+    rows = await conn.fetch(READ_TRAVERSALS_OF, *map(list, zip(*traversals, strict=True)))
+    return {row["stack_id"]: TraversalRecord(*tuple(row)[1:]) for row in rows}
 
 
-async def read_nodes(conn: Connection, stack_id: UUID, traversal: int) -> list[NodeRecord]:
-    return [NodeRecord(**row) for row in await conn.fetch(READ_NODES, stack_id, traversal)]
+async def read_nodes(conn: Connection, traversals: Sequence[tuple[UUID, int]]) -> list[NodeRecord]:
+    """The nodes of traversals, (stack, number), those of a stack together."""
+    rows = await conn.fetch(READ_NODES, *map(list, zip(*traversals, strict=True)))
+    return [NodeRecord(**row) for row in rows]
 
 
 def _like(glob: str | None) -> str | None:

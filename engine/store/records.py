@@ -179,8 +179,10 @@ class HookRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A step of the current traversal. awaits: the resource whose signals it waits for, by name."""
+    """A step of the current traversal. awaits: the resource whose signals it waits for, by name.
+    inside: the stack that its resource holds."""
 
+    stack_id: UUID
     id: int
     resource_name: str
     type: str
@@ -195,6 +197,7 @@ class NodeRecord:
     wake_at: datetime | None
     started_at: datetime | None
     awaits: str | None = None
+    inside: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

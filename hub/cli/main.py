@@ -149,7 +149,9 @@ def graph(
     as_json: AsJson = False,
 ) -> None:
     """The nodes of a stack's current traversal, as a tree."""
-    found = ask(Where(url, project, user), lambda client: _of_stack(client, stack, "graph"))
+    found = ask(
+        Where(url, project, user), lambda client: _of_stack(client, stack, "graph", nested="true")
+    )
     if dot:
         typer.echo(graphs.dot(stack, found))
     else:
@@ -189,9 +191,9 @@ def quota(
                                                     "used": "USED"}))  # fmt: skip
 
 
-async def _of_stack(client: Client, name: str, what: str) -> Json:
+async def _of_stack(client: Client, name: str, what: str, **query: str) -> Json:
     found = await outcomes.find(client, name)
-    return await client.call("GET", outcomes.path_of(found, what))
+    return await client.call("GET", outcomes.path_of(found, what), query=query)
 
 
 def run() -> None:

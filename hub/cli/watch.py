@@ -63,7 +63,8 @@ async def _once(
         # Read while the stream stands: what changes from here on is told by an event.
         board = Board(stack["stack_name"], await _graph(client, stack))
         hooks = await waiting_hooks(client, stack["id"])
-        board.hooks = {hook["path"]: hook for hook in hooks}
+        own = [hook for hook in hooks if hook["stack_id"] == stack["id"]]
+        board.hooks = {hook["path"]: hook for hook in own}
         reached.failures = 0
         screen.begin(board)
         if board.ended is None:

@@ -166,3 +166,27 @@ async def test_a_live_breakpoint_holds_inside(running: Program) -> None:
         "heat_template_version": "2018-08-31", "resources": RESOURCES | web("large"),
     })  # fmt: skip
     assert await waiting_at(running, "s") == ["web/db:pre-update"]
+
+
+async def test_why_and_the_graph_lead_to_what_waits_inside(running: Program) -> None:
+    await begin(running, environment={"hooks": [{"at": DISK, "on": "pre-create"}]})
+    await at(running, DISK)
+    said = await running.at("GET", "s", "/why")
+    sentences = {one["path"]: one["sentence"] for one in said["nodes"]}
+    assert sentences["web"] == "web (create) waits for the stack inside of it."
+    assert sentences["web/db"] == "web/db (create) waits for the stack inside of it."
+    assert sentences[DISK].startswith(f"{DISK} waits at pre-create since ")
+    assert "nobody subscribed to be told" in sentences[DISK]
+    assert sentences["after"] == "after (create) waits for web."
+    graph = await running.at("GET", "s", "/graph?nested=true")
+    stacks = {one["path"]: one for one in graph["stacks"]}
+    assert set(stacks) == {"web", "web/db"}
+    (web_node,) = [one for one in graph["nodes"] if one["path"] == "web"]
+    assert web_node["inside"] == stacks["web"]["stack_id"]
+    assert [one["path"] for one in stacks["web/db"]["nodes"]] == [DISK]
+    assert "stacks" not in await running.at("GET", "s", "/graph")
+    await answer(running, DISK, "reject", reason="no")
+    assert await running.until_ended("s") == "CREATE_FAILED"
+    told = {one["path"]: one["sentence"]
+            for one in (await running.at("GET", "s", "/why"))["nodes"]}  # fmt: skip
+    assert f"{DISK} (create) failed: pre-create rejected by" in told[DISK]
