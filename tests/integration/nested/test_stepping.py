@@ -78,6 +78,15 @@ async def test_into_goes_deeper_and_out_comes_back(running: Program) -> None:
     assert await running.until_ended("s") == "CREATE_COMPLETE"
 
 
+async def test_whoever_begins_to_step_inside_steps_on_around_it(running: Program) -> None:
+    resources = {"web": {"type": "db.yaml"}, "after": resource(depends_on="web")}
+    rules = {"hooks": [{"at": "web/disk", "on": "pre-create"}]}
+    await running.create("s", resources, files=FILES, environment=rules)
+    await at(running, "web/disk")
+    await answer(running, "web/disk")
+    await at(running, "after")
+
+
 async def test_out_lets_go_what_stepping_holds_but_no_breakpoint(running: Program) -> None:
     rules = {"hooks": [*AT_WEB["hooks"], {"at": "web/server", "on": "post-create"}]}
     await begin(running, environment=rules)
@@ -104,7 +113,7 @@ async def test_to_continue_from_a_step_inside_ends_stepping_around_it_too(
 
 async def test_to_run_runs_everything_inside(running: Program) -> None:
     rules = [
-        {"at": DISK, "on": "pre-create"},
+        {"at": DISK, "on": ["pre-create", "post-create"]},
         {"at": "web/server", "on": "pre-create"},
         {"at": "web/server", "on": "post-create", "answer_by": ["role:dba"]},
         {"at": "free", "on": "pre-create"},
