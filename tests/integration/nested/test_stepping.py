@@ -74,6 +74,9 @@ async def test_into_goes_deeper_and_out_comes_back(running: Program) -> None:
     await at(running, "after")
     status, said = await running.signal((await waiting(running))[0], "step", how="out")
     assert status == 400 and "no stack is around" in said["error"]["message"]
+    for decision, how in (("step", "sideways"), ("continue", "into")):
+        status, said = await running.signal((await waiting(running))[0], decision, how=how)
+        assert (status, said["error"]["findings"][0]["place"]) == (400, "how"), said
     await answer(running, "after", "run")
     assert await running.until_ended("s") == "CREATE_COMPLETE"
 

@@ -100,6 +100,8 @@ def answer(decision: str, **more: Any) -> tuple[str, Any]:
     [
         (["continue"], answer("continue")),
         (["step", "--reason", "why", "--digest", "d"], answer("step", reason="why", digest="d")),
+        (["step", "--into"], answer("step", how="into")),
+        (["step", "--out"], answer("step", how="out")),
         (["run", "--data", "a=1", "--data", "b=[x, {c: no}]", "--data", "d="],
          answer("run", data={"a": 1, "b": ["x", {"c": False}], "d": None})),
         (["continue", "--data", "on=2026-01-02", "--data", "e=a=b"],
