@@ -201,6 +201,8 @@ def _hook(
         "id": str(hook.id),
         "stack_id": str(hook.stack_id),
         "stack_name": hook.stack_name,
+        "root_stack_id": str(hook.root_stack_id),
+        "root_stack_name": hook.root_stack_name,
         "resource_name": hook.resource_name or None,
         "path": hook.path,
         "point": hook.point,

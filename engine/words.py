@@ -224,6 +224,23 @@ class Decision(StrEnum):
     PROGRESS = "progress"
 
 
+class How(StrEnum):
+    """How a step goes on where a resource holds a stack of its own.
+
+    OVER: the stack inside runs whole. INTO: its first nodes break, too. OUT: this stack runs on,
+    and the one around steps.
+    """
+
+    OVER = "over"
+    INTO = "into"
+    OUT = "out"
+
+
+def word_of(decision: Decision, how: How) -> str:
+    """What is written down of a decision: ``step-into``; to step is to step over."""
+    return decision.value if how is How.OVER else f"{decision}-{how}"
+
+
 #: Decisions that let the node go on.
 GOES_ON = frozenset({Decision.CONTINUE, Decision.STEP, Decision.RUN, Decision.PATCH})
 

@@ -53,6 +53,8 @@ _HOOK: Mapping[str, Json] = {
     "id": UUID,
     "stack_id": UUID,
     "stack_name": TEXT,
+    "root_stack_id": UUID,
+    "root_stack_name": TEXT,
     "resource_name": TEXT_OR_NULL,
     "path": TEXT,
     "point": POINT,

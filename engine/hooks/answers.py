@@ -11,7 +11,7 @@ import orjson
 from engine.errors import AnswerRefused, Decided, Finding, Forbidden, Invalid
 from engine.hooks.choosing import BadChoice, chosen
 from engine.hooks.rule import ANY_PROPERTY, Limits, Rule, may_answer
-from engine.words import GOES_ON, Decision, HookState, Json, OnTimeout
+from engine.words import GOES_ON, Decision, HookState, How, Json, OnTimeout, word_of
 
 #: Points before something is done with a resource's properties: where an answer may change them.
 PATCHABLE = frozenset({"pre-create", "pre-update", "pre-replace"})
@@ -45,7 +45,7 @@ class Asked:
 class Given:
     """An answer. by_token: it came with the hook's token, and nobody can tell from whom.
 
-    properties: of a patch. extend: of a progress; how much longer, from now.
+    properties: of a patch. extend: of a progress; how much longer, from now. how: of a step.
     """
 
     decision: Decision
@@ -56,6 +56,7 @@ class Given:
     data: Json = None
     properties: Mapping[str, Json] | None = None
     extend: timedelta | None = None
+    how: How = How.OVER
 
 
 class Same:
@@ -135,7 +136,7 @@ def _check_right(hook: Asked, given: Given) -> None:
 def _is_same(hook: Asked, given: Given) -> bool:
     if given.decision is Decision.PATCH and (given.properties or {}) != hook.properties:
         return False
-    return hook.decision == given.decision
+    return hook.decision == word_of(given.decision, given.how)
 
 
 def _judge_waiting(

@@ -5,7 +5,8 @@ a request, a request the environment, the environment the template; among rules 
 later one wins.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 from engine.errors import Findings, nearest
@@ -21,15 +22,12 @@ LEAF: Tree = {}
 def check_patterns(said: Iterable[Declaration], known: Tree, findings: Findings) -> list[str]:
     """Refuse full rules that can match nothing; return a warning for each such short one."""
     warnings: list[str] = []
-    names = sorted(known)
     for declaration in said:
         pattern = declaration.pattern
         if not pattern or pattern in known or reaches(pattern, known):
             continue
         reason = f'the breakpoint pattern "{pattern}" matches no resource'
-        remedy = nearest(pattern, names) or (
-            f"Resources are: {', '.join(sorted(names)[:8]) or 'none'}."
-        )
+        remedy = nearest_place(pattern, known)
         if declaration.rule.short:
             warnings.append(f"{declaration.place}: {reason}. {remedy}")
         else:
@@ -46,10 +44,43 @@ def reaches(pattern: str, known: Tree) -> bool:
     return any(not inside or below is None or reaches(rest, below) for below in found)
 
 
+def nearest_place(pattern: str, known: Tree) -> str:
+    """A remedy for a path pattern that matches nothing: the place that it nearly names."""
+    places = sorted(_beside(pattern, known))
+    return nearest(pattern, places) or f"Resources are: {', '.join(places[:8]) or 'none'}."
+
+
+def _beside(pattern: str, known: Tree) -> Iterator[str]:
+    """What there is at the level where a pattern begins to match nothing."""
+    head, _, rest = pattern.partition("/")
+    found = [name for name in known if matches(name, head) and known[name]] if rest else []
+    for name in found:
+        yield from (f"{name}/{below}" for below in _beside(rest, known[name] or LEAF))
+    if not found:
+        yield from known
+
+
 def inside(pattern: str, resource: str) -> str | None:
     """What a path pattern says of the resources inside of one; None: nothing."""
     head, slash, rest = pattern.partition("/")
     return rest if slash and rest and matches(resource, head) else None
+
+
+def led(pattern: str, path: Iterable[str]) -> str | None:
+    """What a path pattern says of the stack that a path leads to; None: nothing."""
+    said: str | None = pattern
+    for name in path:
+        said = inside(said, name) if said is not None else None
+    return said
+
+
+def led_to(said: Iterable[Declaration], path: Sequence[str]) -> list[Declaration]:
+    """What declarations say of the stack that a path leads to."""
+    return [
+        replace(one, pattern=pattern)
+        for one in said
+        if (pattern := led(one.pattern, path)) is not None
+    ]
 
 
 def _unknown_type(name: str) -> str | None:
@@ -136,9 +167,12 @@ class _Source:
 
 
 def cleared_inside(cleared: Iterable[str], resource: str) -> list[str]:
-    """What of the breakpoints that are left out is left out inside of a resource. ``*``: all."""
-    below = (("*" if text == "*" else inside(text, resource)) for text in cleared)
-    return [text for text in below if text is not None]
+    """What of the breakpoints that are left out is left out inside of a resource.
+
+    ``*``: all, at every level; as the end of a path: all at that one.
+    """
+    below = {text: text if text == "*" else inside(text, resource) for text in cleared}
+    return ["*:*" if found == "*" != text else found for text, found in below.items() if found]
 
 
 def _clear_pattern(text: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import Findings
+from engine.hooks.matching import led
 from engine.hooks.reading import Decide, Declaration, Reader
 from engine.hooks.rule import Limits
 from engine.hot.environment import DeclaredHook
@@ -30,19 +31,33 @@ def operator_declarations(
     project: str,
     limits: Limits,
     decide: Decide,
+    path: Sequence[str] = (),
 ) -> list[Declaration]:
-    """Those that hold in a project. A condition that cannot be decided there does not hold.
+    """Those that hold in a stack of a project. A condition that cannot be decided there does not
+    hold. path: of the resources that lead to the stack, when it is inside another.
 
     A step that no type names guards nothing, and keeps no other point of its rule from guarding.
     """
     return [
         replace(
-            one, rule=replace(one.rule, by_operator=True, dry=rule.dry), types=tuple(rule.types)
+            one,
+            pattern=pattern,
+            rule=replace(one.rule, by_operator=True, dry=rule.dry),
+            types=tuple(rule.types),
         )
         for rule in rules
         if any(matches(project, pattern) for pattern in rule.projects)
+        and (pattern := _pattern_at(rule.pattern, path)) is not None
         for one in read_operator_rule(rule, Findings(), limits, None, _tolerant(decide))
     ]
+
+
+def _pattern_at(pattern: str, path: Sequence[str]) -> str | None:
+    """What a pattern is in a stack inside: a name is meant at every level, a path from the
+    outermost stack; and a whole stack is the outermost. None: it says nothing there."""
+    if not pattern:
+        return None if path else pattern
+    return led(pattern, path) if "/" in pattern else pattern
 
 
 def read_operator_rule(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from engine.hot.registry import is_template_file
 from engine.hot.schema import TypeSchema
 from engine.words import Json, Operation, ResourceAction, Status
 
@@ -59,6 +60,17 @@ def forward_change(
         return Change(Operation.UPDATE if restores else None)
     in_place = all(_may_change(schema, name) for name in changed)
     return Change(Operation.UPDATE if in_place else Operation.REPLACE, changed)
+
+
+def nest_change(
+    actual: Actual | None, type_name: str, schema: TypeSchema, properties: Mapping[str, Json]
+) -> Change:
+    """The same for what holds a stack of its own and was planned: something inside may differ, or
+    ask. A template takes the place of another without the stack being replaced."""
+    if actual is not None and is_template_file(actual.type) and is_template_file(type_name):
+        type_name = actual.type
+    change = forward_change(actual, type_name, schema, properties, mends=True)
+    return change if change.operation else Change(Operation.UPDATE)
 
 
 def cleanup_change(

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from engine.hooks.rule import Rule
-from engine.hot.expression import Expression
+from engine.hot.expression import Expression, calls
+from engine.hot.partial import REFUSED
 from engine.hot.resolve import resolve
 from engine.hot.schema import TypeSchema
 from engine.node.points import POINTS
-from engine.plan.change import Actual, Change, forward_change
+from engine.plan.change import Actual, Change, forward_change, nest_change
 from engine.plan.draft import Plan, PlannedNode
 from engine.plan.graph import ordered
 from engine.words import Json, Operation, Phase
@@ -66,17 +67,18 @@ class Foresight:
 def foreseen(properties: Expression, view: Foresight) -> dict[str, Json]:
     """Properties with their values, UNKNOWN where they cannot be told. Raises Wrong."""
     if not isinstance(properties, Mapping):
-        try:
-            return dict(resolve(properties, view) or {})
-        except NotYet:
-            return {"": UNKNOWN}
-    found: dict[str, Json] = {}
-    for name, expression in properties.items():
-        try:
-            found[name] = resolve(expression, view)
-        except NotYet:
-            found[name] = UNKNOWN
-    return found
+        whole = _foreseen(properties, view)
+        return {"": UNKNOWN} if whole is UNKNOWN else dict(whole or {})
+    return {name: _foreseen(expression, view) for name, expression in properties.items()}
+
+
+def _foreseen(expression: Expression, view: Foresight) -> Json:
+    if any(call.name == REFUSED for call in calls(expression)):
+        return UNKNOWN  # a parameter that has its value when the stack inside is made
+    try:
+        return resolve(expression, view)
+    except NotYet:
+        return UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +98,27 @@ def predicted(
     *,
     replaces_broken: bool,
     restores: bool,
+    nests: bool = False,
 ) -> Predicted:
-    """What will be done to a resource, from the foreseen properties."""
+    """What will be done to a resource, from the foreseen properties. nests: it holds a stack."""
     unknown = tuple(sorted(name for name, value in properties.items() if value is UNKNOWN))
-    change = forward_change(
-        actual, type_name, schema, properties, replaces_broken=replaces_broken, restores=restores
-    )
+
+    def change_to(wanted: Mapping[str, Json]) -> Change:
+        if nests:
+            return nest_change(actual, type_name, schema, wanted)
+        return forward_change(
+            actual, type_name, schema, wanted, replaces_broken=replaces_broken, restores=restores
+        )
+
+    change = change_to(properties)
     if not unknown or actual is None:
         return Predicted(change, True, unknown)
     previous = actual.properties or {}
-    as_it_was = {**properties, **{name: previous.get(name) for name in unknown}}
-    without = forward_change(
-        actual, type_name, schema, as_it_was, replaces_broken=replaces_broken, restores=restores
+    without = change_to({**properties, **{name: previous.get(name) for name in unknown}})
+    certain = without.operation is Operation.REPLACE or (
+        nests and without.operation is change.operation
     )
-    if without.operation is Operation.REPLACE:
-        return Predicted(change, True, unknown)
-    return Predicted(change, False, unknown)
+    return Predicted(change, certain, unknown)
 
 
 def known_after(before: Known, operation: Operation | None) -> Known:
@@ -124,32 +131,50 @@ def known_after(before: Known, operation: Operation | None) -> Known:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A hook that the traversal will wait or end at."""
+    """A hook that the change will wait or end at. name: of the resource. path: from the stack that
+    is changed to the resource."""
 
     name: str
+    path: str
     rule: Rule
     operation: Operation
     certain: bool
 
 
-def stops(planned: Plan, operations: Mapping[int, tuple[Operation | None, bool]]) -> list[Stop]:
+def stops(
+    planned: Plan,
+    operations: Mapping[int, tuple[Operation | None, bool]],
+    inside: Mapping[str, Sequence[Stop]],
+) -> list[Stop]:
     """The hooks in the order in which they come, what is independent in the plan's order.
 
-    operations: by index of node, what will be done there, and whether that is certain.
+    operations: by index of node, what will be done there, and whether that is certain. inside: by
+    name of the resource, those in the stack inside of it.
     """
     order = ordered({index: node.after for index, node in enumerate(planned.nodes)})
-    return [stop for index in order for stop in _stops_of(planned.nodes[index], *operations[index])]
+    left, found = dict(inside), list[Stop]()
+    for index in order:
+        node, (operation, certain) = planned.nodes[index], operations[index]
+        found += _stops_of(node, operation, certain, Phase.PRE)
+        if operation is not None:
+            found += [
+                replace(one, path="/".join(filter(None, (node.name, one.path))))
+                for one in left.pop(node.name, ())
+            ]
+            found += _stops_of(node, operation, certain, Phase.POST)
+    return found
 
 
-def _stops_of(node: PlannedNode, operation: Operation | None, certain: bool) -> Sequence[Stop]:
+def _stops_of(
+    node: PlannedNode, operation: Operation | None, certain: bool, phase: Phase
+) -> list[Stop]:
     by_point = {rule.point: rule for rule in node.rules if rule.holds}
     if operation is None:
         asked = [rule for rule in by_point.values() if rule.short and _before_update(rule)]
-        return [Stop(node.name, rule, Operation.UPDATE, certain) for rule in asked]
-    points = (*POINTS[operation, Phase.PRE], *POINTS[operation, Phase.POST])
+        return [Stop(node.name, node.name, rule, Operation.UPDATE, certain) for rule in asked]
     return [
-        Stop(node.name, by_point[point], operation, certain)
-        for point in points
+        Stop(node.name, node.name, by_point[point], operation, certain)
+        for point in POINTS[operation, phase]
         if point in by_point
     ]
 

@@ -16,7 +16,6 @@ from engine.errors import (
 )
 from engine.hooks.answers import (
     Accepted,
-    Asked,
     Counted,
     Extended,
     Given,
@@ -25,30 +24,31 @@ from engine.hooks.answers import (
     may_hand_over,
 )
 from engine.hooks.audit import Entry
+from engine.hooks.course import ON, course_after, goes_through
 from engine.hot.properties import check_resolved
 from engine.hot.schema import TypeSchema
 from engine.node.inputs import Answered
+from engine.service.going_on import take_course
 from engine.service.reading import Reading
 from engine.service.requests import Answer
 from engine.service.traversals import Traversals
 from engine.store import audit
-from engine.store.accept import Locked
 from engine.store.database import Connection, Database
 from engine.store.hooks import (
     Held,
     assign_hook,
     extend_hook,
+    find_hook,
     lock_hooks,
     patch_node,
     record_events,
-    set_pace,
-    stack_of_hook,
+    step_into,
     waiting_hook_at,
-    waiting_of,
 )
+from engine.store.kin import Kin, lock_kin
 from engine.store.read import read_hook
 from engine.store.records import HookRecord
-from engine.words import Decision, HookState, Json, Pace, Point
+from engine.words import Decision, HookState, How, Json, Point
 from engine.work.answering import Verdict, apply, hook_event
 from engine.work.measures import Measures
 from engine.work.told import tell_step
@@ -56,10 +56,12 @@ from engine.work.told import tell_step
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An answer on its way: the hook as it is held, and who says what."""
+    """An answer on its way: the hook as it is held, and who says what. kin: the stacks that its
+    change goes through, locked; none where they are not concerned."""
 
     held: Held
     answer: Answer
+    kin: Sequence[Kin] = ()
 
     def entry(self, kind: str, *, reason: str = "", data: Json = None) -> Entry:
         answer = self.answer
@@ -152,18 +154,24 @@ class Answering(Reading):
             raise _not_waiting(f'The "{point}" hook is not defined on "{resource_name}"', ())
         await self.answer(hook_id, answer, project=project)
 
-    async def go_on(self, conn: Connection, locked: Locked, answer: Answer) -> None:
+    async def go_on(self, conn: Connection, kin: Sequence[Kin], answer: Answer) -> None:
         """Let everything go on that waits for whoever debugs; from now on as the rules say."""
-        keys = await waiting_of(conn, locked.id, locked.traversal)
-        held = await lock_hooks(conn, keys) if keys else []
-        await set_pace(conn, locked.id, locked.traversal, None)
-        await apply(
+        held = await take_course(conn, ON, kin)
+        await self._apply(conn, [_verdict(one, answer, Decision.CONTINUE) for one in held], answer)
+
+    async def _apply(
+        self, conn: Connection, verdicts: Sequence[Verdict], answer: Answer
+    ) -> Sequence[Json]:
+        steps = await apply(
             conn,
-            [_verdict(one, answer, Decision.CONTINUE) for one in held if one.asked.rule.passable],
+            verdicts,
             new_id=self._new_id,
             default_timeout=self.hook_limits.default_timeout,
         )
-        await self._traversals.keep_credential(conn, locked.id, locked.traversal, answer.credential)
+        # What was deleted while it waited comes with the answer.
+        told = {(one.held.stack_id, one.held.traversal) for one in verdicts}
+        await self._traversals.keep_credentials(conn, sorted(told), answer.credential)
+        return steps
 
     async def trail(self, hook: HookRecord) -> list[Entry]:
         """Everything that was said to a hook, in order."""
@@ -173,11 +181,14 @@ class Answering(Reading):
     async def _take(
         self, conn: Connection, hook_id: UUID, answer: Answer, project: str | None
     ) -> Taken:
-        """Lock the hook's stack."""
-        stack_id = await stack_of_hook(conn, hook_id, project)
-        if stack_id is None:
+        """Lock the hook's stack, and others of its tree where the answer concerns them."""
+        found = await find_hook(conn, hook_id, project)
+        if found is None:
             raise _no_hook(hook_id)
-        return Taken((await lock_hooks(conn, [(stack_id, hook_id)]))[0], answer)
+        stack_id, stepped = found
+        through = goes_through(answer.word, stepped=stepped)
+        kin = await lock_kin(conn, stack_id) if through else ()
+        return Taken((await lock_hooks(conn, [(stack_id, hook_id)]))[0], answer, kin)
 
     async def _judged(self, conn: Connection, taken: Taken) -> Sequence[Json]:
         """The steps that the nodes have made."""
@@ -189,7 +200,7 @@ class Answering(Reading):
             case Accepted():
                 return await self._decide(conn, taken)
             case Counted(missing=missing):
-                await audit.record(conn, [taken.entry(answer.decision)])
+                await audit.record(conn, [taken.entry(answer.word)])
                 said = f"{answer.by} approved {held.asked.point}; {missing} more to go"
                 told = {"by": answer.by, "missing": missing, "reason": answer.reason}
                 event = hook_event(held, "headgate.hook.approved", said, told)
@@ -211,26 +222,17 @@ class Answering(Reading):
         held, answer = taken.held, taken.answer
         if answer.decision is Decision.PATCH:
             await patch_node(conn, held, self._patched(held, answer))
-        deciding = [held]
-        if answer.decision is Decision.RUN:
-            keys = await waiting_of(conn, held.stack_id, held.traversal)
-            others = [one for one in await lock_hooks(conn, keys) if one.id != held.id]
-            deciding += [one for one in others if one.asked.rule.passable]
-        before = Pace(held.pace) if held.pace else None
-        pace = _pace(answer.decision, held.asked, before)
-        if pace is not before:
-            await set_pace(conn, held.stack_id, held.traversal, pace)
-        steps = await apply(
-            conn,
-            [_verdict(one, answer, answer.decision) for one in deciding],
-            new_id=self._new_id,
-            default_timeout=self.hook_limits.default_timeout,
-        )
-        # What was deleted while it waited comes with the answer.
-        await self._traversals.keep_credential(
-            conn, held.stack_id, held.traversal, answer.credential
-        )
-        return steps
+        if answer.how is How.INTO:
+            await step_into(conn, held)
+        if answer.how is How.OUT and not any(one.level < 0 for one in taken.kin):
+            remedy = "Answer step, continue or run."
+            reason = "leads nowhere: no stack is around this one"
+            raise Invalid([Finding("how", reason, remedy, "AnswerInvalid")])
+        course = course_after(answer.word, held.asked.rule)
+        others = await take_course(conn, course, taken.kin)
+        verdicts = [_verdict(held, answer, answer.decision, answer.how)]
+        verdicts += [_verdict(one, answer, course.decision) for one in others if one.id != held.id]
+        return await self._apply(conn, verdicts, answer)
 
     def _as_kept(self, held: Held, answer: Answer) -> Given:
         """A patch of a decided hook is compared with what was kept of the one that decided."""
@@ -268,11 +270,11 @@ class Answering(Reading):
 def _given(answer: Answer) -> Given:
     return Given(
         answer.decision, answer.by, answer.roles, answer.by_token, answer.digest, answer.data,
-        answer.properties, answer.extend,
+        answer.properties, answer.extend, answer.how,
     )  # fmt: skip
 
 
-def _verdict(held: Held, answer: Answer, decision: Decision) -> Verdict:
+def _verdict(held: Held, answer: Answer, decision: Decision, how: How = How.OVER) -> Verdict:
     return Verdict(
         held,
         Answered(decision, answer.by, answer.reason),
@@ -282,20 +284,8 @@ def _verdict(held: Held, answer: Answer, decision: Decision) -> Verdict:
         answer.data if held.asked.rule.ask or answer.data is not None else None,
         answer.address,
         answer.digest,
+        how,
     )
-
-
-def _pace(decision: Decision, hook: Asked, before: Pace | None) -> Pace | None:
-    """How the traversal goes on after this decision of this hook."""
-    match decision:
-        case Decision.STEP:
-            return Pace.STEP
-        case Decision.RUN:
-            return Pace.RUN
-        case _ if hook.rule.stepped:
-            return None
-        case _:
-            return before
 
 
 def _only(schema: TypeSchema, asked: dict[str, Json], point: str, findings: Findings) -> TypeSchema:

@@ -1,36 +1,29 @@
 """Breakpoints on a live stack: set and taken away while it runs; told where it is too late."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from engine.errors import Findings, NotFound, nearest
 from engine.hooks.audit import Entry
 from engine.hooks.matching import Breakpoints as Rules
+from engine.hooks.matching import Tree, check_patterns, led_to, reaches
 from engine.hooks.reading import Declaration, Reader
-from engine.hooks.rule import Rule, decode_rule, decode_rules, encode_rule, encode_rules, line_of
+from engine.hooks.rule import Rule, decode_rule, decode_rules, encode_rule, line_of
 from engine.hot.declared import escaped
-from engine.hot.globs import matches
-from engine.node.points import POINTS
-from engine.service.requests import Answer
+from engine.service.beneath import names_in, there, together, told_by
+from engine.service.late import Late, points_of, row_of, rules_for, too_late, with_rules
+from engine.service.requests import Answer, StackRequest
 from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import accept, audit
 from engine.store import breakpoints as store
 from engine.store.database import Connection, Database
-from engine.store.read import read_resource_names
-from engine.words import GATES, Json, Operation, Phase, Point
+from engine.store.kin import Kin, lock_kin, within
+from engine.store.read import read_template
+from engine.words import GATES, Json, Point
 
 #: What somebody who wants to stop at a resource means, whatever will be done to it.
 BEFORE_ANYTHING = tuple(point.value for point in Point if point.startswith("pre-"))
-
-
-@dataclass(frozen=True, slots=True)
-class Late:
-    """A node that a breakpoint came too late for, and why."""
-
-    resource_name: str
-    point: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +56,28 @@ class LiveBreakpoints:
             findings.add("breakpoints", "names none", remedy)
         findings.raise_if_any()
         async with self._database.transaction("accept") as conn:
-            locked = await self._traversals.lock(conn, project, stack_id)
-            return await self.set(conn, locked, said, by)
+            locked, kin = await self._lock(conn, project, stack_id, [one.pattern for one in said])
+            await self._check(conn, locked, said)
+            return await self._set(conn, locked, kin, said, by)
 
-    async def set(
+    async def _lock(
+        self, conn: Connection, project: str, stack_id: UUID, patterns: Sequence[str]
+    ) -> tuple[accept.Locked, Sequence[Kin]]:
+        """The stack, and where paths lead inside, the stacks there as well."""
+        inside = any("/" in pattern for pattern in patterns)
+        kin = within(await lock_kin(conn, stack_id)) if inside else ()
+        one = await self._traversals.lock(conn, project, stack_id)
+        alone = Kin(one.id, 0, one.path, one.traversal, one.state in UNDER_WAY, None)
+        return one, kin or [alone]
+
+    async def _set(
         self,
         conn: Connection,
         locked: accept.Locked,
+        kin: Sequence[Kin],
         said: Sequence[Declaration],
         by: Answer,
     ) -> Set:
-        """In a transaction that holds the stack."""
-        await self._check(conn, locked.id, said)
         ids = [self._new_id() for _ in said]
         rows = [
             {"id": one_id, "pattern": one.pattern, "rule": encode_rule(one.rule)}
@@ -82,18 +85,30 @@ class LiveBreakpoints:
         ]
         await store.insert_breakpoints(conn, locked.id, rows, by.by)
         await audit.record(conn, [_entry(locked, by, "breakpoint-added", row) for row in rows])
-        late = await self._hold(conn, locked, said) if locked.state in UNDER_WAY else []
+        late = await self._hold(conn, kin, said) if locked.state in UNDER_WAY else []
         return Set(ids, late)
 
-    async def hold_here(self, conn: Connection, locked: accept.Locked, resource: str) -> list[Late]:
-        """For this traversal only: before whatever is done to a resource. NotFound."""
-        nodes = await store.reached(conn, locked.id, locked.traversal)
-        names = sorted({node.name for node in nodes if node.name and not node.ended})
-        if resource not in names:
-            remedy = nearest(resource, names) or f"Ahead are: {', '.join(names[:8]) or 'none'}."
-            reason = f'nothing is ahead of "{resource}" in this traversal'
+    async def hold_here(
+        self, conn: Connection, locked: accept.Locked, kin: Sequence[Kin], path: str
+    ) -> list[Late]:
+        """For this change only: before whatever is done to a resource. path: from the stack.
+        NotFound."""
+        said, top = here(path), _top(kin)
+        nodes = await store.reached(conn, [(one.id, one.traversal) for one in kin])
+        by_stack = {one.id: one.names[len(top.names) :] for one in kin}
+        ahead = {
+            "/".join((*by_stack[node.stack_id], node.name))
+            for node in nodes if node.name and not node.ended
+        }  # fmt: skip
+        known = await self._inside(conn, locked, [path])
+        head = path if path in ahead else _last_of(path, ahead)
+        if head is None or not reaches(said[0].pattern, known):
+            names = sorted(ahead)
+            remedy = nearest(path, names) or f"Ahead are: {', '.join(names[:8]) or 'none'}."
+            reason = f'nothing is ahead of "{path}" in this traversal'
             raise NotFound(reason, remedy=remedy, code="NodeNotFound")
-        return await self._hold(conn, locked, here(resource))
+        await store.ask_inside(conn, _for_later(kin, said))
+        return await self._hold(conn, kin, said)
 
     async def remove(self, project: str, stack_id: UUID, ids: Sequence[UUID], by: Answer) -> None:
         """Take them away: from nodes that have not come to them, too. NotFound.
@@ -101,16 +116,18 @@ class LiveBreakpoints:
         Where one stood in the place of what template or environment say, that holds again.
         """
         async with self._database.transaction("accept") as conn:
-            locked = await self._traversals.lock(conn, project, stack_id)
-            there = {one.id: one for one in await store.read_breakpoints(conn, stack_id)}
+            known = await store.read_breakpoints(conn, stack_id)
+            patterns = [one.pattern for one in known if one.id in ids]
+            locked, kin = await self._lock(conn, project, stack_id, patterns)
+            set_now = {one.id: one for one in await store.read_breakpoints(conn, stack_id)}
             for one in ids:
-                if one not in there:
+                if one not in set_now:
                     remedy = "GET .../breakpoints lists those that are set."
                     raise NotFound(
                         f"there is no breakpoint {one}", remedy=remedy, code="BreakpointNotFound"
                     )
             await store.delete_breakpoints(conn, stack_id, ids)
-            gone = [there[one] for one in ids]
+            gone = [set_now[one] for one in ids]
             await audit.record(
                 conn,
                 [_entry(locked, by, "breakpoint-removed",
@@ -118,101 +135,120 @@ class LiveBreakpoints:
                  for one in gone],
             )  # fmt: skip
             if locked.state in UNDER_WAY:
-                await self._let_go(conn, locked, gone)
+                await self._let_go(conn, kin, gone)
 
-    async def _check(self, conn: Connection, stack_id: UUID, said: Sequence[Declaration]) -> None:
+    async def _check(
+        self, conn: Connection, locked: accept.Locked, said: Sequence[Declaration]
+    ) -> None:
         """A pattern is to match a resource that is there, or is to be."""
-        names, findings = await read_resource_names(conn, stack_id), Findings()
-        for one in said:
-            if one.pattern and not any(matches(name, one.pattern) for name in names):
-                remedy = nearest(one.pattern, names) or f"Resources are: {', '.join(names[:8])}."
-                reason = f'the breakpoint pattern "{one.pattern}" matches no resource'
-                findings.add(one.place, reason, remedy, "InvalidBreakPointHook")
+        findings = Findings()
+        known = await self._inside(conn, locked, [one.pattern for one in said])
+        check_patterns(said, known, findings)
         findings.raise_if_any()
 
+    async def _inside(
+        self, conn: Connection, locked: accept.Locked, patterns: Sequence[str]
+    ) -> Mapping[str, Tree | None]:
+        """What there is, and where patterns lead inside, what templates say that there will be."""
+        beneath = told_by(self._traversals.registry)
+        known = there(await store.read_inside(conn, locked.id), beneath)
+        if locked.path or not any("/" in pattern for pattern in patterns):
+            return known
+        stored = await read_template(conn, locked.id, locked.version)
+        blueprint = self._traversals.build(
+            StackRequest(existing=True),
+            stored,
+            project=locked.project,
+            stack_id=locked.id,
+            name=locked.name,
+        )
+        return together(known, names_in(blueprint.definition, beneath))
+
     async def _hold(
-        self, conn: Connection, locked: accept.Locked, said: Sequence[Declaration]
+        self, conn: Connection, kin: Sequence[Kin], said: Sequence[Declaration]
     ) -> list[Late]:
-        nodes = await store.reached(conn, locked.id, locked.traversal)
-        asking = Rules(said)
+        nodes = await store.reached(conn, [(one.id, one.traversal) for one in kin])
+        top, paths = _top(kin), {one.id: one.path for one in kin}
+        rules = {one.id: Rules(led_to(said, one.names[len(top.names) :])) for one in kin}
         changed: list[Json] = []
         late: list[Late] = []
         for node in nodes:
-            found = _for(asking, node)
-            late += [Late(node.name, rule.point, why) for rule in found
-                     if (why := _too_late(node, rule)) is not None]  # fmt: skip
+            found = rules_for(rules[node.stack_id], node)
+            path = "/".join(filter(None, (paths[node.stack_id], node.name)))
+            late += [Late(node.name, path, rule.point, why) for rule in found
+                     if (why := too_late(node, rule)) is not None]  # fmt: skip
             if found and not node.ended:
-                changed.append(_with(node, found))
-        gates = {point for node in nodes if node.operation in GATES and not node.ended
-                 for point in _points_of(node)}  # fmt: skip
-        late += [Late("", rule.point, "the change began without that gate, or has passed it")
-                 for rule in asking.of_stack() if rule.point not in gates]  # fmt: skip
-        await store.set_rules(conn, locked.id, locked.traversal, changed)
+                changed.append(with_rules(node, found))
+        gates = {point for node in nodes
+                 if node.operation in GATES and not node.ended and node.stack_id == top.id
+                 for point in points_of(node)}  # fmt: skip
+        late += [Late("", top.path, rule.point,
+                      "the change began without that gate, or has passed it")
+                 for rule in rules[top.id].of_stack() if rule.point not in gates]  # fmt: skip
+        await store.set_rules(conn, changed)
         return late
 
     async def _let_go(
-        self, conn: Connection, locked: accept.Locked, gone: Sequence[store.BreakpointRecord]
+        self, conn: Connection, kin: Sequence[Kin], gone: Sequence[store.BreakpointRecord]
     ) -> None:
-        nodes = await store.reached(conn, locked.id, locked.traversal)
-        left = await store.read_breakpoints(conn, locked.id)
-        asking, still = Rules(_declared(gone)), Rules(_declared(left))
+        nodes = await store.reached(conn, [(one.id, one.traversal) for one in kin])
+        left = await store.read_breakpoints_of_tree(conn, kin[0].id)
+        said, top = _declared(gone), _top(kin)
+        away = {one.id: Rules(led_to(said, one.names[len(top.names) :])) for one in kin}
+        stay = {one.id: Rules(_holding(left, one)) for one in kin}
         changed = []
         for node in nodes:
-            taken = set(map(line_of, _for(asking, node)))
+            still = stay[node.stack_id]
+            taken = set(map(line_of, rules_for(away[node.stack_id], node)))
             rules = {rule.point: rule for rule in decode_rules(node.rules)}
             free = {point for point, rule in rules.items() if line_of(rule) in taken}
             if free and not node.ended:
                 now = {point: rule for point, rule in rules.items() if point not in free}
-                now |= {rule.point: rule for rule in _for(still, node, decode_rules(node.lasting))
-                        if rule.point in free}  # fmt: skip
-                rules_now = encode_rules(now.values())
-                changed.append({"id": node.id, "rules": rules_now, "phase": node.phase})
-        await store.set_rules(conn, locked.id, locked.traversal, changed)
+                lasting = rules_for(still, node, decode_rules(node.lasting))
+                now |= {rule.point: rule for rule in lasting if rule.point in free}
+                changed.append(row_of(node, now.values(), node.phase))
+        await store.set_rules(conn, changed)
+
+
+def _top(kin: Sequence[Kin]) -> Kin:
+    """The stack in question; the others are inside of it."""
+    return next(one for one in kin if one.level == 0)
+
+
+def _last_of(path: str, ahead: Collection[str]) -> str | None:
+    """The last resource on a path of which something is ahead: the rest is inside of it."""
+    head = path
+    while head and head not in ahead:
+        head = head.rpartition("/")[0]
+    return head or None
+
+
+def _for_later(kin: Sequence[Kin], said: Sequence[Declaration]) -> list[Json]:
+    """What the traversals are to ask of stacks inside that they have yet to begin."""
+    top = _top(kin)
+    return [
+        {"stack_id": one.id, "traversal": one.traversal, "asked": asked}
+        for one in kin
+        if one.under_way
+        and (asked := [{"pattern": rule.pattern, "rule": encode_rule(rule.rule), "asked": True}
+                       for rule in led_to(said, one.names[len(top.names) :])
+                       if "/" in rule.pattern])
+    ]  # fmt: skip
+
+
+def _holding(left: Sequence[store.AroundRecord], there: Kin) -> list[Declaration]:
+    """Those of a tree that hold in one of its stacks."""
+    found: list[Declaration] = []
+    for one in left:
+        above = list(filter(None, one.path.split("/")))
+        if there.names[: len(above)] == above:
+            said = Declaration(one.pattern, decode_rule(one.rule), "")
+            found += led_to([said], there.names[len(above) :])
+    return found
 
 
 def _declared(said: Sequence[store.BreakpointRecord]) -> list[Declaration]:
     return [Declaration(one.pattern, decode_rule(one.rule), "") for one in said]
-
-
-def _for(asking: Rules, node: store.Reached, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
-    if node.operation in GATES:
-        return asking.of_stack(stored)
-    return asking.of(node.name, stored)
-
-
-def _points_of(node: store.Reached) -> Sequence[str]:
-    """Of the stack's points those that the gate asks at: its own action's are in its rules."""
-    return [rule.point for rule in decode_rules(node.rules)]
-
-
-def _with(node: store.Reached, found: Sequence[Rule]) -> Json:
-    """The node's rules with those that were found; one that was to begin at once asks first."""
-    rules = {rule.point: rule for rule in decode_rules(node.rules)}
-    rules |= {rule.point: rule for rule in found if _may_stand(rules, rule, node)}
-    asks = node.phase == Phase.ACT and not node.started
-    phase = Phase.PRE if asks else node.phase
-    return {"id": node.id, "rules": encode_rules(rules.values()), "phase": phase}
-
-
-def _may_stand(rules: Mapping[str, Rule], rule: Rule, node: store.Reached) -> bool:
-    """What is behind the node is behind it; and nothing takes the operator's place."""
-    there = rules.get(rule.point)
-    return _too_late(node, rule) is None and not (there is not None and there.by_operator)
-
-
-def _too_late(node: store.Reached, rule: Rule) -> str | None:
-    """Why the node will not stop there; None: it will, if it comes there."""
-    if rule.point in node.passed:
-        return "it has asked there already"
-    operation = Operation(node.operation)
-    points = (*POINTS[operation, Phase.PRE], *POINTS[operation, Phase.POST])
-    if node.ended and rule.point in points and node.operation not in GATES:
-        return f"it is {node.state}"
-    if rule.point not in POINTS[operation, Phase.PRE]:
-        return None
-    if node.started or node.phase == Phase.POST:
-        return "its operation has begun"
-    return None
 
 
 def _entry(locked: accept.Locked, by: Answer, kind: str, row: Json) -> Entry:

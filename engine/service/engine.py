@@ -117,6 +117,8 @@ class Engine(Interrupting):
                     wanted_plan=request.plan_digest,
                     credential=request.credential,
                 )
+                if request.plan_digest:
+                    await self.previews.foresee(conn, project, request.name, goal)
                 planned = await self._traversals.toward(conn, goal)
                 await self.quotas_of(project).keep(conn, project, STACKS)
                 await self.quotas_of(project).keep_change(conn, project, planned)
@@ -210,6 +212,8 @@ class Engine(Interrupting):
                 wanted_plan=request.plan_digest,
                 credential=request.credential,
             )
+            if request.plan_digest:
+                await self.previews.foresee(conn, project, locked.name, goal)
             planned = await self._traversals.toward(conn, goal)
             await self.quotas_of(project).keep_change(conn, project, planned)
         self._wake()

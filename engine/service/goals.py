@@ -1,18 +1,21 @@
 """What a stack is to become, and what there is of it that this concerns."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from engine.hooks.matching import Breakpoints, Tree, inside
+from engine.hooks.matching import Breakpoints, led
 from engine.hooks.reading import Declaration
 from engine.hooks.rule import decode_rule, encode_rule
-from engine.hot.defined import Definition, NestedDefinition
 from engine.plan.draft import Existing, Options
 from engine.plan.graph import downstream
 from engine.service.blueprint import Blueprint
 from engine.store.begin import Below, Within
-from engine.store.breakpoints import read_breakpoints, read_breakpoints_around
+from engine.store.breakpoints import (
+    read_breakpoints,
+    read_breakpoints_around,
+    read_inside,
+)
 from engine.store.database import Connection
 from engine.store.existing import read_concerned, read_plain
 from engine.words import Action, Json, Point
@@ -23,12 +26,18 @@ class Found:
     """What there is of a stack. settled: names whose rows are as wanted, left out of `rows`.
 
     kept: breakpoints stay with some of the settled. live: breakpoints set on the live stack.
+    inside: path and type of what is in stacks inside, where a breakpoint may mean it.
     """
 
     rows: Sequence[Existing] = ()
     settled: frozenset[str] = frozenset()
     kept: bool = False
     live: Sequence[Declaration] = ()
+    inside: Sequence[tuple[str, str]] = ()
+
+    def there(self) -> list[tuple[str, str]]:
+        """Path and type of resources that exist."""
+        return [*((row.name, row.type) for row in self.rows), *self.inside]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +80,6 @@ class Goal:
         return Below(self.within, asked, self.cleared)
 
 
-def names_in(
-    definition: Definition, beneath: Callable[[str], Tree | None]
-) -> dict[str, Tree | None]:
-    """The names of a stack's resources, and of those inside of them. beneath: what a type tells."""
-    return {
-        name: _names_inside(definition.nested[name], beneath)
-        if name in definition.nested
-        else beneath(one.type)
-        for name, one in definition.resources.items()
-    }
-
-
-def _names_inside(nested: NestedDefinition, beneath: Callable[[str], Tree | None]) -> Tree:
-    return {
-        name: _names_inside(nested.nested[name], beneath)
-        if name in nested.nested
-        else beneath(one.type)
-        for name, one in nested.kind.template.resources.items()
-    }
-
-
 async def find(
     conn: Connection, stack_id: UUID, blueprint: Blueprint, also: Collection[str] = ()
 ) -> Found:
@@ -113,7 +101,18 @@ async def find(
     gone = plain.digests.keys() - wanted.keys()
     rows = await read_concerned(conn, stack_id, changed | required | gone)
     live = await live_breakpoints(conn, stack_id)
-    return Found(rows, frozenset(settled - changed - required), plain.kept, live)
+    inside = await read_meant(conn, stack_id, blueprint)
+    return Found(rows, frozenset(settled - changed - required), plain.kept, live, inside)
+
+
+async def read_meant(
+    conn: Connection, stack_id: UUID, blueprint: Blueprint
+) -> Sequence[tuple[str, str]]:
+    """What is in stacks inside, if breakpoints with paths may mean it: it may be about to go."""
+    said = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
+    if not any("/" in one.pattern for one in said):
+        return ()
+    return await read_inside(conn, stack_id)
 
 
 async def live_breakpoints(conn: Connection, stack_id: UUID) -> list[Declaration]:
@@ -126,17 +125,9 @@ async def live_breakpoints(conn: Connection, stack_id: UUID) -> list[Declaration
     around = [
         Declaration(pattern, decode_rule(one.rule), f"breakpoint {one.id}")
         for one in await read_breakpoints_around(conn, stack_id)
-        if (pattern := _led(one.pattern, one.path.split("/"))) is not None
+        if (pattern := led(one.pattern, one.path.split("/"))) is not None
     ]
     return [*around, *own]
-
-
-def _led(pattern: str, path: Sequence[str]) -> str | None:
-    """What a pattern says of the stack that this path leads to; None: nothing."""
-    led: str | None = pattern
-    for name in path:
-        led = inside(led, name) if led is not None else None
-    return led
 
 
 def _asked_anyway(blueprint: Blueprint) -> list[str]:

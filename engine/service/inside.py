@@ -10,11 +10,12 @@ import orjson
 from engine.errors import Findings, Invalid
 from engine.hooks.matching import inside
 from engine.hooks.operator import operator_declarations
-from engine.hooks.reading import Declaration, Reader
+from engine.hooks.reading import Decide, Declaration, Reader
 from engine.hooks.rule import decode_rule
 from engine.hot.definition import define
 from engine.hot.environment import Environment
 from engine.hot.facade import Facade
+from engine.hot.function import Undecided
 from engine.hot.nesting import Use
 from engine.hot.source import check_document
 from engine.hot.template import Template, parse_template
@@ -27,6 +28,9 @@ from engine.store.records import TemplateRecord
 from engine.types.contract import Toward
 from engine.types.registry import Registry
 from engine.words import DeletionPolicy, Json
+
+#: The longest name of a stack.
+LONGEST_NAME = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +56,35 @@ class Inside:
     asked: Sequence[Json]
 
 
-def build_inside(
-    around: TemplateRecord,
-    goal: Toward,
-    resource: Resource,
-    child: Inside,
-    *,
-    registry: Registry,
-    limits: Limits,
-) -> Blueprint:
-    """Raises Invalid with all that is wrong, LimitReached."""
-    written = read_request(
+def read_around(around: TemplateRecord, limits: Limits) -> Written:
+    """A version of the stack around, for those inside of it to be read from."""
+    return read_request(
         StackRequest(existing=True),
         around,
         limits=limits.source,
         most_resources=limits.resources,
         operator=limits.environment,
     )
+
+
+def name_inside(around: str, resource: str, stack_id: UUID) -> str:
+    """``parent-resource-0123456789ab``: as Heat names stacks inside, shortened in front."""
+    end = f"-{resource}-{stack_id.hex[-12:]}"
+    return f"{around[: LONGEST_NAME - len(end)]}{end}"
+
+
+def build_inside(
+    written: Written,
+    goal: Toward,
+    resource: Resource,
+    child: Inside,
+    *,
+    registry: Registry,
+    limits: Limits,
+    unknown: frozenset[str] = frozenset(),
+) -> Blueprint:
+    """written: of the stack around. unknown: parameters that have their values when it is made.
+    Raises Invalid with all that is wrong, LimitReached."""
     template, environment, parameters = _chosen(written, goal, resource, registry, limits)
     definition = define(
         template=template,
@@ -84,6 +100,7 @@ def build_inside(
         check_properties=registry.check_properties,
         judged=registry.judges().keys(),
         nesting=replace(written.nesting, path=tuple(child.path)),
+        unknown=unknown,
         secret=resource.secret,
         facade=Facade(
             resource.metadata, DeletionPolicy(resource.deletion_policy), resource.update_policy
@@ -91,7 +108,8 @@ def build_inside(
         limits=limits.language,
     )
     findings = Findings()
-    reader = Reader(findings, limits.hooks, definition.decide, registry.steps())
+    decide = _perhaps(definition.decide) if unknown else definition.decide
+    reader = Reader(findings, limits.hooks, decide, registry.steps())
     asked = list(_asked(child.asked, resource.name))
     blueprint = Blueprint(
         template,
@@ -99,7 +117,7 @@ def build_inside(
         _needed(written.files, template, environment),
         parameters,
         definition,
-        operator_declarations(limits.operator, child.project, limits.hooks, definition.decide),
+        operator_declarations(limits.operator, child.project, limits.hooks, decide, child.path),
         [one for one, with_change in asked if with_change],
         # What its environment says of breakpoints was said around it, and is judged there.
         [one for one, with_change in asked if not with_change],
@@ -107,6 +125,18 @@ def build_inside(
     )
     findings.raise_if_any()
     return blueprint
+
+
+def _perhaps(decide: Decide) -> Decide:
+    """What hangs on a parameter that is not known yet may hold."""
+
+    def decided(condition: Json, place: str) -> bool:
+        try:
+            return decide(condition, place)
+        except Undecided:
+            return True
+
+    return decided
 
 
 def _chosen(

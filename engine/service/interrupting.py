@@ -7,7 +7,8 @@ from engine.errors import Conflict, Finding, Invalid
 from engine.plan.verdict import ended_early
 from engine.service import ending
 from engine.service.answering import Answering
-from engine.service.breakpoints import Late, LiveBreakpoints
+from engine.service.breakpoints import LiveBreakpoints
+from engine.service.late import Late
 from engine.service.outermost import check_outermost
 from engine.service.requests import Answer
 from engine.service.traversals import UNDER_WAY
@@ -15,6 +16,7 @@ from engine.store import accept
 from engine.store.advance import End
 from engine.store.database import Connection
 from engine.store.finish import Ending
+from engine.store.kin import lock_kin, within
 from engine.words import Action, TraversalState
 
 
@@ -76,19 +78,21 @@ class Interrupting(Answering):
         await ending.cut_short(conn, giving_up, ended, action, locked.version, verdict, by=by)
 
     async def run_to(
-        self, project: str, stack_id: UUID, resource: str, answer: Answer
+        self, project: str, stack_id: UUID, path: str, answer: Answer
     ) -> Sequence[Late]:
-        """Let what waits for whoever debugs go on, and hold the resource before its operation.
+        """Let what waits for whoever debugs go on, and hold a resource before its operation. path:
+        from the stack: ``web/db``.
 
         Returns the nodes it came too late for. NotFound when the resource has nothing ahead;
         Invalid (NotSupported) when nothing is under way.
         """
         async with self._database.transaction("answer", replan=True) as conn:
+            kin = within(await lock_kin(conn, stack_id))
             locked = await self._traversals.lock(conn, project, stack_id)
             if locked.state not in UNDER_WAY:
                 raise _not_now("Running on", locked)
-            late = await self.breakpoints.hold_here(conn, locked, resource)
-            await self.go_on(conn, locked, answer)
+            late = await self.breakpoints.hold_here(conn, locked, kin, path)
+            await self.go_on(conn, kin, answer)
         self._wake()
         return late
 

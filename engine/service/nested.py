@@ -24,7 +24,7 @@ from engine.service import ending
 from engine.service.asking import Asking
 from engine.service.blueprint import Blueprint
 from engine.service.goals import Found, Goal, find, live_breakpoints
-from engine.service.inside import Inside, Resource, build_inside
+from engine.service.inside import Inside, Resource, build_inside, name_inside, read_around
 from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import accept, nested
 from engine.store.advance import Claim, End, Work
@@ -51,8 +51,6 @@ from engine.words import Action, DeletionPolicy, Json, Operation, StackId, Trave
 from engine.work.notices import kept_view
 from engine.work.prepare import Inputs, Prepared
 
-#: The longest name of a stack.
-LONGEST_NAME = 255
 #: Stacks inside that a process reads and plans at once; each may be as large as any.
 AT_ONCE = 4
 VISITING = {
@@ -215,15 +213,15 @@ class Nested:
         async with self._database.connection() as conn:
             around = await read_template(conn, work.key.stack_id, held.version)
         stack_id = self._new_id() if child is None else child.id
-        name = _name(work, stack_id) if child is None else child.name
-        path = [*filter(None, work.path.split("/")), work.name]
+        name = child.name if child else name_inside(work.stack_name, work.name, stack_id)
+        limits = self._traversals.limits.of(work.project)
         blueprint = build_inside(
-            around,
+            read_around(around, limits),
             goal,
             _resource(asked.prepared),
-            Inside(stack_id, name, work.project, path, held.asked),
+            Inside(stack_id, name, work.project, work.place.split("/"), held.asked),
             registry=self._traversals.registry,
-            limits=self._traversals.limits.of(work.project),
+            limits=limits,
         )
         await self._asking.ask(blueprint.definition, work.project, call.credential)
         return _Plan(stack_id, name, blueprint)
@@ -299,12 +297,6 @@ def _over(state: str, child: ChildRecord | None) -> Outcome:
     if state == TraversalState.STOPPED:
         return Stopped("Stopped: before it was carried out", there)
     return Failed("superseded by a newer change", there)
-
-
-def _name(work: Work, stack_id: UUID) -> str:
-    """``parent-resource-0123456789ab``: as Heat names stacks inside, shortened in front."""
-    end = f"-{work.name}-{stack_id.hex[-12:]}"
-    return f"{work.stack_name[: LONGEST_NAME - len(end)]}{end}"
 
 
 def _resource(prepared: Prepared) -> Resource:

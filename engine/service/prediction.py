@@ -1,7 +1,9 @@
 """A plan told before it is carried out: what each node will do, as far as it can be known."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
+from uuid import UUID
 
 from engine.hot.definition import DefinedResource, Definition, fill_defaults
 from engine.hot.function import Wrong
@@ -55,7 +57,8 @@ class Previewed:
 
     changes: by property {"from", "to"}, masked; "to" is left out where it is unknown. certain:
     False when an unknown value may still turn an update into a replacement, or into nothing.
-    denied: why it will be refused when it comes to it: restricted, protected, external.
+    denied: why it will be refused when it comes to it: restricted, protected, external. inside:
+    what becomes of the stack inside, where that can be known.
     """
 
     name: str
@@ -67,20 +70,29 @@ class Previewed:
     unknown: Sequence[str]
     requires: Sequence[str]
     denied: str | None = None
+    inside: "Preview | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """stops: in the order in which they come. digest: send it along to have just this plan."""
+    """stops: in the order in which they come, those inside among them. digest: send it along to
+    have just this plan. name, stack_id, path: of the stack; stack_id None: it is not there yet."""
 
     resources: Sequence[Previewed]
     stops: Sequence[Stop]
     stale: Sequence[str]
     digest: str
+    name: str = ""
+    stack_id: UUID | None = None
+    path: Sequence[str] = ()
+
+
+EMPTY: Final[Mapping[str, Preview]] = {}
 
 
 class Prediction:
-    """Walks a plan in its order, and says of each node what it will do."""
+    """Walks a plan in its order, and says of each node what it will do. values: by name, what the
+    properties of resources will be, UNKNOWN where that cannot be told."""
 
     def __init__(
         self,
@@ -105,17 +117,23 @@ class Prediction:
         self._replaced: set[str] = set()
         self._said: dict[int, tuple[Operation | None, bool]] = {}
         self._shown: dict[str, Previewed] = {}
+        self.values: dict[str, Mapping[str, Json]] = {}
 
-    def preview(self) -> Preview:
+    def walk(self) -> list[Previewed]:
+        """What becomes of each resource, by name."""
         nodes = self._plan.nodes
         for index in ordered({index: node.after for index, node in enumerate(nodes)}):
             self._said[index] = self._walk(nodes[index])
         for row in self._existing:
             if row.replaced_by is None and row.name not in self._shown:
                 self._shown[row.name] = self._untouched(row)
+        return [self._shown[name] for name in sorted(self._shown)]
+
+    def preview(self, inside: Mapping[str, Preview] = EMPTY) -> Preview:
+        """inside: of stacks inside, by name of the resource."""
         return Preview(
-            [self._shown[name] for name in sorted(self._shown)],
-            stops(self._plan, self._said),
+            [replace(self._shown[name], inside=inside.get(name)) for name in sorted(self._shown)],
+            stops(self._plan, self._said, {name: one.stops for name, one in inside.items()}),
             self._plan.stale,
             self._plan.digest,
         )
@@ -165,6 +183,7 @@ class Prediction:
         wanted = self._definition.resources[node.name]
         type_ = self._registry.get(wanted.type)
         properties = self._properties(wanted, type_)
+        self.values[node.name] = properties
         if node.operation is Operation.ADOPT:
             said = Predicted(Change(Operation.ADOPT, frozenset(properties)), True)
         else:
@@ -175,6 +194,7 @@ class Prediction:
                 properties,
                 replaces_broken=type_.replaces_broken,
                 restores=False,
+                nests=type_.nests,
             )
         before = self._known.get(node.name, Known())
         self._known[node.name] = known_after(before, said.change.operation)

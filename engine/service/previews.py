@@ -3,15 +3,15 @@
 from engine.hot.definition import Definition
 from engine.plan.draft import Options
 from engine.service.asking import Asking
-from engine.service.goals import Found, Goal
+from engine.service.foreseeing import Around, Foreseeing
+from engine.service.goals import Found, Goal, live_breakpoints, read_meant
 from engine.service.moves import Moves
 from engine.service.names import check_name, taken
 from engine.service.partial import chooser
-from engine.service.prediction import Prediction, Preview
+from engine.service.prediction import Preview
 from engine.service.requests import StackRequest
 from engine.service.traversals import Traversals
-from engine.service.viewing import rows_of
-from engine.store.database import Database
+from engine.store.database import Connection, Database
 from engine.store.existing import read_existing
 from engine.store.read import find_stack, read_template
 from engine.store.records import StackRecord
@@ -28,6 +28,7 @@ class Previews:
         self._asking = asking
         self._traversals = traversals
         self._moves = moves
+        self._foreseeing = Foreseeing(traversals)
 
     async def create(self, project: str, request: StackRequest) -> tuple[Preview, Definition]:
         """What making a stack of the request would do. Raises what that would."""
@@ -42,12 +43,9 @@ class Previews:
         await self._asking.ask(blueprint.definition, project, request.credential)
         goal = Goal(stack_id, Action.CREATE, 1, 1, blueprint, Found(), request.requested_by,
                     cleared=request.hooks_clear, wanted_plan=request.plan_digest)  # fmt: skip
-        planned, _ = self._traversals.plan_toward(goal)
-        restricted = blueprint.environment.registry.restricted
-        found = Prediction(
-            self._traversals.registry, planned, blueprint.definition, restricted, [], []
-        )
-        return found.preview(), blueprint.definition
+        async with self._database.connection() as conn:
+            preview = await self.foresee(conn, project, request.name, goal)
+        return preview, blueprint.definition
 
     async def update(self, project: str, stack: StackRecord, request: StackRequest) -> Preview:
         """What the update would do to what exists now. Raises what the update would.
@@ -75,16 +73,22 @@ class Previews:
                 number=stack.traversal + 1,
                 version=stack.version + 1,
                 blueprint=blueprint,
-                found=Found(existing),
+                found=Found(
+                    existing,
+                    live=await live_breakpoints(conn, stack.id),
+                    inside=await read_meant(conn, stack.id, blueprint),
+                ),
                 requested_by=request.requested_by,
                 cleared=request.hooks_clear,
                 options=Options(chosen=chooser(request, names)),
                 wanted_plan=request.plan_digest,
             )
-            planned, _ = self._traversals.plan_toward(goal)
-            rows = await rows_of(conn, stack.id, planned, blueprint.definition)
+            preview = await self.foresee(conn, project, stack.name, goal)
         await self._asking.ask(blueprint.definition, project, request.credential)
-        restricted = blueprint.environment.registry.restricted
-        return Prediction(
-            self._traversals.registry, planned, blueprint.definition, restricted, existing, rows
-        ).preview()
+        return preview
+
+    async def foresee(self, conn: Connection, project: str, name: str, goal: Goal) -> Preview:
+        """What the change does, in its stack and inside. Conflict (PlanChanged) when its author
+        saw another plan. goal.found: all rows that it concerns."""
+        here = Around(project, name, (), goal.stack_id if goal.number > 1 else None)
+        return await self._foreseeing.foresee(conn, goal, here, goal.found.rows)

@@ -1,6 +1,7 @@
 """What people read of stacks: records, values worked out, nothing changed."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from engine.errors import NotFound
@@ -15,6 +16,7 @@ from engine.store import read
 from engine.store.audit import read_trail
 from engine.store.database import Connection, Database
 from engine.store.events import EventFilter, list_events, read_event
+from engine.store.kin import read_walks
 from engine.store.listing import StackFilter, StackPage, list_stacks
 from engine.store.processes import ProcessRecord, list_processes
 from engine.store.records import (
@@ -31,6 +33,16 @@ from engine.store.resources import read_descriptions, read_resources
 from engine.types.registry import Registry
 from engine.words import Json
 from engine.work.prepare import Inputs
+
+
+@dataclass(frozen=True, slots=True)
+class StackGraph:
+    """A stack's traversal and its nodes. path: of the stack, from the outermost one."""
+
+    stack_id: UUID
+    path: str
+    traversal: TraversalRecord
+    nodes: Sequence[NodeRecord]
 
 
 class Reading:
@@ -123,10 +135,22 @@ class Reading:
         async with self._database.connection() as conn:
             return await list_processes(conn)
 
-    async def graph(self, stack: StackRecord) -> tuple[TraversalRecord, list[NodeRecord]]:
+    async def graph(self, stack: StackRecord, *, nested: bool = False) -> list[StackGraph]:
+        """Of the stack's current traversal; nested: and of those that it began in stacks inside,
+        each behind the one around it."""
         async with self._database.connection() as conn:
-            traversal = await read.read_traversal(conn, stack.id, stack.traversal)
-            return traversal, await read.read_nodes(conn, stack.id, stack.traversal)
+            found = await read_walks(conn, stack.id, nested=nested)
+            told = [(one.id, one.traversal) for one in found]
+            traversals = await read.read_traversals_of(conn, told)
+            nodes: dict[UUID, list[NodeRecord]] = {one.id: [] for one in found}
+            for node in await read.read_nodes(conn, told):
+                nodes[node.stack_id].append(node)
+        found.sort(key=lambda one: one.path.split("/"))
+        return [
+            StackGraph(one.id, one.path, traversals[one.id], nodes[one.id])
+            for one in found
+            if one.id in traversals
+        ]
 
     async def hooks(
         self,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from engine.plan.draft import Adopted
-from engine.words import Decision, Door, Json
+from engine.words import Decision, Door, How, Json, word_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Answer:
     """An answer to a hook, with who gave it and through which door.
 
     by_token: it came with the hook's token, and nobody can tell from whom. properties: of a patch.
-    extend: of a progress, how much longer. address: from where it came. credential: what the change
-    goes on with in the cloud.
+    extend: of a progress, how much longer. how: of a step. address: from where it came.
+    credential: what the change goes on with in the cloud.
     """
 
     decision: Decision
@@ -79,6 +79,12 @@ class Answer:
     by_token: bool = False
     address: str = ""
     credential: str = field(default="", repr=False)
+    how: How = How.OVER
+
+    @property
+    def word(self) -> str:
+        """What is written down of it."""
+        return word_of(self.decision, self.how)
 
 
 @dataclass(frozen=True, slots=True)

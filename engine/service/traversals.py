@@ -6,16 +6,17 @@ All methods work in the caller's transaction, under the lock on the stack's row.
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
-from engine.errors import Conflict, Finding, Findings, Invalid, NotFound
-from engine.hooks.matching import LEAF, Breakpoints, Tree, check_patterns
+from engine.errors import Finding, Invalid, NotFound
+from engine.hooks.matching import Breakpoints
 from engine.hooks.operator import always, operator_declarations
 from engine.hooks.rule import Rule, encode_rules
 from engine.plan.draft import Existing, Plan
 from engine.plan.gates import gated
 from engine.plan.passes import plan
 from engine.plan.visits import plan_visits
+from engine.service.beneath import check_rules
 from engine.service.blueprint import Blueprint, Limits, build, node_inputs, stored_outputs
-from engine.service.goals import Goal, live_breakpoints, names_in
+from engine.service.goals import Goal, live_breakpoints
 from engine.service.requests import StackRequest
 from engine.service.viewing import Begun, view_of_nodes, view_toward
 from engine.store import accept, begin, credentials
@@ -92,12 +93,8 @@ class Traversals:
 
     def plan_toward(self, goal: Goal) -> tuple[Plan, list[str]]:
         """The plan, and warnings about patterns that match nothing. Raises Invalid, Conflict."""
-        blueprint, findings = goal.blueprint, Findings()
-        said = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
-        known = {row.name: self._beneath(row.type) for row in goal.found.rows}
-        known |= names_in(blueprint.definition, self._beneath)
-        warnings = check_patterns(said, known, findings)
-        findings.raise_if_any()
+        blueprint = goal.blueprint
+        warnings = check_rules(blueprint, goal.found.there(), self.registry, self.limits.hooks)
         asking = self._asking(goal)
         planned = plan(
             blueprint.definition.resources,
@@ -111,13 +108,6 @@ class Traversals:
             _refuse(planned)
         stack_id = StackId(goal.stack_id)
         planned = gated(planned, stack_id, goal.action, asking.of_stack(), watched=self._watched)
-        if goal.wanted_plan and goal.wanted_plan != planned.digest:
-            raise Conflict(
-                "the plan is not the one that was looked at: the stack has moved since",
-                place="plan_digest",
-                remedy="Look at the plan again (--dry-run), and send its digest.",
-                code="PlanChanged",
-            )
         return planned, warnings
 
     def _asking(self, goal: Goal) -> Breakpoints:
@@ -133,13 +123,6 @@ class Traversals:
             operator=blueprint.by_operator,
             type_of=types.get,
         )
-
-    def _beneath(self, type_name: str) -> Tree | None:
-        """What is inside of a resource of this type, as far as its type tells."""
-        try:
-            return None if self.registry.get(type_name).nests else LEAF
-        except NotFound:
-            return None
 
     async def toward(self, conn: Connection, goal: Goal) -> Plan:
         """Store the version, the traversal toward it and its graph, and the event that it began."""
@@ -163,9 +146,16 @@ class Traversals:
         self, conn: Connection, stack_id: UUID, traversal: int, credential: str
     ) -> None:
         """Sealed, and only while something is to be done with it."""
-        if credential and self.sealer is not None:
-            sealed = self.sealer.seal(stack_id, credential)
-            await credentials.keep(conn, stack_id, traversal, sealed)
+        await self.keep_credentials(conn, [(stack_id, traversal)], credential)
+
+    async def keep_credentials(
+        self, conn: Connection, traversals: Sequence[tuple[UUID, int]], credential: str
+    ) -> None:
+        """The same for several: (stack, number)."""
+        if credential and traversals and self.sealer is not None:
+            seal = self.sealer.seal
+            sealed = [(stack, number, seal(stack, credential)) for stack, number in traversals]
+            await credentials.keep(conn, sealed)
 
     async def away(
         self,
@@ -176,7 +166,9 @@ class Traversals:
         within: begin.Within | None = None,
     ) -> None:
         """Begin a traversal that clears everything away. within: see `Goal`."""
-        asking, stored = await self._guards(conn, locked, existing)
+        asking, stored = await self._guards(
+            conn, locked.project, locked.id, locked.names_above, existing
+        )
         planned = plan({}, existing, asking.of, self._new_resource_id)
         if within is None:
             _refuse(planned)
@@ -194,23 +186,45 @@ class Traversals:
     ) -> None:
         """Begin a traversal that leaves every definition alone. within: see `Goal`."""
         existing = await read_existing(conn, locked.id)
-        asking, stored = await self._guards(conn, locked, existing)
+        asking, stored = await self._guards(
+            conn, locked.project, locked.id, locked.names_above, existing
+        )
         planned = plan_visits(operation, existing, asking.of)
         rules = asking.of_stack(stored)
         await self._begin_plain(conn, locked, action, planned, rules, by, within)
 
+    async def plan_away(
+        self,
+        conn: Connection,
+        project: str,
+        stack_id: UUID,
+        path: Sequence[str],
+        existing: Sequence[Existing],
+    ) -> Plan:
+        """What clearing everything away comes to. path: see `_guards`."""
+        asking, stored = await self._guards(conn, project, stack_id, path, existing)
+        planned = plan({}, existing, asking.of, self._new_resource_id)
+        rules = asking.of_stack(stored) if existing else ()
+        return gated(planned, StackId(stack_id), Action.DELETE, rules, watched=False)
+
     async def _guards(
-        self, conn: Connection, locked: accept.Locked, existing: Sequence[Existing]
+        self,
+        conn: Connection,
+        project: str,
+        stack_id: UUID,
+        path: Sequence[str],
+        existing: Sequence[Existing],
     ) -> tuple[Breakpoints, tuple[Rule, ...]]:
         """What asks in a change that no request, environment or template speaks for: the operator,
-        live breakpoints, and what stayed with the stack (the second)."""
+        live breakpoints, and what stayed with the stack (the second). path: names of the resources
+        that lead to the stack."""
         types = {row.name: row.type for row in existing}
         by_operator = operator_declarations(
-            self.limits.operator, locked.project, self.limits.hooks, always
+            self.limits.operator, project, self.limits.hooks, always, path
         )
-        live = await live_breakpoints(conn, locked.id)
+        live = await live_breakpoints(conn, stack_id)
         asking = Breakpoints(live, operator=by_operator, type_of=types.get)
-        return asking, await begin.stack_rules(conn, locked.id)
+        return asking, await begin.stack_rules(conn, stack_id)
 
     async def _begin_plain(
         self,

@@ -54,7 +54,7 @@ async def view_toward(
     definition = blueprint.definition
     rows = await rows_of(conn, begun.stack_id, planned, definition) if existing else []
     restricted = blueprint.environment.registry.restricted
-    preview = Prediction(registry, planned, definition, restricted, existing, rows).preview()
+    shown = Prediction(registry, planned, definition, restricted, existing, rows).walk()
     plan = tuple(
         PlannedChange(
             name=one.name,
@@ -66,7 +66,7 @@ async def view_toward(
             unknown=tuple(one.unknown),
             certain=one.certain,
         )
-        for one in preview.resources
+        for one in shown
         if one.kind != KINDS[None]
     )
     return _document(begun, definition.shown_parameters(), plan)

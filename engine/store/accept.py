@@ -85,8 +85,9 @@ select record_events(array[row ($1::uuid, $2::text, null, null, $1::text, $3::te
 class Locked:
     """A stack under lock. version: what it should be; newest: the highest there is.
 
-    requested_by: who asked for its traversal. now: the transaction's time. root, path: name of the
-    outermost stack, and where in that it is; None and "" for one that is not inside of another.
+    requested_by: who asked for its traversal. now: the transaction's time. root: name of the
+    outermost stack; None: it is that itself. path: names of the resources that lead to it,
+    ``web/db``; "": it is the outermost.
     """
 
     id: UUID
@@ -103,6 +104,11 @@ class Locked:
     now: datetime
     root: str | None
     path: str
+
+    @property
+    def names_above(self) -> list[str]:
+        """The names of its path."""
+        return list(filter(None, self.path.split("/")))
 
 
 async def insert_stack(

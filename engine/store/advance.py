@@ -99,6 +99,11 @@ class Work:
     metadata_now: Json = None
     update_policy_now: Json = None
 
+    @property
+    def place(self) -> str:
+        """Of its resource, from the outermost stack: ``web/db``. Of a gate: of its stack."""
+        return "/".join(filter(None, (self.path, self.name)))
+
 
 class End(NamedTuple):
     """A traversal of which nothing is left to do, or whose time is over."""

@@ -10,7 +10,7 @@ from engine.hooks.rule import Rule, decode_rules, encode_rules
 from engine.plan.draft import NewRow, Plan, PlannedNode
 from engine.store.database import Connection
 from engine.store.sealing import Hidden
-from engine.words import GATES, VISITS, Action, Direction, Json, State
+from engine.words import GATES, VISITS, Action, Direction, Json, Operation, Phase, State
 
 INSERT_TRAVERSAL = """
 insert into traversal (stack_id, number, project, action, version, state, reason, digest, active,
@@ -23,11 +23,12 @@ select $1, $2, s.project, $3, $4, $5, $6, $7, $8,
        s.traceparent, $12, $13, $14, $15, $16, $17,
        -- Inside another, it goes on with the time that has been worked around it.
        coalesce(p.worked, '0') + coalesce(clock_timestamp() - p.working_since, '0'),
-       case p.pace when 'into' then 'step' when 'run' then 'run' end
+       case when n.step_into then 'step' when p.pace = 'run' then 'run' end
   from stack s
   left join traversal p on p.stack_id = s.parent_id and p.number = $14
+  left join node n on n.stack_id = p.stack_id and n.traversal = p.number and n.id = $15
  where s.id = $1
-returning wake_at
+returning wake_at, coalesce(pace = 'step', false) as stepped
 """
 STACK_RULES = "select rules from stack where id = $1"
 STORE_STACK_RULES = """
@@ -59,6 +60,9 @@ delete from node n
    and n.state not in ('running', 'parked', 'ready')
 """
 WAKE_WORKERS = "select pg_notify('headgate_work', '')"
+
+#: Operations before which somebody who steps may break.
+STEPPED = frozenset({*Operation}) - GATES - {Operation.ADOPT, Operation.SNAPSHOT}
 
 NODE_COLUMNS = (
     "stack_id", "traversal", "id", "resource_id", "replacement_id", "name", "type", "operation",
@@ -127,7 +131,7 @@ async def insert_traversal(
             records=[_row_record(stack_id, row) for row in plan.rows],
         )
     active = sum(1 for node in plan.nodes if not node.after or node.waits_for_running)
-    now = await conn.fetchval(
+    ((now, stepped),) = await conn.fetch(
         INSERT_TRAVERSAL, stack_id, number, action.value, version,
         "running" if active else "ending", f"Stack {action} started", plan.digest, active,
         plan.stale, requested_by, view if watched else None, list(below.asked),
@@ -137,7 +141,7 @@ async def insert_traversal(
         await conn.copy_records_to_table(
             "node",
             columns=NODE_COLUMNS,
-            records=_node_records(stack_id, number, plan, inputs, now, view),
+            records=_node_records(stack_id, number, plan, inputs, now, view, stepped=stepped),
         )
     await conn.execute(FORGET_NODES, stack_id, number)
     await conn.execute(FORGET_SUCCESSORS, stack_id, number)
@@ -205,7 +209,10 @@ def _node_records(
     inputs: Mapping[str, NodeInputs],
     now: datetime,
     view: Mapping[str, Json] | None,
+    *,
+    stepped: bool,
 ) -> list[tuple[object, ...]]:
+    """stepped: whoever steps breaks at each node, from the first on."""
     requirers: list[list[int]] = [[] for _ in plan.nodes]
     for index, node in enumerate(plan.nodes):
         for before in node.after:
@@ -219,7 +226,9 @@ def _node_records(
         records.append((
             stack_id, number, index, node.resource_id, node.replacement_id, node.name, node.type,
             node.operation.value, node.direction.value,
-            (State.WAITING if waits else State.READY).value, node.phase.value, waits,
+            (State.WAITING if waits else State.READY).value,
+            (Phase.PRE if stepped and node.operation in STEPPED else node.phase).value,
+            waits,
             requirers[index],
             None if needs is None or _known(node, needs, fresh, moving) else needs.requires,
             needs.reads if needs else [],

@@ -33,24 +33,53 @@ insert into breakpoint (stack_id, id, pattern, rule, created_by)
 select $1, b.id, b.pattern, b.rule, $3
   from jsonb_to_recordset($2) as b (id uuid, pattern text, rule jsonb)
 """
+#: Of all stacks of a tree, those of the outermost first. path: of the stack that it is set on.
+READ_IN_TREE = """
+select b.id, b.pattern, b.rule, s.path
+  from stack o
+  join stack s on s.id = o.id or s.root_id = o.id
+  join breakpoint b on b.stack_id = s.id
+ where o.id = (select coalesce(root_id, id) from stack where id = $1)
+ order by length(s.path), b.created_at, b.id
+"""
+#: What there is in a stack and in those inside. path: of the resource, from the stack.
+READ_INSIDE = """
+with recursive inside as (
+    select id, length(path) as above, '' as path from stack where id = $1
+    union all
+    select c.id, i.above, substr(c.path, case i.above when 0 then 1 else i.above + 2 end)
+      from inside i join stack c on c.parent_id = i.id and c.deleted_at is null
+)
+select distinct ltrim(i.path || '/' || r.name, '/') as path, r.type
+  from inside i join resource r on r.stack_id = i.id
+ order by 1
+"""
 DELETE = "delete from breakpoint where stack_id = $1 and id = any ($2::uuid[]) returning id"
 #: Nodes with where they are; `started`: the operation has begun; `lasting`: what template and
 #: environment said, as it stays with the resource or the stack.
 NODES = """
-select n.id, n.name, n.type, n.operation, n.direction, n.state, n.phase, n.rules, n.passed,
+select n.stack_id, n.traversal, n.id, n.name, n.type, n.operation, n.direction, n.state, n.phase,
+       n.rules, n.passed,
        n.started_at is not null as started,
        n.state in ('done', 'failed', 'stopped', 'dropped') as ended,
        case when r.id is null then s.rules else r.rules end as lasting
-  from node n
+  from unnest($1::uuid[], $2::integer[]) k (stack_id, traversal)
+  join node n on n.stack_id = k.stack_id and n.traversal = k.traversal
   join stack s on s.id = n.stack_id
   left join resource r on r.stack_id = n.stack_id and r.id = n.resource_id
- where n.stack_id = $1 and n.traversal = $2
- order by n.id
+ order by s.path, n.id
 """
 SET_RULES = """
 update node n set rules = s.rules, phase = s.phase
-  from jsonb_to_recordset($3) as s (id integer, rules jsonb, phase text)
- where n.stack_id = $1 and n.traversal = $2 and n.id = s.id
+  from jsonb_to_recordset($1) as s (stack_id uuid, traversal integer, id integer, rules jsonb,
+       phase text)
+ where n.stack_id = s.stack_id and n.traversal = s.traversal and n.id = s.id
+"""
+#: For stacks that the traversals have yet to begin.
+ASK_INSIDE = """
+update traversal t set asked = t.asked || s.asked
+  from jsonb_to_recordset($1) as s (stack_id uuid, traversal integer, asked jsonb)
+ where t.stack_id = s.stack_id and t.number = s.traversal
 """
 
 
@@ -67,7 +96,7 @@ class BreakpointRecord:
 
 @dataclass(frozen=True, slots=True)
 class AroundRecord:
-    """A breakpoint of a stack around. path: from that one to the stack in question."""
+    """A breakpoint of a stack around, with a path; see who reads it."""
 
     id: UUID
     pattern: str
@@ -79,6 +108,8 @@ class AroundRecord:
 class Reached:
     """A node, and how far it has come."""
 
+    stack_id: UUID
+    traversal: int
     id: int
     name: str
     type: str
@@ -115,11 +146,31 @@ async def delete_breakpoints(conn: Connection, stack_id: UUID, ids: Sequence[UUI
     return [row["id"] for row in await conn.fetch(DELETE, stack_id, ids)]
 
 
-async def reached(conn: Connection, stack_id: UUID, traversal: int) -> list[Reached]:
-    return [Reached(**row) for row in await conn.fetch(NODES, stack_id, traversal)]
+async def read_breakpoints_of_tree(conn: Connection, stack_id: UUID) -> list[AroundRecord]:
+    """Of all stacks of the tree that a stack is of, the weakest first. path: of the stack that one
+    is set on, from the outermost."""
+    return [AroundRecord(**row) for row in await conn.fetch(READ_IN_TREE, stack_id)]
 
 
-async def set_rules(conn: Connection, stack_id: UUID, traversal: int, said: Sequence[Json]) -> None:
-    """said: [{id, rules, phase}] of nodes."""
+async def read_inside(conn: Connection, stack_id: UUID) -> list[tuple[str, str]]:
+    """(path, type) of a stack's resources and of those of stacks inside; each after the one whose
+    stack it is in."""
+    return [(row["path"], row["type"]) for row in await conn.fetch(READ_INSIDE, stack_id)]
+
+
+async def reached(conn: Connection, traversals: Sequence[tuple[UUID, int]]) -> list[Reached]:
+    """The nodes of traversals, (stack, number)."""
+    rows = await conn.fetch(NODES, *map(list, zip(*traversals, strict=True)))
+    return [Reached(**row) for row in rows]
+
+
+async def set_rules(conn: Connection, said: Sequence[Json]) -> None:
+    """said: [{stack_id, traversal, id, rules, phase}] of nodes."""
     if said:
-        await conn.execute(SET_RULES, stack_id, traversal, said)
+        await conn.execute(SET_RULES, said)
+
+
+async def ask_inside(conn: Connection, said: Sequence[Json]) -> None:
+    """said: [{stack_id, traversal, asked}]; asked: see `Below` (engine/store/begin.py)."""
+    if said:
+        await conn.execute(ASK_INSIDE, said)

@@ -1,5 +1,6 @@
 """Credentials of traversals: kept, sealed, while there is work that may need them."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from engine.store.database import Connection
@@ -7,9 +8,11 @@ from engine.store.database import Connection
 #: Only where something is about to run.
 KEEP = """
 insert into credential (stack_id, traversal, sealed)
-select $1, $2, $3
+select s.*
+  from unnest($1::uuid[], $2::integer[], $3::bytea[]) s (stack_id, traversal, sealed)
  where exists (select from node n
-                where n.stack_id = $1 and n.traversal = $2 and n.wake_at is not null)
+                where n.stack_id = s.stack_id and n.traversal = s.traversal
+                  and n.wake_at is not null)
 on conflict (stack_id, traversal) do update set sealed = excluded.sealed
 """
 HAND_ON = """
@@ -22,9 +25,10 @@ SEALED = "select stack_id, sealed from credential"
 FORGET = "select forget_credentials($1)"
 
 
-async def keep(conn: Connection, stack_id: UUID, traversal: int, sealed: bytes) -> None:
-    """For a traversal that has something to do; a newer one takes the place of an older one."""
-    await conn.execute(KEEP, stack_id, traversal, sealed)
+async def keep(conn: Connection, said: Sequence[tuple[UUID, int, bytes]]) -> None:
+    """(stack, traversal, sealed) for those that have something to do; a newer one takes the place
+    of an older one."""
+    await conn.execute(KEEP, *map(list, zip(*said, strict=True)))
 
 
 async def hand_on(conn: Connection, stack_id: UUID, traversal: int, to: int) -> None:

@@ -12,7 +12,10 @@ from engine.store.database import Connection
 from engine.store.sealing import Hidden
 from engine.words import HookState, Json, Pace
 
-STACK_OF_HOOK = "select stack_id from hook where id = $1 and project = coalesce($2, project)"
+FIND_HOOK = """
+select stack_id, coalesce((rule ->> 'stepped')::boolean, false) as stepped
+  from hook where id = $1 and project = coalesce($2, project)
+"""
 LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
 WAITING_HOOK_AT = """
 select h.id from hook h
@@ -27,7 +30,8 @@ select h.id, h.stack_id, h.traversal, h.node, h.resource_name, h.point, h.mode, 
        h.wake_at, h.reminders, h.told_at, t.pace, n.progress, n.attempts, n.claim, n.operation,
        n.state as node_state, n.phase, n.rules, n.passed, n.type,
        n.definition, n.resource_id, n.replacement_id, n.name, n.direction, n.operation_key,
-       h.notice, h.project, h.stack_name, to_jsonb(r) as resource, clock_timestamp() as now
+       h.notice, h.project, h.stack_name, h.stack_path, to_jsonb(r) as resource,
+       clock_timestamp() as now
   from hook_now h join traversal t on t.stack_id = h.stack_id and t.number = h.traversal
   left join node n on n.stack_id = h.stack_id and n.traversal = h.traversal and n.id = h.node
   left join resource r on r.stack_id = h.stack_id and r.id =
@@ -51,17 +55,25 @@ update node set patched = $4 where stack_id = $1 and traversal = $2 and id = $3
 """
 #: Nodes that were to begin at once ask first from now on.
 SET_PACE = """
-with paced as (
-    update traversal set pace = $3 where stack_id = $1 and number = $2
+with said as (
+    select * from unnest($1::uuid[], $2::integer[], $3::text[]) s (stack_id, traversal, pace)
+), paced as (
+    update traversal t set pace = s.pace from said s
+     where t.stack_id = s.stack_id and t.number = s.traversal
 )
-update node set phase = 'pre'
- where $3 = 'step' and stack_id = $1 and traversal = $2 and phase = 'act'
-   and state in ('waiting', 'ready') and started_at is null
-   and operation not in ('begin', 'finish', 'adopt', 'snapshot')
+update node n set phase = 'pre' from said s
+ where s.pace = 'step' and n.stack_id = s.stack_id and n.traversal = s.traversal
+   and n.phase = 'act' and n.state in ('waiting', 'ready') and n.started_at is null
+   and n.operation not in ('begin', 'finish', 'adopt', 'snapshot')
+"""
+STEP_INTO = """
+update node set step_into = true where stack_id = $1 and traversal = $2 and id = $3
 """
 WAITING_HERE = """
-select id from hook where stack_id = $1 and traversal = $2 and state = 'waiting'
- order by opened_at, id
+select h.stack_id, h.id
+  from unnest($1::uuid[], $2::integer[]) s (stack_id, traversal)
+  join hook h on h.stack_id = s.stack_id and h.traversal = s.traversal and h.state = 'waiting'
+ order by h.opened_at, h.id
 """
 DUE_REMINDERS = """
 select stack_id, id from hook
@@ -134,6 +146,7 @@ class Held:
     notice: Json
     project: str
     stack_name: str
+    stack_path: str
     resource: Json
     now: datetime
 
@@ -152,9 +165,12 @@ class Decision:
     door: str
 
 
-async def stack_of_hook(conn: Connection, hook_id: UUID, project: str | None) -> UUID | None:
-    found: UUID | None = await conn.fetchval(STACK_OF_HOOK, hook_id, project)
-    return found
+async def find_hook(
+    conn: Connection, hook_id: UUID, project: str | None
+) -> tuple[UUID, bool] | None:
+    """Its stack, and whether it is there because somebody steps."""
+    row = await conn.fetchrow(FIND_HOOK, hook_id, project)
+    return (row["stack_id"], row["stepped"]) if row else None
 
 
 async def waiting_hook_at(
@@ -214,15 +230,25 @@ async def patch_node(conn: Connection, held: Held, properties: Json) -> None:
     await conn.execute(PATCH_NODE, held.stack_id, held.traversal, held.node, Hidden(properties))
 
 
-async def set_pace(conn: Connection, stack_id: UUID, traversal: int, pace: Pace | None) -> None:
-    """How a traversal goes on; None: as the rules say."""
-    await conn.execute(SET_PACE, stack_id, traversal, pace)
+async def set_paces(conn: Connection, said: Sequence[tuple[UUID, int, Pace | None]]) -> None:
+    """How traversals go on: (stack, traversal, pace); None: as the rules say."""
+    if said:
+        await conn.execute(SET_PACE, *map(list, zip(*said, strict=True)))
 
 
-async def waiting_of(conn: Connection, stack_id: UUID, traversal: int) -> list[tuple[UUID, UUID]]:
-    """(stack, hook) of what waits in a traversal."""
-    rows = await conn.fetch(WAITING_HERE, stack_id, traversal)
-    return [(stack_id, row["id"]) for row in rows]
+async def step_into(conn: Connection, held: Held) -> None:
+    """The stack that the hook's node is about to begin is stepped through."""
+    await conn.execute(STEP_INTO, held.stack_id, held.traversal, held.node)
+
+
+async def waiting_of(
+    conn: Connection, traversals: Sequence[tuple[UUID, int]]
+) -> list[tuple[UUID, UUID]]:
+    """(stack, hook) of what waits in traversals, (stack, number)."""
+    if not traversals:
+        return []
+    rows = await conn.fetch(WAITING_HERE, *map(list, zip(*traversals, strict=True)))
+    return [(row["stack_id"], row["id"]) for row in rows]
 
 
 async def due_reminders(conn: Connection, limit: int) -> list[tuple[UUID, UUID]]:

@@ -80,6 +80,11 @@ select t.state, t.version, t.requested_by, t.asked, t.cleared
   from node n join traversal t on t.stack_id = n.stack_id and t.number = n.traversal
  where n.stack_id = $1 and n.traversal = $2 and n.id = $3 and n.claim = $4 and n.state = 'running'
 """
+CHILDREN = """
+select coalesce(r.physical_id, c.id::text) as physical_id, c.id, c.name
+  from stack c left join resource r on r.stack_id = c.parent_id and r.id = c.parent_resource
+ where c.parent_id = $1 and c.deleted_at is null
+"""
 MEMBERS = """
 select name, type, action, status, physical_id, reference, attributes, created_at
   from resource where stack_id = $1 and replaced_by is null order by created_at, name
@@ -108,6 +113,15 @@ class ChildRecord:
     reason: str
     parent_key: UUID | None
     step: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThereRecord:
+    """A stack inside, by what its resource is known as."""
+
+    physical_id: str
+    id: UUID
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +197,12 @@ async def find_child(
     """The newest that the resource has, or had."""
     row = await conn.fetchrow(FIND_CHILD, parent_id, resource_id, physical_id)
     return ChildRecord(**row) if row else None
+
+
+async def children(conn: Connection, stack_id: UUID) -> dict[str, ThereRecord]:
+    """The stacks inside of a stack's resources, by the physical ids of these."""
+    rows = await conn.fetch(CHILDREN, stack_id)
+    return {row["physical_id"]: ThereRecord(**row) for row in rows}
 
 
 async def members(conn: Connection, stack_id: UUID) -> list[MemberRecord]:

@@ -1,5 +1,6 @@
 """What people and planning read."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -58,34 +59,46 @@ select r.id, r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.p
   from resource r
  where r.stack_id = $1 and (r.id = any ($2::uuid[]) or r.name = any ($3) and r.replaced_by is null)
 """
-READ_RESOURCE_NAMES = """
-select distinct name from resource where stack_id = $1 order by name
-"""
 READ_VALUES = """
 select name, reference, attributes from resource
  where stack_id = $1 and replaced_by is null and ($2::text[] is null or name = any ($2))
 """
-READ_TRAVERSAL = """
-select number, action, state, reason, digest, version, stale, requested_by, started_at, ended_at,
-       extract(epoch from worked + case when working_since is null then '0'
-               else clock_timestamp() - working_since end)::double precision as worked
-  from traversal where stack_id = $1 and number = $2
+READ_TRAVERSALS_OF = """
+select t.stack_id, t.number, t.action, t.state, t.reason, t.digest, t.version, t.stale,
+       t.requested_by, t.started_at, t.ended_at,
+       extract(epoch from t.worked + case when t.working_since is null then '0'
+               else clock_timestamp() - t.working_since end)::double precision as worked
+  from unnest($1::uuid[], $2::integer[]) k (stack_id, number)
+  join traversal t on t.stack_id = k.stack_id and t.number = k.number
 """
 READ_NODES = """
-select id, name as resource_name, type, operation, direction, state, phase, waits, requirers,
-       rules, reason, wake_at, started_at,
-       case when awaits is not null then
-           (select q.name from resource q where q.stack_id = $1 and q.id = awaits) end as awaits
-  from node where stack_id = $1 and traversal = $2 order by id
+select n.stack_id, n.id, n.name as resource_name, n.type, n.operation, n.direction, n.state,
+       n.phase, n.waits, n.requirers, n.rules, n.reason, n.wake_at, n.started_at,
+       case when n.awaits is not null then
+           (select q.name from resource q where q.stack_id = n.stack_id and q.id = n.awaits)
+            end as awaits,
+       (select c.id from stack c
+         where c.parent_id = n.stack_id and c.deleted_at is null
+           and c.parent_resource in (n.resource_id, n.replacement_id)
+         order by c.created_at desc limit 1) as inside
+  from unnest($1::uuid[], $2::integer[]) k (stack_id, traversal)
+  join node n on n.stack_id = k.stack_id and n.traversal = k.traversal
+ order by n.stack_id, n.id
 """
 READ_HOOKS = """
-select h.id, h.project, h.stack_id, h.stack_name, h.traversal, h.resource_name, h.path,
-       h.point, h.mode, h.state, h.opened_at, h.deadline, h.on_timeout, h.digest, h.decision,
-       h.reason, h.decided_by, h.door, h.decided_at, h.notice, h.rule, h.requested_by, h.assigned,
-       h.escalated_at, h.reminders, h.approved_by
+with recursive family as (
+    select $3::uuid as id where $3 is not null
+    union all
+    select s.id from family f join stack s on s.parent_id = f.id
+)
+select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_name,
+       h.traversal, h.resource_name, h.path, h.point, h.mode, h.state, h.opened_at, h.deadline,
+       h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door, h.decided_at, h.notice,
+       h.rule, h.requested_by, h.assigned, h.escalated_at, h.reminders, h.approved_by
   from hook_now h
  where h.project = $1 and ($2::text is null or h.state = $2)
-   and ($3::uuid is null or h.stack_id = $3) and ($4::text is null or h.point like $4)
+   and ($3::uuid is null or h.stack_id in (select id from family))
+   and ($4::text is null or h.point like $4)
    and ($7::interval is null or h.opened_at <= clock_timestamp() - $7)
    and ($8::text[] is null
         or h.assigned = any ($8)
@@ -94,14 +107,15 @@ select h.id, h.project, h.stack_id, h.stack_name, h.traversal, h.resource_name, 
            and not (h.rule ->> 'exclude' = 'requester' and h.requested_by = $9)
            and not ($9 = any (h.approved_by)))
    and ($10::boolean is null or coalesce((h.rule ->> 'dry')::boolean, false) = $10)
+   and ($11::text is null or h.path ~ $11)
    and ($5::uuid is null or (h.opened_at, h.id) > (select opened_at, id from hook where id = $5))
  order by h.opened_at, h.id limit $6
 """
 READ_HOOK = """
-select h.id, h.project, h.stack_id, h.stack_name, h.traversal, h.resource_name, h.path,
-       h.point, h.mode, h.state, h.opened_at, h.deadline, h.on_timeout, h.digest, h.decision,
-       h.reason, h.decided_by, h.door, h.decided_at, h.notice, h.rule, h.requested_by, h.assigned,
-       h.escalated_at, h.reminders, h.approved_by
+select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_name,
+       h.traversal, h.resource_name, h.path, h.point, h.mode, h.state, h.opened_at, h.deadline,
+       h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door, h.decided_at, h.notice,
+       h.rule, h.requested_by, h.assigned, h.escalated_at, h.reminders, h.approved_by
   from hook_now h
  where h.id = $1 and ($2::text is null or h.project = $2)
 """
@@ -124,11 +138,13 @@ async def find_stack(
 @dataclass(frozen=True, slots=True)
 class HookFilter:
     """None: not asked for. older: open for longer than this. mine: what these, such as ``user:ada``
-    and ``role:dba``, may answer and have not answered; me: the name. point: a glob."""
+    and ``role:dba``, may answer and have not answered; me: the name. point: a glob. stack_id: of
+    it, and of stacks inside. path: a glob for each level: ``web/*``."""
 
     state: str | None = None
     stack_id: UUID | None = None
     point: str | None = None
+    path: str | None = None
     older: timedelta | None = None
     mine: Sequence[str] | None = None
     me: str = ""
@@ -190,10 +206,6 @@ async def read_planned(
     return [PlannedRecord(**row) for row in rows]
 
 
-async def read_resource_names(conn: Connection, stack_id: UUID) -> list[str]:
-    return [row["name"] for row in await conn.fetch(READ_RESOURCE_NAMES, stack_id)]
-
-
 async def read_values(
     conn: Connection, stack_id: UUID, names: Sequence[str] | None
 ) -> dict[str, list[Json]]:
@@ -202,12 +214,18 @@ async def read_values(
     return {row["name"]: [row["reference"], row["attributes"]] for row in rows}
 
 
-async def read_traversal(conn: Connection, stack_id: UUID, number: int) -> TraversalRecord:
-    return TraversalRecord(**_there(await conn.fetchrow(READ_TRAVERSAL, stack_id, number)))
+async def read_traversals_of(
+    conn: Connection, traversals: Sequence[tuple[UUID, int]]
+) -> dict[UUID, TraversalRecord]:
+    """By stack; traversals: (stack, number)."""
+    rows = await conn.fetch(READ_TRAVERSALS_OF, *map(list, zip(*traversals, strict=True)))
+    return {row["stack_id"]: TraversalRecord(*tuple(row)[1:]) for row in rows}
 
 
-async def read_nodes(conn: Connection, stack_id: UUID, traversal: int) -> list[NodeRecord]:
-    return [NodeRecord(**row) for row in await conn.fetch(READ_NODES, stack_id, traversal)]
+async def read_nodes(conn: Connection, traversals: Sequence[tuple[UUID, int]]) -> list[NodeRecord]:
+    """The nodes of traversals, (stack, number), those of a stack together."""
+    rows = await conn.fetch(READ_NODES, *map(list, zip(*traversals, strict=True)))
+    return [NodeRecord(**row) for row in rows]
 
 
 def _like(glob: str | None) -> str | None:
@@ -218,6 +236,14 @@ def _like(glob: str | None) -> str | None:
     return plain.replace("*", "%")
 
 
+def _path_regex(glob: str | None) -> str | None:
+    """A glob for paths as SQL says it: ``*`` and ``?`` stay within one level."""
+    if glob is None:
+        return None
+    said = {"*": "[^/]*", "?": "[^/]"}
+    return "".join(("^", *(said.get(one, re.escape(one)) for one in glob), "$"))
+
+
 async def read_hooks(
     conn: Connection,
     project: str,
@@ -225,7 +251,7 @@ async def read_hooks(
 ) -> list[HookRecord]:
     rows = await conn.fetch(
         READ_HOOKS, project, wanted.state, wanted.stack_id, _like(wanted.point), wanted.marker,
-        wanted.limit, wanted.older, wanted.mine, wanted.me, wanted.dry,
+        wanted.limit, wanted.older, wanted.mine, wanted.me, wanted.dry, _path_regex(wanted.path),
     )  # fmt: skip
     return [HookRecord(**row) for row in rows]
 

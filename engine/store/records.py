@@ -142,13 +142,16 @@ class HookRecord:
     """One occurrence of a node reaching a breakpoint.
 
     rule: as engine/hooks/rule.py decodes it. requested_by: who asked for the change. assigned: to
-    whom it was handed over. approved_by: who let it go on; so far, while it waits.
+    whom it was handed over. approved_by: who let it go on; so far, while it waits. root_stack:
+    the outermost one; path: from there.
     """
 
     id: UUID
     project: str
     stack_id: UUID
     stack_name: str
+    root_stack_id: UUID
+    root_stack_name: str
     traversal: int
     resource_name: str
     path: str
@@ -193,8 +196,10 @@ class HookRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A step of the current traversal. awaits: the resource whose signals it waits for, by name."""
+    """A step of the current traversal. awaits: the resource whose signals it waits for, by name.
+    inside: the stack that its resource holds."""
 
+    stack_id: UUID
     id: int
     resource_name: str
     type: str
@@ -209,6 +214,7 @@ class NodeRecord:
     wake_at: datetime | None
     started_at: datetime | None
     awaits: str | None = None
+    inside: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from engine.words import (
     GATES,
     Decision,
     HookState,
+    How,
     Json,
     OnTimeout,
     Operation,
@@ -31,6 +32,7 @@ from engine.words import (
     Phase,
     State,
     Status,
+    word_of,
 )
 from engine.work.opening import Notice
 from engine.work.steps import write_step
@@ -53,6 +55,18 @@ class Verdict:
     data: Json = None
     address: str = ""
     digest: str = ""
+    how: How = How.OVER
+
+    @property
+    def word(self) -> str:
+        """What is written down of it."""
+        match self.said:
+            case Answered(decision=decision):
+                return word_of(decision, self.how)
+            case Expired(on_timeout=on_timeout):
+                return on_timeout.value
+            case _ as never:
+                assert_never(never)
 
 
 async def apply(
@@ -72,7 +86,7 @@ async def apply(
         if (step := _step(verdict, new_id, default_timeout)) is not None
     ]
     await decide_hooks(conn, [_decision(verdict) for verdict in verdicts])
-    await record(conn, [entry_of(verdict, _word(verdict.said)) for verdict in verdicts])
+    await record(conn, [entry_of(verdict, verdict.word) for verdict in verdicts])
     await advance(conn, "", timedelta(0), 0, steps)
     return steps
 
@@ -100,22 +114,12 @@ def _decision(verdict: Verdict) -> WrittenDecision:
         stack_id=verdict.held.stack_id,
         id=verdict.held.id,
         state=state,
-        decision=_word(verdict.said),
+        decision=verdict.word,
         reason=verdict.reason,
         data=verdict.data,
         decided_by=verdict.by,
         door=verdict.door,
     )
-
-
-def _word(said: Answered | Expired) -> str:
-    match said:
-        case Answered(decision=decision):
-            return decision.value
-        case Expired(on_timeout=on_timeout):
-            return on_timeout.value
-        case _ as never:
-            assert_never(never)
 
 
 def _step(verdict: Verdict, new_id: Callable[[], UUID], default_timeout: timedelta) -> Json | None:
@@ -152,7 +156,7 @@ def _step(verdict: Verdict, new_id: Callable[[], UUID], default_timeout: timedel
 def _event(verdict: Verdict) -> Json:
     expired = isinstance(verdict.said, Expired)
     kind = "headgate.hook.expired" if expired else "headgate.hook.answered"
-    told = {"decision": _word(verdict.said), "decided_by": verdict.by, "reason": verdict.reason}
+    told = {"decision": verdict.word, "decided_by": verdict.by, "reason": verdict.reason}
     return hook_event(verdict.held, kind, _sentence(verdict, verdict.held.asked.point), told)
 
 
@@ -235,4 +239,5 @@ def _work(held: Held) -> Work:
         inputs={},
         now=held.now,
         patched=held.patched,
+        path=held.stack_path,
     )

@@ -51,7 +51,7 @@ def hook_row(told: Told, rule: Rule, hook_id: UUID, default: timedelta) -> dict[
     return {
         "id": hook_id,
         "resource_name": work.name,
-        "path": work.name,
+        "path": work.place,
         "point": rule.point,
         "mode": rule.mode,
         "state": closed[0] if closed else "waiting",

@@ -9,11 +9,10 @@ from engine.hot.definition import check_resolved, fill_defaults
 from engine.hot.effort import at_once
 from engine.hot.expression import decode
 from engine.hot.function import Wrong
-from engine.hot.registry import is_template_file
 from engine.hot.resolve import resolve
 from engine.hot.schema import TypeSchema
 from engine.hot.versions import VERSIONS
-from engine.plan.change import Actual, Change, cleanup_change, forward_change
+from engine.plan.change import Actual, Change, cleanup_change, forward_change, nest_change
 from engine.store.advance import Work
 from engine.types.contract import Call, Confirmation, ResourceType
 from engine.types.registry import Registry
@@ -97,28 +96,24 @@ def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Js
         return Change(Operation.ADOPT, frozenset(properties))
     if definition.get("external_id") is not None and work.action is not None:
         return Change(None)
-    change = forward_change(
-        _actual(work),
-        _type_before(work),
-        type_.schema,
-        properties,
-        replaces_broken=type_.replaces_broken,
-        restores=bool(definition.get("kept")),
-        mends=type_.nests or type_.mends,
-    )
-    if type_.nests and change.operation is None:
-        return Change(Operation.UPDATE)  # it was planned: something inside may differ, or ask
+    actual, schema = _actual(work), type_.schema
+    if type_.nests:
+        change = nest_change(actual, work.type, schema, properties)
+    else:
+        change = forward_change(
+            actual,
+            work.type,
+            schema,
+            properties,
+            replaces_broken=type_.replaces_broken,
+            restores=bool(definition.get("kept")),
+            mends=type_.mends,
+        )
     if change.operation is Operation.UPDATE:
         call = call_of(work, Operation.UPDATE, properties, change.changed)
         if type_.needs_replace(call):
             return Change(Operation.REPLACE, change.changed)
     return change
-
-
-def _type_before(work: Work) -> str:
-    """Its type; where that is a template now and was one before, the stack inside is updated."""
-    was = work.row_type or ""
-    return was if is_template_file(work.type) and is_template_file(was) else work.type
 
 
 def _prepared_cleanup(work: Work, type_: ResourceType) -> Prepared:

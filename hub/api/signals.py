@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from engine.errors import Findings, nearest
 from engine.hooks.durations import parse_span
 from engine.service import Answer
-from engine.words import Decision, Door, Json
+from engine.words import Decision, Door, How, Json
 from hub.api.parts import identity_of
 
 LONGEST_REASON = 4000
@@ -21,7 +21,7 @@ class Signal(BaseModel):
     """An answer to a hook. digest: of what its author saw; a different one is refused.
 
     data: what the hook's `ask` asks for. properties: of a patch. extend: of a progress, such as
-    30m.
+    30m. how: of a step; over, when not said.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -32,6 +32,7 @@ class Signal(BaseModel):
     properties: dict[str, Any] | None = None
     digest: str = ""
     extend: str = ""
+    how: How = How.OVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Said:
     data: Json = None
     properties: Mapping[str, Json] | None = None
     extend: timedelta | None = None
+    how: How = How.OVER
 
     def by(
         self,
@@ -56,7 +58,7 @@ class Said:
     ) -> Answer:
         return Answer(
             self.decision, name, door, self.reason, self.digest, self.data, self.properties,
-            self.extend, roles, by_token, address,
+            self.extend, roles, by_token, address, how=self.how,
         )  # fmt: skip
 
 
@@ -78,11 +80,11 @@ def read_signal(body: Mapping[str, Json]) -> Said:
     _check_texts(body, findings)
     if not isinstance(body.get("properties"), dict | None):
         findings.add("properties", "must be a map", "Send the properties by name.", "Invalid")
-    extend = _extend(body, findings)
+    extend, how = _extend(body, findings), _how(body, findings)
     findings.raise_if_any()
     return Said(
         Decision(str(decision)), body.get("reason", ""), body.get("digest", ""), body.get("data"),
-        body.get("properties"), extend,
+        body.get("properties"), extend, how,
     )  # fmt: skip
 
 
@@ -102,6 +104,18 @@ def _extend(body: Mapping[str, Json], findings: Findings) -> timedelta | None:
     if said and body.get("decision") != Decision.PROGRESS:
         findings.add("extend", "goes with the decision progress only", "Leave it out.", "Invalid")
     return extend
+
+
+def _how(body: Mapping[str, Json], findings: Findings) -> How:
+    said, known = body.get("how", How.OVER), [one.value for one in How]
+    if said not in known:
+        near = nearest(said, known) if isinstance(said, str) else ""
+        remedy = near or f"Send one of {', '.join(known)}."
+        findings.add("how", f'"{said}" is no way to step', remedy, "Invalid")
+        return How.OVER
+    if "how" in body and body.get("decision") != Decision.STEP:
+        findings.add("how", "goes with the decision step only", "Leave it out.", "Invalid")
+    return How(said)
 
 
 def answer_from(request: web.Request, said: Said | None = None, *, door: Door = Door.API) -> Answer:

@@ -55,6 +55,12 @@ def continue_(
 
 def step(
     which: hooks.Which,
+    into: Annotated[
+        bool, typer.Option("--into", help="Stop inside, too, where a stack is inside of it.")
+    ] = False,
+    out: Annotated[
+        bool, typer.Option("--out", help="Let the stack it is in go on; stop in the one around.")
+    ] = False,
     reason: Reason = "",
     digest: Digest = "",
     data: Data = [],  # noqa: B006
@@ -65,7 +71,10 @@ def step(
     as_json: AsJson = False,
 ) -> None:
     """Let it go on, and hold whatever is ready next."""
-    more = said_data(data, data_file)
+    if into and out:
+        stop("say --into or --out, not both", Exit.USAGE)
+    how = {"how": "into" if into else "out"} if into or out else {}
+    more = said_data(data, data_file) | how
     _answer(which, "step", reason, digest, more, Where(url, project, user), as_json)
 
 

@@ -140,8 +140,7 @@ def late(found: Sequence[Mapping[str, Json]]) -> list[Text]:
     return [
         Text(
             show.plain(
-                f"too late for {show.named(one['resource_name'])} at {one['point']}: "
-                f"{one['reason']}"
+                f"too late for {show.named(one['path'])} at {one['point']}: {one['reason']}"
             ),
             "yellow",
         )

@@ -1,6 +1,6 @@
 """A stack's graph as text: a tree, or a drawing for Graphviz. Formatting only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -23,31 +23,40 @@ COLOUR = {
 
 def tree(name: str, graph: Mapping[str, Json]) -> Text:
     """A node is indented under the last one it comes after, with the others named beside it:
-    each node is there once.
+    each node is there once. What is inside of its stack comes behind it, deeper.
     """
+    inside = {one["stack_id"]: one for one in graph.get("stacks", ())}
+    traversal = graph["traversal"]
+    lines = [Text(show.plain(f"{name}  {traversal['action']} {traversal['state']}"), "bold")]
+    return Text("\n").join([*lines, *_lines(graph, inside, 1)])
+
+
+def _lines(
+    graph: Mapping[str, Json], inside: Mapping[str, Mapping[str, Json]], depth_of_all: int
+) -> Iterator[Text]:
     nodes = {node["id"]: node for node in graph["nodes"]}
     before = _before(nodes, graph["edges"])
     depth = _depths(nodes, before)
     under: dict[Json, list[Json]] = {node_id: [] for node_id in (None, *nodes)}
     for node_id in sorted(nodes, key=lambda one: nodes[one]["resource_name"] or "", reverse=True):
         under[max(before[node_id], key=lambda one: depth[one], default=None)].append(node_id)
-    traversal = graph["traversal"]
-    lines = [Text(show.plain(f"{name}  {traversal['action']} {traversal['state']}"), "bold")]
     stack = list(under[None])
     while stack:  # not by recursion: a chain may be long
         node_id = stack.pop()
+        node, deep = nodes[node_id], depth[node_id] + depth_of_all
         above = sorted(before[node_id], key=lambda one: depth[one])[:-1]
-        label = _label(nodes[node_id], [show.named(nodes[one]["resource_name"]) for one in above])
-        lines.append(Text("  " * min(depth[node_id] + 1, DEEPEST)).append_text(label))
+        label = _label(node, [show.named(nodes[one]["resource_name"]) for one in above])
+        yield Text("  " * min(deep, DEEPEST)).append_text(label)
+        if (below := inside.get(node.get("inside") or "")) is not None:
+            yield from _lines(below, inside, deep + 2)
         stack += under[node_id]
-    return Text("\n").join(lines)
 
 
 def _label(node: Json, others: Sequence[str]) -> Text:
     state = node["state"]
     said = Text.assemble(
         (show.MARK.get(state, "?") + " ", show.STYLE.get(state, "")),
-        show.named(node["resource_name"]),
+        show.named(node["path"]),
         (f"  {node['operation']} {state}", "dim"),
     )
     if node["breakpoints"]:

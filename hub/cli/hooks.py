@@ -51,7 +51,11 @@ def list_(
             show_default=False,
         ),
     ] = "",
-    stack: Annotated[str | None, typer.Option(help="Of this stack.")] = None,
+    stack: Annotated[str | None, typer.Option(help="Of this stack, and of stacks inside.")] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Of resources at this path, such as web/db or 'web/*'."),
+    ] = None,
     point: Annotated[
         str | None, typer.Option(metavar="GLOB", help="At this point, such as 'pre-*'.")
     ] = None,
@@ -79,6 +83,7 @@ def list_(
         "limit": "1000",
         "state": None if state == "all" else state,
         "stack": stack,
+        "path": at,
         "point": point,
         "older": older,
         "mine": "true" if mine else None,
@@ -189,5 +194,5 @@ def matches(hook: Json, which: str) -> bool:
     the id."""
     if ":" not in which:
         return bool(which) and bool(hook["id"].startswith(which.lower()))
-    of_resource = f"{hook['stack_name']}:{hook['path']}" if hook["path"] else None
+    of_resource = f"{hook['root_stack_name']}:{hook['path']}" if hook["path"] else None
     return which in (of_resource, show.place_of(hook))

@@ -150,7 +150,10 @@ def graph(
     as_json: AsJson = False,
 ) -> None:
     """The nodes of a stack's current traversal, as a tree."""
-    found = ask(Where(url, project, user), lambda client: _of_stack(client, stack, "graph"))
+    found = ask(
+        Where(url, project, user),
+        lambda client: _of_stack(client, stack, "graph", {"nested": "true"}),
+    )
     if dot:
         typer.echo(graphs.dot(stack, found))
     else:

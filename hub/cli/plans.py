@@ -27,7 +27,7 @@ DOUBT: Mapping[str, str] = {
 def picture(name: str, preview: Mapping[str, Json]) -> Text:
     """preview: the API's answer about an update."""
     changes = preview["resource_changes"]
-    width = max((len(one["resource_name"]) for kind in MARKS for one in changes[kind]), default=0)
+    width = max((len(one["path"]) for kind in MARKS for one in changes[kind]), default=0)
     said = Text()
     for kind, (mark, style) in MARKS.items():
         for one in changes[kind]:
@@ -44,7 +44,7 @@ def picture(name: str, preview: Mapping[str, Json]) -> Text:
 
 def _resource(kind: str, one: Mapping[str, Json], width: int) -> str:
     doubt = "" if one["certain"] else f"  ({DOUBT.get(kind, 'perhaps')})"
-    return plain(f"{one['resource_name']:<{width}}  {one['resource_type']}{doubt}")
+    return plain(f"{one['path']:<{width}}  {one['resource_type']}{doubt}")
 
 
 def properties(changes: Mapping[str, Json]) -> Iterator[str]:
@@ -75,7 +75,7 @@ def stops(found: Json) -> Iterator[str]:
     yield "It would stop at, in this order:"
     for number, one in enumerate(found, 1):
         perhaps = "" if one["certain"] else ", perhaps"
-        where = f"{named(one['resource_name'])} at {one['point']}{perhaps}"
+        where = f"{named(one['path'])} at {one['point']}{perhaps}"
         yield plain(f"  {number}. {where}: {_what_then(one)}")
 
 
@@ -95,11 +95,3 @@ def duration(seconds: float) -> str:
         if seconds >= size and seconds % size == 0:
             return f"{seconds / size:g}{unit}"
     return f"{seconds:g}s"
-
-
-def of_create(answer: Mapping[str, Json]) -> dict[str, Json]:
-    """The API's answer about a create, in the form of one about an update."""
-    changes: dict[str, Json] = {kind: [] for kind in (*MARKS, "unchanged")}
-    stack = answer["stack"]
-    own = {key: stack[key] for key in ("stops", "stale", "plan_digest")}
-    return {"resource_changes": changes | {"added": stack["resources"]}, **own}

@@ -130,13 +130,13 @@ def named(path: str | None) -> str:
 
 def place_of(hook: Mapping[str, Json]) -> str:
     """Where a hook waits, as one may name it: ``web:db:pre-create``, ``web:pre-stack-create``."""
-    return ":".join(filter(None, (hook["stack_name"], hook["path"], hook["point"])))
+    return ":".join(filter(None, (hook["root_stack_name"], hook["path"], hook["point"])))
 
 
 def hook_row(hook: Mapping[str, Json]) -> dict[str, Json]:
     return {
         "id": hook["id"],
-        "stack": hook["stack_name"],
+        "stack": hook["root_stack_name"],
         "resource": named(hook["path"]),
         "point": hook["point"],
         "state": hook["state"],

@@ -55,7 +55,7 @@ def create(
 
     if dry_run:
         found = ask(where, preview)
-        tell(found, as_json, lambda: plans.picture(name, plans.of_create(found)))
+        tell(found, as_json, lambda: plans.picture(name, found["stack"]))
         return
     outcomes.end(ask(where, work), as_json)
 
@@ -105,7 +105,8 @@ def update(
 
     async def preview(client: Client) -> Json:
         stack = await outcomes.find(client, name)
-        return await client.call(method, outcomes.path_of(stack, "preview"), body=body())
+        path, query = outcomes.path_of(stack, "preview"), {"show_nested": "true"}
+        return await client.call(method, path, body=body(), query=query)
 
     async def change(client: Client, stack: Json) -> None:
         await client.call(method, outcomes.path_of(stack), body=body())

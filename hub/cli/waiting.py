@@ -60,6 +60,18 @@ def only_hooks_left(nodes: Sequence[Json], hooks: Sequence[Json]) -> bool:
     return not busy and 0 < parked <= len(hooks)
 
 
+def nodes_of_all(graph: Mapping[str, Json]) -> list[Json]:
+    """Those of a stack and of stacks inside, without those that only wait for a stack inside."""
+    inside = graph.get("stacks") or []
+    known = {one["stack_id"] for one in inside}
+    nodes = [*graph["nodes"], *(node for one in inside for node in one["nodes"])]
+    return [node for node in nodes if not (node.get("inside") in known and _waits(node))]
+
+
+def _waits(node: Mapping[str, Json]) -> bool:
+    return bool((node["state"], node["phase"]) == ("parked", "act"))
+
+
 async def settle(client: Client, stack_id: str, action: str, patience: Patience) -> Outcome:
     """The stack: at once, at the end of the action, or when patience is over."""
     if not patience.any:
@@ -101,10 +113,11 @@ async def _look(client: Client, stack_id: str, action: str, query: Mapping[str, 
 
 
 async def _only_hooks_left(client: Client, stack: Json) -> bool:
-    graph = await client.call("GET", place("stacks", stack["stack_name"], stack["id"], "graph"))
-    if not only_hooks_left(graph["nodes"], graph["nodes"]):
+    path = place("stacks", stack["stack_name"], stack["id"], "graph")
+    nodes = nodes_of_all(await client.call("GET", path, query={"nested": "true"}))
+    if not only_hooks_left(nodes, nodes):
         return False
-    return only_hooks_left(graph["nodes"], await waiting_hooks(client, stack["id"]))
+    return only_hooks_left(nodes, await waiting_hooks(client, stack["id"]))
 
 
 async def waiting_hooks(client: Client, stack_id: str | None = None) -> list[Json]:

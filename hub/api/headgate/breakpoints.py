@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from channels.envelope import rfc3339
-from engine.service.breakpoints import Late
+from engine.service.late import Late
 from engine.store.breakpoints import BreakpointRecord
 from engine.words import Json
 from hub.api.headgate import documents as gives
@@ -25,7 +25,12 @@ def _document(one: BreakpointRecord) -> dict[str, Json]:
 
 
 def _late(late: Late) -> dict[str, Json]:
-    return {"resource_name": late.resource_name or None, "point": late.point, "reason": late.why}
+    return {
+        "resource_name": late.resource_name or None,
+        "path": late.path,
+        "point": late.point,
+        "reason": late.why,
+    }
 
 
 async def listed(request: web.Request) -> web.Response:

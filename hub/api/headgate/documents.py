@@ -59,7 +59,7 @@ BREAKPOINT = Shape("Breakpoint", fields({
     "created_at": TIME,
 }))  # fmt: skip
 BREAKPOINTS = fields({"breakpoints": list_of(BREAKPOINT)})
-_LATE = fields({"resource_name": TEXT_OR_NULL, "point": POINT, "reason": TEXT})
+_LATE = fields({"resource_name": TEXT_OR_NULL, "path": TEXT, "point": POINT, "reason": TEXT})
 TOO_LATE = fields({"too_late": list_of(_LATE)})
 ADDED = fields({"breakpoints": list_of(BREAKPOINT), "too_late": list_of(_LATE)})
 
@@ -153,16 +153,19 @@ _NODE = Shape("Node", fields({
     "waiting_for": list_of(COUNT),
     "breakpoints": list_of(POINT),
     "reason": TEXT_OR_NULL,
+    "inside": or_null(UUID),
 }))  # fmt: skip
-GRAPH = fields({
+_GRAPH: Mapping[str, Json] = {
     "nodes": list_of(_NODE),
     "edges": list_of({**list_of(COUNT), "minItems": 2, "maxItems": 2}),
     "traversal": TRAVERSAL,
-})  # fmt: skip
+}
+GRAPH = fields(_GRAPH, {"stacks": list_of(fields({"stack_id": UUID, "path": TEXT, **_GRAPH}))})
 WHY = fields({
     "stack": fields({"id": UUID, "name": TEXT, "status": TEXT, "reason": TEXT}),
     "nodes": list_of(fields({
         "resource_name": TEXT,
+        "path": TEXT,
         "state": one_of(*State),
         "phase": one_of(*Phase),
         "sentence": TEXT,

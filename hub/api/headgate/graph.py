@@ -6,23 +6,25 @@ from aiohttp import web
 
 from channels.envelope import asked_documents, rfc3339
 from channels.store.notices import asked_of
+from engine.service.reading import StackGraph
 from engine.store.read import HookFilter
-from engine.store.records import NodeRecord, TraversalRecord
+from engine.store.records import TraversalRecord
 from engine.words import Json
 from hub.api.headgate import documents as gives
-from hub.api.headgate.sentences import reasons, unfinished_before
+from hub.api.headgate.sentences import Held, path_in, reasons_in, unfinished_before
 from hub.api.orchestration.stacks import S
-from hub.api.parts import Route, answer, parts_of, project_of, stack_of
+from hub.api.parts import Route, answer, parts_of, project_of, query_flag, stack_of
 
 
-def graph_document(traversal: TraversalRecord, nodes: list[NodeRecord]) -> dict[str, Json]:
+def graph_document(found: StackGraph) -> dict[str, Json]:
+    traversal, nodes = found.traversal, found.nodes
     before = unfinished_before(nodes)
     return {
         "nodes": [
             {
                 "id": node.id,
                 "resource_name": node.resource_name,
-                "path": node.resource_name,
+                "path": path_in(found.path, node.resource_name),
                 "type": node.type,
                 "operation": node.operation,
                 "direction": node.direction,
@@ -31,6 +33,7 @@ def graph_document(traversal: TraversalRecord, nodes: list[NodeRecord]) -> dict[
                 "waiting_for": before[node.id] if node.state == "waiting" else [],
                 "breakpoints": [rule["point"] for rule in node.rules or []],
                 "reason": node.reason,
+                "inside": str(node.inside) if node.inside else None,
             }
             for node in nodes
         ],
@@ -56,21 +59,28 @@ def traversal_document(traversal: TraversalRecord) -> dict[str, Json]:
 
 
 async def graph(request: web.Request) -> web.Response:
-    traversal, nodes = await parts_of(request).engine.graph(await stack_of(request))
-    return answer(graph_document(traversal, nodes))
+    nested = query_flag(request, "nested")
+    own, *inside = await parts_of(request).engine.graph(await stack_of(request), nested=nested)
+    within = [
+        {"stack_id": str(one.stack_id), "path": one.path, **graph_document(one)} for one in inside
+    ]
+    return answer(graph_document(own) | ({"stacks": within} if nested else {}))
 
 
 async def why(request: web.Request) -> web.Response:
     stack, parts = await stack_of(request), parts_of(request)
-    _, nodes = await parts.engine.graph(stack)
+    graphs = await parts.engine.graph(stack, nested=True)
     hooks = await parts.engine.hooks(
         project_of(request),
         HookFilter(state="waiting", stack_id=stack.id, limit=1000),
     )
     async with parts.database.connection() as conn:
         notices = await asked_of(conn, hooks)
-    asked = {hook.resource_name: asked_documents(notices.get(hook.id, [])) for hook in hooks}
-    found = reasons(nodes, {hook.resource_name: hook for hook in hooks}, asked)
+    held = {
+        (hook.stack_id, hook.resource_name): Held(hook, asked_documents(notices.get(hook.id, [])))
+        for hook in hooks
+    }
+    found = reasons_in(graphs, held)
     shown = {"id": str(stack.id), "name": stack.name, "status": f"{stack.action}_{stack.status}"}
     return answer(
         {"stack": shown | {"reason": stack.reason}, "nodes": [asdict(one) for one in found]}
@@ -79,6 +89,7 @@ async def why(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("GET", f"{S}/graph", graph, "The graph of the current traversal", "stacks",
+          query={"nested": "true: with the graphs of stacks inside, in `stacks`"},
           gives=gives.GRAPH),
     Route("GET", f"{S}/why", why, "Why a stack does not go on, in sentences", "stacks",
           gives=gives.WHY),

@@ -62,6 +62,7 @@ async def listed(request: web.Request) -> web.Response:
             state=_one_of(request, "state", [state.value for state in HookState]),
             stack_id=stack_id,
             point=_point(request),
+            path=request.query.get("path"),
             older=_older(request),
             mine=_mine(request),
             me=identity_of(request).name,
@@ -180,7 +181,8 @@ async def trail(request: web.Request) -> web.Response:
 
 QUERY = {
     "state": "waiting, answered, expired or superseded",
-    "stack": "of this stack, by name or id",
+    "stack": "of this stack and of stacks inside, by name or id",
+    "path": "of resources at this path from the outermost stack, such as web/db or web/*",
     "point": "at this point, such as pre-create or pre-*",
     "older": "open for longer than this: 30m",
     "mine": "true: only those that you may answer, and have not",

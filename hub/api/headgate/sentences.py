@@ -1,9 +1,11 @@
-"""Why a stack does not go on: one sentence for each unfinished node. Pure."""
+"""Why a stack does not go on: one sentence for each unfinished node, those inside too. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from channels.envelope import rfc3339
+from engine.service.reading import StackGraph
 from engine.store.records import HookRecord, NodeRecord
 from engine.words import Json
 
@@ -13,9 +15,11 @@ _AT_MOST = 5
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """since, until: RFC 3339, or None. asked: whom a hook's notice went to (see the hooks API)."""
+    """since, until: RFC 3339, or None. told: whom a hook's notice went to (see the hooks API).
+    path: from the outermost stack."""
 
     resource_name: str
+    path: str
     state: str
     phase: str
     sentence: str
@@ -24,28 +28,54 @@ class Reason:
     told: Sequence[Json]
 
 
-def reasons(
-    nodes: Sequence[NodeRecord],
-    hooks: Mapping[str, HookRecord],
-    asked: Mapping[str, Sequence[Json]],
-) -> list[Reason]:
-    """Unfinished and unwell nodes of the current traversal.
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A hook that waits. asked: whom its notice went to, as the hooks API says it."""
 
-    hooks: waiting ones by resource name. asked: their ``asked`` lists by resource name.
+    hook: HookRecord
+    asked: Sequence[Json]
+
+
+def reasons_in(graphs: Sequence[StackGraph], held: Mapping[tuple[UUID, str], Held]) -> list[Reason]:
+    """Unfinished and unwell nodes of the current traversal, behind each those of the stack inside.
+
+    graphs: the stack's own first. held: by stack and name of the resource.
     """
+    by_stack = {one.stack_id: one for one in graphs}
+    return _reasons(graphs[0], by_stack, held)
+
+
+def _reasons(
+    graph: StackGraph,
+    by_stack: Mapping[UUID, StackGraph],
+    held: Mapping[tuple[UUID, str], Held],
+) -> list[Reason]:
+    nodes = graph.nodes
     before = _waits_for(nodes)
     by_id = {node.id: node for node in nodes}
     found: list[Reason] = []
     for node in nodes:
-        hook = hooks.get(node.resource_name) if node.state == "parked" else None
-        if hook is not None and node.wake_at is None:
-            found.append(_held(node, hook, asked.get(node.resource_name, ())))
+        path = path_in(graph.path, node.resource_name)
+        hook = held.get((node.stack_id, node.resource_name)) if node.state == "parked" else None
+        inside = by_stack.get(node.inside) if node.inside else None
+        if hook is not None and node.wake_at is None and node.phase != "act":
+            found.append(_held(node, path, hook))
+        elif inside is not None and node.state == "parked" and node.phase == "act":
+            what = f"{_named(path)} ({node.operation})"
+            found.append(_plain(node, path, f"{what} waits for the stack inside of it."))
+            found += _reasons(inside, by_stack, held)
         elif node.state in _UNFINISHED:
             names = sorted({_named(by_id[one].resource_name) for one in before[node.id]})
-            found.append(_plain(node, _unfinished(node, names)))
+            found.append(_plain(node, path, _unfinished(node, path, names)))
         elif node.state in ("failed", "stopped"):
-            found.append(_plain(node, _unwell(node)))
+            found.append(_plain(node, path, _unwell(node, path)))
+            found += _reasons(inside, by_stack, held) if inside else []
     return found
+
+
+def path_in(stack: str, resource_name: str) -> str:
+    """A resource's path from the outermost stack. stack: that of its stack."""
+    return "/".join(filter(None, (stack, resource_name)))
 
 
 def unfinished_before(nodes: Sequence[NodeRecord]) -> dict[int, list[int]]:
@@ -62,13 +92,14 @@ def _waits_for(nodes: Sequence[NodeRecord]) -> dict[int, list[int]]:
     return before
 
 
-def _held(node: NodeRecord, hook: HookRecord, asked: Sequence[Json]) -> Reason:
+def _held(node: NodeRecord, path: str, held: Held) -> Reason:
+    hook, asked = held.hook, held.asked
     since, until = rfc3339(hook.opened_at), rfc3339(hook.deadline)
     sentence = (
-        f"{_named(hook.resource_name)} waits at {hook.point} since {since} for an answer "
+        f"{_named(path)} waits at {hook.point} since {since} for an answer "
         f"until {until}, then: {hook.on_timeout}; {_told(asked)}."
     )
-    return Reason(node.resource_name, node.state, node.phase, sentence, since, until, asked)
+    return Reason(node.resource_name, path, node.state, node.phase, sentence, since, until, asked)
 
 
 def _told(asked: Sequence[Json]) -> str:
@@ -88,8 +119,8 @@ _ARRIVED = {
 }
 
 
-def _unfinished(node: NodeRecord, names: Sequence[str]) -> str:
-    what = f"{_named(node.resource_name)} ({node.operation})"
+def _unfinished(node: NodeRecord, path: str, names: Sequence[str]) -> str:
+    what = f"{_named(path)} ({node.operation})"
     if node.state == "waiting":
         named = ", ".join(names[:_AT_MOST]) or "an older operation on it"
         more = f" and {len(names) - _AT_MOST} more" if len(names) > _AT_MOST else ""
@@ -105,19 +136,19 @@ def _unfinished(node: NodeRecord, names: Sequence[str]) -> str:
     return f"{what} waits inside its operation{until}{what_for}."
 
 
-def _unwell(node: NodeRecord) -> str:
+def _unwell(node: NodeRecord, path: str) -> str:
     how = "Update the stack to go on."
-    what = f"{_named(node.resource_name)} ({node.operation})"
+    what = f"{_named(path)} ({node.operation})"
     return f"{what} {node.state}: {node.reason or 'unknown'}. {how}"
 
 
-def _named(resource_name: str) -> str:
+def _named(path: str) -> str:
     """The gates of the stack as a whole have no name."""
-    return resource_name or "the stack"
+    return path or "the stack"
 
 
-def _plain(node: NodeRecord, sentence: str) -> Reason:
+def _plain(node: NodeRecord, path: str, sentence: str) -> Reason:
     since = rfc3339(node.started_at) if node.started_at else None
     parked = node.state == "parked" and node.wake_at is not None
     until = rfc3339(node.wake_at) if parked and node.wake_at else None
-    return Reason(node.resource_name, node.state, node.phase, sentence, since, until, ())
+    return Reason(node.resource_name, path, node.state, node.phase, sentence, since, until, ())

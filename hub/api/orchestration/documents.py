@@ -153,6 +153,7 @@ _ID: Json = {"anyOf": [UUID, {"const": "None"}]}
 _IDENTITY = fields({"tenant": TEXT, "stack_name": TEXT, "stack_id": _ID, "path": TEXT})
 _PREVIEWED = Shape("PreviewedResource", fields({
     "resource_name": TEXT,
+    "path": TEXT,
     "resource_type": TEXT,
     "physical_resource_id": TEXT,
     "resource_action": one_of("INIT", "CREATE"),
@@ -171,7 +172,7 @@ _PREVIEWED = Shape("PreviewedResource", fields({
     "unknown": list_of(TEXT),
     "certain": FLAG,
     "denied": TEXT_OR_NULL,
-}))  # fmt: skip
+}, {"parent_resource": TEXT}))  # fmt: skip
 _STOP = Shape("Stop", fields({
     "resource_name": TEXT_OR_NULL,
     "path": TEXT,
@@ -188,9 +189,8 @@ _PLAN: Mapping[str, Json] = {
     "stops": list_of(_STOP), "stale": list_of(TEXT), "plan_digest": TEXT,
 }  # fmt: skip
 _KINDS = ("unchanged", "added", "updated", "replaced", "deleted")
-PREVIEW = fields({
-    "resource_changes": fields(dict.fromkeys(_KINDS, list_of(_PREVIEWED))), **_PLAN,
-})  # fmt: skip
+_CHANGES = fields(dict.fromkeys(_KINDS, list_of(_PREVIEWED)))
+PREVIEW = fields({"resource_changes": _CHANGES, **_PLAN})
 THOUGHT_OF = fields({"stack": Shape("PreviewedStack", fields({
     **{name: schema for name, schema in _STACK.items() if not name.startswith("stack_status")},
     **_MORE,
@@ -198,7 +198,8 @@ THOUGHT_OF = fields({"stack": Shape("PreviewedStack", fields({
     "creation_time": NOTHING,
     "stack_user_project_id": NOTHING,
     "outputs": list_of(OUTPUT),
-    "resources": list_of(_PREVIEWED),
+    "resources": list_of({"oneOf": [_PREVIEWED, LIST]}),
+    "resource_changes": _CHANGES,
     **_PLAN,
 }))})  # fmt: skip
 

@@ -1,6 +1,6 @@
 """What a create or an update would do, in the form of the Orchestration API and a little more."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from aiohttp import web
 
@@ -15,17 +15,20 @@ from hub.api.orchestration.bodies import stack_body
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
 from hub.api.orchestration.stacks import S
-from hub.api.parts import Route, answer, identity_of, parts_of, project_of, stack_of
+from hub.api.parts import Route, answer, identity_of, parts_of, project_of, query_flag, stack_of
 from hub.auth.roles import Right
 
 #: The id of a stack that is not there, as clients know it.
 NO_ID = "None"
 
 
-def _resource(one: Previewed, project: str, stack_name: str, stack_id: str) -> dict[str, Json]:
-    identity = {"tenant": project, "stack_name": stack_name, "stack_id": stack_id}
-    return {
+def _resource(one: Previewed, seen: Preview, project: str, users: Mapping[str, list[str]]) -> Json:
+    stack_id = str(seen.stack_id) if seen.stack_id else NO_ID
+    identity = {"tenant": project, "stack_name": seen.name, "stack_id": stack_id}
+    parent = {"parent_resource": seen.path[-1]} if seen.path else {}
+    return parent | {
         "resource_name": one.name,
+        "path": "/".join((*seen.path, one.name)),
         "resource_type": one.type,
         "physical_resource_id": one.physical_id or "",
         "resource_action": "INIT" if one.kind == "added" else "CREATE",
@@ -33,13 +36,13 @@ def _resource(one: Previewed, project: str, stack_name: str, stack_id: str) -> d
         "resource_status_reason": "",
         "resource_identity": identity | {"path": f"/resources/{one.name}"},
         "stack_identity": identity | {"path": ""},
-        "stack_name": stack_name,
+        "stack_name": seen.name,
         "creation_time": None,
         "updated_time": None,
         "description": "",
         "metadata": {},
         "attributes": {},
-        "required_by": [],
+        "required_by": users.get(one.name, []),
         "changes": dict(one.changes),
         "unknown": list(one.unknown),
         "certain": one.certain,
@@ -52,7 +55,7 @@ def _stop(one: Stop) -> dict[str, Json]:
     timeout = one.rule.timeout.total_seconds() if one.rule.timeout else None
     return {
         "resource_name": one.name or None,
-        "path": one.name,
+        "path": one.path,
         "point": one.rule.point,
         "mode": one.rule.mode.value,
         "operation": one.operation.value,
@@ -72,18 +75,28 @@ def _who(rule: Rule) -> list[str]:
     return [*people, "but not who asks for the change"] if rule.exclude else people
 
 
-def preview_document(
-    preview: Preview, project: str, stack_name: str, stack_id: str
-) -> dict[str, Json]:
-    """resource_changes as clients know them; stops, stale and plan_digest are ours."""
+def _users(preview: Preview) -> dict[str, list[str]]:
     users: dict[str, list[str]] = {}
     for one in preview.resources:
         for name in one.requires:
             users.setdefault(name, []).append(one.name)
-    changes: dict[str, list[Json]] = {kind: [] for kind in dict.fromkeys(KINDS.values())}
+    return users
+
+
+def _changes(preview: Preview, project: str, *, nested: bool) -> Iterator[tuple[str, Json]]:
+    """Each resource with its kind. nested: with those inside, behind the one they are in."""
+    users = _users(preview)
     for one in preview.resources:
-        shown = _resource(one, project, stack_name, stack_id)
-        changes[one.kind].append(shown | {"required_by": users.get(one.name, [])})
+        yield one.kind, _resource(one, preview, project, users)
+        if nested and one.inside is not None:
+            yield from _changes(one.inside, project, nested=True)
+
+
+def preview_document(preview: Preview, project: str, *, nested: bool) -> dict[str, Json]:
+    """resource_changes as clients know them; stops, stale and plan_digest are ours."""
+    changes: dict[str, list[Json]] = {kind: [] for kind in dict.fromkeys(KINDS.values())}
+    for kind, shown in _changes(preview, project, nested=nested):
+        changes[kind].append(shown)
     return {
         "resource_changes": changes,
         "stops": [_stop(one) for one in preview.stops],
@@ -92,14 +105,24 @@ def preview_document(
     }
 
 
+def _made(preview: Preview, project: str) -> list[Json]:
+    """What a create makes; as Heat, a list in the place of what has a stack inside."""
+    users = _users(preview)
+    return [
+        _resource(one, preview, project, users)
+        if one.inside is None
+        else _made(one.inside, project)
+        for one in preview.resources
+    ]
+
+
 async def create(request: web.Request) -> web.Response:
     project, by = project_of(request), identity_of(request).name
     wanted = stack_request(await stack_body(request), existing=False, requested_by=by)
     await check_sinks(parts_of(request), project_of(request), wanted)
     preview, definition = await parts_of(request).engine.previews.create(project, wanted)
-    document = preview_document(preview, project, wanted.name, NO_ID)
+    document = preview_document(preview, project, nested=True)
     url = show.stack_url(base_of(request), project, wanted.name, NO_ID)
-    added: list[Mapping[str, Json]] = document["resource_changes"]["added"]
     stack = {
         "id": NO_ID,
         "stack_name": wanted.name,
@@ -122,10 +145,9 @@ async def create(request: web.Request) -> web.Response:
             {"output_key": key, "description": one.description, "output_value": None}
             for key, one in definition.outputs.items()
         ],
-        "resources": added,
+        "resources": _made(preview, project),
     }
-    own = {key: document[key] for key in ("stops", "stale", "plan_digest")}
-    return answer({"stack": stack | own})
+    return answer({"stack": stack | document})
 
 
 async def put(request: web.Request) -> web.Response:
@@ -143,16 +165,18 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
     )
     await check_sinks(parts_of(request), project_of(request), wanted)
     preview = await parts_of(request).engine.previews.update(project, stack, wanted)
-    return answer(preview_document(preview, project, stack.name, str(stack.id)))
+    nested = query_flag(request, "show_nested")
+    return answer(preview_document(preview, project, nested=nested))
 
 
+NESTED = {"show_nested": "true: resources of stacks inside as well, each with its path"}
 STACK_ROUTES = (
     Route("POST", "/v1/{project}/stacks/preview", create, "What a create would do", "stacks",
           takes_body=True, gives=gives.THOUGHT_OF, needs=Right.READ),
 )  # fmt: skip
 ROUTES = (
     Route("PUT", f"{S}/preview", put, "What an update would do", "stacks", takes_body=True,
-          gives=gives.PREVIEW, needs=Right.READ),
+          query=NESTED, gives=gives.PREVIEW, needs=Right.READ),
     Route("PATCH", f"{S}/preview", patch, "What an update from what it is would do", "stacks",
-          takes_body=True, gives=gives.PREVIEW, needs=Right.READ),
+          takes_body=True, query=NESTED, gives=gives.PREVIEW, needs=Right.READ),
 )  # fmt: skip

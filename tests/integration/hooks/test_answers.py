@@ -32,14 +32,14 @@ async def test_two_different_people_approve(run: Program, world: World) -> None:
     hook = await held(run, asks(approvals=2))
     assert hook["approvals"] == {"needed": 2, "given": 0, "by": []}
     for user in ("ann", "ann"):
-        status, said = await run.signal(hook, user=user)
+        status, said = await run.signal(hook, "step", user=user, how="into")
         assert (status, said["state"]) == (200, "waiting")
         assert said["approvals"] == {"needed": 2, "given": 1, "by": ["ann"]}
     assert world.done == []
     status, said = await run.signal(hook, user="bob")
     assert (status, said["state"], said["decided_by"]) == (200, "answered", "bob")
     assert await run.until_ended("s") == "CREATE_COMPLETE"
-    assert await trail(run, hook) == [("continue", "ann"), ("continue", "bob")]
+    assert await trail(run, hook) == [("step-into", "ann"), ("continue", "bob")]
     kinds = [one["resource_status_reason"] for one in await run.events("s")]
     assert "ann approved pre-create; 1 more to go" in kinds
 

@@ -28,8 +28,9 @@ ASKED = [{"subscription": str(UUID(int=9)), "channel": "webhook", "target": "htt
           "next_at": rfc3339(TIME)}]  # fmt: skip
 
 WAITING = HookRecord(
-    id=HOOK_ID, project="demo", stack_id=STACK, stack_name="web", traversal=1, resource_name="db",
-    path="db", point="pre-create", mode="wait", state="waiting", opened_at=TIME,
+    id=HOOK_ID, project="demo", stack_id=STACK, stack_name="web", root_stack_id=STACK,
+    root_stack_name="web", traversal=1, resource_name="db", path="db", point="pre-create",
+    mode="wait", state="waiting", opened_at=TIME,
     deadline=TIME + timedelta(hours=1), on_timeout="stop", digest="abc", decision=None, reason=None,
     decided_by=None, door=None, decided_at=None,
     notice={"type": "OS::Heat::None", "operation": "create", "physical_id": None,

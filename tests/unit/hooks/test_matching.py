@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import Findings
-from engine.hooks.matching import LEAF, Breakpoints, check_patterns
+from engine.hooks.matching import (
+    LEAF,
+    Breakpoints,
+    Tree,
+    check_patterns,
+    cleared_inside,
+    nearest_place,
+)
 from engine.hooks.operator import (
     OperatorRule,
     always,
@@ -249,6 +256,26 @@ def test_a_guard_whose_condition_cannot_be_decided_there_does_not_hold() -> None
     assert len(operator_declarations([conditional], "prod-1", LIMITS, always)) == 1
 
 
+@pytest.mark.parametrize(
+    ("pattern", "path", "there"),
+    [
+        ("", [], ""), ("", ["web"], None),
+        ("db", [], "db"), ("d*", ["web"], "d*"), ("db", ["web", "a"], "db"),
+        ("web/db", [], "web/db"), ("web/db", ["web"], "db"), ("w*/*", ["web"], "*"),
+        ("web/db", ["app"], None), ("web/db", ["web", "db"], None),
+        ("*/a/db", ["web", "a"], "db"),
+    ],
+)  # fmt: skip
+def test_a_guard_is_for_names_at_every_level_paths_and_outermost_stacks(
+    pattern: str, path: list[str], there: str | None
+) -> None:
+    item = {"on": "pre-delete" if pattern else "pre-stack-delete"}
+    said = operator_declarations(
+        [guard(pattern=pattern, item=item)], "prod-1", LIMITS, always, path
+    )
+    assert [one.pattern for one in said] == ([] if there is None else [there])
+
+
 def test_a_wrong_guard_is_told_of_when_it_is_read() -> None:
     findings = Findings()
     assert not read_operator_rule(guard(item={"on": "pre-x"}), findings, LIMITS, None, always)
@@ -286,3 +313,38 @@ def test_patterns_that_match_nothing(
     assert len(findings.all) == (2 if refused else 0)
     assert len(warnings) == warned
     assert all(one.code == "InvalidBreakPointHook" and one.remedy for one in findings.all)
+
+
+@pytest.mark.parametrize(
+    ("cleared", "inside", "deeper"),
+    [
+        ("*", "*", "*"),
+        ("web/*", "*:*", None),
+        ("w*/db:pre-*", "db:pre-*", None),
+        ("web/*/x", "*/x", "x"),
+        ("web", None, None),
+        ("app/db", None, None),
+        ("web/:pre-stack-create", ":pre-stack-create", None),
+    ],
+)
+def test_what_is_cleared_inside_of_a_resource(
+    cleared: str, inside: str | None, deeper: str | None
+) -> None:
+    found = cleared_inside([cleared], "web")
+    assert found == ([] if inside is None else [inside])
+    assert cleared_inside(found, "db") == ([] if deeper is None else [deeper])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("wbe", 'Did you mean "web"?'),
+        ("web/dc", 'Did you mean "web/db"?'),
+        ("w*/db/dsk", 'Did you mean "web/db/disk"?'),
+        ("nothing", "Resources are: app, web."),
+        ("web/nothing", "Resources are: web/cache, web/db."),
+    ],
+)
+def test_the_place_that_a_pattern_nearly_names(pattern: str, told: str) -> None:
+    known: Tree = {"web": {"db": {"disk": LEAF}, "cache": None}, "app": LEAF}
+    assert nearest_place(pattern, known) == told

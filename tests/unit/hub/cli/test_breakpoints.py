@@ -19,7 +19,12 @@ THERE: list[dict[str, Any]] = [
     {"id": "aa22", "at": "", "on": "pre-stack-update", "rule": {}, "created_by": "bob"},
     {"id": "bb33", "at": "db", "on": "pre-create", "rule": {"mode": "notify"}},
 ]
-LATE = {"resource_name": None, "point": "pre-stack-update", "reason": "it has asked there already"}
+LATE = {
+    "resource_name": None,
+    "path": "",
+    "point": "pre-stack-update",
+    "reason": "it has asked there already",
+}
 ENTRIES = [{"number": n, "kind": "continue", "by": "ann", "data": None} for n in (1, 2, 3)]
 
 

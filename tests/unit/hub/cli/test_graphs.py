@@ -7,7 +7,7 @@ from hub.cli import graphs
 
 def node(node_id: int, name: str, state: str = "done", **more: Any) -> dict[str, Any]:
     base = {"id": node_id, "resource_name": name, "operation": "create", "state": state}
-    return base | {"breakpoints": []} | more
+    return base | {"path": name, "breakpoints": []} | more
 
 
 def graph(nodes: list[dict[str, Any]], edges: list[list[int]]) -> dict[str, Any]:
@@ -37,6 +37,16 @@ def test_a_long_chain_is_drawn_whole() -> None:
     said = graphs.tree("long", graph(nodes, [[i, i + 1] for i in range(count - 1)])).plain
     assert [line.split()[1] for line in said.splitlines()[1:]] == [f"n{i}" for i in range(count)]
     assert max(map(len, said.splitlines())) < 100
+
+
+def test_what_is_inside_comes_deeper_behind_what_holds_it() -> None:
+    shop = graph([node(0, "web", inside="s1"), node(1, "after")], [[0, 1]])
+    inner = graph([node(0, "db", path="web/db"), node(1, "app", path="web/app")], [[0, 1]])
+    said = graphs.tree("shop", shop | {"stacks": [{"stack_id": "s1", "path": "web", **inner}]})
+    lines = said.plain.splitlines()[1:]
+    assert [(line.split()[1], len(line) - len(line.lstrip())) for line in lines] == [
+        ("web", 2), ("web/db", 6), ("web/app", 8), ("after", 4),
+    ]  # fmt: skip
 
 
 def test_an_empty_graph_is_a_line() -> None:

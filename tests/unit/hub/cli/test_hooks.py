@@ -16,11 +16,11 @@ from hub.cli.referred import Unreadable
 from tests.unit.hub.cli.stub import Seen, serving
 
 HOOKS = [
-    {"id": "aa11-0", "stack_name": "web", "path": "db", "point": "pre-create"},
-    {"id": "aa22-0", "stack_name": "web", "path": "app", "point": "pre-create"},
-    {"id": "bb33-0", "stack_name": "web", "path": "db", "point": "post-create"},
-    {"id": "cc44-0", "stack_name": "old", "path": "a:b", "point": "pre-delete"},
-    {"id": "dd55-0", "stack_name": "web", "path": "", "point": "pre-stack-update"},
+    {"id": "aa11-0", "root_stack_name": "web", "path": "db", "point": "pre-create"},
+    {"id": "aa22-0", "root_stack_name": "web", "path": "app", "point": "pre-create"},
+    {"id": "bb33-0", "root_stack_name": "web", "path": "db", "point": "post-create"},
+    {"id": "cc44-0", "root_stack_name": "old", "path": "a:b", "point": "pre-delete"},
+    {"id": "dd55-0", "root_stack_name": "web", "path": "", "point": "pre-stack-update"},
 ]
 
 
@@ -57,7 +57,8 @@ def test_what_means_none_is_refused(which: str) -> None:
 
 
 FULL: dict[str, Any] = {
-    "id": "11111111-2222-3333-4444-555555555555", "stack_name": "web", "resource_name": None,
+    "id": "11111111-2222-3333-4444-555555555555", "stack_name": "web", "root_stack_name": "web",
+    "resource_name": None,
     "path": "", "point": "pre-stack-create", "mode": "wait", "state": "waiting",
     "deadline": "2026-11-21T20:16:36Z", "approvals": {"needed": 2, "given": 1, "by": ["ann"]},
     "answer_by": ["role:dba"], "exclude": "requester", "requested_by": "joe", "assigned": None,
@@ -99,6 +100,8 @@ def answer(decision: str, **more: Any) -> tuple[str, Any]:
     [
         (["continue"], answer("continue")),
         (["step", "--reason", "why", "--digest", "d"], answer("step", reason="why", digest="d")),
+        (["step", "--into"], answer("step", how="into")),
+        (["step", "--out"], answer("step", how="out")),
         (["run", "--data", "a=1", "--data", "b=[x, {c: no}]", "--data", "d="],
          answer("run", data={"a": 1, "b": ["x", {"c": False}], "d": None})),
         (["continue", "--data", "on=2026-01-02", "--data", "e=a=b"],

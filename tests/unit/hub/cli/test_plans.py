@@ -10,7 +10,7 @@ Json = Any
 
 
 def change(name: str, certain: bool = True, **changes: Json) -> Json:
-    return {"resource_name": name, "resource_type": "T", "changes": changes, "certain": certain}
+    return {"path": name, "resource_type": "T", "changes": changes, "certain": certain}
 
 
 def preview(*stops: Json, stale: Any = (), **kinds: Json) -> Json:
@@ -20,7 +20,7 @@ def preview(*stops: Json, stale: Any = (), **kinds: Json) -> Json:
 
 
 def stop(**more: Json) -> Json:
-    usual = {"resource_name": "a", "point": "pre-update", "mode": "wait", "certain": True}
+    usual = {"path": "a", "point": "pre-update", "mode": "wait", "certain": True}
     answering = {"timeout_seconds": 7200.0, "on_timeout": "stop", "answer_by": ["ann"],
                  "approvals": 1}  # fmt: skip
     return usual | answering | more
@@ -74,7 +74,7 @@ def test_of_what_is_new_only_what_it_will_be() -> None:
          "  1. a at pre-update: ann, bob may answer for 2h, then: reject"),
         (stop(approvals=2, answer_by=["role:dba"]),
          "  1. a at pre-update: role:dba may answer, and 2 must approve for 2h, then: stop"),
-        (stop(resource_name=None, point="pre-stack-create"),
+        (stop(path=None, point="pre-stack-create"),
          "  1. (stack) at pre-stack-create: ann may answer for 2h, then: stop"),
     ],
 )  # fmt: skip
@@ -83,7 +83,7 @@ def test_hooks_are_told_with_who_would_answer(one: Json, told: str) -> None:
 
 
 def test_hooks_stand_in_their_order_and_what_is_stale_is_named() -> None:
-    said = lines(preview(stop(), stop(resource_name="b"), stale=["x", "y"]))
+    said = lines(preview(stop(), stop(path="b"), stale=["x", "y"]))
     assert [line[:6] for line in said[2:4]] == ["  1. a", "  2. b"]
     assert said[4].endswith("otherwise: x, y")
 
@@ -94,20 +94,6 @@ def test_nothing_to_do_is_said() -> None:
 
 def test_what_would_steer_the_terminal_is_not_printed() -> None:
     bad = "a\x1b[2J"
-    said = preview(stop(resource_name=bad, answer_by=[bad]), stale=[bad],
+    said = preview(stop(path=bad, answer_by=[bad]), stale=[bad],
                    added=[change(bad, True, **{bad: {"to": bad}})])  # fmt: skip
     assert "\x1b" not in plans.picture(bad, said).plain
-
-
-def test_the_plan_of_a_create_has_the_same_form() -> None:
-    own = {"stops": [], "stale": [], "plan_digest": "d1"}
-    answer = {"stack": {"stack_name": "web", "resources": [change("a")], **own}}
-    assert lines(plans.of_create(answer)) == lines(preview(added=[change("a")]))
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"),
-    [(86_400, "1d"), (7200, "2h"), (5400, "90m"), (61, "61s"), (0.5, "0.5s")],
-)
-def test_a_time_is_told_in_the_largest_unit_that_fits(seconds: float, told: str) -> None:
-    assert plans.duration(seconds) == told

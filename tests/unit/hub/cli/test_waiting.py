@@ -8,7 +8,7 @@ from aiohttp import web
 
 from hub.cli.client import Client, Refused
 from hub.cli.exit_codes import Exit
-from hub.cli.waiting import Outcome, Patience, settle, waiting_hooks
+from hub.cli.waiting import Outcome, Patience, nodes_of_all, settle, waiting_hooks
 from tests.unit.hub.cli.stub import Handler, saying, serving
 
 STACK = {"id": "1", "stack_name": "web"}
@@ -55,6 +55,16 @@ async def test_waiting_is_bounded_and_shows_the_stack_as_it_is() -> None:
     outcome = await settled(going("CREATE_IN_PROGRESS"), Patience(True, False, 0.01))
     assert outcome.code is Exit.TIMED_OUT and "--timeout" in outcome.said
     assert outcome.stack["stack_status"] == "CREATE_IN_PROGRESS"
+
+
+def test_what_only_waits_for_a_stack_inside_is_not_counted() -> None:
+    held = {"state": "parked", "phase": "pre"}
+    holder = {"state": "parked", "phase": "act", "inside": "2"}
+    busy = {"state": "running", "phase": "act"}
+    inside = {"stack_id": "2", "nodes": [held]}
+    assert nodes_of_all({"nodes": [holder, busy], "stacks": [inside]}) == [busy, held]
+    # What waits for a timer, though it holds a stack, is no hook.
+    assert nodes_of_all({"nodes": [holder], "stacks": []}) == [holder]
 
 
 async def test_until_only_hooks_are_left() -> None:

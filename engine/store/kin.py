@@ -1,0 +1,119 @@
+"""A change that goes through a tree of stacks: those that it has come to, and their lock."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from engine.errors import Unavailable
+from engine.store.database import Connection, all_or_nothing
+from engine.words import Pace
+
+#: A stack is of the change when its traversal was begun by the traversal of the stack around.
+READ = """
+with recursive around as (
+    select s.id, s.traversal, s.parent_id, t.parent_traversal, 0 as level
+      from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
+     where s.id = $1
+    union all
+    select p.id, p.traversal, p.parent_id, t.parent_traversal, a.level - 1
+      from around a
+      join stack p on p.id = a.parent_id and p.traversal = a.parent_traversal
+      join traversal t on t.stack_id = p.id and t.number = p.traversal
+), inside as (
+    select id, traversal, level from around where level = 0
+    union all
+    select c.id, c.traversal, i.level + 1
+      from inside i
+      join stack c on c.parent_id = i.id and c.deleted_at is null
+      join traversal t on t.stack_id = c.id and t.number = c.traversal
+       and t.parent_traversal = i.traversal
+)
+select s.id, k.level, s.path, s.traversal, t.state in ('running', 'ending') as under_way, t.pace
+  from (select id, level from around union select id, level from inside) k
+  join stack s on s.id = k.id
+  join traversal t on t.stack_id = s.id and t.number = s.traversal
+ order by s.id
+"""
+READ_WALK = "select id, path, traversal from stack where id = $1"
+LOCK = "select id from stack where id = any ($1) order by id for no key update"
+LOCK_NEWER = """
+select id from stack where id = any ($1) order by id for no key update skip locked
+"""
+#: Stacks inside come to be, while others are waited for; each time fewer are left to come.
+TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """A stack that a change goes through. level: 0 for the one in question, less around it, more
+    inside. path: from the outermost stack. under_way: its traversal has not ended."""
+
+    id: UUID
+    level: int
+    path: str
+    traversal: int
+    under_way: bool
+    pace: Pace | None
+
+    @property
+    def names(self) -> list[str]:
+        """Of the resources that lead to it from the outermost stack."""
+        return list(filter(None, self.path.split("/")))
+
+
+class Walk(NamedTuple):
+    """A stack's current traversal. path: of the stack."""
+
+    id: UUID
+    path: str
+    traversal: int
+
+
+class _NotAll(Exception):
+    """Others came to be, which somebody else has locked."""
+
+
+async def read_kin(conn: Connection, stack_id: UUID) -> list[Kin]:
+    """In the order of their ids."""
+    rows = await conn.fetch(READ, stack_id)
+    return [Kin(**{**row, "pace": Pace(row["pace"]) if row["pace"] else None}) for row in rows]
+
+
+async def read_walks(conn: Connection, stack_id: UUID, *, nested: bool) -> list[Walk]:
+    """The stack's own traversal; nested: and those that it began inside."""
+    if nested:
+        return [
+            Walk(one.id, one.path, one.traversal) for one in within(await read_kin(conn, stack_id))
+        ]
+    return [Walk(**row) for row in await conn.fetch(READ_WALK, stack_id)]
+
+
+async def lock_kin(conn: Connection, stack_id: UUID) -> list[Kin]:
+    """Lock all stacks that the stack's change goes through; nothing comes to be in them then.
+
+    Raises Unavailable when too much comes and goes to hold all of it.
+    """
+    for _ in range(TRIES):
+        known = await read_kin(conn, stack_id)
+        try:
+            async with all_or_nothing(conn):
+                return await _locked(conn, stack_id, {one.id for one in known})
+        except _NotAll:
+            continue
+    raise Unavailable("the stack changes too fast to be held", remedy="Try it again.")
+
+
+async def _locked(conn: Connection, stack_id: UUID, known: set[UUID]) -> list[Kin]:
+    await conn.execute(LOCK, sorted(known))
+    now = await read_kin(conn, stack_id)
+    newer = sorted({one.id for one in now} - known)
+    # Behind those that are held already, so nobody is waited for.
+    if newer and len(await conn.fetch(LOCK_NEWER, newer)) < len(newer):
+        raise _NotAll
+    return await read_kin(conn, stack_id) if newer else now
+
+
+def within(kin: Iterable[Kin]) -> Sequence[Kin]:
+    """The stack in question, and those inside of it."""
+    return [one for one in kin if one.level >= 0]
