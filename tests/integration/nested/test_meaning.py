@@ -164,6 +164,20 @@ async def test_a_resource_that_becomes_a_stack_and_back(running: Program) -> Non
     assert (await running.stack(web))["stack_status"] == "DELETE_COMPLETE"
 
 
+async def test_a_group_that_becomes_a_template_has_a_stack_of_its_own(running: Program) -> None:
+    """Another holder of a stack takes the place of the old one, each with its own inside."""
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": resource("x")}}
+    await made(running, {"web": group})
+    before = await child_of(running, "s", "web")
+    files = {"inner.yaml": INNER}
+    await running.update("s", "PUT", template=template({"web": nested("y")}), files=files)
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    web = await child_of(running, "s", "web")
+    assert web != before
+    assert (await running.stack(before))["stack_status"] == "DELETE_COMPLETE"
+    assert sorted(await running.resources(web)) == ["one", "two"]
+
+
 async def test_templates_of_cloudformation_inside(running: Program) -> None:
     web = {"type": "cfn.template", "properties": {"Value": "x"}}
     await made(running, {"web": web}, files={"cfn.template": CFN})

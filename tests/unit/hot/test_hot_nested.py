@@ -287,3 +287,18 @@ def test_resources_of_which_nothing_more_is_said_share_a_type() -> None:
     found = stack(resources, registry={"resources": {"c": {"x": {"A": "B"}}}}).nested
     assert found["a"].kind is found["b"].kind is not found["c"].kind
     assert found["c"].kind.environment.registry.by_resource["x"]["A"].target == "B"
+
+
+def test_what_is_made_of_other_values_is_looked_at_by_itself() -> None:
+    """The same template for both; what is given to the second one alone is wrong inside."""
+    inner = template(
+        resources={"x": thing(size={"get_param": "n"})},
+        parameters={"n": {"type": "string", "default": "1"}},
+    )
+    files = {"server.yaml": inner}
+    resources: Json = {"a": {"type": "server.yaml"}, "b": {"type": "server.yaml"}}
+    found = stack(resources, files)
+    assert found.resources["a"].digest == found.resources["b"].digest
+    resources["b"]["properties"] = {"n": "many"}
+    (finding,) = wrong(resources, files)
+    assert finding.place == "resources.b<server.yaml>.resources.x.properties.size"
