@@ -99,15 +99,23 @@ def predicted(
     replaces_broken: bool,
     restores: bool,
     nests: bool = False,
+    mends: bool = False,
 ) -> Predicted:
-    """What will be done to a resource, from the foreseen properties. nests: it holds a stack."""
+    """What will be done to a resource, from the foreseen properties. nests: it holds a stack.
+    mends: see `forward_change`."""
     unknown = tuple(sorted(name for name, value in properties.items() if value is UNKNOWN))
 
     def change_to(wanted: Mapping[str, Json]) -> Change:
         if nests:
             return nest_change(actual, type_name, schema, wanted)
         return forward_change(
-            actual, type_name, schema, wanted, replaces_broken=replaces_broken, restores=restores
+            actual,
+            type_name,
+            schema,
+            wanted,
+            replaces_broken=replaces_broken,
+            restores=restores,
+            mends=mends,
         )
 
     change = change_to(properties)

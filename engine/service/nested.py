@@ -8,21 +8,17 @@ stack inside wakes it (engine/service/ending.py).
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import NamedTuple, assert_never
 from uuid import UUID
 
-from engine.errors import NotFound
 from engine.hooks.matching import cleared_inside
-from engine.hot.effort import at_once
-from engine.hot.expression import decode
-from engine.hot.resolve import evaluate_output
-from engine.hot.versions import date_of
 from engine.plan.verdict import ended_early
 from engine.service import ending
 from engine.service.asking import Asking
 from engine.service.blueprint import Blueprint
+from engine.service.children import Children
 from engine.service.goals import Found, Goal, find, live_breakpoints
 from engine.service.inside import Inside, Resource, build_inside, name_inside, read_around
 from engine.service.traversals import UNDER_WAY, Traversals
@@ -32,14 +28,11 @@ from engine.store.begin import Within
 from engine.store.database import Connection, Database
 from engine.store.existing import read_existing
 from engine.store.nested import ChildRecord, Held
-from engine.store.read import read_shown, read_template
-from engine.store.scaling import named_by
+from engine.store.read import read_template
 from engine.types.contract import (
     Away,
     Call,
-    Child,
     Failed,
-    Member,
     Nest,
     Outcome,
     Stopped,
@@ -47,9 +40,9 @@ from engine.types.contract import (
     Visit,
     Wait,
 )
-from engine.words import Action, DeletionPolicy, Json, Operation, StackId, TraversalState
+from engine.words import Action, DeletionPolicy, Operation, TraversalState
 from engine.work.notices import kept_view
-from engine.work.prepare import Inputs, Prepared
+from engine.work.prepare import Prepared
 
 #: Stacks inside that a process reads and plans at once; each may be as large as any.
 AT_ONCE = 4
@@ -97,73 +90,27 @@ class Nested:
         self._asking = asking
         self._new_id = new_id
         self._wake = wake
+        self._children = Children(database, traversals.registry)
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def carry(self, prepared: Prepared, call: Call, run: Run) -> Outcome:
         """Call an operation; begin what it asks of the stack inside. Raises what that raises."""
         work = prepared.work
-        child = await self._find(work, call)
+        child = await self._children.find(work, call)
         if child is not None and child.state in UNDER_WAY:
             if not call.superseded:
                 return Wait(None, call.progress)
             await self._cut_short(work, child)
-            child = await self._find(work, call)
-        seen = None if child is None else await self._seen(child, call.operation_key)
+            child = await self._children.find(work, call)
+        seen = None if child is None else await self._children.seen(child, call.operation_key)
         hides = bool(_resource(prepared).secret)
-        named = await self._named(prepared)
+        named = await self._children.named(prepared)
         said = run(replace(call, child=seen, hides=hides, named=named))
         outcome = await said if isawaitable(said) else said
         if not isinstance(outcome, Nest):
             return outcome
         async with self._turns:
             return await self._begin(_Asked(prepared, call, outcome, child))
-
-    async def _find(self, work: Work, call: Call) -> ChildRecord | None:
-        """Deleted ones only if this very operation has deleted them."""
-        async with self._database.connection() as conn:
-            found = await nested.find_child(
-                conn, work.key.stack_id, call.resource_id, call.physical_id
-            )
-        gone = found is not None and found.deleted and found.parent_key != call.operation_key
-        return None if gone else found
-
-    async def _seen(self, child: ChildRecord, key: UUID) -> Child:
-        async with self._database.connection() as conn:
-            rows = await nested.members(conn, child.id)
-            shown = await read_shown(conn, child.id, child.version)
-            stored = await read_template(conn, child.id, child.version)
-        view, effort = (
-            Inputs({row.name: [row.reference, row.attributes] for row in rows}),
-            at_once(),
-        )
-        outputs: dict[str, Json] = {}
-        for one in shown.outputs if child.state == TraversalState.COMPLETE else ():
-            value = decode(one["value"], date_of(shown.written_in))
-            outputs[one["key"]], _ = evaluate_output(value, view, effort)
-        return Child(
-            StackId(child.id),
-            child.name,
-            (child.step or "") if child.parent_key == key else "",
-            TraversalState(child.state),
-            child.reason,
-            [Member(**asdict(row), secret=self._has_secrets(row.type)) for row in rows],
-            outputs,
-            stored.template,
-            stored.parameters,
-        )
-
-    async def _named(self, prepared: Prepared) -> Mapping[str, Json] | None:
-        reference = prepared.type.names(prepared.properties)
-        if reference is None:
-            return None
-        async with self._database.connection() as conn:
-            return await named_by(conn, prepared.work.key.stack_id, reference)
-
-    def _has_secrets(self, type_name: str) -> bool:
-        try:
-            return self._traversals.registry.get(type_name).schema.has_secrets()
-        except NotFound:
-            return True
 
     async def _cut_short(self, work: Work, child: ChildRecord) -> None:
         """What the stack around no longer wants ends inside, too, as it ended around."""

@@ -193,6 +193,7 @@ class Prediction:
                 type_.schema,
                 properties,
                 replaces_broken=type_.replaces_broken,
+                mends=type_.mends,
                 restores=False,
                 nests=type_.nests,
             )

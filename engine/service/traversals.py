@@ -9,15 +9,16 @@ from uuid import UUID
 from engine.errors import Finding, Invalid, NotFound
 from engine.hooks.matching import Breakpoints
 from engine.hooks.operator import always, operator_declarations
-from engine.hooks.rule import Rule, encode_rules
+from engine.hooks.rule import Rule
 from engine.plan.draft import Existing, Plan
 from engine.plan.gates import gated
 from engine.plan.passes import plan
 from engine.plan.visits import plan_visits
 from engine.service.beneath import check_rules
-from engine.service.blueprint import Blueprint, Limits, build, node_inputs, stored_outputs
+from engine.service.blueprint import Blueprint, Limits, build, node_inputs
 from engine.service.goals import Goal, live_breakpoints
 from engine.service.requests import StackRequest
+from engine.service.storing import store_rules, store_version
 from engine.service.viewing import Begun, view_of_nodes, view_toward
 from engine.store import accept, begin, credentials
 from engine.store.begin import Below
@@ -128,7 +129,7 @@ class Traversals:
         """Store the version, the traversal toward it and its graph, and the event that it began."""
         planned, warnings = self.plan_toward(goal)
         if not goal.stored:
-            await self._store_version(conn, goal)
+            await store_version(conn, goal, self.limits.versions)
         names = {node.name for node in planned.nodes}
         inputs = node_inputs(goal.blueprint, self.registry, names, goal.kept, goal.options.adjusted)
         begun = await self._begun(conn, goal.stack_id, goal.action, goal.number, goal.version,
@@ -138,7 +139,7 @@ class Traversals:
             rows, registry = goal.found.rows, self.registry
             view = await view_toward(conn, begun, planned, goal.blueprint, rows, registry)
         await self._begin(conn, begun, planned, inputs, warnings, view, goal.below())
-        await self._store_rules(conn, goal)
+        await store_rules(conn, goal)
         await self.keep_credential(conn, goal.stack_id, goal.number, goal.credential)
         return planned
 
@@ -296,36 +297,6 @@ class Traversals:
             watched=self._watched,
             below=below,
         )
-
-    async def _store_version(self, conn: Connection, goal: Goal) -> None:
-        blueprint, definition = goal.blueprint, goal.blueprint.definition
-        await accept.insert_template(
-            conn,
-            stack_id=goal.stack_id,
-            version=goal.version,
-            description=definition.description,
-            template=blueprint.template.document,
-            environment=blueprint.environment.document,
-            files=blueprint.files,
-            parameters=blueprint.parameters,
-            shown=definition.shown_parameters(),
-            hidden=definition.hidden,
-            outputs=stored_outputs(definition),
-            requested_by=goal.requested_by,
-        )
-        await accept.forget_versions(conn, goal.stack_id, self.limits.versions)
-
-    async def _store_rules(self, conn: Connection, goal: Goal) -> None:
-        """Breakpoints of lasting sources stay with the resources, and go with them."""
-        blueprint, resources = goal.blueprint, goal.blueprint.definition.resources
-        declared = (*goal.found.live, *blueprint.asked, *blueprint.by_environment,
-                    *blueprint.by_template)  # fmt: skip
-        before = goal.found.kept or any(row.rules for row in goal.found.rows)
-        if declared or before:
-            lasting = Breakpoints(blueprint.by_environment, blueprint.by_template)
-            rules = {name: encode_rules(lasting.of(name)) for name in resources}
-            of_stack = encode_rules(lasting.of_stack())
-            await begin.store_rules(conn, goal.stack_id, rules, of_stack)
 
     def _new_resource_id(self) -> ResourceId:
         return ResourceId(self.new_id())

@@ -4,6 +4,7 @@ import pytest
 
 from engine.hot.schema import Kind, Property, TypeSchema
 from engine.plan.change import Actual, cleanup_change, differing, forward_change
+from engine.plan.predict import predicted
 from engine.plan.verdict import EndedNode, verdict
 from engine.words import Action, Operation, ResourceAction, State, Status, TraversalState
 
@@ -68,6 +69,15 @@ def test_what_holds_a_stack_is_mended_in_place(action: ResourceAction, broken: b
     assert forward_change(gone, "T", SCHEMA, MADE, mends=True).operation is Operation.CREATE
     other = actual(type="Other", status=Status.FAILED, broken=True)
     assert forward_change(other, "T", SCHEMA, MADE, mends=True).operation is Operation.REPLACE
+
+
+@pytest.mark.parametrize("mends", [True, False])
+def test_a_plan_tells_what_a_type_mends(mends: bool) -> None:
+    failed = actual(status=Status.FAILED, broken=True)
+    said = predicted(
+        failed, "T", SCHEMA, MADE, replaces_broken=True, restores=False, mends=mends
+    ).change  # fmt: skip
+    assert said.operation is (Operation.UPDATE if mends else Operation.REPLACE)
 
 
 def test_null_equals_absent() -> None:
