@@ -96,7 +96,12 @@ async def lived(run: Program, world: World, receiver: Receiver) -> tuple[set[str
     assert await run.until_ended("s") == "SNAPSHOT_COMPLETE"
     point = {"at": "a", "on": ["pre-delete"]}
     assert (await run.call("POST", f"{path}/breakpoints", {"breakpoints": [point]}))[0] == 201
-    await put(run, "s", {"a": thing(2)} | kept, environment=environment)
+    deployed = {
+        "type": "OS::Heat::SoftwareDeployment",
+        "properties": {"server": "srv", "signal_transport": "NO_SIGNAL"},
+    }
+    resources = {"a": thing(2), "deployed": deployed} | kept
+    await put(run, "s", resources, environment=environment)
     hook = await waiting_only(run, "s")
     ids.add(hook["id"])
     await look()

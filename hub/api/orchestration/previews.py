@@ -159,13 +159,13 @@ async def patch(request: web.Request) -> web.Response:
 
 
 async def _update(request: web.Request, *, existing: bool) -> web.Response:
+    nested = query_flag(request, "show_nested")
     stack, project = await stack_of(request), project_of(request)
     wanted = stack_request(
         await stack_body(request), existing=existing, requested_by=identity_of(request).name
     )
     await check_sinks(parts_of(request), project_of(request), wanted)
     preview = await parts_of(request).engine.previews.update(project, stack, wanted)
-    nested = query_flag(request, "show_nested")
     return answer(preview_document(preview, project, nested=nested))
 
 
