@@ -91,11 +91,12 @@ select stack_id, name from resource
  group by stack_id, name having count(*) > 1
 """
 # Events that are old may be gone; the newest are there.
-#: The node around it waits, and will hear of its end.
+#: The node around it that began it waits, and will hear of its end. What a stack inside does of its
+#: own, as a group that is scaled there, nobody waits for.
 STACKS_INSIDE_ARE_WAITED_FOR = """
 select c.id from stack c join traversal t on t.stack_id = c.id and t.number = c.traversal
  where ($1::uuid is null or c.id = $1) and c.parent_id is not null
-   and t.state in ('running', 'ending')
+   and t.parent_traversal is not null and t.state in ('running', 'ending')
    and not exists (select from node n
                     where n.stack_id = c.parent_id and n.traversal = t.parent_traversal
                       and n.id = t.parent_node and n.operation_key = t.parent_key

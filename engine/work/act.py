@@ -86,7 +86,8 @@ def start(
 
     try:
         kept = ""
-        if work.credential is not None and sealer is not None and prepared.type.uses_credential:
+        acts = prepared.type.uses_credential or prepared.type.nests
+        if work.credential is not None and sealer is not None and acts:
             kept = sealer.open(work.key.stack_id, work.credential)
         if prepared.type.nests and carry is not None:  # what is inside is given what is kept
             return _guarded(prepared, carry(prepared, with_credential(kept), run))

@@ -33,7 +33,7 @@ LOST = {
         "a node parked at a breakpoint has one waiting hook",
     "insert into resource (stack_id, id, name, type, action, status, reason, attributes, data, metadata, digest, requires) select stack_id, gen_random_uuid(), name, type, action, status, reason, attributes, data, metadata, digest, requires from resource":
         "one row stands for a name",
-    "update stack set parent_id = (select id from stack where name = 'done') where name = 'held'":
+    "with held as (update stack set parent_id = id where name = 'held' returning id) update traversal t set parent_traversal = 1, parent_node = 99 from held where t.stack_id = held.id":
         "a stack inside that is under way is waited for",
     "delete from event e using stack s where s.id = e.stack_id and s.sequence = e.sequence":
         "the newest event of a stack is there",

@@ -1,0 +1,26 @@
+"""What a group that is scaled acts with: what came with the signal, and nothing that came before."""
+
+from tests.integration.groups.test_scaling import policy
+from tests.integration.hooks.conftest import run, world
+from tests.integration.hooks.test_credentials import given, kept
+from tests.support.program import Json, Program, template
+from tests.support.things import World
+
+__all__ = ["run", "world"]
+
+GROUP: Json = {
+    "type": "OS::Heat::AutoScalingGroup",
+    "properties": {"resource": {"type": "Test::Thing"}, "min_size": 1, "max_size": 3},
+}
+
+
+async def test_who_signals_a_policy_brings_what_is_acted_with(run: Program, world: World) -> None:
+    sent = template({"g": GROUP, "up": policy()})
+    body = {"stack_name": "s", "template": sent}
+    made = await run.call("POST", "/stacks", body, headers={"X-Auth-Token": "planted-secret-71"})
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    path = f"/stacks/s/{made[1]['stack']['id']}/resources/up/signal"
+    assert (await run.call("POST", path, {}, headers={"X-Auth-Token": "another"}))[0] == 200
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    assert [credential for _, credential in given(world)] == ["planted-secret-71", "another"]
+    assert await kept(run) == 0
