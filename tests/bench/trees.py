@@ -17,7 +17,7 @@ from tests.support.program import Http, Json, ServerProcess, resource, template
 STACKS, SIZE = 100, 1000
 SETTINGS = f"""
 [quotas]
-resources_per_stack = {STACKS * SIZE + STACKS}
+resources_per_stack = {STACKS * SIZE + STACKS + 1}
 template_bytes = 8000000
 """
 
