@@ -97,7 +97,7 @@ class Nested:
         """Call an operation; begin what it asks of the stack inside. Raises what that raises."""
         work = prepared.work
         child = await self._children.find(work, call)
-        if child is not None and child.state in UNDER_WAY:
+        if child is not None and child.is_brought_by(call.operation_key):
             if not call.superseded:
                 return Wait(None, call.progress)
             await self._cut_short(work, child)

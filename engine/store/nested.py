@@ -10,7 +10,7 @@ from uuid import UUID
 
 from engine.store.advance import Claim
 from engine.store.database import Connection
-from engine.words import Json
+from engine.words import Json, TraversalState
 
 LOCK_BOTH = "select id from stack where id = any ($1) order by id for no key update"
 #: With the stack around it, if there is one.
@@ -113,6 +113,12 @@ class ChildRecord:
     reason: str
     parent_key: UUID | None
     step: str | None
+
+    def is_brought_by(self, key: UUID) -> bool:
+        """Whether this operation began what is under way, and will be told of its end. What a stack
+        inside does of its own nobody around is told of."""
+        under_way = self.state in (TraversalState.RUNNING, TraversalState.ENDING)
+        return under_way and self.parent_key == key
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,10 @@ class Child:
 
     step: what it was brought to last by this very operation (`Nest.step`); "" when this operation
     has not had it do anything yet. state: what became of that, or of whatever it did before: a type
-    sees COMPLETE, FAILED or STOPPED. members: in the order of their creation. outputs: by name;
-    None where one cannot be worked out. template, parameters: what it was brought to last, well or
-    not, as `Toward` had them, or as the file says.
+    sees COMPLETE, FAILED or STOPPED; or RUNNING, while the stack does something of its own, which
+    the next step supersedes. members: in the order of their creation. outputs: by name; None where
+    one cannot be worked out. template, parameters: what it was brought to last, well or not, as
+    `Toward` had them, or as the file says.
     """
 
     id: StackId

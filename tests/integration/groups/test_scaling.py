@@ -1,5 +1,6 @@
 """Signals to policies give groups another size: each is a change of the stack, with all it has."""
 
+import json
 from pathlib import Path
 
 import yaml
@@ -32,6 +33,12 @@ OUTPUTS = {
     "size": {"value": {"get_attr": ["g", "current_size"]}},
     "alarm": {"value": {"get_attr": ["up", "alarm_url"]}},
     "door": {"value": {"get_attr": ["up", "signal_url"]}},
+}
+
+
+INNER = {
+    "parameters": {"value": {"type": "string"}},
+    "resources": {"g": scaled(value={"get_param": "value"}), "up": policy()},
 }
 
 
@@ -174,3 +181,24 @@ async def test_the_example_grows_changes_in_batches_and_shrinks(running: Program
     assert (hook["point"], (await running.signal(hook))[0]) == ("pre-scale-in", 200)
     assert await running.until_ended("crew") == "UPDATE_COMPLETE"
     assert len(await output(running, "crew", "workers")) == 2
+
+
+async def test_a_scaling_inside_is_superseded_by_a_change_around_it(running: Program) -> None:
+    """Nobody around waits for what a stack inside does of its own, and so nobody waits for ever."""
+    files = {"inner.yaml": json.dumps({"heat_template_version": "2018-08-31", **INNER})}
+
+    def around(value: str) -> Json:
+        return {"web": {"type": "inner.yaml", "properties": {"value": value}}}
+
+    await running.create("s", around("old"), files=files)
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    await running.at("POST", "s", "/breakpoints", {"breakpoints": ["web/g/*:pre-create"]})
+    web = (await running.resources("s"))["web"]["physical_resource_id"]
+    await running.at("POST", web, "/resources/up/signal", {})
+    (hook,) = await running.waiting("s")
+    sent = template(around("new"))
+    await running.update("s", "PUT", template=sent, files=files, hooks={"clear": ["*"]})
+    assert await running.until_ended("s") == "UPDATE_COMPLETE"
+    status, said = await running.signal(hook)
+    assert (status, said["error"]["type"]) == (409, "HookSuperseded")
+    assert await running.until_ended(web) == "UPDATE_COMPLETE"
