@@ -59,12 +59,14 @@ const KEYS = keymap.of([
 ]);
 
 /**
- * name: of the text; each keeps its cursor and what can be undone. goto: where to put the cursor;
- * a new object goes there anew.
+ * name: of the text; each keeps its cursor and what can be undone. read: a text as it is now, which
+ * may be newer than `text`, by which it is drawn anew. goto: where to put the cursor; a new object
+ * goes there anew.
  * @param {{name: string, label: string, text: string, marks: Mark[], readonly: boolean,
+ *   read: (name: string) => string,
  *   onWrite: (name: string, text: string) => void, goto: {from: number, to: number} | null}} props
  */
-export function Code({ name, label, text, marks, readonly, onWrite, goto }) {
+export function Code({ name, label, text, marks, readonly, read, onWrite, goto }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const held = useRef(/** @type {ReturnType<typeof shownIn> | null} */ (null));
   const write = useRef(onWrite);
@@ -74,7 +76,10 @@ export function Code({ name, label, text, marks, readonly, onWrite, goto }) {
     held.current = shownIn(place.current, (which, said) => write.current(which, said));
     return () => held.current?.end();
   }, []);
-  useEffect(() => held.current?.show(name, label, text, readonly), [name, label, text, readonly]);
+  useEffect(
+    () => held.current?.show(name, label, read(name), readonly),
+    [name, label, text, readonly],
+  );
   useEffect(() => held.current?.mark(marks), [name, marks]);
   useEffect(() => {
     if (goto) held.current?.go(goto);

@@ -126,7 +126,11 @@ function Editor({ project, stack, first }) {
     ${begun && html`<${Meanwhile} project=${project} stack=${stack} draft=${draft} check=${check} renew=${renew} />`}
     <div class=${`edit ${readonly ? "alone" : ""}`}>
       <${Texts} draft=${draft} check=${check} isNew=${begun === null} readonly=${readonly} />
-      ${!readonly && html`<${PlanBeside} draft=${draft} check=${check} isNew=${begun === null} />`}
+      ${
+        !readonly &&
+        html`<${PlanBeside} draft=${draft} check=${check} isNew=${begun === null}
+          underWay=${begun?.status === "IN_PROGRESS"} />`
+      }
     </div>
     <${Leaving} when=${() => leaving.value && !readonly && draft.changed.value} />`;
 }

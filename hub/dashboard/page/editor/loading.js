@@ -2,6 +2,7 @@
 
 import { call } from "../api/client.js";
 import { NO_OPTIONS } from "./draft.js";
+import { tidied } from "./tidy.js";
 import { written } from "./yaml.js";
 
 /**
@@ -52,8 +53,8 @@ export async function newestVersion(project, path) {
  */
 export function textsOf(version) {
   return {
-    template: version.source ?? written(version.template),
-    environment: written(filled(version.environment)),
+    template: version.source ?? written(tidied(version.template)),
+    environment: written(tidied(filled(version.environment))),
     files: version.files,
   };
 }

@@ -26,6 +26,7 @@ export function ParametersForm({ draft, findings, readonly, isNew }) {
     if (text !== null) draft.write("environment", text);
     return text !== null;
   }
+  const before = isNew ? {} : (valuesIn(draft.begun.value.texts.environment) ?? {});
   const groups = [...new Set(fields.map((one) => one.group))];
   return html`<div class="edit-form column">
     ${groups.map(
@@ -37,7 +38,7 @@ export function ParametersForm({ draft, findings, readonly, isNew }) {
             (
               field,
             ) => html`<${Parameter} key=${field.name} field=${field} value=${values[field.name]}
-              given=${field.name in values} wrong=${wrongWith(field, findings)} readonly=${readonly} isNew=${isNew}
+              given=${field.name in values} wrong=${wrongWith(field, findings)} readonly=${readonly} kept=${before[field.name] === MASK}
               set=${(/** @type {unknown} */ value) => set(field, value)} />`,
           )}
       </section>`,
@@ -55,12 +56,12 @@ function wrongWith(field, findings) {
 }
 
 /**
+ * kept: the server has a hidden value, which can stay.
  * @param {{field: One, value: unknown, given: boolean, wrong: string, readonly: boolean,
- *   isNew: boolean, set: (value: unknown) => boolean}} props
+ *   kept: boolean, set: (value: unknown) => boolean}} props
  */
-function Parameter({ field, value, given, wrong, readonly, isNew, set }) {
+function Parameter({ field, value, given, wrong, readonly, kept, set }) {
   const said = useSignal("");
-  const kept = given && value === MASK && !isNew && (field.hidden || value === MASK);
   const fallback = field.fallback === undefined ? "" : typed(field, field.fallback);
   /** @param {string} text */
   function changed(text) {
@@ -79,12 +80,13 @@ function Parameter({ field, value, given, wrong, readonly, isNew, set }) {
     !given && fallback !== "" && !field.hidden ? `when left out: ${fallback}` : "",
   ].filter(Boolean);
   const name = field.label === field.name ? field.name : `${field.label} (${field.name})`;
-  if (kept)
+  if (kept && value === MASK)
     return html`<${Kept} name=${name} hints=${hints} readonly=${readonly} change=${() => set("")} />`;
   const removed = () => {
     said.value = "";
-    set(undefined);
+    set(kept ? MASK : undefined);
   };
+  const without = fallback === "" ? "Leave out" : "Use the default";
   return html`<div class="edit-parameter">
     <${Field} label=${name} hint=${hints.join(" · ")} wrong=${said.value || wrong}>
       ${(
@@ -95,8 +97,8 @@ function Parameter({ field, value, given, wrong, readonly, isNew, set }) {
     ${
       given &&
       !readonly &&
-      html`<button class="plain" onClick=${removed} aria-label=${`Leave out ${field.name}`}>
-        ${fallback === "" ? "Leave out" : "Use the default"}</button>`
+      html`<button class="plain" onClick=${removed} aria-label=${`${kept ? "Keep" : "Leave out"} ${field.name}`}>
+        ${kept ? "Keep as it was" : without}</button>`
     }
   </div>`;
 }

@@ -15,13 +15,18 @@ import { changesOf, depth, open, summary } from "./plan.js";
 /** More rows of a kind are shown on demand. */
 const MANY = 60;
 
-/** @param {{draft: Draft, check: ReturnType<typeof import("./checking.js").checking>, isNew: boolean}} props */
-export function PlanBeside({ draft, check, isNew }) {
+/**
+ * underWay: something is being done to the stack.
+ * @param {{draft: Draft, check: ReturnType<typeof import("./checking.js").checking>, isNew: boolean,
+ *   underWay: boolean}} props
+ */
+export function PlanBeside({ draft, check, isNew, underWay }) {
   const { plan, problem, findings } = check.answer.value;
   const current = check.isCurrent.value;
   return html`<section class="edit-plan" aria-labelledby="plan" aria-busy=${current ? undefined : "true"}>
     <h2 id="plan">Plan</h2>
     <p class="edit-said" role="status">${said(plan, problem, findings.length, current)}</p>
+    ${underWay && html`<p class="muted">Something is being done to the stack: what you send takes the place of it.</p>`}
     ${current && problem !== null && html`<${ProblemBox} error=${problem} />`}
     ${
       plan &&

@@ -63,6 +63,7 @@ export function Texts({ draft, check, isNew, readonly }) {
       ${tab.value === "options" && html`<${OptionsForm} draft=${draft} findings=${findings} isNew=${isNew} />`}
       <div class="edit-code" hidden=${which === ""}>
         <${Code} name=${which || "template"} label=${labelOf(which)} text=${textNamed(texts, which || "template")}
+          read=${(/** @type {string} */ one) => textNamed(draft.texts.peek(), one)}
           marks=${marks} readonly=${readonly} goto=${goto.value} onWrite=${draft.write} />
       </div>
     </div>
