@@ -76,7 +76,7 @@ async def file(request: web.Request) -> web.StreamResponse:
 
 
 ROUTES = (
-    Route("GET", "/", home, "The dashboard, to browsers; to others, versions of the API",
+    Route("GET", "/", home, "Versions of the API; the dashboard, to who takes text/html",
           "versions", status=300, gives=VERSIONS),
     Route("GET", "/dashboard/{digest}/{path:.+}", file, "A file of the dashboard", "dashboard",
           answer="text/plain"),
