@@ -21,7 +21,7 @@ PATIENCE = 20_000
 AXE = Path(__file__).parents[2] / "hub" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
 #: What is looked for: WCAG 2.2 up to AA, and what axe holds to be good besides.
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-_RUN_AXE = """async (rules) => (await axe.run(document, {runOnly: rules})).violations.map(
+_RUN_AXE = """async (rules) => (await axe.run(document, {runOnly: rules, preload: false})).violations.map(
     (one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.html).join(" | ")}`)"""
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 #: What Chromium writes of answers that are no success, which pages are there to tell of.
