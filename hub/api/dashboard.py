@@ -79,5 +79,5 @@ ROUTES = (
     Route("GET", "/", home, "Versions of the API; the dashboard, to who takes text/html",
           "versions", status=300, gives=VERSIONS),
     Route("GET", "/dashboard/{digest}/{path:.+}", file, "A file of the dashboard", "dashboard",
-          answer="text/plain"),
+          answer="text/javascript"),
 )  # fmt: skip
