@@ -1,9 +1,8 @@
 // Components and live values: what every page is made of.
-import { h } from "preact";
-import htm from "htm";
 
-export * from "preact";
-export * from "preact/hooks";
+import htm from "htm";
+import { h } from "preact";
+
 export {
   batch,
   computed,
@@ -14,4 +13,6 @@ export {
   useSignal,
   useSignalEffect,
 } from "@preact/signals";
+export * from "preact";
+export * from "preact/hooks";
 export const html = htm.bind(h);
