@@ -1,0 +1,22 @@
+/** A dialog of the browser's own: it holds the focus, and Esc closes it. */
+
+import { html, useEffect, useRef } from "../vendor/preact.js";
+
+/**
+ * onClose: also called for Esc.
+ * @param {{title: string, onClose: () => void, children?: any}} props
+ */
+export function Dialog({ title, onClose, children }) {
+  const shown = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => {
+    const dialog = shown.current;
+    if (dialog && !dialog.open) dialog.showModal();
+    return () => dialog?.close();
+  }, []);
+  return html`<dialog ref=${shown} aria-label=${title} onClose=${onClose}>
+    <div class="column">
+      <h2>${title}</h2>
+      ${children}
+    </div>
+  </dialog>`;
+}

@@ -1,0 +1,126 @@
+"""The dashboard in a real browser: Chromium, a server in this process, a project for each test."""
+
+import shutil
+from collections.abc import AsyncIterator, Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+
+from hub.dashboard.files import all_files
+from tests.support.postgres import TestServer
+from tests.support.program import Http, Program, program
+
+Json = Any
+#: Milliseconds until what must come is given up.
+PATIENCE = 20_000
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+#: What Chromium writes of answers that are no success, which pages are there to tell of.
+_OF_ANSWERS = "Failed to load resource"
+#: As root there is no sandbox; the others keep it from asking hosts of its own.
+FLAGS = ("--no-sandbox", "--disable-background-networking", "--disable-component-update")
+_projects = count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The browser and the servers are of the whole run, and so is the loop."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    assert path, "the tests need Chromium; install it (Debian: apt-get install chromium)"
+    async with async_playwright() as playwright:
+        started = await playwright.chromium.launch(executable_path=path, args=[*FLAGS])
+        yield started
+        await started.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def server(postgres: TestServer) -> AsyncIterator[Program]:
+    """One that asks nobody who they are."""
+    async with postgres.new_database() as url, program(url) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def guarded(postgres: TestServer) -> AsyncIterator[Program]:
+    """One with tokens and passwords."""
+    async with postgres.new_database() as url, program(url, {"auth.mode": "tokens"}) as made:
+        yield made
+
+
+@pytest.fixture
+def http(server: Program) -> Http:
+    """Requests to a project of the test's own."""
+    return Http(server.session, server.url, f"p{next(_projects)}")
+
+
+class Visitor:
+    """Somebody before the dashboard. wrong: what went wrong in the page, in words."""
+
+    def __init__(self, page: Page, url: str, project: str) -> None:
+        self.page, self.url, self.project = page, url, project
+        self.wrong: list[str] = []
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        page.on("console", lambda said: self._said(said.type, said.text))
+        page.on("request", lambda request: self._asked(request.url))
+
+    def _said(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning") and not text.startswith(_OF_ANSWERS):
+            self.wrong.append(f"console: {text}")
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith((self.url, "blob:" + self.url)):
+            self.wrong.append(f"asked of another origin: {url}")
+
+    async def open(self, *path: str) -> Page:
+        """Go to a page: open("stack", name, id)."""
+        where = "/".join((self.project, *path))
+        await self.page.goto(f"{self.url}/#/{where}")
+        return self.page
+
+    async def module(self, path: str, script: str, argument: Json = None) -> Json:
+        """What a function makes of a module of the page, which is run by the browser.
+
+        path: such as "api/lines.js". script: ``(m, argument) => ...``.
+        """
+        if self.page.url == "about:blank":
+            await self.page.goto(f"{self.url}/")
+        address = f"{self.url}/dashboard/{all_files().digest}/{path}"
+        asked = f"async ([address, argument]) => ({script})(await import(address), argument)"
+        return await self.page.evaluate(asked, [address, argument])
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
+    """Call with a server's requests, and what a browser is to be like: ``visit(http, **options)``
+    (see Playwright's new_context). At the end nothing may have gone wrong in any page."""
+    contexts: list[BrowserContext] = []
+    visitors: list[Visitor] = []
+
+    async def begin(http: Http, **options: Any) -> Visitor:
+        context = await browser.new_context(**options)
+        contexts.append(context)
+        visitors.append(Visitor(await context.new_page(), http.url, http.project))
+        return visitors[-1]
+
+    yield begin
+    for context in contexts:
+        await context.close()
+    assert [one for visitor in visitors for one in visitor.wrong] == []
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visitor(visit: Callable[..., Any], http: Http) -> Visitor:
+    """Somebody in the test's own project, with a window of usual size."""
+    found: Visitor = await visit(http, viewport={"width": 1280, "height": 800})
+    return found
