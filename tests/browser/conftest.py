@@ -21,8 +21,11 @@ PATIENCE = 20_000
 AXE = Path(__file__).parents[2] / "hub" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
 #: What is looked for: WCAG 2.2 up to AA, and what axe holds to be good besides.
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-_RUN_AXE = """async (rules) => (await axe.run(document, {runOnly: rules, preload: false})).violations.map(
-    (one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.html).join(" | ")}`)"""
+_RUN_AXE = """async (rules) => {
+    const {violations} = await axe.run(document, {runOnly: rules, preload: false});
+    return violations.map(
+        (one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.html).join(" | ")}`);
+}"""
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 #: What Chromium writes of answers that are no success, which pages are there to tell of.
 _OF_ANSWERS = "Failed to load resource"
