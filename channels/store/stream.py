@@ -18,6 +18,7 @@ select o.position, o.project, s.name as stack_name, s.owner, coalesce(r.tags, s.
        e.resource_name, e.resource_type, e.physical_id, e.action, e.status, e.reason, e.data,
        e.traceparent,
        h.id as h_id, h.project as h_project, h.traversal as h_traversal,
+       h.node as h_node,
        h.root_stack_id as h_root_stack_id, h.root_stack_name as h_root_stack_name,
        h.resource_name as h_resource_name, h.path as h_path, h.point as h_point, h.mode as h_mode,
        h.state as h_state, h.opened_at as h_opened_at, h.deadline as h_deadline,

@@ -37,10 +37,12 @@ from engine.work.prepare import Inputs
 
 @dataclass(frozen=True, slots=True)
 class StackGraph:
-    """A stack's traversal and its nodes. path: of the stack, from the outermost one."""
+    """A stack's traversal and its nodes. path: of the stack, from the outermost one. sequence: of
+    the last event that they are the outcome of."""
 
     stack_id: UUID
     path: str
+    sequence: int
     traversal: TraversalRecord
     nodes: Sequence[NodeRecord]
 
@@ -137,8 +139,8 @@ class Reading:
 
     async def graph(self, stack: StackRecord, *, nested: bool = False) -> list[StackGraph]:
         """Of the stack's current traversal; nested: and of those that it began in stacks inside,
-        each behind the one around it."""
-        async with self._database.connection() as conn:
+        each behind the one around it; all of it as it was at one moment."""
+        async with self._database.snapshot() as conn:
             found = await read_walks(conn, stack.id, nested=nested)
             told = [(one.id, one.traversal) for one in found]
             traversals = await read.read_traversals_of(conn, told)
@@ -147,7 +149,7 @@ class Reading:
                 nodes[node.stack_id].append(node)
         found.sort(key=lambda one: one.path.split("/"))
         return [
-            StackGraph(one.id, one.path, traversals[one.id], nodes[one.id])
+            StackGraph(one.id, one.path, one.sequence, traversals[one.id], nodes[one.id])
             for one in found
             if one.id in traversals
         ]

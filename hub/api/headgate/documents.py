@@ -154,11 +154,15 @@ _NODE = Shape("Node", fields({
     "breakpoints": list_of(POINT),
     "reason": TEXT_OR_NULL,
     "inside": or_null(UUID),
+    "started_at": _TIME_OR_NULL,
+    "ended_at": _TIME_OR_NULL,
+    "until": _TIME_OR_NULL,
 }))  # fmt: skip
 _GRAPH: Mapping[str, Json] = {
     "nodes": list_of(_NODE),
     "edges": list_of({**list_of(COUNT), "minItems": 2, "maxItems": 2}),
     "traversal": TRAVERSAL,
+    "sequence": COUNT,
 }
 GRAPH = fields(_GRAPH, {"stacks": list_of(fields({"stack_id": UUID, "path": TEXT, **_GRAPH}))})
 WHY = fields({

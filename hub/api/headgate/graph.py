@@ -11,7 +11,7 @@ from engine.store.read import HookFilter
 from engine.store.records import TraversalRecord
 from engine.words import Json
 from hub.api.headgate import documents as gives
-from hub.api.headgate.sentences import Held, path_in, reasons_in, unfinished_before
+from hub.api.headgate.sentences import Held, path_in, reasons_in, unfinished_before, until_of
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, parts_of, project_of, query_flag, stack_of
 
@@ -34,11 +34,15 @@ def graph_document(found: StackGraph) -> dict[str, Json]:
                 "breakpoints": [rule["point"] for rule in node.rules or []],
                 "reason": node.reason,
                 "inside": str(node.inside) if node.inside else None,
+                "started_at": rfc3339(node.started_at) if node.started_at else None,
+                "ended_at": rfc3339(node.ended_at) if node.ended_at else None,
+                "until": until_of(node),
             }
             for node in nodes
         ],
         "edges": [[node.id, after] for node in nodes for after in node.requirers],
         "traversal": traversal_document(traversal),
+        "sequence": found.sequence,
     }
 
 
