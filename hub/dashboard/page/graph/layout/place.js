@@ -3,6 +3,7 @@
 import { columns } from "./columns.js";
 import { essential } from "./essential.js";
 import { layersOf } from "./layers.js";
+import { breakLines } from "./lines.js";
 import { order } from "./order.js";
 import { settle } from "./settle.js";
 import { slotsOf } from "./slots.js";
@@ -43,6 +44,7 @@ export function place(boxes, edges, aspect) {
   const crossings = order(layers);
   const blocks = columns(layers, aspect);
   settle(layers, (layer) => blocks.has(layer));
+  breakLines(layers, aspect);
   const slots = layers.flat();
   const top = least(slots.map((slot) => slot.y - slot.height / 2));
   for (const slot of slots) slot.y -= top;
