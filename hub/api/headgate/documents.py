@@ -19,6 +19,7 @@ from channels.schemas.words import (
     one_of,
     or_null,
 )
+from engine.store.overview import STATES
 from engine.words import Action, Direction, Json, Operation, Phase, State, TraversalState
 from hub.api.shapes import Shape, page_of
 from hub.auth.roles import Right
@@ -141,6 +142,37 @@ TRAVERSAL = Shape("Traversal", fields({
     "started_at": TIME,
     "ended_at": _TIME_OR_NULL,
 }))  # fmt: skip
+_LINE = Shape("StackLine", fields({
+    "id": UUID,
+    "name": TEXT,
+    "action": one_of(*Action),
+    "status": one_of(*STATES),
+    "reason": TEXT,
+    "tags": list_of(TEXT),
+    "owner": TEXT,
+    "created_at": TIME,
+    "updated_at": _TIME_OR_NULL,
+    "traversal": fields({
+        "number": COUNT,
+        "action": one_of(*Action),
+        "state": one_of(*TraversalState),
+        "requested_by": TEXT,
+        "started_at": TIME,
+        "ended_at": _TIME_OR_NULL,
+    }),
+    "nodes": map_of(COUNT),
+    "hooks_waiting": COUNT,
+    "hooks_dry": COUNT,
+    "resources": COUNT,
+}))  # fmt: skip
+#: counts: where they were asked for.
+OVERVIEW = fields({
+    "stacks": list_of(_LINE),
+    "next": TEXT_OR_NULL,
+    "counts": or_null(fields({
+        "statuses": fields(dict.fromkeys(STATES, COUNT)), "waiting": COUNT,
+    })),
+})  # fmt: skip
 _NODE = Shape("Node", fields({
     "id": COUNT,
     "resource_name": TEXT,

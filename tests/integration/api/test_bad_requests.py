@@ -56,7 +56,7 @@ NEVER = {
     **dict.fromkeys(("limit", "nested_depth", "after"), NUMBERS),
     **dict.fromkeys(("show_deleted", "show_nested", "show_hidden", "global_tenant", "with_count",
                      "resolve_outputs", "with_detail", "with_description", "everywhere", "gone",
-                     "with_condition_func", "mine"), FLAGS),
+                     "with_condition_func", "mine", "waiting", "counts"), FLAGS),
     **dict.fromkeys(("sort_keys", "sort_dir", "state", "template_type"), ("colour",)),
     "marker": ("none",), "older": ("soon", "99999999d"), "point": ("pre-crate",),
     "ignore_errors": ("5",), "support_status": ("FINE",), "timeout_mins": ("soon",),

@@ -226,6 +226,8 @@ async def all_that_is_shown(run: Watched) -> None:
         await ok(run, "GET", f"{at}/resources/c/events/{one['id']}")
     for query in ("", "/detail", "?limit=1&with_count=true", "?tags=one", "?show_deleted=true"):
         await ok(run, "GET", f"/stacks{query}")
+    for query in ("", "?counts=true&limit=1"):
+        await ok(run, "GET", f"/overview{query}")
     for part in ("resources", "events", "template", "environment", "files"):
         await ok(run, "GET", f"/stacks/s/{part}")
     async with run.session.get(f"{run.url}/v1/p/events/stream") as stream:
