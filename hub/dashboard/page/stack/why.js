@@ -1,0 +1,70 @@
+/** Why a stack does not go on: the server's own sentences. */
+
+import { Badge } from "../parts/badge.js";
+import { ProblemBox } from "../parts/problem.js";
+import { html, useEffect, useSignal } from "../vendor/preact.js";
+import { repeated } from "./repeated.js";
+
+/** @typedef {import("./state.js").Looking} Looking */
+/** @typedef {import("./shapes.js").Why} Why */
+
+/** As many as somebody reads. */
+const AT_MOST = 60;
+
+/** @param {{looking: Looking}} props */
+export function WhyPanel({ looking }) {
+  const open = useSignal(false);
+  return html`<details class="stack-why card" onToggle=${(/** @type {Event} */ event) => {
+    open.value = /** @type {HTMLDetailsElement} */ (event.currentTarget).open;
+  }}>
+    <summary>Why does it not go on?</summary>
+    ${open.value && html`<${Sentences} looking=${looking} />`}
+  </details>`;
+}
+
+/** @param {{looking: Looking}} props */
+function Sentences({ looking }) {
+  const { watched } = looking;
+  const found = useSignal(/** @type {Why[] | null} */ (null));
+  const wrong = useSignal(/** @type {unknown} */ (null));
+  useEffect(() => {
+    let ended = false;
+    const reread = repeated(async () => {
+      if (ended) return;
+      try {
+        const said = await watched.get("/why");
+        found.value = said.nodes;
+        wrong.value = null;
+      } catch (error) {
+        if (!ended) wrong.value = error;
+      }
+    });
+    // Each event may be a reason less.
+    const stop = watched.events.subscribe(() => reread());
+    return () => {
+      ended = true;
+      stop();
+    };
+  }, [watched]);
+  const nodes = found.value;
+  const more = (nodes?.length ?? 0) - AT_MOST;
+  return html`<${ProblemBox} error=${wrong.value} />
+    ${nodes?.length === 0 && html`<p class="muted">Nothing is unfinished, and nothing failed.</p>`}
+    <ul class="plain-list">
+      ${nodes?.slice(0, AT_MOST).map(
+        (one) => html`<li key=${one.path + one.state} class="row">
+          <${Badge} state=${one.state === "parked" && one.sentence.includes(" waits at ") ? "gate" : one.state} />
+          <button class="plain breaks stack-sentence" onClick=${() => select(looking, one.path)}>
+            ${one.sentence}
+          </button>
+        </li>`,
+      )}
+    </ul>
+    ${more > 0 && html`<p class="muted">And ${more} more.</p>`}`;
+}
+
+/** @param {Looking} looking @param {string} path */
+function select(looking, path) {
+  const node = looking.model.value?.at(path);
+  if (node) looking.select(node.key);
+}
