@@ -31,7 +31,7 @@ export function progress(nodes) {
 export function Progress({ nodes }) {
   const { parts, all, done, words } = progress(nodes);
   if (all === 0) return html`<span class="muted">nothing to do</span>`;
-  const bad = parts.filter((one) => ["failed", "stopped"].includes(one.state));
+  const bad = parts.filter((one) => ["failed", "stopped", "dropped"].includes(one.state));
   return html`<div class="stacks-progress" title=${words}>
     <div class="stacks-bar" role="img" aria-label=${words}>
       ${parts.map(

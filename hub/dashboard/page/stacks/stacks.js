@@ -31,11 +31,11 @@ export function Stacks({ project }) {
   const shown = list.shown.value;
   return html`<div class="page-head">
       <h1>Stacks</h1>
+      <${News} list=${list} />
       ${may("write") && html`<div class="acts"><a class="button first" href=${href(project, "new")}>New stack</a></div>`}
     </div>
     <${Filters} asked=${asked} counts=${list.counts.value} />
     <${ProblemBox} error=${list.wrong.value} />
-    <${News} list=${list} />
     <div aria-busy=${list.busy.value ? "true" : "false"} ...${on}>
       ${shown && shown.rows.length > 0 && html`<${Table} project=${project} list=${list} asked=${asked} act=${(/** @type {Line} */ line) => (acting.value = line)} />`}
       ${shown && shown.rows.length === 0 && html`<${None} project=${project} query=${query} />`}
