@@ -49,7 +49,7 @@ export const WAYS = [
   {
     name: "continue",
     word: "Continue",
-    key: "c",
+    key: "k",
     does: "continue to the next breakpoint",
     decision: "continue",
   },

@@ -1,11 +1,11 @@
 /** Everything about one resource, beside the graph. */
 
+import { shown } from "../graph/fold/tally.js";
+import { nameOf, operationOf, sentence } from "../graph/words.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
-import { shown } from "../graph/fold/tally.js";
-import { nameOf, operationOf, sentence } from "../graph/words.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { Breakpoints } from "./breakpoints.js";
 import { Happened } from "./happened.js";
@@ -13,6 +13,7 @@ import { Hooks } from "./hooks.js";
 import { Marks } from "./marks.js";
 import { repeated } from "./repeated.js";
 import { Values } from "./values.js";
+import { Why } from "./why.js";
 
 /** @typedef {import("./debugging.js").Debugging} Debugging */
 /** @typedef {import("./state.js").Looking} Looking */
@@ -25,7 +26,9 @@ export function Panel({ looking, debugging }) {
   const subject = looking.subject.value;
   if (!subject) {
     return html`<aside class="stack-panel card" aria-label="Node">
-      <p class="muted">Nothing is selected. Press a node of the graph, or Enter on it, to see all about it.</p>
+      <h2>Why does it not go on?</h2>
+      <${Why} looking=${looking} />
+      <p class="muted">Press a node of the graph, or Enter on it, to see all about it.</p>
     </aside>`;
   }
   return html`<${About} key=${subject.key} looking=${looking} debugging=${debugging} subject=${subject} />`;
@@ -151,7 +154,8 @@ function watchResource(looking, subject, found, wrong) {
   const stops = [
     watched.events.subscribe((events) => {
       const last = events.at(-1);
-      if (!last || last.subject === subject.path || last.type.startsWith("headgate.stack.")) reread();
+      if (!last || last.subject === subject.path || last.type.startsWith("headgate.stack."))
+        reread();
     }),
     watched.breakpoints.subscribe(() => reread()),
   ];
@@ -163,4 +167,3 @@ function watchResource(looking, subject, found, wrong) {
     },
   };
 }
-

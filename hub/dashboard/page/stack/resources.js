@@ -1,11 +1,11 @@
 /** Every resource in a table: what the graph shows, for those who would rather read. */
 
+import { shown } from "../graph/fold/tally.js";
+import { sentence } from "../graph/words.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
-import { shown } from "../graph/fold/tally.js";
-import { sentence } from "../graph/words.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { repeated } from "./repeated.js";
 

@@ -6,26 +6,15 @@ import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { repeated } from "./repeated.js";
 
 /** @typedef {import("./state.js").Looking} Looking */
-/** @typedef {import("./shapes.js").Why} Why */
+/** @typedef {import("./shapes.js").Reason} Reason */
 
 /** As many as somebody reads. */
 const AT_MOST = 60;
 
 /** @param {{looking: Looking}} props */
-export function WhyPanel({ looking }) {
-  const open = useSignal(false);
-  return html`<details class="stack-why card" onToggle=${(/** @type {Event} */ event) => {
-    open.value = /** @type {HTMLDetailsElement} */ (event.currentTarget).open;
-  }}>
-    <summary>Why does it not go on?</summary>
-    ${open.value && html`<${Sentences} looking=${looking} />`}
-  </details>`;
-}
-
-/** @param {{looking: Looking}} props */
-function Sentences({ looking }) {
+export function Why({ looking }) {
   const { watched } = looking;
-  const found = useSignal(/** @type {Why[] | null} */ (null));
+  const found = useSignal(/** @type {Reason[] | null} */ (null));
   const wrong = useSignal(/** @type {unknown} */ (null));
   useEffect(() => {
     let ended = false;
@@ -50,7 +39,7 @@ function Sentences({ looking }) {
   const more = (nodes?.length ?? 0) - AT_MOST;
   return html`<${ProblemBox} error=${wrong.value} />
     ${nodes?.length === 0 && html`<p class="muted">Nothing is unfinished, and nothing failed.</p>`}
-    <ul class="plain-list">
+    <ul class="stack-list">
       ${nodes?.slice(0, AT_MOST).map(
         (one) => html`<li key=${one.path + one.state} class="row">
           <${Badge} state=${one.state === "parked" && one.sentence.includes(" waits at ") ? "gate" : one.state} />
