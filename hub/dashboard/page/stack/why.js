@@ -1,6 +1,7 @@
 /** Why a stack does not go on: the server's own sentences. */
 
-import { Badge } from "../parts/badge.js";
+import { clock } from "../parts/ago.js";
+import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { repeated } from "./repeated.js";
@@ -41,15 +42,25 @@ export function Why({ looking }) {
     ${nodes?.length === 0 && html`<p class="muted">Nothing is unfinished, and nothing failed.</p>`}
     <ul class="stack-list">
       ${nodes?.slice(0, AT_MOST).map(
-        (one) => html`<li key=${one.path + one.state} class="row">
-          <${Badge} state=${one.state === "parked" && one.sentence.includes(" waits at ") ? "gate" : one.state} />
+        (one) => html`<li key=${one.path + one.state} class="stack-reason">
+          <${Icon} name=${stateOf(one)} label=${stateOf(one)} />
           <button class="plain breaks stack-sentence" onClick=${() => select(looking, one.path)}>
-            ${one.sentence}
+            ${withClock(one.sentence)}
           </button>
         </li>`,
       )}
     </ul>
     ${more > 0 && html`<p class="muted">And ${more} more.</p>`}`;
+}
+
+/** @param {Reason} reason */
+function stateOf({ state, sentence }) {
+  return state === "parked" && sentence.includes(" waits at ") ? "gate" : state;
+}
+
+/** A sentence with times as clocks here show them. @param {string} sentence */
+function withClock(sentence) {
+  return sentence.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => clock(time));
 }
 
 /** @param {Looking} looking @param {string} path */

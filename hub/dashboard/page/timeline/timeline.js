@@ -3,6 +3,7 @@
 import { useKeys } from "../app/keys.js";
 import { ask, here } from "../app/route.js";
 import { graphModel } from "../graph/model.js";
+import { clock } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { ProblemBox } from "../parts/problem.js";
 import { inWords, toneOf } from "../stack/words.js";
@@ -49,9 +50,10 @@ function Opened({ looking, number }) {
   const wrong = useSignal(/** @type {unknown} */ (null));
   async function read() {
     wrong.value = null;
+    const which = number === watched.traversal.value?.number ? "" : `&traversal=${number}`;
     try {
       const [document] = await Promise.all([
-        watched.get(`/graph?nested=true&traversal=${number}`),
+        watched.get(`/graph?nested=true${which}`),
         history.read(),
       ]);
       if (history.ended) return;
@@ -172,7 +174,7 @@ function Slider({ events, at, seek }) {
       <span class="unbroken">${at.value} of ${length}</span>
       ${event && html`<${Tone} event=${event} />`}
       <strong class="breaks">${said}</strong>
-      ${event && html`<time class="muted" dateTime=${event.time}>${clockOf(event.time)}</time>`}
+      ${event && html`<time class="muted" dateTime=${event.time}>${clock(event.time)}</time>`}
     </p>`;
 }
 
@@ -182,11 +184,6 @@ function Tone({ event }) {
   return tone === "other"
     ? null
     : html`<${Badge} state=${tone} word=${tone === "gate" ? "gate" : tone} />`;
-}
-
-/** @param {string} time */
-function clockOf(time) {
-  return new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }
 
 /** @param {{marks: Mark[], length: number}} props */
