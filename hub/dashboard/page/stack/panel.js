@@ -6,6 +6,7 @@ import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
+import { MomentList } from "../timeline/moment_list.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { Breakpoints } from "./breakpoints.js";
 import { Happened } from "./happened.js";
@@ -24,6 +25,12 @@ import { Why } from "./why.js";
 /** @param {{looking: Looking, debugging: Debugging}} props */
 export function Panel({ looking, debugging }) {
   const subject = looking.subject.value;
+  if (!subject && looking.replay.value) {
+    return html`<aside class="stack-panel card" aria-label="Events">
+      <h2>What happened</h2>
+      <${MomentList} replay=${looking.replay.value} />
+    </aside>`;
+  }
   if (!subject) {
     return html`<aside class="stack-panel card" aria-label="Node">
       <h2>Why does it not go on?</h2>

@@ -4,7 +4,7 @@ import { may } from "../api/session.js";
 import { ask, here } from "../app/route.js";
 import { Graph } from "../graph/graph.js";
 import { ProblemBox } from "../parts/problem.js";
-import { Timeline } from "../timeline/timeline.js";
+import { Timeline, traversalAsked } from "../timeline/timeline.js";
 import { html, useEffect, useMemo } from "../vendor/preact.js";
 import { Bar } from "./bar.js";
 import { Debugging } from "./debugging.js";
@@ -84,7 +84,11 @@ function GraphView({ looking, debugging }) {
       : html`<p class="muted" role="status">Reading the graph…</p>`;
   }
   const past = looking.past.value !== null;
-  return html`<${Bar} debugging=${debugging} />
+  return html`${
+    traversalAsked() > 0
+      ? html`<${Timeline} looking=${looking} />`
+      : html`<${Bar} debugging=${debugging} />`
+  }
     <div class="stack-graph" data-gone=${gone} data-past=${past} data-panel=${looking.subject.value !== null}>
       <div class="stack-drawing">
         <${Graph} key=${past ? "past" : "live"} model=${model} selected=${looking.selected}
@@ -99,6 +103,5 @@ function GraphView({ looking, debugging }) {
           ) => debugging.mark(node, side, on)} />
       </div>
       <${Panel} looking=${looking} debugging=${debugging} />
-    </div>
-    <${Timeline} looking=${looking} />`;
+    </div>`;
 }

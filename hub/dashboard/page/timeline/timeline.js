@@ -17,28 +17,29 @@ import { BEATS, marksOf, nextMark, pace } from "./moments.js";
 /** @typedef {import("./moments.js").Mark} Mark */
 /** @typedef {{length: number, seek: (count: number) => void}} Playback */
 
+/** The traversal whose events are looked at; 0: none, it is live. */
+export function traversalAsked() {
+  return Number(here.value.query.get("traversal") ?? "") || 0;
+}
+
 /** @param {{looking: Looking}} props */
 export function Timeline({ looking }) {
-  const { watched } = looking;
-  const said = Number(here.value.query.get("traversal") ?? "");
-  const open = said > 0;
-  useKeys([
-    {
-      key: "h",
-      does: "the timeline: how it was",
-      run: () => ask({ traversal: open ? "" : current() }),
-    },
-  ]);
-  const current = () => String(watched.traversal.value?.number ?? "");
-  if (!open) {
-    return html`<div class="timeline-closed row">
-      <button disabled=${!watched.traversal.value} onClick=${() => ask({ traversal: current() })} aria-keyshortcuts="h">
-        Timeline <kbd aria-hidden="true">h</kbd>
-      </button>
-      <span class="muted">how it came to this, event by event</span>
-    </div>`;
-  }
-  return html`<${Opened} key=${said} looking=${looking} number=${said} />`;
+  const number = traversalAsked();
+  return html`<${Opened} key=${number} looking=${looking} number=${number} />`;
+}
+
+/** What opens it, and closes it. @param {{looking: Looking}} props */
+export function TimelineButton({ looking }) {
+  const open = traversalAsked() > 0;
+  const press = () => {
+    const current = looking.watched.traversal.value?.number ?? "";
+    ask({ traversal: traversalAsked() ? "" : String(current) });
+  };
+  useKeys([{ key: "h", does: "the timeline: how it was; and back to live", run: press }]);
+  return html`<button class=${open ? "first" : ""} aria-keyshortcuts="h" onClick=${press}
+    disabled=${!looking.watched.traversal.value}>
+    ${open ? "Back to live" : "Timeline"} <kbd aria-hidden="true">h</kbd>
+  </button>`;
 }
 
 /** @param {{looking: Looking, number: number}} props */
@@ -48,6 +49,12 @@ function Opened({ looking, number }) {
   const playback = useSignal(/** @type {Playback | null} */ (null));
   const at = useSignal(0);
   const wrong = useSignal(/** @type {unknown} */ (null));
+  /** @param {number} to */
+  const seek = (to) => {
+    const length = playback.value?.length ?? 0;
+    at.value = Math.max(0, Math.min(to, length));
+    playback.value?.seek(at.value);
+  };
   async function read() {
     wrong.value = null;
     const which = number === watched.traversal.value?.number ? "" : `&traversal=${number}`;
@@ -61,6 +68,7 @@ function Opened({ looking, number }) {
       playback.value = model.playback(history.events.value);
       at.value = playback.value.length;
       looking.past.value = model;
+      looking.replay.value = { events: history.events.value, at, seek };
     } catch (error) {
       if (!history.ended) wrong.value = error;
     }
@@ -70,14 +78,9 @@ function Opened({ looking, number }) {
     return () => {
       history.close();
       looking.past.value = null;
+      looking.replay.value = null;
     };
   }, []);
-  /** @param {number} to */
-  const seek = (to) => {
-    const length = playback.value?.length ?? 0;
-    at.value = Math.max(0, Math.min(to, length));
-    playback.value?.seek(at.value);
-  };
   const known = new Set(history.events.value.map((one) => one.id));
   const newer = history.whole.value
     ? watched.events.value.filter((one) => !known.has(one.id)).length
@@ -86,7 +89,7 @@ function Opened({ looking, number }) {
     <div class="row">
       <h2>Timeline</h2>
       <${Choice} looking=${looking} number=${number} />
-      <button class="first" onClick=${() => ask({ traversal: "" })} aria-keyshortcuts="h">Back to live <kbd aria-hidden="true">h</kbd></button>
+      <span class="timeline-back"><${TimelineButton} looking=${looking} /></span>
       ${
         newer > 0 &&
         number === watched.traversal.value?.number &&
@@ -155,8 +158,8 @@ function Slider({ events, at, seek }) {
     playing.value = !playing.value;
   };
   return html`<div class="timeline-slider">
-      <button aria-label=${playing.value ? "Pause" : "Play"} onClick=${play}>${playing.value ? "❚❚" : "▶"}</button>
-      <button aria-label="The mark before" title="The mark before" onClick=${() => seek(nextMark(marks, at.value, -1, length))}>⏮</button>
+      <button aria-label=${playing.value ? "Pause" : "Play"} onClick=${play}>${playing.value ? "❙❙" : "▶"}</button>
+      <button aria-label="The mark before" title="The mark before" onClick=${() => seek(nextMark(marks, at.value, -1, length))}>|◂</button>
       <button aria-label="One event back" title="One event back" disabled=${at.value === 0} onClick=${() => seek(at.value - 1)}>◂</button>
       <div class="timeline-track">
         <input type="range" min="0" max=${length} step="1" value=${at.value} aria-label="Event"
@@ -168,7 +171,7 @@ function Slider({ events, at, seek }) {
         <${Marks} marks=${marks} length=${length} />
       </div>
       <button aria-label="One event on" title="One event on" disabled=${at.value === length} onClick=${() => seek(at.value + 1)}>▸</button>
-      <button aria-label="The next mark" title="The next mark" onClick=${() => seek(nextMark(marks, at.value, 1, length))}>⏭</button>
+      <button aria-label="The next mark" title="The next mark" onClick=${() => seek(nextMark(marks, at.value, 1, length))}>▸|</button>
     </div>
     <p class="timeline-said row">
       <span class="unbroken">${at.value} of ${length}</span>
