@@ -17,9 +17,19 @@ from tests.support.program import Http, Program, program
 Json = Any
 #: Milliseconds until what must come is given up.
 PATIENCE = 20_000
+#: The rules of accessibility, as a script; `make setup` does not bring it, `make tests` does.
+AXE = Path(__file__).parents[2] / "hub" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
+#: What is looked for: WCAG 2.2 up to AA, and what axe holds to be good besides.
+_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+_RUN_AXE = """async (rules) => {
+    const {violations} = await axe.run(document, {runOnly: rules, preload: false});
+    return violations.map(
+        (one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.html).join(" | ")}`);
+}"""
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 #: What Chromium writes of answers that are no success, which pages are there to tell of.
 _OF_ANSWERS = "Failed to load resource"
+_OF_AXE = "console: Applying inline style violates"
 #: As root there is no sandbox; the others keep it from asking hosts of its own.
 FLAGS = ("--no-sandbox", "--disable-background-networking", "--disable-component-update")
 _projects = count(1)
@@ -87,6 +97,17 @@ class Visitor:
         where = "/".join((self.project, *path))
         await self.page.goto(f"{self.url}/#/{where}")
         return self.page
+
+    async def breaks(self) -> list[str]:
+        """The rules of accessibility that the page breaks as it is now, in words."""
+        if not await self.page.evaluate("'axe' in window"):
+            await self.page.evaluate(AXE.read_text())
+        before = len(self.wrong)
+        found: list[str] = await self.page.evaluate(_RUN_AXE, _RULES)
+        # It tries out colours by itself, in ways that a page of ours may not.
+        mine = [one for one in self.wrong[before:] if not one.startswith(_OF_AXE)]
+        self.wrong[before:] = mine
+        return found
 
     async def module(self, path: str, script: str, argument: Json = None) -> Json:
         """What a function makes of a module of the page, which is run by the browser.

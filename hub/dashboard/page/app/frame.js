@@ -166,7 +166,7 @@ function Live() {
   const { state: how } = connection.value;
   const word = { live: "live", connecting: "connecting", lost: "not live" }[how];
   return html`<span class="live" data-state=${how}>
-    <${Icon} name=${how === "lost" ? "broken" : "live"} />${word}
+    <${Icon} name=${how === "lost" ? "broken" : "live"} label=${how === "live" ? "live" : undefined} /><span class="word">${word}</span>
   </span>`;
 }
 

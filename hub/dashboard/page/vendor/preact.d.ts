@@ -1,7 +1,5 @@
 import type { VNode } from "preact";
 
-export * from "preact";
-export * from "preact/hooks";
 export type { ReadonlySignal, Signal } from "@preact/signals";
 export {
   batch,
@@ -13,4 +11,6 @@ export {
   useSignal,
   useSignalEffect,
 } from "@preact/signals";
+export * from "preact";
+export * from "preact/hooks";
 export function html(strings: TemplateStringsArray, ...values: unknown[]): VNode;

@@ -1,11 +1,12 @@
 // Nodes while an event changes some of them; who comes after them follows.
-import { ENDED } from "./about.js";
-
 /**
  * @typedef {import("../tree.js").Tree} Tree
  * @typedef {import("../shapes.js").Progress} Progress
  * @typedef {ReadonlyMap<string, Progress>} Known
  */
+
+/** @type {ReadonlySet<import("../shapes.js").State>} */
+export const ENDED = new Set(["done", "failed", "stopped", "dropped"]);
 
 export class Draft {
   /**
