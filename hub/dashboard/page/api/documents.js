@@ -20,6 +20,8 @@
  * @property {Decision[]} allowed
  * @property {string} digest
  * @property {{needed: number, given: number}} approvals
+ * @property {number} node of the graph, in its stack
+ * @property {object | null} ask a schema of what goes with an answer
  *
  * @typedef {object} CloudEvent
  * @property {string} id
