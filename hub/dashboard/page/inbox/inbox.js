@@ -42,15 +42,15 @@ function Everything({ project }) {
   return html`<div class="page-head">
       <h1>Inbox</h1>
       <${Told} hooks=${all} />
-    </div>
-    <${Filters} filter=${filter} grouped=${grouped} hooks=${all ?? []} />
-    <${ProblemBox} error=${wrong.value} />
-    ${wrong.value && html`<div><button onClick=${() => tryAgain()}>Try again</button></div>`}
-    <div class="inbox-news">
+    <div class="acts">
       ${list.held > 0 && html`<button onClick=${list.show}>Show ${list.held} new</button>`}
       ${hooks.some((one) => one.state !== "waiting") && html`<button onClick=${list.clear}>Clear those that ended</button>`}
       ${more.value && html`<span class="muted">There are more; these are the oldest.</span>`}
     </div>
+    </div>
+    <${Filters} filter=${filter} grouped=${grouped} hooks=${all ?? []} />
+    <${ProblemBox} error=${wrong.value} />
+    ${wrong.value && html`<div><button onClick=${() => tryAgain()}>Try again</button></div>`}
     <div class="inbox" ref=${place}>
       ${all === null && !wrong.value && html`<p class="muted">Reading the inbox …</p>`}
       ${all !== null && hooks.length === 0 && html`<${Nothing} filter=${filter} />`}
