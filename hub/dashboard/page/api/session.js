@@ -5,7 +5,7 @@ import { call, credentials, Problem } from "./client.js";
 
 /**
  * @typedef {{name: string, project: string, roles: string[], rights: string[],
- *   csrf: string | null, expires_at: string | null}} Session
+ *   everywhere: boolean, csrf: string | null, expires_at: string | null}} Session
  */
 
 /** How this server finds out who somebody is: none, tokens or keystone. */

@@ -16,6 +16,7 @@ import { Deliveries } from "./deliveries.js";
 import { ChangeForm } from "./form.js";
 import { health, origin } from "./health.js";
 import { Wanted } from "./list.js";
+import { shownTarget } from "./wanted.js";
 
 /** @typedef {import("./shapes.js").Subscription} Subscription */
 /** @typedef {{delivered: boolean, code: number | null, answer?: string, reason?: string}} Tried */
@@ -55,7 +56,7 @@ export function OneSubscription({ project, id }) {
   }, [project, id]);
   const one = found.value;
   return html`<p><a href=${href(project, "subscriptions")}>All subscriptions</a></p>
-    <h1 class="breaks">${one ? one.target : "Subscription"}</h1>
+    <h1 class="breaks">${one ? shownTarget(one.target) : "Subscription"}</h1>
     <${ProblemBox} error=${wrong.value} />
     ${gone.value && html`<p class="problem" role="alert">It was deleted by ${gone.value}, its deliveries with it.</p>`}
     ${
@@ -111,7 +112,7 @@ function Acts({ project, one, show }) {
   });
   const forget = doer("delete", async () => {
     await call("DELETE", project, path);
-    notify(`${one.target} is told of nothing any more.`);
+    notify(`${shownTarget(one.target)} is told of nothing any more.`);
     go(href(project, "subscriptions"));
   });
   /** @param {string} what */
@@ -151,7 +152,7 @@ function Acts({ project, one, show }) {
     ${
       doing.value === "ask-delete" &&
       html`<${Dialog} title="Delete the subscription?" onClose=${done}>
-        <p class="breaks"><strong>${one.target}</strong> is told of nothing any more. Its deliveries
+        <p class="breaks"><strong>${shownTarget(one.target)}</strong> is told of nothing any more. Its deliveries
           are forgotten, also those that are on their way.</p>
         <div class="acts"><button onClick=${done}>Leave it</button><button class="danger" onClick=${forget}>Delete</button></div>
       <//>`
