@@ -1,0 +1,60 @@
+/** The latest deliveries of a subscription, each a small mark: how it fares at a glance. */
+
+import { call, isAborted } from "../api/client.js";
+import { listen } from "../api/live.js";
+import { Icon } from "../parts/icon.js";
+import { repeated } from "../stack/repeated.js";
+import { html, useEffect, useSignal } from "../vendor/preact.js";
+import { DELIVERY } from "./health.js";
+
+/** @typedef {import("./shapes.js").Delivery} Delivery */
+
+const MANY = 12;
+
+/** Marks, newest last. @param {{project: string, id: string}} props */
+export function Recent({ project, id }) {
+  const found = useSignal(/** @type {Delivery[] | null} */ (null));
+  useEffect(() => {
+    const given = new AbortController();
+    const read = repeated(async () => {
+      if (given.signal.aborted) return;
+      try {
+        const path = `/subscriptions/${id}/deliveries?limit=${MANY}`;
+        const said = await call("GET", project, path, undefined, { signal: given.signal });
+        found.value = said.deliveries;
+      } catch (error) {
+        if (!isAborted(error)) found.value = null;
+      }
+    });
+    read();
+    const stop = listen({
+      event: (event) => {
+        if (event.data?.subscription === id || event.data?.subscription?.id === id) read();
+      },
+      resync: read,
+    });
+    return () => {
+      given.abort();
+      stop();
+    };
+  }, [project, id]);
+  if (!found.value) return null;
+  if (found.value.length === 0) return html`<span class="muted">nothing was sent yet</span>`;
+  return html`<span class="subscriptions-recent" role="img" aria-label=${inWords(found.value)} title=${inWords(found.value)}>
+    ${[...found.value]
+      .reverse()
+      .map(
+        (one) =>
+          html`<span key=${one.id} data-state=${DELIVERY[one.state]}><${Icon} name=${DELIVERY[one.state] ?? ""} /></span>`,
+      )}
+  </span>`;
+}
+
+/** @param {readonly Delivery[]} all */
+function inWords(all) {
+  const many = Object.keys(DELIVERY)
+    .map((state) => [all.filter((one) => one.state === state).length, state])
+    .filter(([count]) => count)
+    .map(([count, state]) => `${count} ${state}`);
+  return `the last ${all.length}: ${many.join(", ")}`;
+}
