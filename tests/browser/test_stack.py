@@ -9,6 +9,7 @@ import aiohttp
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser.conftest import Visitor
+from tests.support.postgres import TestServer
 from tests.support.program import Http, Json, ServerProcess, resource
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
@@ -200,10 +201,14 @@ async def test_by_keys_alone_on_a_phone_into_a_stack_inside(
 
 
 async def test_a_server_that_starts_anew_is_found_again(
-    visit: Callable[..., Any], tmp_path: Path
+    visit: Callable[..., Any], postgres: TestServer, tmp_path: Path
 ) -> None:
     """What happened while it could not be seen is on the page afterwards."""
-    process = ServerProcess(tmp_path)
+    async with postgres.new_database() as url:
+        await seen_again(visit, ServerProcess(tmp_path, database_url=url))
+
+
+async def seen_again(visit: Callable[..., Any], process: ServerProcess) -> None:
     process.start()
     try:
         async with aiohttp.ClientSession() as session:

@@ -8,6 +8,16 @@ export function shown(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+/** What the server shows in the place of a hidden value. */
+const MASK = "******";
+
+/** @param {{value: unknown}} props */
+function Value({ value }) {
+  return value === MASK
+    ? html`<span class="muted" title="its value is not shown">hidden</span>`
+    : shown(value);
+}
+
 /**
  * changes: by property; without `from` it is new, without `to` it is not known yet.
  * @param {{changes: Record<string, {from?: unknown, to?: unknown}>}} props
@@ -19,8 +29,8 @@ export function Changes({ changes }) {
     ${rows.map(
       ([name, one]) => html`<dt key=${name}>${name}</dt>
         <dd>
-          ${"from" in one && html`<del>${shown(one.from)}</del>${" → "}`}
-          ${"to" in one ? html`<ins>${shown(one.to)}</ins>` : html`<span class="muted">known when it is there</span>`}
+          ${"from" in one && html`<del><${Value} value=${one.from} /></del>${" → "}`}
+          ${"to" in one ? html`<ins><${Value} value=${one.to} /></ins>` : html`<span class="muted">known when it is there</span>`}
         </dd>`,
     )}
   </dl>`;
