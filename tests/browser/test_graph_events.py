@@ -12,8 +12,8 @@ from tests.integration.nested.test_events import streamed
 from tests.support.program import Http, Json, eventually, resource, template
 
 STILL = {"waiting", "parked", "done", "failed", "stopped", "dropped"}
-#: Both ways to know of it: from the beginning of the change, as a timeline does, and from the picture
-#: before, as a page does that is open. Gives what differs from what the server says.
+#: Both ways to know of it: from the beginning of the change, as a timeline does, and from the
+#: picture before, as a page does that is open. Gives what differs from what the server says.
 COMPARED = """(m, { pictures, events }) => {
   const upTo = (model) => events.filter((event) => {
     const walk = model.tree.walks.get(event.stackpath ?? "");
@@ -128,7 +128,7 @@ async def created(http: Http) -> Made:
 
 
 async def changed(http: Http) -> Made:
-    """One is changed, one replaced, one made, one goes; and the old thing of the replacement goes."""
+    """One is changed, one replaced, one made, one goes; so does what the replacement replaced."""
     watcher = Watcher(http, "changed")
     again = {"update_replace": True}
 
@@ -156,7 +156,7 @@ async def changed(http: Http) -> Made:
 
 
 async def failed(http: Http) -> Made:
-    """What comes after the failure is dropped; the rest finishes, and the way back is another change."""
+    """By itself, and because somebody rejects it; what comes after is dropped."""
     watcher = Watcher(http, "failed")
     bad = {"type": "OS::Heat::TestResource", "properties": {"fail": True}}
     resources = {
