@@ -1,7 +1,7 @@
-"""The one page of the dashboard, and what it loads.
+"""The pages of the dashboard, and what they load.
 
-It may run and show what comes from this server and nothing else; what it can do, it does over the
-API, with the rights of whoever is signed in.
+They may run and show what comes from this server and nothing else; what they can do, they do over
+the API, with the rights of whoever is signed in.
 """
 
 import base64
@@ -39,16 +39,27 @@ async def home(request: web.Request) -> web.StreamResponse:
     """To a browser, the dashboard; to others, the versions of the API."""
     if "text/html" not in request.headers.get("Accept", ""):
         return _varied(await root(request))
+    return _varied(_page(request, "index.html", "dashboard"))
+
+
+async def answer_page(request: web.Request) -> web.StreamResponse:
+    """Buttons that POST, for whoever has a link with the hook's token. That stays behind the #,
+    which no server and no log is sent; opening the page decides nothing."""
+    return _page(request, "answer.html", "../dashboard")
+
+
+def _page(request: web.Request, name: str, folder: str) -> web.Response:
+    """folder: where the files are, from the page's own address."""
     parts, files = parts_of(request), all_files()
     nonce = base64.b64encode(parts.random_bytes(_NONCE)).decode()
-    text = Template(files.by_path["index.html"].body.decode()).substitute(
-        files=f"dashboard/{files.digest}", auth=parts.settings.auth.mode, nonce=nonce
+    text = Template(files.by_path[name].body.decode()).substitute(
+        files=f"{folder}/{files.digest}", auth=parts.settings.auth.mode, nonce=nonce
     )
     headers = {
         "Content-Security-Policy": _POLICY.format(nonce=nonce),
         "Cross-Origin-Opener-Policy": "same-origin",
     }
-    return _varied(web.Response(text=text, content_type="text/html", headers=headers))
+    return web.Response(text=text, content_type="text/html", headers=headers)
 
 
 def _varied(response: web.Response) -> web.Response:
@@ -78,6 +89,8 @@ async def file(request: web.Request) -> web.StreamResponse:
 ROUTES = (
     Route("GET", "/", home, "Versions of the API; the dashboard, to who takes text/html",
           "versions", status=300, gives=VERSIONS),
+    Route("GET", "/hooks/{hook}", answer_page, "A page with buttons that answer", "hooks",
+          answer="text/html"),
     Route("GET", "/dashboard/{digest}/{path:.+}", file, "A file of the dashboard", "dashboard",
-          answer="text/plain"),
+          answer="text/javascript"),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from channels.schemas.events import POINT, SHOWN_HOOK
+from channels.schemas.events import POINT, SHOWN_HOOK, TRACEPARENT
 from channels.schemas.words import (
     ANYTHING,
     COUNT,
@@ -211,6 +211,21 @@ WHY = fields({
         "told": LIST,
     })),
 })  # fmt: skip
+
+#: As every channel has it; /asyncapi.json says what is in its data.
+_EVENT = Shape("CloudEvent", fields({
+    "specversion": {"const": "1.0"},
+    "id": UUID,
+    "source": TEXT,
+    "type": TEXT,
+    "time": TIME,
+    "datacontenttype": TEXT,
+    "dataschema": TEXT,
+    "sequence": COUNT,
+    "rootstack": UUID,
+    "data": MAP,
+}, {"stackpath": TEXT, "subject": TEXT, "traceparent": TRACEPARENT}))  # fmt: skip
+HISTORY = page_of("events", _EVENT, COUNT)
 
 VERSIONS = fields({
     "versions": list_of(fields({

@@ -45,11 +45,11 @@ export function address(project, path) {
  * @param {string} project
  * @param {string} path with its query
  * @param {unknown} [body]
- * @param {{signal?: AbortSignal}} [options]
+ * @param {{signal?: AbortSignal, headers?: Record<string, string>}} [options]
  * @returns {Promise<any>}
  */
 export async function call(method, project, path, body, options = {}) {
-  const answer = await send(method, address(project, path), body, options.signal);
+  const answer = await send(method, address(project, path), body, options);
   if (answer.status === 401) credentials.over();
   if (!answer.ok) throw await problemIn(answer);
   const text = await answer.text();
@@ -60,11 +60,11 @@ export async function call(method, project, path, body, options = {}) {
  * @param {string} method
  * @param {string} url
  * @param {unknown} body
- * @param {AbortSignal | undefined} signal
+ * @param {{signal?: AbortSignal, headers?: Record<string, string>}} options
  */
-async function send(method, url, body, signal) {
+async function send(method, url, body, { signal, headers: more }) {
   /** @type {Record<string, string>} */
-  const headers = { Accept: "application/json", ...credentials.headers };
+  const headers = { Accept: "application/json", ...credentials.headers, ...more };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const bound = AbortSignal.timeout(PATIENCE * 1000);
   try {

@@ -1,5 +1,6 @@
 // What is known of a graph, live: a signal for each node; events and new documents change them.
 import { batch, signal } from "../vendor/preact.js";
+import { stackOf } from "./fold/about.js";
 import { asTold, fold } from "./fold/events.js";
 import { Playback } from "./fold/playback.js";
 import { treeOf } from "./tree.js";
@@ -165,8 +166,7 @@ export class GraphModel {
 
   /** @param {EventDocument} event */
   #isNews(event) {
-    const path = event.stackpath ?? event.data?.stack?.path ?? "";
-    const walk = this.tree.walks.get(path);
+    const walk = this.tree.walks.get(stackOf(event));
     return !walk || event.sequence > walk.sequence;
   }
 

@@ -5,6 +5,7 @@ import { useKeys } from "../app/keys.js";
 import { Ago } from "../parts/ago.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
+import { TimelineButton } from "../timeline/timeline.js";
 import { html } from "../vendor/preact.js";
 import { WAYS } from "./debugging.js";
 import { keyOfHook } from "./state.js";
@@ -36,15 +37,15 @@ export function Bar({ debugging }) {
     { key: "n", does: "look at the next that waits at a gate", run: () => next(looking, 1) },
     { key: "p", does: "look at the one before that waits at a gate", run: () => next(looking, -1) },
   ]);
-  if (watched.gone.value) return null;
   const hook = looking.hook.value;
   const ways = WAYS.filter((way) => debugging.opens(way));
   return html`<section class="stack-bar" aria-label="Debugger">
-    <${Place} looking=${looking} />
+    ${!watched.gone.value && html`<${Place} looking=${looking} />`}
     <div class="row stack-ways">
       ${
         may("answer") &&
         hook &&
+        !watched.gone.value &&
         ways.map(
           (
             way,
@@ -59,6 +60,7 @@ export function Bar({ debugging }) {
           disabled=${debugging.busy.value} onClick=${() => runToHere(debugging)}>
           Run to ${looking.node.value?.name} <kbd aria-hidden="true">t</kbd></button>`
       }
+      <${TimelineButton} looking=${looking} />
     </div>
     <${Outcome} debugging=${debugging} />
   </section>`;
@@ -108,7 +110,7 @@ function Outcome({ debugging }) {
 function canRunTo({ looking, watched }) {
   const node = looking.node.value;
   const model = looking.model.value;
-  if (!may("answer") || !node?.name || !model || looking.past.value) return false;
+  if (!may("answer") || !node?.name || !model || watched.gone.value) return false;
   if (!watched.stack.value?.stack_status.endsWith("IN_PROGRESS")) return false;
   const { state } = model.progress(node.key).value;
   return !OVER.has(state) && state !== "running";

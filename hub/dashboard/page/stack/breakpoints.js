@@ -33,7 +33,7 @@ export function Breakpoints({ debugging, node, seen }) {
       </div>`
     }
     ${holds.length === 0 && html`<p class="muted">Nothing holds it.</p>`}
-    <ul class="plain-list">
+    <ul class="stack-list">
       ${holds.map((point) => html`<li key=${point}><code>${point}</code>${" "}<${Origin} seen=${seen} point=${point} /></li>`)}
     </ul>
   </section>`;

@@ -49,7 +49,7 @@ export const WAYS = [
   {
     name: "continue",
     word: "Continue",
-    key: "c",
+    key: "k",
     does: "continue to the next breakpoint",
     decision: "continue",
   },
@@ -89,10 +89,9 @@ export class Debugging {
   async go(way) {
     const hook = this.looking.hook.value;
     if (!hook || !this.opens(way)) return;
-    const wanted = wantedBy(hook);
-    if (wanted.length > 0) {
+    if (hook.ask !== null) {
       this.looking.select(keyOfHook(hook));
-      this.said.value = `${placeOf(hook)} asks for ${wanted.join(", ")}: answer it beside the graph.`;
+      this.said.value = `${placeOf(hook)} asks for something with its answer: give it at the node.`;
       return;
     }
     await this.#try(async () => {
@@ -190,13 +189,6 @@ export class Debugging {
  */
 function holdsStack(type) {
   return /\.(ya?ml|template|json)$/i.test(type) || /Group$/.test(type);
-}
-
-/** What an answer must bring along. @param {Hook} hook @returns {string[]} */
-function wantedBy(hook) {
-  /** @type {any} */
-  const ask = hook.ask;
-  return ask?.required ?? [];
 }
 
 /** "db at pre-create". @param {Hook} hook */

@@ -1,5 +1,6 @@
 /** What happened to one resource, newest first. */
 
+import { Problem } from "../api/client.js";
 import { Ago } from "../parts/ago.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
@@ -21,11 +22,15 @@ export function Happened({ looking, subject }) {
     const reread = repeated(async () => {
       if (ended) return;
       try {
-        const said = await watched.of(subject, `/events?limit=${AT_MOST}&sort_keys=event_time&sort_dir=desc`);
+        const said = await watched.of(
+          subject,
+          `/events?limit=${AT_MOST}&sort_keys=event_time&sort_dir=desc`,
+        );
         if (!ended) found.value = said.events;
         wrong.value = null;
       } catch (error) {
-        if (!ended) wrong.value = error;
+        // Of what nothing happened to yet, there is none.
+        if (!ended && !(error instanceof Problem && error.status === 404)) wrong.value = error;
       }
     });
     const stop = watched.events.subscribe((events) => {
@@ -41,7 +46,7 @@ export function Happened({ looking, subject }) {
   return html`<details class="stack-values" open>
     <summary><h3>Events</h3></summary>
     <${ProblemBox} error=${wrong.value} />
-    <ol class="plain-list stack-happened">
+    <ol class="stack-list stack-happened">
       ${found.value.map(
         (one) => html`<li key=${one.id}>
           <span>${one.resource_status}</span>

@@ -12,7 +12,9 @@ import { keyOfHook } from "./state.js";
 /** @param {{looking: Looking, subject: Subject, seen: Inspected | null}} props */
 export function Hooks({ looking, subject, seen }) {
   const { watched, past } = looking;
-  const open = past.value ? [] : watched.hooks.value.filter((one) => keyOfHook(one) === subject.key);
+  const open = past.value
+    ? []
+    : watched.hooks.value.filter((one) => keyOfHook(one) === subject.key);
   const earlier = (seen?.hooks ?? []).filter((one) => one.state !== "waiting");
   return html`${open.map(
     (hook) => html`<section key=${hook.id} class="stack-gate column">
@@ -24,7 +26,7 @@ export function Hooks({ looking, subject, seen }) {
     earlier.length > 0 &&
     html`<details class="stack-values">
       <summary><h3>Earlier hooks (${earlier.length})</h3></summary>
-      <ul class="plain-list">
+      <ul class="stack-list">
         ${earlier.map(
           (one) => html`<li key=${one.id}>
             <a href=${href(watched.project, "inbox", one.id)}>${one.point}</a>${" "}

@@ -1,11 +1,12 @@
 /** Everything about one resource, beside the graph. */
 
+import { shown } from "../graph/fold/tally.js";
+import { nameOf, operationOf, sentence } from "../graph/words.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
-import { shown } from "../graph/fold/tally.js";
-import { nameOf, operationOf, sentence } from "../graph/words.js";
+import { MomentList } from "../timeline/moment_list.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { Breakpoints } from "./breakpoints.js";
 import { Happened } from "./happened.js";
@@ -13,6 +14,7 @@ import { Hooks } from "./hooks.js";
 import { Marks } from "./marks.js";
 import { repeated } from "./repeated.js";
 import { Values } from "./values.js";
+import { Why } from "./why.js";
 
 /** @typedef {import("./debugging.js").Debugging} Debugging */
 /** @typedef {import("./state.js").Looking} Looking */
@@ -23,9 +25,17 @@ import { Values } from "./values.js";
 /** @param {{looking: Looking, debugging: Debugging}} props */
 export function Panel({ looking, debugging }) {
   const subject = looking.subject.value;
+  if (!subject && looking.replay.value) {
+    return html`<aside class="stack-panel card" aria-label="Events">
+      <h2>What happened</h2>
+      <${MomentList} replay=${looking.replay.value} />
+    </aside>`;
+  }
   if (!subject) {
     return html`<aside class="stack-panel card" aria-label="Node">
-      <p class="muted">Nothing is selected. Press a node of the graph, or Enter on it, to see all about it.</p>
+      <h2>Why does it not go on?</h2>
+      <${Why} looking=${looking} />
+      <p class="muted">Press a node of the graph, or Enter on it, to see all about it.</p>
     </aside>`;
   }
   return html`<${About} key=${subject.key} looking=${looking} debugging=${debugging} subject=${subject} />`;
@@ -72,7 +82,7 @@ function State({ looking, node }) {
   if (!model) return null;
   const progress = model.progress(node.key).value;
   const state = shown(progress);
-  const word = `${operationOf(node, progress)}: ${sentence(state, progress)}`;
+  const word = `${operationOf(node, progress)}: ${sentence(progress)}`;
   return html`<p class="row">
     <${Badge} state=${state} word=${word} />
     ${node.direction === "cleanup" && html`<span class="muted">clears away</span>`}
@@ -151,7 +161,8 @@ function watchResource(looking, subject, found, wrong) {
   const stops = [
     watched.events.subscribe((events) => {
       const last = events.at(-1);
-      if (!last || last.subject === subject.path || last.type.startsWith("headgate.stack.")) reread();
+      if (!last || last.subject === subject.path || last.type.startsWith("headgate.stack."))
+        reread();
     }),
     watched.breakpoints.subscribe(() => reread()),
   ];
@@ -163,4 +174,3 @@ function watchResource(looking, subject, found, wrong) {
     },
   };
 }
-

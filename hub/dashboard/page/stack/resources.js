@@ -1,11 +1,11 @@
 /** Every resource in a table: what the graph shows, for those who would rather read. */
 
+import { shown } from "../graph/fold/tally.js";
+import { sentence } from "../graph/words.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
-import { shown } from "../graph/fold/tally.js";
-import { sentence } from "../graph/words.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { repeated } from "./repeated.js";
 
@@ -85,7 +85,7 @@ function InChange({ looking, path }) {
   if (!model || !node) return html`<span class="muted">left alone</span>`;
   const progress = model.progress(node.key).value;
   const state = shown(progress);
-  return html`<${Badge} state=${state} word=${`${progress.operation}: ${sentence(state, progress)}`} />`;
+  return html`<${Badge} state=${state} word=${`${progress.operation}: ${sentence(progress)}`} />`;
 }
 
 /**

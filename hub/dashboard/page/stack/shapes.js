@@ -33,7 +33,7 @@
  *   created_at: string}} Breakpoint set on the live stack
  * @typedef {{path: string, point: string, reason: string}} Late a breakpoint that has no effect there
  *
- * @typedef {{path: string, state: string, sentence: string}} Why
+ * @typedef {{path: string, state: string, sentence: string}} Reason
  *
  * @typedef {object} Inspected a resource, as somebody who looks at it wants it
  * @property {string} status

@@ -9,6 +9,10 @@ import { computed, signal } from "../vendor/preact.js";
 /** @typedef {import("./watch.js").WatchedStack} WatchedStack */
 
 /**
+ * at: how many of the events have happened.
+ * @typedef {{events: import("../api/documents.js").CloudEvent[],
+ *   at: import("../vendor/preact.js").Signal<number>, seek: (at: number) => void}} Replay
+ *
  * What is looked at. resource: its name in its stack; empty: the stack as a whole.
  * @typedef {{key: string, path: string, resource: string, type: string,
  *   stack: {name: string, id: string}}} Subject
@@ -23,6 +27,11 @@ export class Looking {
      * @type {import("../vendor/preact.js").Signal<GraphModel | null>}
      */
     this.past = signal(null);
+    /**
+     * Where in its events that is, and how to go elsewhere.
+     * @type {import("../vendor/preact.js").Signal<Replay | null>}
+     */
+    this.replay = signal(null);
     /** The key of the node that is looked at. @type {import("../vendor/preact.js").Signal<string | null>} */
     this.selected = signal(null);
     this.model = computed(() => this.past.value ?? watched.model.value);

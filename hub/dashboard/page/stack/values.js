@@ -15,20 +15,21 @@ export function Values({ seen }) {
     Object.keys(changes).length > 0 &&
     html`<section class="column"><h3>What would change</h3><${Changes} changes=${changes} /></section>`
   }
-  <${Map} title="Properties" values=${seen.properties} open />
-  <${Map} title="Attributes" values=${seen.attributes} open />
-  <${Map} title="Metadata" values=${seen.metadata} />`;
+  <${Named} title="Properties" values=${seen.properties} open />
+  <${Named} title="Attributes" values=${seen.attributes} open />
+  <${Named} title="Metadata" values=${seen.metadata} />`;
 }
 
 /** @param {{title: string, values: Record<string, unknown> | null, open?: boolean}} props */
-function Map({ title, values, open }) {
+function Named({ title, values, open }) {
   const rows = Object.entries(values ?? {});
   if (rows.length === 0) return null;
   return html`<details class="stack-values" open=${open}>
     <summary><h3>${title}</h3></summary>
     <dl class="stack-facts-list">
       ${rows.map(
-        ([name, value]) => html`<dt key=${name}><code>${name}</code></dt><dd><${Value} value=${value} /></dd>`,
+        ([name, value]) =>
+          html`<dt key=${name}><code>${name}</code></dt><dd><${Value} value=${value} /></dd>`,
       )}
     </dl>
   </details>`;
@@ -38,6 +39,7 @@ function Map({ title, values, open }) {
 export function Value({ value }) {
   if (value === MASK) return html`<span class="muted" title="It is a secret">hidden</span>`;
   if (value === null || value === undefined) return html`<span class="muted">none</span>`;
-  if (typeof value === "object") return html`<pre class="stack-value">${JSON.stringify(value, null, 2)}</pre>`;
+  if (typeof value === "object")
+    return html`<pre class="stack-value">${JSON.stringify(value, null, 2)}</pre>`;
   return html`<code class="breaks">${String(value)}</code>`;
 }

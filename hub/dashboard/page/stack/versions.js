@@ -24,7 +24,9 @@ const STATES = {
 
 /** @param {{watched: WatchedStack, showTraversal: (number: number) => void}} props */
 export function Versions({ watched, showTraversal }) {
-  const found = useSignal(/** @type {{versions: Version[], traversals: Traversal[]} | null} */ (null));
+  const found = useSignal(
+    /** @type {{versions: Version[], traversals: Traversal[]} | null} */ (null),
+  );
   const wrong = useSignal(/** @type {unknown} */ (null));
   const stack = watched.stack.value;
   useEffect(() => {

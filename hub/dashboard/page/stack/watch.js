@@ -59,6 +59,12 @@ export class WatchedStack {
     this.rereadGraph = repeated(() => this.#look(this.#readGraph));
     this.rereadHooks = repeated(() => this.#look(this.#readHooks));
     this.rereadBreakpoints = repeated(() => this.#look(this.#readBreakpoints));
+    /** @type {(() => void)[]} */
+    this.stops = [];
+  }
+
+  /** Begin to watch. */
+  open() {
     this.stops = [
       listen({ event: (event) => this.#hear(event), resync: () => this.reread() }),
       this.#onceLive(),

@@ -1,31 +1,21 @@
 /** Why a stack does not go on: the server's own sentences. */
 
-import { Badge } from "../parts/badge.js";
+import { clock } from "../parts/ago.js";
+import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { repeated } from "./repeated.js";
 
 /** @typedef {import("./state.js").Looking} Looking */
-/** @typedef {import("./shapes.js").Why} Why */
+/** @typedef {import("./shapes.js").Reason} Reason */
 
 /** As many as somebody reads. */
 const AT_MOST = 60;
 
 /** @param {{looking: Looking}} props */
-export function WhyPanel({ looking }) {
-  const open = useSignal(false);
-  return html`<details class="stack-why card" onToggle=${(/** @type {Event} */ event) => {
-    open.value = /** @type {HTMLDetailsElement} */ (event.currentTarget).open;
-  }}>
-    <summary>Why does it not go on?</summary>
-    ${open.value && html`<${Sentences} looking=${looking} />`}
-  </details>`;
-}
-
-/** @param {{looking: Looking}} props */
-function Sentences({ looking }) {
+export function Why({ looking }) {
   const { watched } = looking;
-  const found = useSignal(/** @type {Why[] | null} */ (null));
+  const found = useSignal(/** @type {Reason[] | null} */ (null));
   const wrong = useSignal(/** @type {unknown} */ (null));
   useEffect(() => {
     let ended = false;
@@ -50,17 +40,27 @@ function Sentences({ looking }) {
   const more = (nodes?.length ?? 0) - AT_MOST;
   return html`<${ProblemBox} error=${wrong.value} />
     ${nodes?.length === 0 && html`<p class="muted">Nothing is unfinished, and nothing failed.</p>`}
-    <ul class="plain-list">
+    <ul class="stack-list">
       ${nodes?.slice(0, AT_MOST).map(
-        (one) => html`<li key=${one.path + one.state} class="row">
-          <${Badge} state=${one.state === "parked" && one.sentence.includes(" waits at ") ? "gate" : one.state} />
+        (one) => html`<li key=${one.path + one.state} class="stack-reason">
+          <${Icon} name=${stateOf(one)} label=${stateOf(one)} />
           <button class="plain breaks stack-sentence" onClick=${() => select(looking, one.path)}>
-            ${one.sentence}
+            ${withClock(one.sentence)}
           </button>
         </li>`,
       )}
     </ul>
     ${more > 0 && html`<p class="muted">And ${more} more.</p>`}`;
+}
+
+/** @param {Reason} reason */
+function stateOf({ state, sentence }) {
+  return state === "parked" && sentence.includes(" waits at ") ? "gate" : state;
+}
+
+/** A sentence with times as clocks here show them. @param {string} sentence */
+function withClock(sentence) {
+  return sentence.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => clock(time));
 }
 
 /** @param {Looking} looking @param {string} path */

@@ -24,18 +24,20 @@ export class Beacons {
   show(spots, { x, y, scale }, size) {
     const places = [];
     for (const spot of spots) {
-      const left = x + (spot.x + spot.width / 2) * scale;
-      const top = y + (spot.y + spot.height / 2) * scale;
-      if (left < 0 || top < 0 || left > size.width || top > size.height) continue;
-      places.push([left, top]);
+      const [width, height] = [spot.width * scale, spot.height * scale];
+      const [left, top] = [x + spot.x * scale, y + spot.y * scale];
+      if (left < -width || top < -height || left > size.width || top > size.height) continue;
+      places.push({ left, top, width, height });
       if (places.length > AT_MOST) break;
     }
     const all = places.length > AT_MOST ? [] : places;
     while (this.root.childElementCount > all.length) this.root.lastElementChild?.remove();
     while (this.root.childElementCount < all.length) this.root.append(element("i", "graph-beacon"));
-    all.forEach(([left, top], at) => {
-      const beacon = /** @type {HTMLElement} */ (this.root.children[at]);
-      beacon.style.transform = `translate(${left}px, ${top}px)`;
+    all.forEach(({ left, top, width, height }, at) => {
+      const { style } = /** @type {HTMLElement} */ (this.root.children[at]);
+      style.transform = `translate(${left}px, ${top}px)`;
+      style.width = `${width}px`;
+      style.height = `${height}px`;
     });
   }
 }

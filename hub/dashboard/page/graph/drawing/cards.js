@@ -43,6 +43,8 @@ export class Card {
     this.name = element("span", "graph-name");
     this.detail = element("span", "graph-detail");
     this.word = element("span", "graph-word");
+    // The face's label says in words what these say shortly.
+    for (const one of [this.detail, this.word]) one.setAttribute("aria-hidden", "true");
     this.face.append(this.glyph, this.name, this.word, this.detail);
     this.root.append(this.face);
     /** @type {Partial<Record<"pre" | "post", HTMLElement>>} */
@@ -105,7 +107,7 @@ export class Card {
     this.root.toggleAttribute("data-sign", sign !== null);
     if (sign) this.root.dataset.sign = sign;
     const inside = this.spot.item.opens ? `; inside: ${sentenceOf(tally)}` : "";
-    const said = `${label(node, progress, state)}${breaksOf(progress)}${inside}`;
+    const said = `${label(node, progress)}${breaksOf(progress)}${inside}`;
     attribute(this.face, "aria-label", said);
     attribute(this.face, "title", `${node.path || "the stack"}\n${node.type}\n${said}`);
     attribute(this.face, "aria-pressed", String(told.selected));

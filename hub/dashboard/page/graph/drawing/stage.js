@@ -109,6 +109,7 @@ export class Stage {
     const { camera, size, scenery, palette, found, selected, focused } = this;
     const { scene, index } = scenery;
     const near = camera.scale >= NEAR;
+    this.host.toggleAttribute("data-far", !near);
     const stateOf = (/** @type {Spot} */ spot) => scenery.stateOf(spot);
     const chosen = selected === null ? [] : index.around(selected);
     const critical = index.along(this.critical);

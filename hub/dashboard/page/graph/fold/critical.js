@@ -1,9 +1,12 @@
-// The critical path: the longest way of unfinished work to the end. What are we waiting for?
+// The critical path: the longest way of unfinished work to the end. What are we waiting for? A way that
+// leads through a gate is longer than any other: nobody knows when somebody answers.
 
 /**
  * @typedef {import("../tree.js").Tree} Tree
  * @typedef {import("../shapes.js").Progress} Progress
  * @typedef {ReadonlyMap<string, Progress>} Known
+ *
+ * @typedef {{ gates: number, seconds: number, steps: number, from: string | null }} Way
  *
  * @typedef {object} CriticalPath
  * @property {string[]} keys from what is under way, or could begin, to what ends last
@@ -23,7 +26,8 @@ const GUESS = 1;
 export function criticalPath(tree, known, path, now) {
   const keys = tree.walks.get(path)?.keys ?? [];
   const expected = expectations(tree, known);
-  /** @type {Map<string, { seconds: number, steps: number, from: string | null }>} */
+  const held = heldAt(tree, known);
+  /** @type {Map<string, Way>} */
   const ways = new Map();
   /** @type {Set<string>} */
   const barred = new Set();
@@ -38,17 +42,19 @@ export function criticalPath(tree, known, path, now) {
       barred.add(key);
       continue;
     }
-    const best = before
-      .map((one) => /** @type {const} */ ([one, ways.get(one)]))
-      .reduce(
-        (found, [one, way]) => (way && longer(way, found.way) ? { from: one, way } : found),
-        /** @type {{ from: string | null, way: { seconds: number, steps: number } | null }} */ ({
-          from: null,
-          way: null,
-        }),
-      );
-    const seconds = (best.way?.seconds ?? 0) + left(progress, expected(key), now);
-    const way = { seconds, steps: (best.way?.steps ?? 0) + 1, from: best.from };
+    /** @type {Way} */
+    let best = { gates: 0, seconds: 0, steps: 0, from: null };
+    for (const one of before) {
+      const found = ways.get(one);
+      if (found && longer(found, best)) best = { ...found, from: one };
+    }
+    /** @type {Way} */
+    const way = {
+      gates: best.gates + (held.has(key) ? 1 : 0),
+      seconds: best.seconds + left(progress, expected(key), now),
+      steps: best.steps + 1,
+      from: best.from,
+    };
     ways.set(key, way);
     if (last === null || longer(way, ways.get(last) ?? null)) last = key;
   }
@@ -59,12 +65,32 @@ export function criticalPath(tree, known, path, now) {
 }
 
 /**
- * @param {{ seconds: number, steps: number }} one
- * @param {{ seconds: number, steps: number } | null} other
+ * @param {Way} one
+ * @param {Way | null} other
  */
 function longer(one, other) {
   if (!other) return true;
+  if (one.gates !== other.gates) return one.gates > other.gates;
   return one.seconds > other.seconds || (one.seconds === other.seconds && one.steps > other.steps);
+}
+
+/**
+ * Where somebody's answer is waited for, there or in a stack inside.
+ *
+ * @param {Tree} tree
+ * @param {Known} known
+ */
+function heldAt(tree, known) {
+  /** @type {Set<string>} */
+  const held = new Set();
+  for (const [key, { hook }] of known) {
+    if (!hook) continue;
+    for (let at = /** @type {string | undefined} */ (key); at !== undefined; ) {
+      held.add(at);
+      at = tree.holder.get(tree.nodes.get(at)?.stack ?? "");
+    }
+  }
+  return held;
 }
 
 /**

@@ -1,7 +1,7 @@
 // The fold of events: `(nodes, event) -> changes of nodes`. The same for what happens now and for what
 // happened. Pure.
-import { aboutNode, ENDED } from "./about.js";
-import { Draft } from "./draft.js";
+import { aboutNode, stackOf } from "./about.js";
+import { Draft, ENDED } from "./draft.js";
 
 /**
  * @typedef {import("../tree.js").Tree} Tree
@@ -45,6 +45,9 @@ export function asTold(node) {
  */
 function pointOf({ phase, operation, breakpoints }) {
   const usual = `${phase}-${operation}`;
+  if (operation === "begin" || operation === "finish") {
+    return breakpoints.find((point) => point.includes("-stack-")) ?? usual;
+  }
   if (phase !== "confirm") return usual;
   return breakpoints.find((point) => !/^(pre|post)-(?!batch|scale-in)/.test(point)) ?? usual;
 }
@@ -95,7 +98,7 @@ export function fold(tree, known, event) {
   const draft = new Draft(tree, known);
   if (of === "stack") return ofStack(draft, event);
   if (of === "resource" || of === "hook") {
-    const key = aboutNode(tree, known, event);
+    const key = aboutNode(tree, event);
     const moment = rest.at(-1) ?? "";
     if (key !== null) (of === "hook" ? ofHook : ofResource)(draft, key, moment, event);
   }
@@ -206,6 +209,8 @@ function after(decision, phase, hook, time, operation) {
  * @returns {Phase}
  */
 function phaseAt(point) {
+  // A gate is a node of its own, and has nothing to do but to ask.
+  if (point.includes("-stack-")) return "pre";
   if (point === "pre-batch" || point === "pre-scale-in") return "confirm";
   if (point.startsWith("pre-")) return "pre";
   return point.startsWith("post-") ? "post" : "confirm";
@@ -227,7 +232,7 @@ function operationOf(point, operation) {
  */
 function ofStack(draft, event) {
   const { tree, changes } = draft;
-  const path = event.stackpath ?? event.data.stack?.path ?? "";
+  const path = stackOf(event);
   const walk = tree.walks.get(path);
   const within = tree.root === "" || path === tree.root || path.startsWith(`${tree.root}/`);
   if (!within) return { changes, stale: false };
