@@ -63,8 +63,9 @@ async def server(postgres: TestServer) -> AsyncIterator[Program]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def guarded(postgres: TestServer) -> AsyncIterator[Program]:
-    """One with tokens and passwords."""
-    async with postgres.new_database() as url, program(url, {"auth.mode": "tokens"}) as made:
+    """One with tokens and passwords, behind a proxy: X-Forwarded-For says where somebody is."""
+    said = {"auth.mode": "tokens", "server.trusted_proxies": ["127.0.0.0/8"]}
+    async with postgres.new_database() as url, program(url, said) as made:
         yield made
 
 
