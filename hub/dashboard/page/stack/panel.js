@@ -82,7 +82,7 @@ function State({ looking, node }) {
   if (!model) return null;
   const progress = model.progress(node.key).value;
   const state = shown(progress);
-  const word = `${operationOf(node, progress)}: ${sentence(state, progress)}`;
+  const word = `${operationOf(node, progress)}: ${sentence(progress)}`;
   return html`<p class="row">
     <${Badge} state=${state} word=${word} />
     ${node.direction === "cleanup" && html`<span class="muted">clears away</span>`}

@@ -85,7 +85,7 @@ function InChange({ looking, path }) {
   if (!model || !node) return html`<span class="muted">left alone</span>`;
   const progress = model.progress(node.key).value;
   const state = shown(progress);
-  return html`<${Badge} state=${state} word=${`${progress.operation}: ${sentence(state, progress)}`} />`;
+  return html`<${Badge} state=${state} word=${`${progress.operation}: ${sentence(progress)}`} />`;
 }
 
 /**
