@@ -29,6 +29,12 @@ function useOpen({ watched }, subject) {
   return shown;
 }
 
+/** @param {Hook} hook */
+function changes({ resource }) {
+  if (!resource || Object.keys(resource.changes).length === 0) return null;
+  return html`<${Changes} changes=${resource.changes} />`;
+}
+
 /** @param {{looking: Looking, subject: Subject, seen: Inspected | null}} props */
 export function Hooks({ looking, subject, seen }) {
   const { watched, past } = looking;
@@ -42,7 +48,7 @@ export function Hooks({ looking, subject, seen }) {
         Opened <${Ago} at=${hook.opened_at} />, for ${answerers(hook)}; at its deadline,${" "}
         <${Ago} at=${hook.deadline} />, ${AT_DEADLINE[hook.on_timeout]}.
       </p>
-      ${hook.resource && html`<${Changes} changes=${hook.resource.changes} />`}
+      ${changes(hook)}
       <${Answer} project=${watched.project} hook=${hook} />
       <a href=${href(watched.project, "inbox", hook.id)}>Open in the inbox</a>
     </section>`,
