@@ -41,6 +41,7 @@ class StackGraph:
     the last event that they are the outcome of."""
 
     stack_id: UUID
+    name: str
     path: str
     sequence: int
     traversal: TraversalRecord
@@ -149,7 +150,7 @@ class Reading:
                 nodes[node.stack_id].append(node)
         found.sort(key=lambda one: one.path.split("/"))
         return [
-            StackGraph(one.id, one.path, one.sequence, traversals[one.id], nodes[one.id])
+            StackGraph(one.id, one.name, one.path, one.sequence, traversals[one.id], nodes[one.id])
             for one in found
             if one.id in traversals
         ]

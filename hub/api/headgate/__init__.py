@@ -2,6 +2,7 @@
 
 from hub.api.headgate import (
     breakpoints,
+    events,
     graph,
     health,
     history,
@@ -31,6 +32,7 @@ ROUTES = (
     *schemas.ROUTES,
     *overview.ROUTES,
     *graph.ROUTES,
+    *events.ROUTES,
     *history.ROUTES,
     *sessions.ROUTES,
     *tokens.ROUTES,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from channels.schemas.events import POINT, SHOWN_HOOK
+from channels.schemas.events import POINT, SHOWN_HOOK, TRACEPARENT
 from channels.schemas.words import (
     ANYTHING,
     COUNT,
@@ -196,7 +196,8 @@ _GRAPH: Mapping[str, Json] = {
     "traversal": TRAVERSAL,
     "sequence": COUNT,
 }
-GRAPH = fields(_GRAPH, {"stacks": list_of(fields({"stack_id": UUID, "path": TEXT, **_GRAPH}))})
+_GRAPH_INSIDE = fields({"stack_id": UUID, "stack_name": TEXT, "path": TEXT, **_GRAPH})
+GRAPH = fields(_GRAPH, {"stacks": list_of(_GRAPH_INSIDE)})
 WHY = fields({
     "stack": fields({"id": UUID, "name": TEXT, "status": TEXT, "reason": TEXT}),
     "nodes": list_of(fields({
@@ -210,6 +211,21 @@ WHY = fields({
         "told": LIST,
     })),
 })  # fmt: skip
+
+#: As every channel has it; /asyncapi.json says what is in its data.
+_EVENT = Shape("CloudEvent", fields({
+    "specversion": {"const": "1.0"},
+    "id": UUID,
+    "source": TEXT,
+    "type": TEXT,
+    "time": TIME,
+    "datacontenttype": TEXT,
+    "dataschema": TEXT,
+    "sequence": COUNT,
+    "rootstack": UUID,
+    "data": MAP,
+}, {"stackpath": TEXT, "subject": TEXT, "traceparent": TRACEPARENT}))  # fmt: skip
+HISTORY = page_of("events", _EVENT, COUNT)
 
 VERSIONS = fields({
     "versions": list_of(fields({

@@ -215,7 +215,7 @@ async def all_that_is_shown(run: Watched) -> None:
     at = await path_of(run, "s")
     for part in ("", "?resolve_outputs=false", "/template", "/environment", "/files", "/outputs",
                  "/resources", "/events", "/events?limit=1&sort_dir=desc&nested_depth=1", "/graph",
-                 "/why", "/breakpoints", "/decisions?limit=1", "/versions", "/versions/1",
+                 "/why", "/breakpoints", "/decisions?limit=1", "/history", "/history?traversal=1&nested=true&limit=3", "/versions", "/versions/1",
                  "/resource_snapshots", "/snapshots", "/export", "/resources/c",
                  "/resources/c/metadata"):  # fmt: skip
         await ok(run, "GET", f"{at}{part}")

@@ -1,4 +1,5 @@
-// Words, glyphs and names for what the graph shows.
+// Words and names for what the graph shows.
+import { shown } from "./fold/tally.js";
 
 /**
  * @typedef {import("./shapes.js").Progress} Progress
@@ -20,13 +21,11 @@ export const WORDS = {
 };
 
 /**
- * What is seen of a state where no word has room.
- *
- * @param {Shown} state
  * @param {Progress} progress
  * @returns {string} as in "web, create, waits at pre-create"
  */
-export function sentence(state, progress) {
+export function sentence(progress) {
+  const state = shown(progress);
   if (state === "gate") return `waits at ${progress.hook?.point}`;
   if (state === "parked") return progress.reason ? `waits: ${progress.reason}` : "waits";
   if (state === "waiting") return "waits for others";
@@ -54,11 +53,10 @@ export function nameOf(node) {
 /**
  * @param {GraphNode} node
  * @param {Progress} progress
- * @param {Shown} state
  * @returns {string} "web, create, waits at pre-create"
  */
-export function label(node, progress, state) {
-  const parts = [nameOf(node), operationOf(node, progress), sentence(state, progress)];
+export function label(node, progress) {
+  const parts = [nameOf(node), operationOf(node, progress), sentence(progress)];
   if (node.direction === "cleanup") parts.splice(1, 0, "cleanup");
   return parts.join(", ");
 }

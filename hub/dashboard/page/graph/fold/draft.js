@@ -8,6 +8,9 @@
 /** @type {ReadonlySet<import("../shapes.js").State>} */
 export const ENDED = new Set(["done", "failed", "stopped", "dropped"]);
 
+/** Known of a node of which nothing was told, from those before it. */
+const GUESSED = new Set(["waiting", "ready", "done"]);
+
 export class Draft {
   /**
    * @param {Tree} tree
@@ -66,9 +69,11 @@ export class Draft {
   #follow(key) {
     for (const after of this.tree.nodes.get(key)?.after ?? []) {
       const { state, told } = this.get(after);
-      if (told || (state !== "waiting" && state !== "ready")) continue;
+      // What ended without a word did so by our guess: it is taken back with what led to it.
+      if (told || !GUESSED.has(state)) continue;
       const free = this.isFree(after);
-      if (free && this.#hasNothingToDo(after)) this.set(after, { state: "done" });
+      if (free && (state === "done" || this.#hasNothingToDo(after)))
+        this.set(after, { state: "done" });
       else this.set(after, { state: free ? "ready" : "waiting" });
     }
   }

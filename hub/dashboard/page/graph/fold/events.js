@@ -45,6 +45,9 @@ export function asTold(node) {
  */
 function pointOf({ phase, operation, breakpoints }) {
   const usual = `${phase}-${operation}`;
+  if (operation === "begin" || operation === "finish") {
+    return breakpoints.find((point) => point.includes("-stack-")) ?? usual;
+  }
   if (phase !== "confirm") return usual;
   return breakpoints.find((point) => !/^(pre|post)-(?!batch|scale-in)/.test(point)) ?? usual;
 }
@@ -206,6 +209,8 @@ function after(decision, phase, hook, time, operation) {
  * @returns {Phase}
  */
 function phaseAt(point) {
+  // A gate is a node of its own, and has nothing to do but to ask.
+  if (point.includes("-stack-")) return "pre";
   if (point === "pre-batch" || point === "pre-scale-in") return "confirm";
   if (point.startsWith("pre-")) return "pre";
   return point.startsWith("post-") ? "post" : "confirm";
