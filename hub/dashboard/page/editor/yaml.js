@@ -170,15 +170,16 @@ export function rangeOf(node) {
 /**
  * Where something is in a text, by a place such as `resources.web.properties.size`: as far as the
  * place leads. left: what of the place is not there; `<file>...` where it goes on in a file.
- * @param {unknown} root @param {string} place
+ * byKey: the key, also where it has a plain value.
+ * @param {unknown} root @param {string} place @param {boolean} [byKey]
  * @returns {Range & {left: string}}
  */
-export function find(root, place) {
-  return step(root, place, { from: 0, to: 0 });
+export function find(root, place, byKey = false) {
+  return step(root, place, { from: 0, to: 0 }, byKey);
 }
 
-/** @param {unknown} node @param {string} place @param {Range} here @returns {Range & {left: string}} */
-function step(node, place, here) {
+/** @param {unknown} node @param {string} place @param {Range} here @param {boolean} byKey @returns {Range & {left: string}} */
+function step(node, place, here, byKey) {
   const best = { ...here, left: place };
   if (place === "" || place.startsWith("<")) return best;
   /** @type {(Range & {left: string})[]} */
@@ -189,17 +190,17 @@ function step(node, place, here) {
       if (left === null) continue;
       const key = /** @type {Node} */ (pair.key);
       const value = /** @type {Node | null} */ (pair.value);
-      const marked = left === "" && isScalar(value) && value.value !== null ? value : key;
-      all.push(step(value, left, rangeOf(marked)));
+      const byValue = !byKey && left === "" && isScalar(value) && value.value !== null;
+      all.push(step(value, left, rangeOf(byValue ? value : key), byKey));
     }
   }
   if (isSeq(node)) {
     const found = place.match(/^\.?\[?(\d+)\]?/);
     const item = found ? node.items[Number(found[1])] : undefined;
-    if (found && item !== undefined)
-      all.push(
-        step(item, trimmed(place.slice(found[0].length)), rangeOf(/** @type {Node} */ (item))),
-      );
+    if (found && item !== undefined) {
+      const left = trimmed(place.slice(found[0].length));
+      all.push(step(item, left, rangeOf(/** @type {Node} */ (item)), byKey));
+    }
   }
   return all.reduce((one, other) => (other.left.length < one.left.length ? other : one));
 }
