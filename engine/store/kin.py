@@ -66,12 +66,14 @@ class Kin:
 
 
 class Walk(NamedTuple):
-    """A stack's current traversal. path: of the stack. sequence: of its newest event."""
+    """A traversal of a stack. path: of the stack. sequence: of its newest event. current: it is
+    the last one there."""
 
     id: UUID
     path: str
     traversal: int
     sequence: int
+    current: bool = True
 
 
 class _NotAll(Exception):
