@@ -141,7 +141,7 @@ async def test_the_whole_stack_is_acted_on(visitor: Visitor, http: Http) -> None
     stack = await held(http, "shop", {"at": "b", "on": "pre-create"})
     page = await visitor.open("stack", "shop", stack)
     await stands(page, "b", "waits at pre-create")
-    await page.get_by_role("button", name="Stop").click()
+    await page.get_by_role("button", name="Stop…").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("hooks that wait are answered no more")
     assert await breaks(visitor) == []
@@ -235,8 +235,10 @@ async def test_the_timeline_is_what_was_seen(visitor: Visitor, http: Http) -> No
     """At each stop the graph is noted; going back through the events, it is the same."""
     stack = await held(http, "shop", {"at": "*", "on": "pre-create"})
     page = await visitor.open("stack", "shop", stack)
+    debugger = page.get_by_role("region", name="Debugger")
     seen = []
     for name in ("a", "b", "c"):
+        await expect(debugger).to_contain_text(f"{name} at pre-create")
         await stands(page, name, "waits at pre-create")
         seen.append(await labels(page))
         await page.keyboard.press("k")
