@@ -5,8 +5,10 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 KEYSTONE := .keystone/.ready
+NODE := hub/dashboard/node_modules/.ready
 HEAT := .heat/.ready
 ARGS ?=
+NPM := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/npm --prefix hub/dashboard
 
 # Both workers are to find the same names, also of tests that are named after sets. Files are taken
 # in their order: those of unit tests, which are short, are last, so that both workers end together.
@@ -19,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests checks bench fuzz heat-answers format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests checks bench fuzz heat-answers vendor format format-check lint types imports programs clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -39,21 +41,23 @@ test: $(READY) ## everything that must be green: format, lint, types, import rul
 	@$(MAKE) --no-print-directory tests
 	@echo "make test: format, lint, types, import rules and tests are green"
 
-checks: types $(KEYSTONE) programs format-check lint imports
+checks: $(NODE) $(KEYSTONE) types programs format-check lint imports
 
-tests: $(READY) $(KEYSTONE) programs ## the tests alone
+tests: $(READY) $(KEYSTONE) $(NODE) programs ## the tests alone
 ifeq ($(ARGS),)
 	PYTHONHASHSEED=0 $(PYTHON) -m pytest $(TOGETHER)
 else
 	$(PYTHON) -m pytest $(ARGS)
 endif
 
-# Tests of the AMQP channel start a RabbitMQ of their own; one of the examples is run with curl.
+# Tests of the AMQP channel start a RabbitMQ of their own; one of the examples is run with curl; the
+# dashboard is looked at with Chromium.
 # RUNLEVEL keeps Debian from starting a RabbitMQ.
 programs:
 	@missing=; \
 	[ -e /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing="$$missing rabbitmq-server"; \
 	command -v curl >/dev/null || missing="$$missing curl"; \
+	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	if [ -n "$$missing" ]; then \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	        echo "make: installing$$missing"; \
@@ -92,24 +96,36 @@ bench: $(READY) ## measure, and print the figures
 fuzz: $(READY) ## throw chance at the template language for FUZZ seconds each, 300 if not said
 	HEADGATE_FUZZ=$(or $(FUZZ),300) $(PYTHON) -m pytest -o timeout=0 tests/property/test_hot_fuzz.py $(ARGS)
 
-format: $(READY) ## format the code
+# What the dashboard is checked with, and made of; nothing of it is needed to run it.
+$(NODE): hub/dashboard/package-lock.json | $(READY)
+	@echo "make: installing what is locked in hub/dashboard/package-lock.json"
+	@$(NPM) install --no-save --no-audit --no-fund --loglevel=error
+	@touch $(NODE)
+
+vendor: $(NODE) ## make hub/dashboard/page/vendor anew, of what is locked
+	$(NPM) run -s vendor
+
+format: $(READY) $(NODE) ## format the code
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix --select I .
+	$(NPM) run -s format
 
 format-check: $(READY)
 	$(VENV)/bin/ruff format --check .
 
-lint: $(READY) ## ruff
+lint: $(READY) $(NODE) ## ruff; biome for the dashboard
 	$(VENV)/bin/ruff check .
+	$(NPM) run -s lint
 
-types: $(READY) ## mypy, strict
+types: $(READY) $(NODE) ## mypy, strict; tsc for the dashboard
 	$(VENV)/bin/mypy
+	$(NPM) run -s types
 
 imports: $(READY) ## who may import whom
 	$(VENV)/bin/lint-imports
 
 clean: ## remove what was built here: .venv and caches
-	rm -rf $(VENV) .keystone .heat build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .keystone .heat hub/dashboard/node_modules build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A Python that is new enough; on Debian, what its venv module lacks is installed when we may.
 $(READY): requirements/test.lock pyproject.toml Makefile

@@ -203,6 +203,8 @@ def _hook(
         "stack_name": hook.stack_name,
         "root_stack_id": str(hook.root_stack_id),
         "root_stack_name": hook.root_stack_name,
+        "traversal": hook.traversal,
+        "node": hook.node,
         "resource_name": hook.resource_name or None,
         "path": hook.path,
         "point": hook.point,
@@ -308,6 +310,8 @@ def _of_resource(scene: _Scene) -> dict[str, Json]:
             "replaced": event.data.get("replaced", False),
         },
         "operation": operation,
+        "traversal": event.data.get("traversal"),
+        "node": event.data.get("node"),
         **moved,
     }
 
@@ -321,6 +325,8 @@ def _of_hook(scene: _Scene) -> dict[str, Json]:
             # As it was when the event happened, whatever became of it since.
             "hook": _hook(hook, HookState.WAITING, (), scene.told),
             "stack": scene.stack,
+            "traversal": hook.traversal,
+            "node": hook.node,
             **_about(hook, event.resource_type),
             "signal_url": scene.signal_url,
             "token": scene.token,
@@ -331,6 +337,8 @@ def _of_hook(scene: _Scene) -> dict[str, Json]:
         "hook": _hook(hook, HookState(hook.state), (), scene.told),
         "stack": scene.stack,
         "resource": named if event.resource_name else None,
+        "traversal": hook.traversal,
+        "node": hook.node,
         "said": said | {"reason": event.reason},
     }
 

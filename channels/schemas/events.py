@@ -49,12 +49,16 @@ STACK = {
 }
 STACK_STATUS = one_of("IN_PROGRESS", "COMPLETE", "FAILED", "STOPPED")
 
+#: The step of the change that it is about: as GET .../graph has it.
+_STEP: Mapping[str, Json] = {"traversal": COUNT, "node": COUNT}
+
 _HOOK: Mapping[str, Json] = {
     "id": UUID,
     "stack_id": UUID,
     "stack_name": TEXT,
     "root_stack_id": UUID,
     "root_stack_name": TEXT,
+    **_STEP,
     "resource_name": TEXT_OR_NULL,
     "path": TEXT,
     "point": POINT,
@@ -154,6 +158,9 @@ def _of_resource(operation: str) -> Json:
             "replaced": FLAG,
         }),
         "operation": {"const": operation},
+        # Null: of no step of a change, or from before events said so.
+        "traversal": or_null(COUNT),
+        "node": or_null(COUNT),
     }  # fmt: skip
 
 
@@ -165,6 +172,7 @@ def _of_hook(state: str | None) -> Json:
         "stack": fields(STACK),
         "resource": or_null(fields({"name": TEXT, "type": TEXT_OR_NULL})),
         "said": fields({"reason": TEXT}),
+        **_STEP,
     }
 
 
@@ -190,6 +198,7 @@ def _of_subscription(state: str | None) -> Json:
 _WAITING: Json = {
     "hook": fields({**_HOOK, "state": {"const": "waiting"}}),
     "stack": fields(STACK),
+    **_STEP,
     "resource": or_null(NOTICED),
     "signal_url": {"type": ["string", "null"], "format": "uri"},
     "token": TEXT_OR_NULL,

@@ -105,6 +105,7 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
        e.id as event_id, e.type, e.time, e.resource_name, e.resource_type, e.physical_id, e.action,
        e.status, e.reason, e.data, e.traceparent,
        h.id as h_id, h.project as h_project, h.traversal as h_traversal,
+       h.node as h_node,
        h.root_stack_id as h_root_stack_id, h.root_stack_name as h_root_stack_name,
        h.resource_name as h_resource_name, h.path as h_path, h.point as h_point, h.mode as h_mode,
        h.state as h_state, h.opened_at as h_opened_at,
@@ -258,8 +259,8 @@ def plate_of(row: Any) -> StackPlate | None:
 
 
 _HOOK = (
-    "id", "project", "root_stack_id", "root_stack_name", "traversal", "resource_name", "path",
-    "point", "mode", "state", "opened_at",
+    "id", "project", "root_stack_id", "root_stack_name", "traversal", "node", "resource_name",
+    "path", "point", "mode", "state", "opened_at",
     "deadline", "on_timeout", "digest", "decision", "reason", "decided_by", "door", "decided_at",
     "notice", "rule", "requested_by", "assigned", "escalated_at", "reminders", "approved_by",
 )  # fmt: skip

@@ -1,8 +1,10 @@
 """What happens to the resource whose software deployment somebody speaks of, or takes away."""
 
+from dataclasses import asdict
+
 from engine.store import deployed
 from engine.store.database import Connection
-from engine.store.deployed import Waiting
+from engine.store.deployed import UnderWay, Waiting
 from engine.store.hooks import record_events
 from engine.store.signals import Target, target, wake
 from engine.store.software import DeploymentChange
@@ -18,9 +20,9 @@ async def said_of(conn: Connection, waiting: Waiting | None, change: DeploymentC
     if change.status != Status.IN_PROGRESS:
         return
     at = await target(conn, waiting.stack_id, waiting.resource_id)
-    operation = await deployed.operation_of(conn, waiting)
-    if at is not None and operation is not None:
-        await record_events(conn, [_progress(waiting, at, operation, change.status_reason or "")])
+    doing = await deployed.operation_of(conn, waiting)
+    if at is not None and doing is not None:
+        await record_events(conn, [_progress(waiting, at, doing, change.status_reason or "")])
 
 
 async def taken_away(conn: Connection, waiting: Waiting | None) -> None:
@@ -29,7 +31,8 @@ async def taken_away(conn: Connection, waiting: Waiting | None) -> None:
         await wake(conn, waiting.stack_id, waiting.resource_id)
 
 
-def _progress(waiting: Waiting, at: Target, operation: str, reason: str) -> Json:
+def _progress(waiting: Waiting, at: Target, doing: UnderWay, reason: str) -> Json:
+    operation = doing.operation
     return {
         "stack_id": waiting.stack_id,
         "type": f"headgate.resource.{operation}.progress",
@@ -39,5 +42,5 @@ def _progress(waiting: Waiting, at: Target, operation: str, reason: str) -> Json
         "action": "UPDATE" if operation == "replace" else operation.upper(),
         "status": Status.IN_PROGRESS,
         "reason": reason,
-        "data": {"operation": operation},
+        "data": asdict(doing),
     }

@@ -251,6 +251,15 @@ class Database:
             reach(f"{what}.after")
 
     @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Connection]:
+        """Borrow a connection whose statements all see the database as it was at the first."""
+        async with (
+            self.connection() as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            yield connection
+
+    @asynccontextmanager
     async def rehearsal(self) -> AsyncIterator[Connection]:
         """A transaction of which nothing is kept, whatever is done in it."""
         async with self.connection() as connection, taken_back(connection):

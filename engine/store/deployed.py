@@ -42,7 +42,7 @@ select d.stack_id, d.resource_id
    for no key update of s
 """
 OPERATION = """
-select operation from node
+select traversal, id as node, operation from node
  where stack_id = $1 and phase = 'act' and state in ('parked', 'running')
    and $2 = case operation when 'replace' then replacement_id else resource_id end
 """
@@ -114,10 +114,19 @@ async def lock_waiting(conn: Connection, project: str, deployment_id: UUID) -> W
     return Waiting(**row) if row else None
 
 
-async def operation_of(conn: Connection, waiting: Waiting) -> str | None:
-    """What is being done to the resource; None: nothing."""
-    operation: str | None = await conn.fetchval(OPERATION, waiting.stack_id, waiting.resource_id)
-    return operation
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """What is being done to a resource, by which node of which traversal."""
+
+    traversal: int
+    node: int
+    operation: str
+
+
+async def operation_of(conn: Connection, waiting: Waiting) -> UnderWay | None:
+    """None: nothing is."""
+    row = await conn.fetchrow(OPERATION, waiting.stack_id, waiting.resource_id)
+    return UnderWay(**row) if row else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,13 +29,14 @@ with recursive around as (
       join traversal t on t.stack_id = c.id and t.number = c.traversal
        and t.parent_traversal = i.traversal
 )
-select s.id, k.level, s.path, s.traversal, t.state in ('running', 'ending') as under_way, t.pace
+select s.id, k.level, s.path, s.traversal, t.state in ('running', 'ending') as under_way, t.pace,
+       s.sequence, s.name
   from (select id, level from around union select id, level from inside) k
   join stack s on s.id = k.id
   join traversal t on t.stack_id = s.id and t.number = s.traversal
  order by s.id
 """
-READ_WALK = "select id, path, traversal from stack where id = $1"
+READ_WALK = "select id, name, path, traversal, sequence from stack where id = $1"
 LOCK = "select id from stack where id = any ($1) order by id for no key update"
 LOCK_NEWER = """
 select id from stack where id = any ($1) order by id for no key update skip locked
@@ -47,7 +48,8 @@ TRIES = 20
 @dataclass(frozen=True, slots=True)
 class Kin:
     """A stack that a change goes through. level: 0 for the one in question, less around it, more
-    inside. path: from the outermost stack. under_way: its traversal has not ended."""
+    inside. path: from the outermost stack. under_way: its traversal has not ended. sequence: of
+    its newest event."""
 
     id: UUID
     level: int
@@ -55,6 +57,8 @@ class Kin:
     traversal: int
     under_way: bool
     pace: Pace | None
+    sequence: int = 0
+    name: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -63,11 +67,15 @@ class Kin:
 
 
 class Walk(NamedTuple):
-    """A stack's current traversal. path: of the stack."""
+    """A traversal of a stack. path: of the stack. sequence: of its newest event. current: it is
+    the last one there."""
 
     id: UUID
+    name: str
     path: str
     traversal: int
+    sequence: int
+    current: bool = True
 
 
 class _NotAll(Exception):
@@ -84,7 +92,8 @@ async def read_walks(conn: Connection, stack_id: UUID, *, nested: bool) -> list[
     """The stack's own traversal; nested: and those that it began inside."""
     if nested:
         return [
-            Walk(one.id, one.path, one.traversal) for one in within(await read_kin(conn, stack_id))
+            Walk(one.id, one.name, one.path, one.traversal, one.sequence)
+            for one in within(await read_kin(conn, stack_id))
         ]
     return [Walk(**row) for row in await conn.fetch(READ_WALK, stack_id)]
 

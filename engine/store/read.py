@@ -73,7 +73,7 @@ select t.stack_id, t.number, t.action, t.state, t.reason, t.digest, t.version, t
 """
 READ_NODES = """
 select n.stack_id, n.id, n.name as resource_name, n.type, n.operation, n.direction, n.state,
-       n.phase, n.waits, n.requirers, n.rules, n.reason, n.wake_at, n.started_at,
+       n.phase, n.waits, n.requirers, n.rules, n.reason, n.wake_at, n.started_at, n.ended_at,
        case when n.awaits is not null then
            (select q.name from resource q where q.stack_id = n.stack_id and q.id = n.awaits)
             end as awaits,
@@ -92,9 +92,10 @@ with recursive family as (
     select s.id from family f join stack s on s.parent_id = f.id
 )
 select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_name,
-       h.traversal, h.resource_name, h.path, h.point, h.mode, h.state, h.opened_at, h.deadline,
-       h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door, h.decided_at, h.notice,
-       h.rule, h.requested_by, h.assigned, h.escalated_at, h.reminders, h.approved_by
+       h.traversal, h.node, h.resource_name, h.path, h.point, h.mode, h.state, h.opened_at,
+       h.deadline, h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door,
+       h.decided_at, h.notice, h.rule, h.requested_by, h.assigned, h.escalated_at,
+       h.reminders, h.approved_by
   from hook_now h
  where h.project = $1 and ($2::text is null or h.state = $2)
    and ($3::uuid is null or h.stack_id in (select id from family))
@@ -113,9 +114,10 @@ select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_
 """
 READ_HOOK = """
 select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_name,
-       h.traversal, h.resource_name, h.path, h.point, h.mode, h.state, h.opened_at, h.deadline,
-       h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door, h.decided_at, h.notice,
-       h.rule, h.requested_by, h.assigned, h.escalated_at, h.reminders, h.approved_by
+       h.traversal, h.node, h.resource_name, h.path, h.point, h.mode, h.state, h.opened_at,
+       h.deadline, h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door,
+       h.decided_at, h.notice, h.rule, h.requested_by, h.assigned, h.escalated_at,
+       h.reminders, h.approved_by
   from hook_now h
  where h.id = $1 and ($2::text is null or h.project = $2)
 """

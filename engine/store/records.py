@@ -153,6 +153,7 @@ class HookRecord:
     root_stack_id: UUID
     root_stack_name: str
     traversal: int
+    node: int
     resource_name: str
     path: str
     point: str
@@ -213,6 +214,7 @@ class NodeRecord:
     reason: str | None
     wake_at: datetime | None
     started_at: datetime | None
+    ended_at: datetime | None
     awaits: str | None = None
     inside: UUID | None = None
 

@@ -244,3 +244,17 @@ async def test_it_runs_on_uvloop(postgres: TestServer) -> None:
                 await database.close()
 
     assert await asyncio.to_thread(uvloop.run, work()) == {"a": 1}
+
+
+async def test_a_snapshot_is_of_one_moment(database: Database) -> None:
+    count = "select count(*) from publishing"
+    async with database.snapshot() as conn:
+        before = await conn.fetchval("select position from publishing")
+        async with database.connection() as other:
+            await other.execute("update publishing set position = position + 1")
+        assert await conn.fetchval("select position from publishing") == before
+        with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
+            await conn.execute("update publishing set position = 0")
+    async with database.connection() as conn:
+        assert await conn.fetchval("select position from publishing") == before + 1
+        assert await conn.fetchval(count) == 1

@@ -283,7 +283,9 @@ begin
              where t.stack_id = d.stack_id and t.number = d.traversal
         ), drafted as (
             select row (s.stack_id, e.type, e.resource_name, e.resource_type, e.physical_id,
-                        e.action, e.status, e.reason, e.data)::event_draft as draft
+                        e.action, e.status, e.reason,
+                        e.data || jsonb_build_object('traversal', s.traversal, 'node', s.node)
+                       )::event_draft as draft
               from step s
              cross join jsonb_to_recordset(s.events) as e (
                    type text, resource_name text, resource_type text, physical_id text,
@@ -381,7 +383,8 @@ begin
                coalesce(array_agg(row (k.stack_id, 'headgate.resource.' || k.operation || '.started',
                                        k.name, k.type, r.physical_id, upper(k.operation),
                                        'IN_PROGRESS', 'state changed',
-                                       jsonb_build_object('operation', k.operation)
+                                       jsonb_build_object('operation', k.operation, 'traversal',
+                                                          k.traversal, 'node', k.id)
                                        || case when r.replaced_by is null then '{}'::jsonb
                                                else '{"replaced": true}' end)::event_draft
                                   order by k.id) filter (where k.starts), '{}')

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from channels.envelope import rfc3339
-from engine.service.reading import StackGraph
+from engine.service.graphs import StackGraph
 from engine.store.records import HookRecord, NodeRecord
 from engine.words import Json
 
@@ -149,6 +149,11 @@ def _named(path: str) -> str:
 
 def _plain(node: NodeRecord, path: str, sentence: str) -> Reason:
     since = rfc3339(node.started_at) if node.started_at else None
-    parked = node.state == "parked" and node.wake_at is not None
-    until = rfc3339(node.wake_at) if parked and node.wake_at else None
-    return Reason(node.resource_name, path, node.state, node.phase, sentence, since, until, ())
+    return Reason(
+        node.resource_name, path, node.state, node.phase, sentence, since, until_of(node), ()
+    )
+
+
+def until_of(node: NodeRecord) -> str | None:
+    """When a parked node is looked at again, if it has a time; RFC 3339."""
+    return rfc3339(node.wake_at) if node.state == "parked" and node.wake_at else None

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from engine.types.contract import Failed
+from hub.dashboard.files import all_files
 from tests.integration.conftest import Away
 from tests.support.agent import OUTPUTS, SERVER, asking
 from tests.support.changes import ended_as, gone, put, thing
@@ -59,7 +60,7 @@ async def path_of(run: Watched, name: str) -> str:
 
 async def what_the_server_is(run: Watched) -> None:
     for path in ("//", "//versions", "//v1", "//v1/", "//v2", "//v2/p", "//healthz", "//healthcheck", "//readyz", "//metrics", "//openapi.json",
-                 "//asyncapi.json", "//schemas/headgate.hook.waiting", "//v1/p", "//v1/p/", "/services", "/build_info", "/webhook-key",
+                 "//asyncapi.json", "//schemas/headgate.hook.waiting", f"//dashboard/{all_files().digest}/main.js", "//v1/p", "//v1/p/", "/services", "/build_info", "/webhook-key",
                  "/resource_types?with_description=true"):  # fmt: skip
         await ok(run, "GET", path)
     for name in (await ok(run, "GET", "/resource_types"))["resource_types"]:
@@ -214,7 +215,7 @@ async def all_that_is_shown(run: Watched) -> None:
     at = await path_of(run, "s")
     for part in ("", "?resolve_outputs=false", "/template", "/environment", "/files", "/outputs",
                  "/resources", "/events", "/events?limit=1&sort_dir=desc&nested_depth=1", "/graph",
-                 "/why", "/breakpoints", "/decisions?limit=1", "/versions", "/versions/1",
+                 "/why", "/breakpoints", "/decisions?limit=1", "/history", "/history?traversal=1&nested=true&limit=3", "/versions", "/versions/1",
                  "/resource_snapshots", "/snapshots", "/export", "/resources/c",
                  "/resources/c/metadata"):  # fmt: skip
         await ok(run, "GET", f"{at}{part}")
@@ -226,6 +227,8 @@ async def all_that_is_shown(run: Watched) -> None:
         await ok(run, "GET", f"{at}/resources/c/events/{one['id']}")
     for query in ("", "/detail", "?limit=1&with_count=true", "?tags=one", "?show_deleted=true"):
         await ok(run, "GET", f"/stacks{query}")
+    for query in ("", "?counts=true&limit=1"):
+        await ok(run, "GET", f"/overview{query}")
     for part in ("resources", "events", "template", "environment", "files"):
         await ok(run, "GET", f"/stacks/s/{part}")
     async with run.session.get(f"{run.url}/v1/p/events/stream") as stream:

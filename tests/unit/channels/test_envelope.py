@@ -29,7 +29,7 @@ ASKED = [{"subscription": str(UUID(int=9)), "channel": "webhook", "target": "htt
 
 WAITING = HookRecord(
     id=HOOK_ID, project="demo", stack_id=STACK, stack_name="web", root_stack_id=STACK,
-    root_stack_name="web", traversal=1, resource_name="db", path="db", point="pre-create",
+    root_stack_name="web", traversal=1, node=0, resource_name="db", path="db", point="pre-create",
     mode="wait", state="waiting", opened_at=TIME,
     deadline=TIME + timedelta(hours=1), on_timeout="stop", digest="abc", decision=None, reason=None,
     decided_by=None, door=None, decided_at=None,
