@@ -39,7 +39,9 @@ async def test_the_list_is_live_and_does_not_move_under_the_pointer(
     await expect(bar).to_be_visible()
     await expect(row(page, "bad")).to_contain_text("Resource CREATE failed")
     for word, many in (("In progress", 1), ("Failed", 1), ("Complete", 1), ("Waits for", 1)):
-        await expect(page.get_by_role("button", name=re.compile(f"^{word}.* {many}$"))).to_be_visible()
+        await expect(
+            page.get_by_role("button", name=re.compile(f"^{word}.* {many}$"))
+        ).to_be_visible()
 
     await names(page).nth(1).hover()
     await http.signal((await http.waiting("web"))[0])
@@ -174,7 +176,9 @@ async def test_a_reader_sees_what_there_is_and_no_buttons(
     await expect(main.get_by_role("button")).to_have_count(0)
     await visitor.open("usage")
     await expect(main.get_by_text("1 of ").first).to_be_visible()
-    await expect(main.get_by_role("heading", level=2)).to_have_text(["What lists uses", "Who you are"])
+    await expect(main.get_by_role("heading", level=2)).to_have_text(
+        ["What lists uses", "Who you are"]
+    )
     await expect(main.get_by_role("button")).to_have_count(0)
 
 

@@ -13,7 +13,9 @@ from tests.support.receiver import receiving
 HELD = {"hooks": [{"at": "a", "on": ["pre-create"]}]}
 
 
-async def test_a_subscription_is_made_fails_and_delivers_again(visitor: Visitor, http: Http) -> None:
+async def test_a_subscription_is_made_fails_and_delivers_again(
+    visitor: Visitor, http: Http
+) -> None:
     async with receiving() as receiver:
         page = await visitor.open("subscriptions")
         await page.get_by_role("link", name="New subscription").click()

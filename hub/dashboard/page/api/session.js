@@ -76,6 +76,17 @@ function named() {
   return name ? { "X-Auth-User": name } : {};
 }
 
+credentials.renew = async (project) => {
+  const before = session.value?.csrf;
+  const name = session.value?.name;
+  if (!before) return false;
+  const found = await call("GET", project, "/session");
+  // Somebody else signed in: what is on the page is not theirs to send.
+  if (found.name !== name || found.csrf === before) return false;
+  took(found);
+  return true;
+};
+
 credentials.over = () => {
   if (state.value === "in") state.value = "over";
 };
