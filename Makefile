@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests bench fuzz heat-answers vendor format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests bench fuzz heat-answers pictures vendor format format-check lint types imports programs clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -95,6 +95,9 @@ $(NODE): hub/dashboard/package-lock.json | $(READY)
 	@echo "make: installing what is locked in hub/dashboard/package-lock.json"
 	@$(NPM) install --no-save --no-audit --no-fund --loglevel=error
 	@touch $(NODE)
+
+pictures: $(READY) programs ## take the pictures of README and docs anew
+	$(PYTHON) -m tests.browser.pictures
 
 vendor: $(NODE) ## make hub/dashboard/page/vendor anew, of what is locked
 	$(NPM) run -s vendor

@@ -83,7 +83,7 @@ class Visitor:
         self.wrong: list[str] = []
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        page.on("console", lambda said: self._said(said.type, said.text))
+        page.on("console", lambda said: self._said(said.type, f"{said.text} ({said.location})"))
         page.on("request", lambda request: self._asked(request.url))
 
     def _said(self, kind: str, text: str) -> None:

@@ -23,7 +23,10 @@ resources:
 
 def node(page: Page, name: str) -> Locator:
     """A node of the graph; its label says how it stands."""
-    return page.locator(".graph-face", has=page.locator(f".graph-name:text-is('{name}')"))
+    return page.locator(
+        ".graph-node:not([data-cleanup]) .graph-face",
+        has=page.locator(f".graph-name:text-is('{name}')"),
+    )
 
 
 def status(page: Page) -> Locator:
@@ -144,7 +147,7 @@ async def test_the_whole_stack_is_acted_on(visitor: Visitor, http: Http) -> None
     stack = await held(http, "shop", {"at": "b", "on": "pre-create"})
     page = await visitor.open("stack", "shop", stack)
     await stands(page, "b", "waits at pre-create")
-    await page.get_by_role("button", name="Stop").click()
+    await page.get_by_role("button", name="Stop…").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("hooks that wait are answered no more")
     assert await breaks(visitor) == []
@@ -177,13 +180,15 @@ async def test_by_keys_alone_on_a_phone_into_a_stack_inside(
     page = await visitor.open("stack", "tree", stack)
     debugger = page.get_by_role("region", name="Debugger")
     await expect(debugger).to_contain_text("web at pre-create")
-    await page.keyboard.press("i")
+    await page.keyboard.press("d")
     await expect(debugger).to_contain_text("web/one at pre-create")
+    await expect(page.get_by_role("button", name="The stack inside web")).to_be_visible()
     await node(page, "web").focus()
     await page.keyboard.press("u")
     await stands(page, "one", "waits at pre-create")
-    await page.keyboard.press("Tab")
-    await node(page, "two").focus()
+    await page.keyboard.press("i")
+    await page.keyboard.press("ArrowRight")
+    await expect(node(page, "two")).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("complementary", name="two")).to_contain_text("web/two")
     await page.keyboard.press("t")
@@ -238,8 +243,10 @@ async def test_the_timeline_is_what_was_seen(visitor: Visitor, http: Http) -> No
     """At each stop the graph is noted; going back through the events, it is the same."""
     stack = await held(http, "shop", {"at": "*", "on": "pre-create"})
     page = await visitor.open("stack", "shop", stack)
+    debugger = page.get_by_role("region", name="Debugger")
     seen = []
     for name in ("a", "b", "c"):
+        await expect(debugger).to_contain_text(f"{name} at pre-create")
         await stands(page, name, "waits at pre-create")
         seen.append(await labels(page))
         await page.keyboard.press("k")

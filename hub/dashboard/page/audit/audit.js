@@ -11,7 +11,7 @@ import { steady, useHeld } from "../parts/held.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
 import { repeated } from "../stack/repeated.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
-import { about, drawn, keyOf, sent } from "./entry.js";
+import { about, drawn, keyOf, sent, words } from "./entry.js";
 
 /** @typedef {import("./entry.js").Entry} Entry */
 /** @typedef {Entry & {id: string}} Row */
@@ -129,7 +129,8 @@ function Line({ project, entry }) {
     <${Badge} state=${drawn(entry.kind)} word=${entry.kind} />
     <div class="audit-what">
       <p>
-        <strong class="breaks">${entry.by || "nobody"}</strong>${" "}
+        ${!entry.kind.startsWith("expired-") && html`<strong class="breaks">${entry.by}</strong>${" "}`}
+        ${words(entry)}${" "}
         ${about(entry) && html`<span class="breaks">${about(entry)} </span>`}
         ${name && html`in <a class="breaks" href=${href(project, "stack", name, entry.stack_id)}>${name}</a> `}
         ${entry.hook_id && html`<a href=${href(project, "inbox", entry.hook_id)}>the hook</a>`}

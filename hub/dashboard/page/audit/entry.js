@@ -1,5 +1,7 @@
 /** An entry of the audit trail: what was done, in a state and in words. Pure. */
 
+import { did } from "../inbox/words.js";
+
 /**
  * @typedef {object} Entry
  * @property {number} number 1, 2, ... within its stack
@@ -28,9 +30,20 @@ const DRAWN = [
   ["breakpoint-", "gate"],
 ];
 
+/** @type {Record<string, string>} */
+const BREAKPOINTS = {
+  "breakpoint-added": "set a breakpoint",
+  "breakpoint-removed": "took a breakpoint away",
+};
+
 /** The state whose colour and shape a kind has. @param {string} kind */
 export function drawn(kind) {
   return DRAWN.find(([begins]) => kind.startsWith(begins))?.[1] ?? "done";
+}
+
+/** What somebody did, after their name. @param {Entry} entry */
+export function words({ kind }) {
+  return BREAKPOINTS[kind] ?? did(kind);
 }
 
 /** What it is about, besides the hook: to whom, until when, where. @param {Entry} entry */
@@ -38,8 +51,9 @@ export function about({ kind, data }) {
   if (data === null || typeof data !== "object") return "";
   if (kind === "handed-over") return `to ${data.to}`;
   if (kind === "progress") return data.deadline ? `until ${data.deadline}` : "";
-  if (kind.startsWith("breakpoint-")) return [data.at, data.rule?.point].filter(Boolean).join(":");
-  if (kind === "refused") return String(data.decision ?? "");
+  if (kind.startsWith("breakpoint-"))
+    return `at ${[data.at, data.rule?.point].filter(Boolean).join(":")}`;
+  if (kind === "refused") return data.decision ? `with ${data.decision}` : "";
   return "";
 }
 

@@ -1,6 +1,8 @@
 /** Going on by steps, and breakpoints: what the buttons, the keys and the graph have done. */
 
 import { call } from "../api/client.js";
+import { session } from "../api/session.js";
+import { offered } from "../inbox/rights.js";
 import { signal } from "../vendor/preact.js";
 import { keyOfHook } from "./state.js";
 
@@ -33,16 +35,16 @@ export const WAYS = [
   {
     name: "into",
     word: "Step into",
-    key: "i",
-    does: "step into the stack inside",
+    key: "d",
+    does: "step down into the stack inside",
     decision: "step",
     how: "into",
   },
   {
     name: "out",
     word: "Step out",
-    key: "o",
-    does: "step out: let the stack inside run on, and stop behind it",
+    key: "e",
+    does: "step out to its end: let the stack inside run on, and stop behind it",
     decision: "step",
     how: "out",
   },
@@ -79,7 +81,8 @@ export class Debugging {
   /** Whether a way is open from where it stands. @param {Way} way */
   opens(way) {
     const hook = this.looking.hook.value;
-    if (!hook?.allowed.includes(way.decision) || this.looking.past.value) return false;
+    if (!hook || this.looking.past.value) return false;
+    if (!offered(hook, session.value).includes(way.decision)) return false;
     if (way.how === "into") return this.#leadsInside(hook);
     if (way.how === "out") return hook.stack_id !== hook.root_stack_id;
     return true;

@@ -24,6 +24,8 @@ import { repeated } from "./repeated.js";
 
 /** How long the stream is waited for before the first look, in milliseconds. */
 const STREAM = 1500;
+/** After these a hook waits no more. @type {ReadonlySet<string>} */
+const ENDS = new Set(["answered", "expired", "superseded"]);
 /** Events of this page's life that are kept. */
 const KEPT = 5000;
 
@@ -187,7 +189,7 @@ export class WatchedStack {
     model?.apply(event);
     const [, of, action] = event.type.split(".");
     const moment = event.type.split(".").at(-1);
-    if (of === "hook") this.rereadHooks();
+    if (of === "hook") this.#hearOfHook(event);
     if (of === "stack") {
       this.rereadHooks();
       // What ended without a word, and a stack inside that came to be, the graph alone tells.
@@ -200,6 +202,19 @@ export class WatchedStack {
       this.gone.value = { how, by: this.#deleter(), at: event.time };
     }
     if (model?.stale.value) this.rereadGraph();
+  }
+
+  /**
+   * One that waits, or does no more, is known at once; what else becomes of it is read.
+   * @param {CloudEvent} event
+   */
+  #hearOfHook(event) {
+    const { hook, resource } = event.data;
+    const moment = event.type.split(".").at(-1) ?? "";
+    const others = this.hooks.value.filter((one) => one.id !== hook.id);
+    if (moment === "waiting") this.hooks.value = [...others, { ...hook, resource }];
+    else if (ENDS.has(moment)) this.hooks.value = others;
+    this.rereadHooks();
   }
 
   /** Of this stack, or of one inside of it. @param {CloudEvent} event */

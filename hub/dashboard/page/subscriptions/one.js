@@ -9,7 +9,7 @@ import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Once } from "../parts/copy.js";
 import { Dialog } from "../parts/dialog.js";
-import { ProblemBox } from "../parts/problem.js";
+import { asProblem, ProblemBox } from "../parts/problem.js";
 import { repeated } from "../stack/repeated.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { Deliveries } from "./deliveries.js";
@@ -36,7 +36,10 @@ export function OneSubscription({ project, id }) {
         found.value = said;
         wrong.value = null;
       } catch (error) {
-        if (!ended && !gone.peek()) wrong.value = error;
+        if (ended || gone.peek()) return;
+        // The news that it was deleted, and by whom, may come later than this.
+        if (found.peek() && asProblem(error).status === 404) gone.value = "somebody";
+        else wrong.value = error;
       }
     });
     read();
