@@ -67,13 +67,15 @@ class Kin:
 
 
 class Walk(NamedTuple):
-    """A stack's current traversal. path: of the stack. sequence: of its newest event."""
+    """A traversal of a stack. path: of the stack. sequence: of its newest event. current: it is
+    the last one there."""
 
     id: UUID
     name: str
     path: str
     traversal: int
     sequence: int
+    current: bool = True
 
 
 class _NotAll(Exception):
