@@ -43,9 +43,10 @@ export class Card {
     this.name = element("span", "graph-name");
     this.detail = element("span", "graph-detail");
     this.word = element("span", "graph-word");
-    // The face's label says in words what these say shortly.
-    for (const one of [this.detail, this.word]) one.setAttribute("aria-hidden", "true");
-    this.face.append(this.glyph, this.name, this.word, this.detail);
+    // Who listens is told in a sentence what these show shortly.
+    this.said = element("span", "only-read");
+    for (const one of [this.name, this.detail, this.word]) one.setAttribute("aria-hidden", "true");
+    this.face.append(this.glyph, this.name, this.word, this.detail, this.said);
     this.root.append(this.face);
     /** @type {Partial<Record<"pre" | "post", HTMLElement>>} */
     this.sides = {};
@@ -108,7 +109,7 @@ export class Card {
     if (sign) this.root.dataset.sign = sign;
     const inside = this.spot.item.opens ? `; inside: ${sentenceOf(tally)}` : "";
     const said = `${label(node, progress)}${breaksOf(progress)}${inside}`;
-    attribute(this.face, "aria-label", said);
+    text(this.said, said);
     attribute(this.face, "title", `${node.path || "the stack"}\n${node.type}\n${said}`);
     attribute(this.face, "aria-pressed", String(told.selected));
     for (const side of SIDES) {
@@ -129,7 +130,7 @@ export class Card {
     this.root.toggleAttribute("data-sign", sign !== null);
     if (sign) this.root.dataset.sign = sign;
     attribute(this.face, "aria-expanded", String(open));
-    attribute(this.face, "aria-label", `${title}: ${sentenceOf(tally)}`);
+    text(this.said, `${title}: ${sentenceOf(tally)}`);
     attribute(this.face, "title", sentenceOf(tally));
   }
 }

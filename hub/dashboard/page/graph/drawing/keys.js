@@ -80,8 +80,16 @@ export function listenToKeys(stage, acts, more) {
     if (pan) stage.pan(...pan);
     else run?.(stage.scenery.spot(stage.focused));
   };
-  stage.host.addEventListener("keydown", listen);
-  return () => stage.host.removeEventListener("keydown", listen);
+  const follow = (/** @type {FocusEvent} */ event) => {
+    const card = event.target instanceof Element ? event.target.closest(".graph-node") : null;
+    if (!(card instanceof HTMLElement) || card.dataset.key === stage.focused) return;
+    stage.focused = card.dataset.key ?? null;
+    stage.ask();
+  };
+  const ended = new AbortController();
+  stage.host.addEventListener("keydown", listen, { signal: ended.signal });
+  stage.host.addEventListener("focusin", follow, { signal: ended.signal });
+  return () => ended.abort();
 }
 
 /**
