@@ -207,11 +207,18 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamEvent:
-    """A published event, with its place. plate: None: it is of no stack."""
+class ToldEvent:
+    """An event with all that is told of it. plate: None: it is of no stack."""
 
-    cursor: Cursor
     project: str
     plate: StackPlate | None
     event: EventRecord
     hook: HookRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """A published event, with its place."""
+
+    told: ToldEvent
+    cursor: Cursor

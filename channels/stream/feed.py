@@ -18,7 +18,7 @@ from structlog.typing import FilteringBoundLogger
 
 from channels.envelope import cloud_event
 from channels.selection import Selection, Traits, wants
-from channels.store.records import Cursor, StreamEvent
+from channels.store.records import Cursor, StreamEvent, ToldEvent
 from channels.store.stream import events_after, floor, top
 from channels.stream import sse
 from channels.waiting import wait_at_most
@@ -233,12 +233,16 @@ class Feed:
 
 def _lines(items: Sequence[StreamEvent]) -> list[Line]:
     return [
-        Line(one.cursor, _traits(one), sse.event_text(one.cursor, one.event.type, document(one)))
+        Line(
+            one.cursor,
+            _traits(one.told),
+            sse.event_text(one.cursor, one.told.event.type, document(one.told)),
+        )
         for one in items
     ]
 
 
-def _traits(item: StreamEvent) -> Traits:
+def _traits(item: ToldEvent) -> Traits:
     event = item.event
     return Traits(
         project=item.project,
@@ -255,7 +259,7 @@ def _traits(item: StreamEvent) -> Traits:
     )
 
 
-def document(item: StreamEvent) -> dict[str, object]:
+def document(item: ToldEvent) -> dict[str, object]:
     """The event as readers see it: without the token, for they may read and not answer."""
     return cloud_event(
         item.event,

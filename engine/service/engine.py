@@ -20,6 +20,7 @@ from engine.service.moves import Moves
 from engine.service.names import check_name, taken
 from engine.service.nested import Nested
 from engine.service.outermost import VISITED, check_outermost
+from engine.service.overview import Overviews
 from engine.service.partial import chooser
 from engine.service.previews import Previews
 from engine.service.quotas import CHECKS, STACKS, Quotas
@@ -49,7 +50,7 @@ VISITING = {
 
 class Engine(Interrupting):
     """Changes of stacks, answers to hooks and reads; the rest behind doors of their own:
-    `previews`, `snapshots`, `exports`, `marks`, `software`.
+    `previews`, `snapshots`, `exports`, `marks`, `software`, `overview`.
 
     Everything raises the errors of engine/errors.py: Invalid, NotFound, Conflict, AnswerRefused,
     LimitReached, Unavailable.
@@ -81,6 +82,7 @@ class Engine(Interrupting):
         self.marks = Marks(database)
         self.signals = ResourceSignals(database, self._traversals, wake)
         self.software = Software(database, new_id=new_id)
+        self.overview = Overviews(database)
         self.nested = Nested(database, traversals, self.asking, new_id=new_id, wake=wake)
         self.breakpoints = LiveBreakpoints(database, self._traversals, new_id=new_id)
 
@@ -175,7 +177,7 @@ class Engine(Interrupting):
             locked = await self._traversals.lock(conn, project, stack_id)
             check_outermost(locked, "updated")
             stored = None
-            if request.existing:
+            if request.looks_back:
                 stored = await read_template(conn, stack_id, locked.version)
             blueprint = self._traversals.build(
                 request,
@@ -229,7 +231,7 @@ class Engine(Interrupting):
             stored = await read_template(conn, stack_id, stack.version)
         blueprint = self._traversals.build(
             request,
-            stored if request.existing else None,
+            stored,
             project=project,
             stack_id=stack_id,
             name=stack.name,

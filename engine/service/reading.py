@@ -1,7 +1,6 @@
 """What people read of stacks: records, values worked out, nothing changed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from engine.errors import NotFound
@@ -11,18 +10,17 @@ from engine.hot.effort import at_once
 from engine.hot.expression import decode, references
 from engine.hot.schema import TypeSchema
 from engine.hot.versions import date_of
+from engine.service.graphs import StackGraph, read_graphs
 from engine.service.requests import Output, StackView
 from engine.store import read
 from engine.store.audit import read_trail
 from engine.store.database import Connection, Database
 from engine.store.events import EventFilter, list_events, read_event
-from engine.store.kin import read_walks
 from engine.store.listing import StackFilter, StackPage, list_stacks
 from engine.store.processes import ProcessRecord, list_processes
 from engine.store.records import (
     EventRecord,
     HookRecord,
-    NodeRecord,
     ResourceRecord,
     StackRecord,
     TemplateRecord,
@@ -33,18 +31,6 @@ from engine.store.resources import read_descriptions, read_resources
 from engine.types.registry import Registry
 from engine.words import Json
 from engine.work.prepare import Inputs
-
-
-@dataclass(frozen=True, slots=True)
-class StackGraph:
-    """A stack's traversal and its nodes. path: of the stack, from the outermost one. sequence: of
-    the last event that they are the outcome of."""
-
-    stack_id: UUID
-    path: str
-    sequence: int
-    traversal: TraversalRecord
-    nodes: Sequence[NodeRecord]
 
 
 class Reading:
@@ -137,22 +123,14 @@ class Reading:
         async with self._database.connection() as conn:
             return await list_processes(conn)
 
-    async def graph(self, stack: StackRecord, *, nested: bool = False) -> list[StackGraph]:
-        """Of the stack's current traversal; nested: and of those that it began in stacks inside,
-        each behind the one around it; all of it as it was at one moment."""
+    async def graph(
+        self, stack: StackRecord, *, nested: bool = False, traversal: int | None = None
+    ) -> list[StackGraph]:
+        """Of the stack's current traversal, or of an earlier one; nested: and of those that it
+        began in stacks inside, each behind the one around it; all of it as it was at one moment.
+        NotFound (code TraversalNotFound): forgotten, or never there."""
         async with self._database.snapshot() as conn:
-            found = await read_walks(conn, stack.id, nested=nested)
-            told = [(one.id, one.traversal) for one in found]
-            traversals = await read.read_traversals_of(conn, told)
-            nodes: dict[UUID, list[NodeRecord]] = {one.id: [] for one in found}
-            for node in await read.read_nodes(conn, told):
-                nodes[node.stack_id].append(node)
-        found.sort(key=lambda one: one.path.split("/"))
-        return [
-            StackGraph(one.id, one.path, one.sequence, traversals[one.id], nodes[one.id])
-            for one in found
-            if one.id in traversals
-        ]
+            return await read_graphs(conn, stack.id, traversal, nested=nested)
 
     async def hooks(
         self,

@@ -57,7 +57,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 READ_PLATE = "select project, name, tags from stack where id = $1"
 #: Without a request, it belongs where what went before belongs.
 POINT_STACK = """
-update stack set version = $2, traversal = $3,
+update stack set version = $2, traversal = $3, changed_at = now(),
        traceparent = case when $4::text is null then traceparent else nullif($4, '') end
  where id = $1
 """

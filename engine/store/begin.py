@@ -9,6 +9,7 @@ from uuid import UUID
 from engine.hooks.rule import Rule, decode_rules, encode_rules
 from engine.plan.draft import NewRow, Plan, PlannedNode
 from engine.store.database import Connection
+from engine.store.past_graphs import forget_nodes
 from engine.store.sealing import Hidden
 from engine.words import GATES, VISITS, Action, Direction, Json, Operation, Phase, State
 
@@ -53,11 +54,6 @@ SET_SUCCESSORS = """
 update node n set successor = s.successor
   from unnest($2::integer[], $3::integer[], $4::integer[]) s (traversal, id, successor)
  where n.stack_id = $1 and n.traversal = s.traversal and n.id = s.id
-"""
-FORGET_NODES = """
-delete from node n
- where n.stack_id = $1 and n.traversal < $2
-   and n.state not in ('running', 'parked', 'ready')
 """
 WAKE_WORKERS = "select pg_notify('headgate_work', '')"
 
@@ -143,7 +139,7 @@ async def insert_traversal(
             columns=NODE_COLUMNS,
             records=_node_records(stack_id, number, plan, inputs, now, view, stepped=stepped),
         )
-    await conn.execute(FORGET_NODES, stack_id, number)
+    await forget_nodes(conn, stack_id, number)
     await conn.execute(FORGET_SUCCESSORS, stack_id, number)
     successors = [
         (*node.waits_for_running, index)

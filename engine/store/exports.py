@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from engine.store.database import Connection
+from engine.store.past_graphs import forget_all_nodes
 from engine.words import Json
 
 EXPORTED = """
@@ -11,8 +12,7 @@ select r.name, r.physical_id, r.type, r.action, r.status, r.metadata, r.data
   from resource r where r.stack_id = $1 and r.replaced_by is null order by r.name
 """
 LET_GO = """
-with nodes as (delete from node where stack_id = $1),
-     resources as (delete from resource where stack_id = $1),
+with resources as (delete from resource where stack_id = $1),
      snapshots as (delete from snapshot where stack_id = $1)
 update stack set deleted_at = clock_timestamp() where id = $1
 """
@@ -34,5 +34,6 @@ async def exported(conn: Connection, stack_id: UUID) -> list[Exported]:
 
 
 async def let_go(conn: Connection, stack_id: UUID) -> None:
-    """The stack is deleted here; nothing real is. Its events stay."""
+    """The stack is deleted here; nothing real is. Its events and graphs stay."""
+    await forget_all_nodes(conn, stack_id)
     await conn.execute(LET_GO, stack_id)

@@ -7,6 +7,7 @@ from uuid import UUID
 from engine.plan.verdict import EndedNode, Verdict
 from engine.store.database import Connection
 from engine.store.nested import lock_with_parent
+from engine.store.past_graphs import forget_all_nodes
 from engine.words import Action, State
 
 ENDING = """
@@ -40,8 +41,7 @@ update traversal set state = $3, reason = $4, wake_at = null, ended_at = clock_t
  where stack_id = $1 and number = $2
 """
 BURY = """
-with gone as (delete from node where stack_id = $1),
-     also as (delete from resource where stack_id = $1),
+with gone as (delete from resource where stack_id = $1),
      kept as (delete from snapshot where stack_id = $1),
      sent as (delete from resource_signal where stack_id = $1),
      held as (delete from breakpoint where stack_id = $1)
@@ -93,5 +93,6 @@ async def end_traversal(conn: Connection, stack_id: UUID, traversal: int, verdic
 
 
 async def bury(conn: Connection, stack_id: UUID) -> None:
-    """The stack was deleted; its rows go, its events and kept snapshots of resources stay."""
+    """The stack was deleted; its rows go. Its events, its graphs and what resources kept stay."""
+    await forget_all_nodes(conn, stack_id)
     await conn.execute(BURY, stack_id)

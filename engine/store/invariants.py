@@ -22,6 +22,7 @@ with rows as (
     union all select stack_id from hook union all select stack_id from snapshot
     union all select stack_id from resource_snapshot union all select stack_id from breakpoint
     union all select stack_id from resource_signal union all select stack_id from credential
+    union all select stack_id from past_graph
 )
 select distinct r.stack_id from rows r
  where ($1::uuid is null or r.stack_id = $1)
@@ -32,6 +33,18 @@ select n.stack_id, n.traversal, n.id from node n
  where ($1::uuid is null or n.stack_id = $1)
    and not exists (select from traversal t
                     where t.stack_id = n.stack_id and t.number = n.traversal)
+"""
+GRAPHS_HAVE_THEIR_TRAVERSAL = """
+select p.stack_id, p.traversal from past_graph p
+ where ($1::uuid is null or p.stack_id = $1)
+   and not exists (select from traversal t
+                    where t.stack_id = p.stack_id and t.number = p.traversal)
+"""
+#: No node is in both.
+GRAPHS_ARE_OF_WHAT_IS_GONE = """
+select n.stack_id, n.traversal, n.id from past_graph p
+  join node n on n.stack_id = p.stack_id and n.traversal = p.traversal and n.id = any (p.ids)
+ where $1::uuid is null or p.stack_id = $1
 """
 ACTIVE_IS_COUNTED = """
 select t.stack_id, t.number, t.active, n.active from traversal t cross join lateral (
@@ -134,6 +147,8 @@ INVARIANTS: Mapping[str, str] = MappingProxyType(
         "a stack has its current traversal and version": STACK_HAS_ITS_ROWS,
         "rows have the stack that they are of": ROWS_HAVE_THEIR_STACK,
         "nodes have their traversal": NODES_HAVE_THEIR_TRAVERSAL,
+        "graphs that are kept have their traversal": GRAPHS_HAVE_THEIR_TRAVERSAL,
+        "graphs that are kept are of nodes that are gone": GRAPHS_ARE_OF_WHAT_IS_GONE,
         "the counter of active nodes is what it is derived from": ACTIVE_IS_COUNTED,
         "the counter of held nodes is what it is derived from": HELD_IS_COUNTED,
         "a node waits for as many as have not ended": WAITS_ARE_COUNTED,

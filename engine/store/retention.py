@@ -123,7 +123,9 @@ with looked as materialized (
                         where p.stack_id = l.stack_id and p.traversal = l.number)
        and not exists (select from resource_snapshot k
                         where k.stack_id = l.stack_id and k.traversal = l.number)
-    returning 1
+    returning t.stack_id, t.number
+), graphs as (
+    delete from past_graph p using gone g where p.stack_id = g.stack_id and p.traversal = g.number
 )
 select (select max(ended_at) from looked) as reached, (select count(*) from gone) as gone,
        (select count(*) from looked) = $3 as more
@@ -200,6 +202,8 @@ with sinks as (
     delete from traversal where stack_id = any ($1)
 ), nodes as (
     delete from node where stack_id = any ($1)
+), graphs as (
+    delete from past_graph where stack_id = any ($1)
 ), resources as (
     delete from resource where stack_id = any ($1)
 ), hooks as (

@@ -89,13 +89,14 @@ def _is_own(request: web.Request) -> bool:
 
 
 #: What a project has here that it has not in the Orchestration API.
-OWN_THINGS = frozenset(
-    {"hooks", "subscriptions", "events", "webhook-key", "tokens", "session", "quotas"}
-)
+OWN_THINGS = frozenset({
+    "hooks", "subscriptions", "events", "webhook-key", "tokens", "session", "quotas", "overview",
+})  # fmt: skip
 #: Parts of a stack's path that are not of the Orchestration API.
-OWN_PARTS = frozenset(
-    {"graph", "why", "breakpoints", "run-to", "decisions", "versions", "resource_snapshots", "pin"}
-)
+OWN_PARTS = frozenset({
+    "graph", "why", "breakpoints", "run-to", "decisions", "history", "versions",
+    "resource_snapshots", "pin",
+})  # fmt: skip
 
 
 def _wrong_method(request: web.Request, allowed: list[str]) -> web.Response:

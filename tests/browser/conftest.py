@@ -1,14 +1,14 @@
 """The dashboard in a real browser: Chromium, a server in this process, a project for each test."""
 
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from hub.dashboard.files import all_files
 from tests.support.postgres import TestServer
@@ -21,8 +21,11 @@ PATIENCE = 20_000
 AXE = Path(__file__).parents[2] / "hub" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
 #: What is looked for: WCAG 2.2 up to AA, and what axe holds to be good besides.
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-_RUN_AXE = """async (rules) => (await axe.run(document, {runOnly: rules, preload: false})).violations.map(
-    (one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.html).join(" | ")}`)"""
+_RUN_AXE = """async (rules) => {
+    const {violations} = await axe.run(document, {runOnly: rules, preload: false});
+    return violations.map(
+        (one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.html).join(" | ")}`);
+}"""
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 #: What Chromium writes of answers that are no success, which pages are there to tell of.
 _OF_ANSWERS = "Failed to load resource"
@@ -30,6 +33,7 @@ _OF_AXE = "console: Applying inline style violates"
 #: As root there is no sandbox; the others keep it from asking hosts of its own.
 FLAGS = ("--no-sandbox", "--disable-background-networking", "--disable-component-update")
 _projects = count(1)
+expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -59,8 +63,9 @@ async def server(postgres: TestServer) -> AsyncIterator[Program]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def guarded(postgres: TestServer) -> AsyncIterator[Program]:
-    """One with tokens and passwords."""
-    async with postgres.new_database() as url, program(url, {"auth.mode": "tokens"}) as made:
+    """One with tokens and passwords, behind a proxy: X-Forwarded-For says where somebody is."""
+    said = {"auth.mode": "tokens", "server.trusted_proxies": ["127.0.0.0/8"]}
+    async with postgres.new_database() as url, program(url, said) as made:
         yield made
 
 
@@ -78,7 +83,7 @@ class Visitor:
         self.wrong: list[str] = []
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        page.on("console", lambda said: self._said(said.type, said.text))
+        page.on("console", lambda said: self._said(said.type, f"{said.text} ({said.location})"))
         page.on("request", lambda request: self._asked(request.url))
 
     def _said(self, kind: str, text: str) -> None:
@@ -118,8 +123,12 @@ class Visitor:
         return await self.page.evaluate(asked, [address, argument])
 
 
+#: A visitor of a server, as its requests name it; more: what the browser is to be like.
+Visit = Callable[..., Awaitable[Visitor]]
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
+async def visit(browser: Browser) -> AsyncIterator[Visit]:
     """Call with a server's requests, and what a browser is to be like: ``visit(http, **options)``
     (see Playwright's new_context). At the end nothing may have gone wrong in any page."""
     contexts: list[BrowserContext] = []
@@ -138,7 +147,6 @@ async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def visitor(visit: Callable[..., Any], http: Http) -> Visitor:
+async def visitor(visit: Visit, http: Http) -> Visitor:
     """Somebody in the test's own project, with a window of usual size."""
-    found: Visitor = await visit(http, viewport={"width": 1280, "height": 800})
-    return found
+    return await visit(http, viewport={"width": 1280, "height": 800})

@@ -71,7 +71,7 @@ async def test_a_credential_is_gone_while_everything_waits(
         "slow": effects.resource(until=str(gate)),
         "held": effects.resource(depends_on="slow"),
     }
-    server = ServerProcess(folder, settings=effects.settings)
+    server = ServerProcess(folder, settings=effects.settings, anew=True)
     async with serving(server) as http:
         headers = {"X-Auth-Token": TOKEN}
         body = {"stack_name": "s", "template": template(resources),

@@ -103,7 +103,7 @@ def _coming(world: World, busy: Busy) -> Row:
 
 
 def forgotten(world: World) -> World:
-    """FORGET_NODES and FORGET_SUCCESSORS.
+    """forget_nodes and FORGET_SUCCESSORS.
 
     Hooks of such nodes stay in the database; here only those that wait do.
     """

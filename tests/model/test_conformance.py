@@ -117,8 +117,8 @@ WRONG = (
           sizes.UPDATED),
     Wrong("nobody is told whom the newer node waits for", (begin, "SET_SUCCESSORS"),
           "set successor = s.successor", "set successor = null", sizes.UPDATED),
-    Wrong("nodes that still act are forgotten", (begin, "FORGET_NODES"),
-          "and n.state not in ('running', 'parked', 'ready')", "", sizes.UPDATED),
+    Wrong("nodes that still act are forgotten", "forget_nodes",
+          "n.state not in ('running', 'parked', 'ready')", "true", sizes.UPDATED),
     Wrong("what is made for a row that has gone is not seen", (existing, "READ_EXISTING"),
           "where n.replacement_id is not null", "where false", sizes.MADE_AND_DELETED),
 )  # fmt: skip
@@ -137,7 +137,7 @@ async def wrong(
         monkeypatch.setattr(module, name, right.replace(chosen.right, chosen.text))
         return chosen
     async with database.connection() as conn:
-        right = await conn.fetchval("select pg_get_functiondef('advance'::regproc)")
+        right = await conn.fetchval("select pg_get_functiondef($1::text::regproc)", chosen.where)
         assert chosen.right in right
         await conn.execute(right.replace(chosen.right, chosen.text))
     return chosen

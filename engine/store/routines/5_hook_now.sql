@@ -1,6 +1,6 @@
 -- A hook with what is derived of it: whose approvals it has, its stack, and the outermost stack.
 
-drop view if exists hook_now;
+drop view if exists hook_now cascade; -- and what asks for it, which is made after it
 
 create view hook_now as
 select h.*, s.name as stack_name, s.path as stack_path,

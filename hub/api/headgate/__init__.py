@@ -2,11 +2,13 @@
 
 from hub.api.headgate import (
     breakpoints,
+    events,
     graph,
     health,
     history,
     hooks,
     metrics,
+    overview,
     pins,
     quotas,
     schemas,
@@ -28,7 +30,9 @@ ROUTES = (
     *subscriptions.ROUTES,
     *stream.ROUTES,
     *schemas.ROUTES,
+    *overview.ROUTES,
     *graph.ROUTES,
+    *events.ROUTES,
     *history.ROUTES,
     *sessions.ROUTES,
     *tokens.ROUTES,

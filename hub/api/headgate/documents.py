@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from channels.schemas.events import POINT, SHOWN_HOOK
+from channels.schemas.events import POINT, SHOWN_HOOK, TRACEPARENT
 from channels.schemas.words import (
     ANYTHING,
     COUNT,
@@ -19,6 +19,7 @@ from channels.schemas.words import (
     one_of,
     or_null,
 )
+from engine.store.overview import STATES
 from engine.words import Action, Direction, Json, Operation, Phase, State, TraversalState
 from hub.api.shapes import Shape, page_of
 from hub.auth.roles import Right
@@ -141,6 +142,37 @@ TRAVERSAL = Shape("Traversal", fields({
     "started_at": TIME,
     "ended_at": _TIME_OR_NULL,
 }))  # fmt: skip
+_LINE = Shape("StackLine", fields({
+    "id": UUID,
+    "name": TEXT,
+    "action": one_of(*Action),
+    "status": one_of(*STATES),
+    "reason": TEXT,
+    "tags": list_of(TEXT),
+    "owner": TEXT,
+    "created_at": TIME,
+    "updated_at": _TIME_OR_NULL,
+    "traversal": fields({
+        "number": COUNT,
+        "action": one_of(*Action),
+        "state": one_of(*TraversalState),
+        "requested_by": TEXT,
+        "started_at": TIME,
+        "ended_at": _TIME_OR_NULL,
+    }),
+    "nodes": map_of(COUNT),
+    "hooks_waiting": COUNT,
+    "hooks_dry": COUNT,
+    "resources": COUNT,
+}))  # fmt: skip
+#: counts: where they were asked for.
+OVERVIEW = fields({
+    "stacks": list_of(_LINE),
+    "next": TEXT_OR_NULL,
+    "counts": or_null(fields({
+        "statuses": fields(dict.fromkeys(STATES, COUNT)), "waiting": COUNT,
+    })),
+})  # fmt: skip
 _NODE = Shape("Node", fields({
     "id": COUNT,
     "resource_name": TEXT,
@@ -164,7 +196,8 @@ _GRAPH: Mapping[str, Json] = {
     "traversal": TRAVERSAL,
     "sequence": COUNT,
 }
-GRAPH = fields(_GRAPH, {"stacks": list_of(fields({"stack_id": UUID, "path": TEXT, **_GRAPH}))})
+_GRAPH_INSIDE = fields({"stack_id": UUID, "stack_name": TEXT, "path": TEXT, **_GRAPH})
+GRAPH = fields(_GRAPH, {"stacks": list_of(_GRAPH_INSIDE)})
 WHY = fields({
     "stack": fields({"id": UUID, "name": TEXT, "status": TEXT, "reason": TEXT}),
     "nodes": list_of(fields({
@@ -178,6 +211,21 @@ WHY = fields({
         "told": LIST,
     })),
 })  # fmt: skip
+
+#: As every channel has it; /asyncapi.json says what is in its data.
+_EVENT = Shape("CloudEvent", fields({
+    "specversion": {"const": "1.0"},
+    "id": UUID,
+    "source": TEXT,
+    "type": TEXT,
+    "time": TIME,
+    "datacontenttype": TEXT,
+    "dataschema": TEXT,
+    "sequence": COUNT,
+    "rootstack": UUID,
+    "data": MAP,
+}, {"stackpath": TEXT, "subject": TEXT, "traceparent": TRACEPARENT}))  # fmt: skip
+HISTORY = page_of("events", _EVENT, COUNT)
 
 VERSIONS = fields({
     "versions": list_of(fields({

@@ -6,14 +6,14 @@ from aiohttp import web
 
 from channels.envelope import asked_documents, rfc3339
 from channels.store.notices import asked_of
-from engine.service.reading import StackGraph
+from engine.service.graphs import StackGraph
 from engine.store.read import HookFilter
 from engine.store.records import TraversalRecord
 from engine.words import Json
 from hub.api.headgate import documents as gives
 from hub.api.headgate.sentences import Held, path_in, reasons_in, unfinished_before, until_of
 from hub.api.orchestration.stacks import S
-from hub.api.parts import Route, answer, parts_of, project_of, query_flag, stack_of
+from hub.api.parts import Route, answer, parts_of, project_of, query_flag, query_number, stack_of
 
 
 def graph_document(found: StackGraph) -> dict[str, Json]:
@@ -64,9 +64,18 @@ def traversal_document(traversal: TraversalRecord) -> dict[str, Json]:
 
 async def graph(request: web.Request) -> web.Response:
     nested = query_flag(request, "nested")
-    own, *inside = await parts_of(request).engine.graph(await stack_of(request), nested=nested)
+    asked = query_number(request, "traversal", default=0) if "traversal" in request.query else None
+    own, *inside = await parts_of(request).engine.graph(
+        await stack_of(request), nested=nested, traversal=asked
+    )
     within = [
-        {"stack_id": str(one.stack_id), "path": one.path, **graph_document(one)} for one in inside
+        {
+            "stack_id": str(one.stack_id),
+            "stack_name": one.name,
+            "path": one.path,
+            **graph_document(one),
+        }
+        for one in inside
     ]
     return answer(graph_document(own) | ({"stacks": within} if nested else {}))
 
@@ -92,8 +101,12 @@ async def why(request: web.Request) -> web.Response:
 
 
 ROUTES = (
-    Route("GET", f"{S}/graph", graph, "The graph of the current traversal", "stacks",
-          query={"nested": "true: with the graphs of stacks inside, in `stacks`"},
+    Route("GET", f"{S}/graph", graph, "The graph of the current traversal, or of an earlier one",
+          "stacks",
+          query={
+              "nested": "true: with the graphs of stacks inside, in `stacks`",
+              "traversal": "of this traversal, by its number",
+          },
           gives=gives.GRAPH),
     Route("GET", f"{S}/why", why, "Why a stack does not go on, in sentences", "stacks",
           gives=gives.WHY),

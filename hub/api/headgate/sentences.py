@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from channels.envelope import rfc3339
-from engine.service.reading import StackGraph
+from engine.service.graphs import StackGraph
 from engine.store.records import HookRecord, NodeRecord
 from engine.words import Json
 

@@ -53,10 +53,10 @@ VALUES = ("", "x" * 3000, "-1", "9" * 30, "2147483648", "%ff", "%zz", "%EF%BC%91
 #: Values of a query that are never right, by its name.
 NUMBERS, FLAGS = ("-1", "1e5", "9" * 30, "%EF%BC%91", ""), ("1", "maybe", "")
 NEVER = {
-    **dict.fromkeys(("limit", "nested_depth", "after"), NUMBERS),
+    **dict.fromkeys(("limit", "nested_depth", "after", "traversal"), NUMBERS),
     **dict.fromkeys(("show_deleted", "show_nested", "show_hidden", "global_tenant", "with_count",
                      "resolve_outputs", "with_detail", "with_description", "everywhere", "gone",
-                     "with_condition_func", "mine"), FLAGS),
+                     "with_condition_func", "mine", "waiting", "counts", "nested"), FLAGS),
     **dict.fromkeys(("sort_keys", "sort_dir", "state", "template_type"), ("colour",)),
     "marker": ("none",), "older": ("soon", "99999999d"), "point": ("pre-crate",),
     "ignore_errors": ("5",), "support_status": ("FINE",), "timeout_mins": ("soon",),

@@ -215,7 +215,7 @@ async def all_that_is_shown(run: Watched) -> None:
     at = await path_of(run, "s")
     for part in ("", "?resolve_outputs=false", "/template", "/environment", "/files", "/outputs",
                  "/resources", "/events", "/events?limit=1&sort_dir=desc&nested_depth=1", "/graph",
-                 "/why", "/breakpoints", "/decisions?limit=1", "/versions", "/versions/1",
+                 "/why", "/breakpoints", "/decisions?limit=1", "/history", "/history?traversal=1&nested=true&limit=3", "/versions", "/versions/1",
                  "/resource_snapshots", "/snapshots", "/export", "/resources/c",
                  "/resources/c/metadata"):  # fmt: skip
         await ok(run, "GET", f"{at}{part}")
@@ -227,6 +227,8 @@ async def all_that_is_shown(run: Watched) -> None:
         await ok(run, "GET", f"{at}/resources/c/events/{one['id']}")
     for query in ("", "/detail", "?limit=1&with_count=true", "?tags=one", "?show_deleted=true"):
         await ok(run, "GET", f"/stacks{query}")
+    for query in ("", "?counts=true&limit=1"):
+        await ok(run, "GET", f"/overview{query}")
     for part in ("resources", "events", "template", "environment", "files"):
         await ok(run, "GET", f"/stacks/s/{part}")
     async with run.session.get(f"{run.url}/v1/p/events/stream") as stream:

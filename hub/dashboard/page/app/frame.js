@@ -76,10 +76,13 @@ function Shown() {
   const found = pageNamed(page);
   const title = found?.title ?? "Not found";
   useEffect(() => {
-    document.title = `${title} · ${project} · Headgate`;
     main.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [project, page, rest.join("/")]);
+  const many = waiting.value?.length ?? 0;
+  useEffect(() => {
+    document.title = `${many > 0 ? `(${many}) ` : ""}${title} · ${project} · Headgate`;
+  }, [title, project, many]);
   useKeys(
     NAVIGATION.map((one) => ({
       key: `g ${one.key}`,
@@ -166,7 +169,7 @@ function Live() {
   const { state: how } = connection.value;
   const word = { live: "live", connecting: "connecting", lost: "not live" }[how];
   return html`<span class="live" data-state=${how}>
-    <${Icon} name=${how === "lost" ? "broken" : "live"} />${word}
+    <${Icon} name=${how === "lost" ? "broken" : "live"} label=${how === "live" ? "live" : undefined} /><span class="word">${word}</span>
   </span>`;
 }
 

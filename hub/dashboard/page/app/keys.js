@@ -23,12 +23,13 @@ export function useKeys(added) {
   }, []);
 }
 
+/** A slider, a box and the like have no letters of their own. */
+const WRITTEN_IN =
+  "textarea, select, input:not([type=range], [type=checkbox], [type=radio], [type=button])";
+
 /** Whether somebody writes, so that letters are letters. @param {EventTarget | null} target */
 function writes(target) {
-  return (
-    target instanceof HTMLElement &&
-    (target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName))
-  );
+  return target instanceof HTMLElement && (target.isContentEditable || target.matches(WRITTEN_IN));
 }
 
 addEventListener("keydown", (event) => {

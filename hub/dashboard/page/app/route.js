@@ -51,9 +51,31 @@ export function ask(changed) {
   }
   const said = next.toString();
   history.replaceState(null, "", href(project, page, ...rest) + (said ? `?${said}` : ""));
+  shown = location.hash;
   here.value = place(location.hash);
 }
 
+/** Says whether one may go to an address. @type {((to: string) => boolean) | null} */
+let keeper = null;
+let shown = location.hash;
+
+/**
+ * Have a page asked before one goes elsewhere, until the function that is returned is called.
+ * @param {(to: string) => boolean} asked false: one stays; the page goes there by itself, later
+ */
+export function guard(asked) {
+  keeper = asked;
+  return () => {
+    if (keeper === asked) keeper = null;
+  };
+}
+
 addEventListener("hashchange", () => {
-  here.value = place(location.hash);
+  const to = location.hash;
+  if (keeper && to !== shown && !keeper(to)) {
+    history.pushState(null, "", shown);
+    return;
+  }
+  shown = to;
+  here.value = place(to);
 });

@@ -22,6 +22,11 @@ export function span(seconds) {
   return below && left > 0 && whole / size < 10 ? `${first} ${left} ${below[1]}` : first;
 }
 
+/** A moment by the clock on the wall here. @param {string} at */
+export function clock(at) {
+  return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}
+
 /** A moment that was, or is to come. @param {{at: string | null | undefined}} props */
 export function Ago({ at }) {
   if (!at) return html`<span class="muted">never</span>`;

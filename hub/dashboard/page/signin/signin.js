@@ -39,6 +39,7 @@ export function SignIn({ project, over = false }) {
   const known = project || localStorage.getItem(PROJECT) || (mode === "none" ? "demo" : "");
   return html`<section class="signin card" aria-labelledby="signin">
     <h1 id="signin">${mode === "none" ? "Open a project" : "Sign in"}</h1>
+    ${!over && html`<p class="what">Changes run as far as their gates, and wait there for somebody's word.</p>`}
     ${over && html`<p role="alert">Your session has ended. What is on the page is still there: sign in, and go on.</p>`}
     <form onSubmit=${submit}>
       <${Field} label="Project">

@@ -19,7 +19,9 @@ const OVER = new Set(["done", "failed", "stopped", "dropped"]);
 export function sideOf({ state, phase, operation, breakpoints, hook }, side) {
   const found = breakpoints.find((point) => point.startsWith(`${side}-`) && !INSIDE.has(point));
   const holds = hook !== null && phase === side;
-  const passed = OVER.has(state) || (side === "pre" && phase !== "pre");
+  // What has not begun may stop before it yet, though nothing told it to.
+  const begun = state !== "waiting" && state !== "ready";
+  const passed = OVER.has(state) || (side === "pre" && begun && phase !== "pre");
   return { set: found !== undefined, passed, holds, point: found ?? `${side}-${operation}` };
 }
 

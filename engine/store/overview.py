@@ -1,0 +1,200 @@
+"""The outermost stacks of a project as one looks over them: each with what goes on in its tree."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from engine.store.database import Connection
+from engine.words import TraversalState
+
+#: The page first, by an index; then what is inside of the stacks on it, all at once. Nodes are
+#: those of the change: of the traversals that a stack's own has begun inside, and so on.
+READ = """
+with recursive page as materialized (
+    select s.id, s.name, s.tags, s.owner, s.created_at, s.changed_at, t.number, t.action, t.state,
+           t.reason, t.requested_by, t.started_at, t.ended_at
+      from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
+     where s.project = $1 and s.parent_id is null and s.deleted_at is null
+       and ($2::text is null or strpos(lower(s.name), $2) > 0 or strpos(s.id::text, $2) > 0)
+       and ($3::text[] is null or s.tags @> $3) and not s.tags && $4
+       and ($5::text[] is null or t.state = any ($5) or t.action || ' ' || t.state = any ($5))
+       and (not $6 or exists (select from hook h where h.stack_id = s.id and h.state = 'waiting')
+            or exists (select from stack x join hook h on h.stack_id = x.id and h.state = 'waiting'
+                        where x.root_id = s.id))
+       and ($7::uuid[] is null or s.id = any ($7))
+       and ($8::timestamptz is null or (s.changed_at, s.id) < ($8, $9))
+     order by s.changed_at desc, s.id desc limit $10
+), tree as (
+    select id as root, id from page
+    union all
+    select s.root_id, s.id from page p join stack s on s.root_id = p.id and s.deleted_at is null
+), walk as (
+    select id as root, id, number from page
+    union all
+    select w.root, c.id, c.traversal
+      from walk w
+      join stack c on c.parent_id = w.id and c.deleted_at is null
+      join traversal t on t.stack_id = c.id and t.number = c.traversal
+       and t.parent_traversal = w.number
+), counted as (
+    select w.root, n.state, count(*) as many
+      from walk w join node n on n.stack_id = w.id and n.traversal = w.number group by 1, 2
+), nodes as (
+    select root, jsonb_object_agg(state, many) as nodes from counted group by 1
+), waiting as (
+    select t.root, count(*) as many
+      from tree t join hook h on h.stack_id = t.id and h.state = 'waiting' group by 1
+), dry as (
+    select w.root, count(*) as many
+      from walk w join hook h on h.stack_id = w.id and h.traversal = w.number
+       and h.rule ->> 'dry' = 'true' group by 1
+), held as (
+    select t.root, count(*) as many
+      from tree t join resource r on r.stack_id = t.id and r.replaced_by is null group by 1
+)
+select p.*, coalesce(nodes.nodes, '{}') as nodes, coalesce(waiting.many, 0) as hooks_waiting,
+       coalesce(dry.many, 0) as hooks_dry, coalesce(held.many, 0) as resources
+  from page p
+  left join nodes on nodes.root = p.id
+  left join waiting on waiting.root = p.id
+  left join dry on dry.root = p.id
+  left join held on held.root = p.id
+ order by p.changed_at desc, p.id desc
+"""
+COUNT = """
+with waiting as materialized (
+    select distinct coalesce(s.root_id, s.id) as id
+      from hook h join stack s on s.id = h.stack_id
+     where h.project = $1 and h.state = 'waiting'
+)
+select t.state, count(*) as many, count(w.id) as waiting
+  from stack s
+  join traversal t on t.stack_id = s.id and t.number = s.traversal
+  left join waiting w on w.id = s.id
+ where s.project = $1 and s.parent_id is null and s.deleted_at is null
+   and ($2::text is null or strpos(lower(s.name), $2) > 0 or strpos(s.id::text, $2) > 0)
+   and ($3::text[] is null or s.tags @> $3) and not s.tags && $4
+ group by t.state
+"""
+#: Status of a stack -> the states of its traversal.
+STATES: Mapping[str, Sequence[str]] = MappingProxyType({
+    "IN_PROGRESS": (
+        TraversalState.RUNNING, TraversalState.ENDING, TraversalState.SUPERSEDED,
+    ),
+    "COMPLETE": (TraversalState.COMPLETE,),
+    "FAILED": (TraversalState.FAILED,),
+    "STOPPED": (TraversalState.STOPPED,),
+})  # fmt: skip
+_STATUS = {state: status for status, states in STATES.items() for state in states}
+
+
+class Place(NamedTuple):
+    """Behind which stack a page begins."""
+
+    changed_at: datetime
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewFilter:
+    """None: not asked for. search: a part of the name or of the id. tags: has all of them; hidden:
+    has none of them. statuses: (action or None, status). ids: is one of them. counted: with the
+    number of stacks in each status."""
+
+    search: str | None = None
+    tags: Sequence[str] | None = None
+    hidden: Sequence[str] = ()
+    statuses: Sequence[tuple[str | None, str]] | None = None
+    waiting: bool = False
+    ids: Sequence[UUID] | None = None
+    after: Place | None = None
+    limit: int = 50
+    counted: bool = False
+
+    @property
+    def states(self) -> list[str] | None:
+        """Of traversals, alone or behind an action."""
+        if self.statuses is None:
+            return None
+        return [
+            f"{action} {state}" if action else state
+            for action, status in self.statuses
+            for state in STATES[status]
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class StackLine:
+    """An outermost stack with its current traversal. nodes: state -> how many, of the change in the
+    whole tree. hooks_dry: those of its change that would have been held. resources: in the tree."""
+
+    id: UUID
+    name: str
+    tags: list[str]
+    owner: str
+    created_at: datetime
+    changed_at: datetime
+    number: int
+    action: str
+    state: str
+    reason: str
+    requested_by: str
+    started_at: datetime
+    ended_at: datetime | None
+    nodes: Mapping[str, int]
+    hooks_waiting: int
+    hooks_dry: int
+    resources: int
+
+    @property
+    def status(self) -> str:
+        return _STATUS[self.state]
+
+    @property
+    def place(self) -> Place:
+        return Place(self.changed_at, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """statuses: status -> stacks. waiting: in how many of these somebody is asked."""
+
+    statuses: Mapping[str, int]
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """more: there are stacks behind the page. counts: None: they were not asked for."""
+
+    stacks: Sequence[StackLine] = field(default_factory=list)
+    more: bool = False
+    counts: Counts | None = None
+
+
+async def read_overview(conn: Connection, project: str, wanted: OverviewFilter) -> Overview:
+    """Newest change first. counts look at the search and the tags alone. In a transaction that
+    plans anew: what is asked for decides which index is the right one."""
+    search = wanted.search.lower() if wanted.search else None
+    common = (project, search, wanted.tags, list(wanted.hidden))
+    rows = await conn.fetch(
+        READ, *common, wanted.states, wanted.waiting, wanted.ids, *(wanted.after or (None, None)),
+        wanted.limit + 1,
+    )  # fmt: skip
+    counts = None
+    if wanted.counted:
+        counts = _counts(await conn.fetch(COUNT, *common))
+    lines = [StackLine(**row) for row in rows]
+    return Overview(lines[: wanted.limit], len(lines) > wanted.limit, counts)
+
+
+def _counts(rows: Sequence[Any]) -> Counts:
+    statuses = dict.fromkeys(STATES, 0)
+    waiting = 0
+    for row in rows:
+        statuses[_STATUS[row["state"]]] += row["many"]
+        waiting += row["waiting"]
+    return Counts(statuses, waiting)

@@ -1,0 +1,23 @@
+-- An event with all that is told of it: its stack, the outermost stack, and its hook.
+
+drop view if exists event_told;
+
+create view event_told as
+select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource_type,
+       e.physical_id, e.action, e.status, e.reason, e.data, e.traceparent,
+       s.project as stack_project, s.name as stack_name, s.owner, coalesce(r.tags, s.tags) as tags,
+       s.created_at as stack_created_at, s.path as stack_path, s.root_id, r.name as root_name,
+       h.id as h_id, h.project as h_project, h.traversal as h_traversal, h.node as h_node,
+       h.root_stack_id as h_root_stack_id, h.root_stack_name as h_root_stack_name,
+       h.resource_name as h_resource_name, h.path as h_path, h.point as h_point, h.mode as h_mode,
+       h.state as h_state, h.opened_at as h_opened_at, h.deadline as h_deadline,
+       h.on_timeout as h_on_timeout, h.digest as h_digest, h.decision as h_decision,
+       h.reason as h_reason, h.decided_by as h_decided_by, h.door as h_door,
+       h.decided_at as h_decided_at, h.notice as h_notice, h.rule as h_rule,
+       h.requested_by as h_requested_by, h.assigned as h_assigned,
+       h.escalated_at as h_escalated_at, h.reminders as h_reminders,
+       h.approved_by as h_approved_by
+  from event e
+  left join stack s on s.id = e.stack_id
+  left join stack r on r.id = s.root_id
+  left join hook_now h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid;
