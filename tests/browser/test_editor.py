@@ -212,7 +212,7 @@ async def test_a_stack_goes_while_it_is_edited_and_a_new_one_is_made_of_it(
     assert await visitor.breaks() == []
     await fits(page)
     await http.at("DELETE", "s")
-    await expect(page.get_by_text("The stack was deleted while you wrote.")).to_be_visible()
+    await expect(page.get_by_text("The stack is deleted.")).to_be_visible()
     await page.get_by_role("button", name="Make a new stack of it").click()
     await page.get_by_role("textbox", name="Name of the stack").fill("again")
     await page.get_by_role("tab", name="Parameters").click()
