@@ -49,6 +49,12 @@ async def planned(page: Page, said: str | re.Pattern[str]) -> None:
     await expect(plan).to_contain_text(said)
 
 
+async def nested(http: Http) -> list[Json]:
+    """All stacks, those inside as well."""
+    _, said = await http.call("GET", "/stacks?show_nested=true")
+    return list(said["stacks"])
+
+
 async def fits(page: Page) -> None:
     """Nothing is wider than the window."""
     assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
@@ -233,6 +239,13 @@ async def test_a_stack_goes_while_it_is_edited_and_a_new_one_is_made_of_it(
     await page.get_by_role("button", name="Create").click()
     await expect(page).to_have_url(re.compile(r"/stack/again/"))
     assert await http.until_ended("again") == "CREATE_COMPLETE"
+    # What is inside of it changes with it.
+    inside = (await http.resources("again"))["in"]["physical_resource_id"]
+    name = next(one["stack_name"] for one in await nested(http) if one["id"] == inside)
+    await visitor.open("edit", name, inside)
+    await page.get_by_role("link", name="edit again").click()
+    await expect(page.get_by_role("heading", name="Edit again")).to_be_visible()
+    await planned(page, "Nothing changes: 2 unchanged.")
 
 
 async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
