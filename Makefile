@@ -5,20 +5,23 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 KEYSTONE := .keystone/.ready
+NODE := hub/dashboard/node_modules/.ready
 HEAT := .heat/.ready
 ARGS ?=
+NPM := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/npm --prefix hub/dashboard
 
-# Tests that kill processes and wait for what becomes of it are not to share the machine.
-ALONE := tests/fault
 # Both workers are to find the same names, also of tests that are named after sets. Files are taken
 # in their order: those of unit tests, which are short, are last, so that both workers end together.
-TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder $(ALONE:%=--ignore %)
+# One waits for what becomes of processes that it killed while the other computes.
+TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder
+# What is locked is all there is, so nothing is resolved; what is imported is compiled then.
+INSTALL := install -q --disable-pip-version-check --require-hashes --no-deps --no-compile
 # Tests start hundreds of programs: what was compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests bench fuzz heat-answers format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests checks bench fuzz heat-answers pictures vendor format format-check lint types imports programs clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -32,23 +35,29 @@ demo: $(READY) ## see it work: examples, hooks, webhooks, an unanswered hook, a 
 serve: $(READY) ## start a server on http://127.0.0.1:8004, its data in ./headgate-data
 	@$(VENV)/bin/headgate serve $(ARGS)
 
-test: format-check lint types imports tests ## everything that must be green: format, lint, types, import rules, tests
+# Two at a time: one waits for packages while the other computes.
+test: $(READY) ## everything that must be green: format, lint, types, import rules, tests
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target checks
+	@$(MAKE) --no-print-directory tests
 	@echo "make test: format, lint, types, import rules and tests are green"
 
-tests: $(READY) $(KEYSTONE) programs ## the tests alone
+checks: $(NODE) $(KEYSTONE) types programs format-check lint imports
+
+tests: $(READY) $(KEYSTONE) $(NODE) programs ## the tests alone
 ifeq ($(ARGS),)
 	PYTHONHASHSEED=0 $(PYTHON) -m pytest $(TOGETHER)
-	$(PYTHON) -m pytest $(ALONE)
 else
 	$(PYTHON) -m pytest $(ARGS)
 endif
 
-# Tests of the AMQP channel start a RabbitMQ of their own; one of the examples is run with curl.
+# Tests of the AMQP channel start a RabbitMQ of their own; one of the examples is run with curl; the
+# dashboard is looked at with Chromium.
 # RUNLEVEL keeps Debian from starting a RabbitMQ.
 programs:
 	@missing=; \
 	[ -e /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing="$$missing rabbitmq-server"; \
 	command -v curl >/dev/null || missing="$$missing curl"; \
+	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	if [ -n "$$missing" ]; then \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	        echo "make: installing$$missing"; \
@@ -65,8 +74,9 @@ programs:
 $(KEYSTONE): requirements/keystone.lock | $(READY)
 	@echo "make: installing the Keystone of the tests in .keystone"
 	@rm -rf .keystone
-	@$(PYTHON) -m venv .keystone
-	@.keystone/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/keystone.lock
+	@$(PYTHON) -m venv --without-pip .keystone
+	@$(PYTHON) -m pip --python .keystone/bin/python $(INSTALL) -r requirements/keystone.lock
+	@$(PYTHON) -m pip --python .keystone/bin/python check
 	@touch $(KEYSTONE)
 
 # What OpenStack Heat says of templates is recorded; this asks it anew, in an environment of its own.
@@ -86,24 +96,39 @@ bench: $(READY) ## measure, and print the figures
 fuzz: $(READY) ## throw chance at the template language for FUZZ seconds each, 300 if not said
 	HEADGATE_FUZZ=$(or $(FUZZ),300) $(PYTHON) -m pytest -o timeout=0 tests/property/test_hot_fuzz.py $(ARGS)
 
-format: $(READY) ## format the code
+# What the dashboard is checked with, and made of; nothing of it is needed to run it.
+$(NODE): hub/dashboard/package-lock.json | $(READY)
+	@echo "make: installing what is locked in hub/dashboard/package-lock.json"
+	@$(NPM) install --no-save --no-audit --no-fund --loglevel=error
+	@touch $(NODE)
+
+pictures: $(READY) programs ## take the pictures of README and docs anew
+	$(PYTHON) -m tests.browser.pictures
+
+vendor: $(NODE) ## make hub/dashboard/page/vendor anew, of what is locked
+	$(NPM) run -s vendor
+
+format: $(READY) $(NODE) ## format the code
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix --select I .
+	$(NPM) run -s format
 
 format-check: $(READY)
 	$(VENV)/bin/ruff format --check .
 
-lint: $(READY) ## ruff
+lint: $(READY) $(NODE) ## ruff; biome for the dashboard
 	$(VENV)/bin/ruff check .
+	$(NPM) run -s lint
 
-types: $(READY) ## mypy, strict
+types: $(READY) $(NODE) ## mypy, strict; tsc for the dashboard
 	$(VENV)/bin/mypy
+	$(NPM) run -s types
 
 imports: $(READY) ## who may import whom
 	$(VENV)/bin/lint-imports
 
 clean: ## remove what was built here: .venv and caches
-	rm -rf $(VENV) .keystone .heat build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .keystone .heat hub/dashboard/node_modules build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A Python that is new enough; on Debian, what its venv module lacks is installed when we may.
 $(READY): requirements/test.lock pyproject.toml Makefile
@@ -132,6 +157,7 @@ $(READY): requirements/test.lock pyproject.toml Makefile
 	    $$python -m venv $(VENV); \
 	fi; \
 	echo "make: installing what is locked in requirements/test.lock"; \
-	$(PYTHON) -m pip install -q --disable-pip-version-check --require-hashes -r requirements/test.lock; \
+	$(PYTHON) -m pip $(INSTALL) -r requirements/test.lock; \
 	$(PYTHON) -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
+	$(PYTHON) -m pip check; \
 	touch $(READY)

@@ -8,8 +8,7 @@ from inspect import isawaitable
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import Unavailable
-from engine.installed import entry_points
+from engine.installed import entry_points, make, misfit
 from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
 
 ENTRY_POINTS = "headgate.lifecycle"
@@ -79,14 +78,7 @@ def installed() -> Plugins:
 
 
 def _load(point: EntryPoint) -> LifecyclePlugin:
-    try:
-        made = point.load()()
-    except Exception as error:
-        raise Unavailable(
-            f"the lifecycle plug-in {point.name} ({point.value}) does not load: {error!r}",
-            remedy="Mend or uninstall it.",
-        ) from error
+    made = make(point, "lifecycle")
     if not isinstance(made, LifecyclePlugin):
-        reason = f"the lifecycle plug-in {point.name} ({point.value}) is no LifecyclePlugin"
-        raise Unavailable(reason, remedy="See engine.lifecycle.contract, or uninstall it.")
+        raise misfit(point, "lifecycle", LifecyclePlugin)
     return made

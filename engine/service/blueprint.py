@@ -18,7 +18,7 @@ from engine.hot.source import Limits as SourceLimits
 from engine.hot.template import Template
 from engine.service.quotas import Quotas
 from engine.service.requests import StackRequest
-from engine.service.written import OperatorEnvironment, read_request, without_hidden
+from engine.service.written import OperatorEnvironment, read_request, unmasked, without_hidden
 from engine.store.begin import NodeInputs
 from engine.store.records import TemplateRecord
 from engine.store.sealing import Hidden
@@ -81,19 +81,24 @@ def build(
     registry: Registry,
     limits: Limits,
 ) -> Blueprint:
-    """Read a request. stored: the version to start from, for an update of what exists.
+    """Read a request. stored: the version that the stack has, which some updates start from.
 
     Raises Invalid with all that is wrong, LimitReached.
     """
+    kept = stored if request.keep_hidden else None
+    stored = stored if request.existing else None
     written = read_request(
         request,
         stored,
         limits=limits.source,
         most_resources=limits.resources,
         operator=limits.environment,
+        kept=kept,
     )
     template, environment = written.template, written.environment
     parameters = _parameters(request, stored, template)
+    if kept:
+        parameters = unmasked("parameters", parameters, kept)
     if stored:
         environment = _known_only(environment, template, request.clear_parameters)
     definition = define(

@@ -180,7 +180,7 @@ class Engine(Interrupting):
             locked = await self._traversals.lock(conn, project, stack_id)
             check_outermost(locked, "updated")
             stored = None
-            if request.existing:
+            if request.looks_back:
                 stored = await read_template(conn, stack_id, locked.version)
             blueprint = self._traversals.build(
                 request,
@@ -234,7 +234,7 @@ class Engine(Interrupting):
             stored = await read_template(conn, stack_id, stack.version)
         blueprint = self._traversals.build(
             request,
-            stored if request.existing else None,
+            stored,
             project=project,
             stack_id=stack_id,
             name=stack.name,

@@ -18,6 +18,7 @@ class StackGraph:
     the stack's last event when they were read. kept: its nodes, or what they were, are there."""
 
     stack_id: UUID
+    name: str
     path: str
     sequence: int
     traversal: TraversalRecord
@@ -53,6 +54,7 @@ async def _read(conn: Connection, found: Sequence[Walk]) -> list[StackGraph]:
     return [
         StackGraph(
             stack_id=one.id,
+            name=one.name,
             path=one.path,
             sequence=one.sequence,
             traversal=traversals[one.id],

@@ -57,7 +57,7 @@ class Previews:
             before = await read_template(conn, stack.id, stack.version)
             blueprint = self._traversals.build(
                 request,
-                before if request.existing else None,
+                before,
                 project=project,
                 stack_id=stack.id,
                 name=stack.name,

@@ -16,6 +16,8 @@ class StackRequest:
     environment: a map or text; ignored when environment_files names entries of ``files``.
     tags, timeout_mins, disable_rollback: None keeps (update) or takes the default (create).
     existing: PATCH semantics, start from what is stored.
+    keep_hidden: hidden values that are sent as they are shown are those that are stored, and what
+    the stored environment hides stays hidden.
     only, except_: globs on resource names; a partial update changes what they choose.
     moved: resources that change their name or their stack without being touched.
     plan_digest: of the plan its author saw; refused when the plan is another now.
@@ -37,6 +39,7 @@ class StackRequest:
     timeout_mins: int | None = None
     disable_rollback: bool | None = None
     existing: bool = False
+    keep_hidden: bool = False
     only: Sequence[str] = ()
     except_: Sequence[str] = ()
     moved: Sequence["Move"] = ()
@@ -47,6 +50,11 @@ class StackRequest:
     requested_by: str = ""
     idempotency_key: str = ""
     credential: str = field(default="", repr=False)
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether what it means depends on what is stored."""
+        return self.existing or self.keep_hidden
 
 
 @dataclass(frozen=True, slots=True)

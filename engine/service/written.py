@@ -21,6 +21,8 @@ from engine.service.requests import StackRequest
 from engine.store.records import TemplateRecord
 from engine.words import Json
 
+#: The section whose names are hidden although no template says so.
+HIDES = "encrypted_param_names"
 EMPTY: Final[Mapping[str, str]] = {}
 
 
@@ -61,12 +63,16 @@ def read_request(
     most_resources: int,
     operator: OperatorEnvironment,
     fetched: Mapping[str, str] = EMPTY,
+    kept: TemplateRecord | None = None,
 ) -> Written:
     """Read a request. stored: the version to start from, for an update of what exists. fetched:
-    templates by their addresses. Raises Invalid with all that is wrong with the texts."""
+    templates by their addresses. kept: the version that hidden values are taken from. Raises
+    Invalid with all that is wrong with the texts."""
     files = {**(stored.files if stored else {}), **fetched, **request.files}
     template = parse_template(_template(request, stored, limits))
     document = _environment(request, stored, template, files, limits)
+    if kept:
+        document = with_hidden(document, kept)
     return Written(
         template,
         parse_environment(document, operator.registry),
@@ -128,6 +134,30 @@ def _given(
     document = _document(request.environment, "environment", limits)
     parse_environment(document)
     return add_to({}, document)
+
+
+def with_hidden(document: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
+    """An environment with the hidden values of another version where they stand as they are shown.
+    What that one's environment hides is hidden in this one, too: nobody is shown that it does."""
+    found = dict(document)
+    for section in VALUES:
+        if section in found:
+            found[section] = unmasked(section, found[section], kept)
+    earlier = kept.environment.get(HIDES, [])
+    if earlier:
+        found[HIDES] = list(dict.fromkeys((*found.get(HIDES, []), *earlier)))
+    return found
+
+
+def unmasked(section: str, said: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
+    """Values of a section of an environment, those that are masked as they were."""
+    before = kept.environment.get(section) or {}
+    if section == "parameters":
+        before = {**before, **kept.parameters}
+    return {
+        name: before[name] if value == MASK and name in kept.hidden and name in before else value
+        for name, value in said.items()
+    }
 
 
 def _sound(

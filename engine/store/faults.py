@@ -34,4 +34,11 @@ def _asked(said: str) -> Callable[[str], None]:
     return reach
 
 
-reach: Callable[[str], None] = _asked(os.environ[VARIABLE]) if VARIABLE in os.environ else _nowhere
+_reached: Callable[[str], None] = (
+    _asked(os.environ[VARIABLE]) if VARIABLE in os.environ else _nowhere
+)
+
+
+def reach(point: str) -> None:
+    """This process has come to a point."""
+    _reached(point)

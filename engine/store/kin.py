@@ -30,13 +30,13 @@ with recursive around as (
        and t.parent_traversal = i.traversal
 )
 select s.id, k.level, s.path, s.traversal, t.state in ('running', 'ending') as under_way, t.pace,
-       s.sequence
+       s.sequence, s.name
   from (select id, level from around union select id, level from inside) k
   join stack s on s.id = k.id
   join traversal t on t.stack_id = s.id and t.number = s.traversal
  order by s.id
 """
-READ_WALK = "select id, path, traversal, sequence from stack where id = $1"
+READ_WALK = "select id, name, path, traversal, sequence from stack where id = $1"
 LOCK = "select id from stack where id = any ($1) order by id for no key update"
 LOCK_NEWER = """
 select id from stack where id = any ($1) order by id for no key update skip locked
@@ -58,6 +58,7 @@ class Kin:
     under_way: bool
     pace: Pace | None
     sequence: int = 0
+    name: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -70,6 +71,7 @@ class Walk(NamedTuple):
     the last one there."""
 
     id: UUID
+    name: str
     path: str
     traversal: int
     sequence: int
@@ -90,7 +92,7 @@ async def read_walks(conn: Connection, stack_id: UUID, *, nested: bool) -> list[
     """The stack's own traversal; nested: and those that it began inside."""
     if nested:
         return [
-            Walk(one.id, one.path, one.traversal, one.sequence)
+            Walk(one.id, one.name, one.path, one.traversal, one.sequence)
             for one in within(await read_kin(conn, stack_id))
         ]
     return [Walk(**row) for row in await conn.fetch(READ_WALK, stack_id)]

@@ -13,10 +13,10 @@ FORGET_ALL = "select forget_nodes(id, traversal + 1, true) from stack where id =
 #: gone.
 READ_WALKS = """
 with recursive walk as (
-    select s.id, s.path, $2::integer as traversal, s.sequence, s.traversal = $2 as current
+    select s.id, s.name, s.path, $2::integer as traversal, s.sequence, s.traversal = $2 as current
       from stack s where s.id = $1
     union all
-    select c.id, c.path, t.number, c.sequence, c.traversal = t.number
+    select c.id, c.name, c.path, t.number, c.sequence, c.traversal = t.number
       from walk w
       join stack c on c.parent_id = w.id
      cross join lateral (

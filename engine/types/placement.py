@@ -17,8 +17,8 @@ from uuid import UUID
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import Conflict, Unavailable
-from engine.installed import entry_points
+from engine.errors import Conflict
+from engine.installed import entry_points, make, misfit
 from engine.words import Json
 
 #: Grows when something is added to what plug-ins are given.
@@ -116,15 +116,8 @@ def installed() -> Placer | None:
         reason = f"several plug-ins want to place members of groups: {names}"
         raise Conflict(reason, remedy="Uninstall all but one.")
     for point in points:
-        try:
-            made = point.load()()
-        except Exception as error:
-            raise Unavailable(
-                f"the placement plug-in {point.name} ({point.value}) does not load: {error!r}",
-                remedy="Mend or uninstall it.",
-            ) from error
+        made = make(point, "placement")
         if not isinstance(made, Placement):
-            reason = f"the placement plug-in {point.name} ({point.value}) is no Placement"
-            raise Unavailable(reason, remedy="See engine.types.placement, or uninstall it.")
+            raise misfit(point, "placement", Placement)
         return Placer(made)
     return None

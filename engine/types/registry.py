@@ -4,10 +4,10 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint
 
-from engine.errors import Conflict, Findings, NotFound, Unavailable, nearest
+from engine.errors import Conflict, Findings, NotFound, nearest
 from engine.hot.registry import TEMPLATE_FILES, is_template_file
 from engine.hot.schema import TypeSchema
-from engine.installed import entry_points
+from engine.installed import entry_points, make, misfit
 from engine.types.access_policy import AccessPolicy
 from engine.types.constraints import BUILT_IN, CustomConstraint, Judge
 from engine.types.contract import ResourceType
@@ -142,14 +142,7 @@ def built_in(
 
 
 def _load(point: EntryPoint) -> ResourceType:
-    try:
-        made = point.load()()
-    except Exception as error:
-        raise Unavailable(
-            f"the resource type plug-in {point.name} ({point.value}) does not load: {error!r}",
-            remedy="Mend or uninstall it.",
-        ) from error
+    made = make(point, "resource type")
     if not isinstance(made, ResourceType):
-        reason = f"the resource type plug-in {point.name} ({point.value}) is no ResourceType"
-        raise Unavailable(reason, remedy="See engine.types.contract, or uninstall it.")
+        raise misfit(point, "resource type", ResourceType)
     return made

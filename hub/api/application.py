@@ -12,7 +12,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Finding, Invalid
 from engine.tracing import TRACE, Span, read_traceparent
-from hub.api import headgate, orchestration, response_headers
+from hub.api import dashboard, headgate, orchestration, response_headers
 from hub.api.addresses import spellings
 from hub.api.admission import ADMISSION, NEEDS, Admission, admitted
 from hub.api.openapi import openapi_route
@@ -29,10 +29,12 @@ ENDLESS = "/events/stream"
 #: The route of what leads nowhere.
 NOWHERE = "none"
 METRICS = "/metrics"
+#: Where files are that a browser asks for by the dozen: nobody wants to read of them in the log.
+FILES = "/dashboard/"
 
 
 def all_routes() -> tuple[Route, ...]:
-    routes = (*headgate.ROUTES, *orchestration.ROUTES)
+    routes = (*headgate.ROUTES, *orchestration.ROUTES, *dashboard.ROUTES)
     return (*routes, openapi_route(routes))
 
 
@@ -106,7 +108,8 @@ async def _named(request: web.Request, handler: Handler) -> web.StreamResponse:
     if not response.prepared:
         response.headers[REQUEST_ID] = request_id
         response_headers.add_to(response, request, server.cors_origins)
-    log.info(
+    write = log.debug if request.path.startswith(FILES) else log.info
+    write(
         "request",
         id=request_id,
         method=request.method,

@@ -39,15 +39,18 @@ class Wrong(Exception):
     """Something was not as it must be."""
 
 
-def run() -> int:
-    """Run the demo; return the exit code."""
+def run(instead: Callable[[Client, str], Awaitable[None]] | None = None) -> int:
+    """Run the demo, or something instead of its story; return the exit code."""
     if not EXAMPLE.is_dir():
         out.print(f"The demo needs the folder examples/ beside the code; not found: {EXAMPLE}")
         return 1
     folder = Path(tempfile.mkdtemp(prefix="headgate-demo-"))
     folder.chmod(0o711)  # as root, the database runs as another account
     try:
-        asyncio.run(_demo(folder))
+        asyncio.run(_demo(folder, instead))
+    except KeyboardInterrupt:
+        out.print("\nEnded, and cleared away.")
+        return 0
     except (Wrong, Refused, TimeoutError) as error:
         out.print(f"\n[bold red]Not as it must be:[/] {str(error) or 'a step took too long'}")
         log = folder / "server.log"
@@ -60,11 +63,15 @@ def run() -> int:
     return 0
 
 
-async def _demo(folder: Path) -> None:
+async def _demo(folder: Path, instead: Callable[[Client, str], Awaitable[None]] | None) -> None:
     url = f"http://127.0.0.1:{_free_port()}"
     receiver = Receiver()
     server = await _start_server(folder, url)
     try:
+        if instead is not None:
+            async with Client(url, "demo") as client:
+                await instead(client, url)
+            return
         async with Client(url, "demo") as client, _listening(receiver) as target:
             _say("A server runs", f"{url}, its own PostgreSQL in {folder / 'data'}")
             made = await client.call(

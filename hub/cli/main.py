@@ -91,11 +91,16 @@ def serve(
 
 
 @app.command()
-def demo() -> None:
+def demo(
+    look: Annotated[
+        bool, typer.Option("--look", help="A shop in the dashboard instead, until Ctrl-C.")
+    ] = False,
+) -> None:
     """See it work: a real service made, held, changed and cleared away, in half a minute."""
     from hub.cli.demo import run as run_demo
+    from hub.cli.demo_look import look as look_at_demo
 
-    raise typer.Exit(run_demo())
+    raise typer.Exit(run_demo(look_at_demo if look else None))
 
 
 @app.command(name="watch")

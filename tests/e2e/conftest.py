@@ -17,7 +17,7 @@ def server() -> Iterator[ServerProcess]:
     with tempfile.TemporaryDirectory(prefix="headgate-e2e-") as name:
         folder = Path(name)
         folder.chmod(0o711)  # as root, the database runs as another account
-        made = ServerProcess(folder)
+        made = ServerProcess(folder, anew=True)
         made.start()
         yield made
         assert made.stop() == 0, made.log.read_text()[-3000:]

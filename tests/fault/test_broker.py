@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import aio_pika
 import orjson
 import pytest
+import pytest_asyncio
 
 from tests.integration.amqp.conftest import Post, post, subscribe
 from tests.support.changes import thing
@@ -20,11 +21,19 @@ STACKS, ROUNDS = 4, 3
 EVENTS = "select id::text from event where type not like 'headgate.subscription.%'"
 
 
-@pytest.fixture
-async def own() -> AsyncIterator[Rabbit]:
-    """A broker for one test, which will suffer."""
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def broker() -> AsyncIterator[Rabbit]:
     async with running_rabbit() as rabbit:
         yield rabbit
+
+
+@pytest.fixture
+async def own(broker: Rabbit) -> Rabbit:
+    """A broker that is well, and will suffer."""
+    if not broker.runs:
+        broker.start()
+        await broker.ready()
+    return broker
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ def folder() -> Iterator[Path]:
 
 @asynccontextmanager
 async def serving(server: ServerProcess) -> AsyncIterator[Http]:
-    server.start()
     try:
+        server.start()
         async with aiohttp.ClientSession() as session:
             yield Http(session, server.url)
     finally:
@@ -71,7 +71,7 @@ async def test_a_credential_is_gone_while_everything_waits(
         "slow": effects.resource(until=str(gate)),
         "held": effects.resource(depends_on="slow"),
     }
-    server = ServerProcess(folder, settings=effects.settings)
+    server = ServerProcess(folder, settings=effects.settings, anew=True)
     async with serving(server) as http:
         headers = {"X-Auth-Token": TOKEN}
         body = {"stack_name": "s", "template": template(resources),

@@ -6,39 +6,26 @@ come back late and say again what they said. After every step the rules of stack
 the end everything under way ends, and the resources are what the last template says.
 """
 
-import asyncio
-import os
-from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import initialize, invariant, rule
 
 from engine.errors import HeadgateError
 from engine.service import Answer, Engine, StackRequest
-from engine.store.database import Database, open_database
 from engine.types.contract import Confirm, Failed, Outcome, Replace, Wait
 from engine.words import Action, Decision, Door, Json
 from engine.work.timers import Timers
+from tests.property.machines import TIMES, StoreMachine, run_machine
 from tests.property.stack_rules import breaches
 from tests.property.wishes import NAMES, Wish, wishes
 from tests.support.front import a_front, a_registry
 from tests.support.hands import Hands, time_passes
-from tests.support.keys import A_SEALER
 from tests.support.things import Thing, World
 
-#: A longer hunt: HEADGATE_STATEFUL=20 makes twenty times as many examples.
-TIMES = int(os.environ.get("HEADGATE_STATEFUL", "1"))
 EXAMPLES, STEPS = 120 * TIMES, 40
 #: More rounds than any stack here can need to come to its end.
 ROUNDS = 200
@@ -65,11 +52,7 @@ ANN = Answer(Decision.CONTINUE, "ann", Door.API)
 PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 
 
-class StackMachine(RuleBasedStateMachine):
-    runner: ClassVar[asyncio.Runner]
-    database: ClassVar[Database]
-    counts: ClassVar[Counter[str]] = Counter()
-
+class StackMachine(StoreMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
@@ -94,9 +77,6 @@ class StackMachine(RuleBasedStateMachine):
         """One after the other, so that the same example goes the same way again."""
         self.counts["ids"] += 1
         return UUID(int=self.counts["ids"])
-
-    def wait(self, coming: Any) -> Any:
-        return self.runner.run(coming)
 
     async def _all(self, query: str, *args: Any) -> list[Any]:
         async with self.database.connection() as conn:
@@ -374,25 +354,5 @@ class StackMachine(RuleBasedStateMachine):
 
 
 def test_a_stack_survives_whatever_happens(database_url: str) -> None:
-    with asyncio.Runner() as runner:
-        StackMachine.runner = runner
-        StackMachine.database = runner.run(open_database(database_url, size=4, sealer=A_SEALER))
-        StackMachine.counts.clear()
-        try:
-            run_state_machine_as_test(
-                StackMachine,
-                settings=settings(
-                    max_examples=EXAMPLES,
-                    stateful_step_count=STEPS,
-                    deadline=None,
-                    derandomize=TIMES == 1,
-                    database=None,
-                    phases=[Phase.generate],
-                    suppress_health_check=list(HealthCheck),
-                ),
-            )
-        finally:
-            runner.run(StackMachine.database.close())
-    said = ", ".join(f"{count} {what}" for what, count in sorted(StackMachine.counts.items()))
-    print(said)
+    run_machine(StackMachine, database_url, examples=EXAMPLES, steps=STEPS)
     assert StackMachine.counts["operations"] > EXAMPLES // 2 and StackMachine.counts["crash"]

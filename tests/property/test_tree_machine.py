@@ -7,36 +7,25 @@ of stack_rules.py hold in every stack; at the end all of the tree ends, what the
 the last template says, and a delete leaves nothing behind.
 """
 
-import asyncio
-import os
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import initialize, invariant, rule
 
 from engine.errors import HeadgateError
 from engine.service import Answer, Engine, StackRequest
-from engine.store.database import Database, open_database
 from engine.types.contract import Failed, Outcome, Wait
 from engine.words import Decision, Door, Json
 from engine.work.timers import Timers
+from tests.property.machines import TIMES, StoreMachine, run_machine
 from tests.property.stack_rules import breaches
 from tests.support.front import a_front, a_registry
 from tests.support.hands import A_DAY, Hands, time_passes
-from tests.support.keys import A_SEALER
 from tests.support.things import Thing, World
 
-TIMES = int(os.environ.get("HEADGATE_STATEFUL", "1"))
 EXAMPLES, STEPS, ROUNDS = 20 * TIMES, 40, 400
 ANN = Answer(Decision.CONTINUE, "ann", Door.API)
 PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
@@ -110,11 +99,7 @@ def environment(hooks: list[Json]) -> Json:
     return {"resource_registry": {"resources": found}} if found else {}
 
 
-class TreeMachine(RuleBasedStateMachine):
-    runner: ClassVar[asyncio.Runner]
-    database: ClassVar[Database]
-    counts: ClassVar[Counter[str]] = Counter()
-
+class TreeMachine(StoreMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
@@ -133,9 +118,6 @@ class TreeMachine(RuleBasedStateMachine):
     def new_id(self) -> UUID:
         self.counts["ids"] += 1
         return UUID(int=(1 << 96) + self.counts["ids"])
-
-    def wait(self, coming: Any) -> Any:
-        return self.runner.run(coming)
 
     async def _all(self, query: str, *args: Any) -> list[Any]:
         async with self.database.connection() as conn:
@@ -334,25 +316,5 @@ class TreeMachine(RuleBasedStateMachine):
 
 
 def test_a_tree_survives_whatever_happens(database_url: str) -> None:
-    with asyncio.Runner() as runner:
-        TreeMachine.runner = runner
-        TreeMachine.database = runner.run(open_database(database_url, size=4, sealer=A_SEALER))
-        TreeMachine.counts.clear()
-        try:
-            run_state_machine_as_test(
-                TreeMachine,
-                settings=settings(
-                    max_examples=EXAMPLES,
-                    stateful_step_count=STEPS,
-                    deadline=None,
-                    derandomize=TIMES == 1,
-                    database=None,
-                    phases=[Phase.generate],
-                    suppress_health_check=list(HealthCheck),
-                ),
-            )
-        finally:
-            runner.run(TreeMachine.database.close())
-    said = ", ".join(f"{count} {what}" for what, count in sorted(TreeMachine.counts.items()))
-    print(said)
+    run_machine(TreeMachine, database_url, examples=EXAMPLES, steps=STEPS)
     assert TreeMachine.counts["operations"] > EXAMPLES and TreeMachine.counts["crash"]

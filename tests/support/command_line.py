@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support import forks
 from tests.support.program import ServerProcess
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -24,10 +25,7 @@ def command(*words: str, server: ServerProcess | None = None) -> list[str]:
 
 def headgate(server: ServerProcess, *words: str, code: int = 0, roles: str = "") -> str:
     """What it printed: the answer, or the complaint when the code is one of an error."""
-    done = subprocess.run(
-        command(*words, server=server),
-        capture_output=True, text=True, timeout=60, env=os.environ | {"HEADGATE_ROLES": roles},
-    )  # fmt: skip
+    done = forks.run((*words, "--url", server.url), os.environ | {"HEADGATE_ROLES": roles})
     assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
     return done.stdout if code in ANSWERS else done.stderr

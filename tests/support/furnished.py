@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hub.api.openapi import plain_path
 from hub.api.parts import Route
+from hub.dashboard.files import all_files
 from tests.support.program import Http, Json, resource, template
 
 #: Of hidden parameters, secrets and passwords; in no answer that refuses something.
@@ -72,7 +73,7 @@ async def furnished(run: Http) -> Furnished:
     token = await _posted(run, "/tokens", {"name": "ci", "roles": ["reader"]})
     return Furnished({
         "project": run.project, "name": "held", "id": stack, "done": done, "hook": hook["id"],
-        "stack": stack,
+        "stack": stack, "digest": all_files().digest, "path": "main.js",
         "resource": "a", "key": "size", "snapshot": made["id"], "event": events[0]["id"],
         "subscription": (await _posted(run, "/subscriptions", to))["id"], "token": token["id"],
         "config": config["id"], "deployment": deployment["software_deployment"]["id"],

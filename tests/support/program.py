@@ -24,7 +24,9 @@ from engine.types.contract import ResourceType
 from engine.types.placement import Placement, Placer
 from hub.app import ROLES, running
 from hub.settings import load_settings
+from tests.support.forks import Forked, forked
 from tests.support.keys import key_file
+from tests.support.postgres import lay_cluster
 
 Json = Any
 #: Seconds until a condition that must come is given up.
@@ -219,7 +221,8 @@ async def program(
 class ServerProcess:
     """`headgate serve` as a process of its own, on one data directory and port.
 
-    roles: only these; database_url: instead of an embedded database.
+    roles: only these; database_url: instead of an embedded database; anew: the process itself loads
+    the program and makes its database, as when people start it.
     """
 
     def __init__(
@@ -230,14 +233,17 @@ class ServerProcess:
         port: int | None = None,
         roles: Sequence[str] = (),
         database_url: str = "",
+        anew: bool = False,
     ) -> None:
         self.folder = folder
+        self._anew = anew
+        self._database_url = database_url
         self.roles = roles
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         name = "-".join(("server", *roles, str(self.port)))
         self.log = folder / f"{name}.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
         self._config = folder / f"{name}.toml"
         database = f'url = "{database_url}"' if database_url else f'data_dir = "{folder / "data"}"'
         self._config.write_text(
@@ -256,14 +262,20 @@ class ServerProcess:
 
         fault: see engine/store/faults.py; then it may also die before it is ready.
         """
+        if not (self._anew or self._database_url):
+            lay_cluster(self.folder / "data")
         began = time.monotonic()
-        command = [sys.executable, "-m", "hub.cli.main", "serve", "--config", str(self._config)]
+        words = ["serve", "--config", str(self._config)]
         for role in self.roles:
-            command += ["--role", role]
+            words += ["--role", role]
         environment = os.environ | ({"HEADGATE_FAULT": fault} if fault else {})
         with self.log.open("ab") as log:
             self._ready_from = log.tell()
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+            if self._anew:
+                command = [sys.executable, "-m", "hub.cli.main", *words]
+                self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+            else:
+                self._process = forked(words, environment, [0, log.fileno(), log.fileno()])
         while not self._is_ready():
             if fault and self._process.poll() is not None:
                 break

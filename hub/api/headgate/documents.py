@@ -202,7 +202,8 @@ _GRAPH: Mapping[str, Json] = {
     "traversal": TRAVERSAL,
     "sequence": COUNT,
 }
-GRAPH = fields(_GRAPH, {"stacks": list_of(fields({"stack_id": UUID, "path": TEXT, **_GRAPH}))})
+_GRAPH_INSIDE = fields({"stack_id": UUID, "stack_name": TEXT, "path": TEXT, **_GRAPH})
+GRAPH = fields(_GRAPH, {"stacks": list_of(_GRAPH_INSIDE)})
 WHY = fields({
     "stack": fields({"id": UUID, "name": TEXT, "status": TEXT, "reason": TEXT}),
     "nodes": list_of(fields({

@@ -69,7 +69,13 @@ async def graph(request: web.Request) -> web.Response:
         await stack_of(request), nested=nested, traversal=asked
     )
     within = [
-        {"stack_id": str(one.stack_id), "path": one.path, **graph_document(one)} for one in inside
+        {
+            "stack_id": str(one.stack_id),
+            "stack_name": one.name,
+            "path": one.path,
+            **graph_document(one),
+        }
+        for one in inside
     ]
     return answer(graph_document(own) | ({"stacks": within} if nested else {}))
 

@@ -18,7 +18,6 @@ from engine.store.records import HookRecord
 from engine.words import CONFIRM, STACK_POINTS, Decision, Door, HookState, Json, Point
 from hub.api.admission import guarded
 from hub.api.headgate import documents as gives
-from hub.api.headgate.answer_page import page
 from hub.api.headgate.trail import entry_document
 from hub.api.parts import (
     Parts,
@@ -204,6 +203,4 @@ ROUTES = (
     Route("POST", "/hooks/{hook}/signal", guarded(signal_by_token),
           "Answer by right of the hook's token", "hooks", body=Signal,
           takes_body=True, gives=gives.HOOK),
-    Route("GET", "/hooks/{hook}", page, "A page with buttons that answer", "hooks",
-          answer="text/html"),
 )  # fmt: skip

@@ -94,6 +94,7 @@ def stack_request(
         timeout_mins=said.minutes("timeout_mins"),
         disable_rollback=said.flag("disable_rollback"),
         existing=existing,
+        keep_hidden=said.flag("keep_hidden") is True,
         only=said.texts("only"),
         except_=said.texts("except"),
         moved=_moved(said),

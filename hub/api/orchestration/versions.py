@@ -70,7 +70,7 @@ def _moment(at: datetime) -> str:
 OTHER = r"/{version:v(?!1(?:\.0)?(?:/|$))[0-9][0-9.]*}"
 ROUTES = (
     *(Route("GET", path, root, "Versions of the API", "versions", status=300, gives=gives.VERSIONS)
-      for path in ("/versions", "/", "/v1", "/v1/", OTHER, OTHER + "/{rest:.*}")),
+      for path in ("/versions", "/v1", "/v1/", OTHER, OTHER + "/{rest:.*}")),
     # Clients ask for these before they say who they are.
     *(Route("GET", path, version, "Version of the API, for a project", "versions",
             gives=gives.VERSION, needs=Right.NOTHING)

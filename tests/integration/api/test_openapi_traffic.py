@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from engine.types.contract import Failed
+from hub.dashboard.files import all_files
 from tests.integration.conftest import Away
 from tests.support.agent import OUTPUTS, SERVER, asking
 from tests.support.changes import ended_as, gone, put, thing
@@ -59,7 +60,7 @@ async def path_of(run: Watched, name: str) -> str:
 
 async def what_the_server_is(run: Watched) -> None:
     for path in ("//", "//versions", "//v1", "//v1/", "//v2", "//v2/p", "//healthz", "//healthcheck", "//readyz", "//metrics", "//openapi.json",
-                 "//asyncapi.json", "//schemas/headgate.hook.waiting", "//v1/p", "//v1/p/", "/services", "/build_info", "/webhook-key",
+                 "//asyncapi.json", "//schemas/headgate.hook.waiting", f"//dashboard/{all_files().digest}/main.js", "//v1/p", "//v1/p/", "/services", "/build_info", "/webhook-key",
                  "/resource_types?with_description=true"):  # fmt: skip
         await ok(run, "GET", path)
     for name in (await ok(run, "GET", "/resource_types"))["resource_types"]:

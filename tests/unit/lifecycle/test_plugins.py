@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import asdict
+from importlib.metadata import EntryPoint
 from uuid import UUID
 
 import orjson
 import pytest
 
+from engine.errors import Unavailable
+from engine.lifecycle import plugins
 from engine.lifecycle.contract import (
     VERSION,
     Ended,
@@ -16,7 +19,7 @@ from engine.lifecycle.contract import (
     Refused,
     StackView,
 )
-from engine.lifecycle.plugins import Plugins
+from engine.lifecycle.plugins import ENTRY_POINTS, Plugins, installed
 from engine.lifecycle.view import view_document, view_of
 
 VIEW = StackView("prod", UUID(int=5), "shop", "UPDATE", 3, 2, "ann")
@@ -204,3 +207,11 @@ def test_a_document_says_everything_of_a_view() -> None:
     document = view_document(WHOLE)
     assert document.keys() - {"version_of_view"} == asdict(WHOLE).keys()
     assert document["plan"] == [asdict(one) for one in WHOLE.plan]
+
+
+@pytest.mark.parametrize("value", ["no.such.module:Type", "builtins:dict", "builtins:nothing"])
+def test_a_plug_in_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    point = EntryPoint("one", value, ENTRY_POINTS)
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [point])
+    with pytest.raises(Unavailable, match=f"the lifecycle plug-in one .{value}"):
+        installed()

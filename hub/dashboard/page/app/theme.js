@@ -1,0 +1,24 @@
+/** Light or dark: as the system has it, until somebody says otherwise. */
+
+import { Icon } from "../parts/icon.js";
+import { html, signal } from "../vendor/preact.js";
+
+const KEPT = "headgate.theme";
+const wanted = matchMedia("(prefers-color-scheme: dark)");
+const theme = signal(localStorage.getItem(KEPT) ?? (wanted.matches ? "dark" : "light"));
+
+export function showTheme() {
+  document.documentElement.dataset.theme = theme.value;
+}
+
+export function ThemeButton() {
+  const other = theme.value === "dark" ? "light" : "dark";
+  const change = () => {
+    theme.value = other;
+    localStorage.setItem(KEPT, other);
+    showTheme();
+  };
+  return html`<button class="plain" onClick=${change} aria-label=${`Make it ${other}`} title=${`Make it ${other}`}>
+    <${Icon} name=${other} />
+  </button>`;
+}

@@ -1,0 +1,69 @@
+/** Files that go along: templates of stacks inside, and what templates read. */
+
+import { html, useId, useSignal } from "../vendor/preact.js";
+import { withFile } from "./draft.js";
+
+/**
+ * file: the one that is shown.
+ * @param {{draft: import("./draft.js").Draft, readonly: boolean,
+ *   file: import("../vendor/preact.js").Signal<string>}} props
+ */
+export function Files({ draft, file, readonly }) {
+  const { files } = draft.texts.value;
+  const names = Object.keys(files);
+  const id = useId();
+  return html`<div class="edit-files column">
+    ${
+      names.length === 0
+        ? html`<p class="muted">No files go along. A file may be a template that a resource has as its type, or what
+            <code> get_file</code> reads.</p>`
+        : html`<div class="row">
+            <label for=${id}>File</label>
+            <select id=${id} value=${file.value} onChange=${(/** @type {any} */ event) => {
+              file.value = event.currentTarget.value;
+            }}>
+              ${names.map((one) => html`<option key=${one} value=${one} selected=${one === file.value}>${one}</option>`)}
+            </select>
+            ${
+              !readonly &&
+              html`<button onClick=${() => {
+                draft.texts.value = withFile(draft.texts.value, file.value, null);
+                file.value = Object.keys(draft.texts.value.files)[0] ?? "";
+              }}>Remove</button>`
+            }
+          </div>`
+    }
+    ${!readonly && html`<${Add} draft=${draft} file=${file} />`}
+  </div>`;
+}
+
+/** @param {{draft: import("./draft.js").Draft, file: import("../vendor/preact.js").Signal<string>}} props */
+function Add({ draft, file }) {
+  const name = useSignal("");
+  const id = useId();
+  /** @param {Event} event */
+  function added(event) {
+    event.preventDefault();
+    const wanted = name.value.trim();
+    if (!wanted) return;
+    if (!(wanted in draft.texts.value.files))
+      draft.texts.value = withFile(draft.texts.value, wanted, begun(wanted));
+    file.value = wanted;
+    name.value = "";
+  }
+  return html`<form class="row" onSubmit=${added}>
+    <label for=${id}>New file</label>
+    <input id=${id} value=${name.value} placeholder="server.yaml" spellcheck=${false} autocomplete="off"
+      onInput=${(/** @type {any} */ event) => {
+        name.value = event.currentTarget.value;
+      }} />
+    <button>Add</button>
+  </form>`;
+}
+
+/** @param {string} name */
+function begun(name) {
+  return /\.(ya?ml|template)$/.test(name)
+    ? "heat_template_version: 2021-04-16\n\nresources:\n"
+    : "";
+}

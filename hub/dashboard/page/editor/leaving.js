@@ -1,0 +1,44 @@
+/** Going elsewhere with something unsaved: asked first. */
+
+import { go, guard } from "../app/route.js";
+import { Dialog } from "../parts/dialog.js";
+import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
+
+/** when: whether something would be lost. @param {{when: () => boolean}} props */
+export function Leaving({ when }) {
+  const wanted = useSignal("");
+  const lost = useRef(when);
+  lost.current = when;
+  const released = useRef(false);
+  useEffect(() => {
+    const end = guard((to) => {
+      if (released.current || !lost.current()) return true;
+      wanted.value = to;
+      return false;
+    });
+    /** @param {BeforeUnloadEvent} event */
+    const closing = (event) => {
+      if (lost.current()) event.preventDefault();
+    };
+    addEventListener("beforeunload", closing);
+    return () => {
+      end();
+      removeEventListener("beforeunload", closing);
+    };
+  }, []);
+  if (!wanted.value) return null;
+  const stay = () => {
+    wanted.value = "";
+  };
+  const leave = () => {
+    released.current = true;
+    go(wanted.value);
+  };
+  return html`<${Dialog} title="Leave without saving?" onClose=${stay}>
+    <p>What you changed here is not sent yet. It is lost when you leave.</p>
+    <div class="acts">
+      <button onClick=${stay}>Stay</button>
+      <button class="danger" onClick=${leave}>Leave</button>
+    </div>
+  <//>`;
+}

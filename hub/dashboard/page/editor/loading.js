@@ -1,0 +1,83 @@
+/** A stack as it is to be edited, and what became of it meanwhile. */
+
+import { call } from "../api/client.js";
+import { NO_OPTIONS } from "./draft.js";
+import { tidied } from "./tidy.js";
+import { written } from "./yaml.js";
+
+/**
+ * version: of the template. by, at: who made it, and when.
+ * @typedef {{name: string, id: string, status: string, action: string, reason: string,
+ *   version: number, by: string, at: string, document: {template: any, environment: any,
+ *   files: Record<string, string>}, first: import("./draft.js").Written}} Loaded
+ */
+
+/** @param {string} name @param {string} id */
+export function pathOf(name, id) {
+  return `/stacks/${encodeURIComponent(name)}/${encodeURIComponent(id)}`;
+}
+
+/** Throws Problem. @param {string} project @param {string} name @param {string} id @returns {Promise<Loaded>} */
+export async function loaded(project, name, id) {
+  const path = pathOf(name, id);
+  const [{ stack }, newest] = await Promise.all([
+    call("GET", project, `${path}?resolve_outputs=false`),
+    newestVersion(project, path),
+  ]);
+  const version = await call("GET", project, `${path}/versions/${newest.version}`);
+  const [action = "", status = ""] = parted(stack.stack_status);
+  return {
+    name: stack.stack_name,
+    id: stack.id,
+    action,
+    status,
+    reason: stack.stack_status_reason ?? "",
+    version: newest.version,
+    by: newest.requested_by,
+    at: newest.created_at,
+    document: version,
+    first: { name: stack.stack_name, texts: textsOf(version), options: optionsOf(stack) },
+  };
+}
+
+/** @param {string} project @param {string} path @returns {Promise<{version: number, requested_by: string, created_at: string}>} */
+export async function newestVersion(project, path) {
+  const { versions } = await call("GET", project, `${path}/versions?limit=1`);
+  return versions.find((/** @type {any} */ one) => one.current) ?? versions[0];
+}
+
+/**
+ * The texts of a version: as it was sent where that is kept, written anew otherwise.
+ * @param {{template: any, environment: any, files: Record<string, string>, source?: string | null}} version
+ * @returns {import("./places.js").Texts}
+ */
+export function textsOf(version) {
+  return {
+    template: version.source ?? written(tidied(version.template)),
+    environment: written(tidied(filled(version.environment))),
+    files: version.files,
+  };
+}
+
+/** Without sections that are empty. @param {Record<string, any>} environment */
+function filled(environment) {
+  return Object.fromEntries(
+    Object.entries(environment).filter(([, one]) => one !== null && Object.keys(one).length > 0),
+  );
+}
+
+/** @param {any} stack @returns {import("./draft.js").Options} */
+function optionsOf(stack) {
+  return {
+    ...NO_OPTIONS,
+    rollback: !stack.disable_rollback,
+    timeout: stack.timeout_mins === null ? "" : String(stack.timeout_mins),
+    tags: (stack.tags ?? []).join(", "),
+  };
+}
+
+/** CREATE_IN_PROGRESS: its action, its status. @param {string} whole */
+function parted(whole) {
+  const at = whole.indexOf("_");
+  return [whole.slice(0, at), whole.slice(at + 1)];
+}

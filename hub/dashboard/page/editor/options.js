@@ -1,0 +1,108 @@
+/** How the change is to be carried out. */
+
+import { Field } from "../parts/field.js";
+import { html, useId, useSignal } from "../vendor/preact.js";
+
+/** Points that a breakpoint of a change mostly has; any other may be typed. */
+const POINTS = [
+  "pre-create",
+  "post-create",
+  "pre-update",
+  "post-update",
+  "pre-replace",
+  "post-replace",
+  "pre-delete",
+  "post-delete",
+];
+
+/**
+ * @typedef {import("./draft.js").Draft} Draft
+ * @param {{draft: Draft, findings: import("./findings.js").Found[], isNew: boolean}} props
+ */
+export function OptionsForm({ draft, findings, isNew }) {
+  const options = draft.options.value;
+  return html`<div class="edit-form column">
+    <label class="row"><input type="checkbox" checked=${options.rollback}
+      onChange=${(/** @type {any} */ event) => draft.choose({ rollback: event.currentTarget.checked })} />
+      Roll back on failure</label>
+    <${Text} draft=${draft} findings=${findings} name="timeout" place="timeout_mins" label="Timeout in minutes"
+      hint="Of the time in which something works; waiting for people is not counted. Empty: as it is." numeric=${true} />
+    <${Text} draft=${draft} findings=${findings} name="tags" place="tags" label="Tags" hint="With commas between them." />
+    <${Breakpoints} draft=${draft} findings=${findings} isNew=${isNew} />
+    ${
+      !isNew &&
+      html`<${Text} draft=${draft} findings=${findings} name="only" place="only" label="Only these resources"
+          hint="Names, * and ? stand for any letters; with commas. The others are left as they are." />
+        <${Text} draft=${draft} findings=${findings} name="except" place="except" label="All but these resources"
+          hint="Likewise." />`
+    }
+  </div>`;
+}
+
+/** What is wrong with it. @param {import("./findings.js").Found[]} findings @param {string} place */
+function wrongAt(findings, place) {
+  const found = findings.find(({ finding }) => finding.place.startsWith(place));
+  return found ? [found.finding.reason, found.finding.remedy].filter(Boolean).join(". ") : "";
+}
+
+/**
+ * @param {{draft: Draft, findings: import("./findings.js").Found[], name: "timeout" | "tags" | "only" | "except",
+ *   place: string, label: string, hint: string, numeric?: boolean}} props
+ */
+function Text({ draft, findings, name, place, label, hint, numeric = false }) {
+  return html`<${Field} label=${label} hint=${hint} wrong=${wrongAt(findings, place)}>
+    ${(/** @type {object} */ needs) => html`<input ...${needs} value=${draft.options.value[name]}
+      inputmode=${numeric ? "numeric" : undefined} autocomplete="off" spellcheck=${false}
+      onInput=${(/** @type {any} */ event) => draft.choose({ [name]: event.currentTarget.value })} />`}
+  <//>`;
+}
+
+/** @param {{draft: Draft, findings: import("./findings.js").Found[], isNew: boolean}} props */
+function Breakpoints({ draft, findings, isNew }) {
+  const { add, clear } = draft.options.value;
+  const at = useSignal("");
+  const point = useSignal(isNew ? "pre-create" : "pre-update");
+  const id = useId();
+  const wrong = wrongAt(findings, "hooks.");
+  /** @param {Event} event */
+  function added(event) {
+    event.preventDefault();
+    const rule = `${at.value.trim()}:${point.value.trim()}`;
+    if (!at.value.trim() || add.includes(rule)) return;
+    draft.choose({ add: [...add, rule] });
+    at.value = "";
+  }
+  return html`<fieldset class="column">
+    <legend>Breakpoints for this change</legend>
+    ${add.map(
+      (rule) => html`<p key=${rule} class="row">Stop at <code class="breaks">${rule}</code>
+        <button class="plain" aria-label=${`Remove ${rule}`}
+          onClick=${() => draft.choose({ add: add.filter((one) => one !== rule) })}>Remove</button></p>`,
+    )}
+    <form class="row" onSubmit=${added}>
+      <label for=${`${id}-at`}>Resource</label>
+      <input id=${`${id}-at`} value=${at.value} placeholder="web/db_*" spellcheck=${false} autocomplete="off"
+        onInput=${(/** @type {any} */ event) => {
+          at.value = event.currentTarget.value;
+        }} />
+      <label for=${`${id}-point`}>at</label>
+      <input id=${`${id}-point`} list=${`${id}-points`} value=${point.value} autocomplete="off"
+        onInput=${(/** @type {any} */ event) => {
+          point.value = event.currentTarget.value;
+        }} />
+      <datalist id=${`${id}-points`}>${POINTS.map((one) => html`<option key=${one} value=${one} />`)}</datalist>
+      <button>Add</button>
+    </form>
+    ${wrong && html`<span class="wrong">${wrong}</span>`}
+    ${clear
+      .filter((rule) => rule !== "*")
+      .map(
+        (rule) => html`<p key=${rule} class="row">Leave out <code class="breaks">${rule}</code>
+          <button class="plain" aria-label=${`Put back ${rule}`}
+            onClick=${() => draft.choose({ clear: clear.filter((one) => one !== rule) })}>Put back</button></p>`,
+      )}
+    <label class="row"><input type="checkbox" checked=${clear.includes("*")}
+      onChange=${(/** @type {any} */ event) => draft.choose({ clear: event.currentTarget.checked ? ["*"] : [] })} />
+      Leave out all breakpoints but the operator's</label>
+  </fieldset>`;
+}

@@ -1,0 +1,35 @@
+/** Edit a stack, make a stack: the editor is loaded when one comes here first. */
+
+import { ProblemBox } from "../parts/problem.js";
+import { html, useEffect, useSignal } from "../vendor/preact.js";
+
+/** @typedef {{project: string, rest: string[]}} Props */
+
+/** @param {Props} props */
+export function EditPage(props) {
+  return html`<${Loaded} ...${props} which="EditStack" title="Edit" />`;
+}
+
+/** @param {Props} props */
+export function NewPage(props) {
+  return html`<${Loaded} ...${props} which="NewStack" title="New stack" />`;
+}
+
+/** @param {Props & {which: "EditStack" | "NewStack", title: string}} props */
+function Loaded({ which, title, project, rest }) {
+  const editor = useSignal(/** @type {typeof import("./editor.js") | null} */ (null));
+  const wrong = useSignal(/** @type {unknown} */ (null));
+  useEffect(() => {
+    import("./editor.js").then(
+      (found) => {
+        editor.value = found;
+      },
+      (error) => {
+        wrong.value = error;
+      },
+    );
+  }, []);
+  if (editor.value) return html`<${editor.value[which]} project=${project} rest=${rest} />`;
+  return html`<h1>${title}</h1>
+    <${ProblemBox} error=${wrong.value} />`;
+}

@@ -1,0 +1,148 @@
+/** A form of the template's parameters. What is typed goes into the environment's text. */
+
+import { Field } from "../parts/field.js";
+import { html, useMemo, useSignal } from "../vendor/preact.js";
+import { fieldsOf, taken, typed } from "./fields.js";
+import { parameterIn } from "./places.js";
+import { MASK, valuesIn, withValue } from "./values.js";
+import { meaning } from "./yaml.js";
+
+/**
+ * @typedef {import("./fields.js").Field} One
+ * @param {{draft: import("./draft.js").Draft, readonly: boolean, isNew: boolean,
+ *   findings: import("./findings.js").Found[]}} props
+ */
+export function ParametersForm({ draft, findings, readonly, isNew }) {
+  const { template, environment } = draft.texts.value;
+  const read = useMemo(() => meaning(template), [template]);
+  const values = useMemo(() => valuesIn(environment), [environment]);
+  if (read === undefined) return html`<p>The template cannot be read: mend it first.</p>`;
+  if (values === undefined) return html`<p>The environment cannot be read: mend it first.</p>`;
+  const fields = fieldsOf(read);
+  if (fields.length === 0) return html`<p class="muted">The template has no parameters.</p>`;
+  /** @param {One} field @param {unknown} value */
+  function set(field, value) {
+    const text = withValue(draft.texts.value.environment, field.name, value);
+    if (text !== null) draft.write("environment", text);
+    return text !== null;
+  }
+  const before = isNew ? {} : (valuesIn(draft.begun.value.texts.environment) ?? {});
+  const groups = [...new Set(fields.map((one) => one.group))];
+  return html`<div class="edit-form column">
+    ${groups.map(
+      (group) => html`<section key=${group} class="column">
+        ${group && html`<h3>${group}</h3>`}
+        ${fields
+          .filter((one) => one.group === group)
+          .map(
+            (
+              field,
+            ) => html`<${Parameter} key=${field.name} field=${field} value=${values[field.name]}
+              given=${field.name in values} wrong=${wrongWith(field, findings)} readonly=${readonly} kept=${before[field.name] === MASK}
+              set=${(/** @type {unknown} */ value) => set(field, value)} />`,
+          )}
+      </section>`,
+    )}
+  </div>`;
+}
+
+/** @param {One} field @param {import("./findings.js").Found[]} findings */
+function wrongWith(field, findings) {
+  const found = findings.find(
+    ({ finding }) =>
+      parameterIn(finding) === field.name || finding.place === `parameters.${field.name}`,
+  );
+  return found?.finding.reason ?? "";
+}
+
+/**
+ * kept: the server has a hidden value, which can stay.
+ * @param {{field: One, value: unknown, given: boolean, wrong: string, readonly: boolean,
+ *   kept: boolean, set: (value: unknown) => boolean}} props
+ */
+function Parameter({ field, value, given, wrong, readonly, kept, set }) {
+  const said = useSignal("");
+  const fallback = field.fallback === undefined ? "" : typed(field, field.fallback);
+  /** @param {string} text */
+  function changed(text) {
+    said.value = "";
+    try {
+      if (!set(taken(field, text)))
+        said.value = "The environment's text is such that it has to be changed by hand.";
+    } catch (error) {
+      said.value = `This is no JSON: ${error instanceof Error ? error.message : error}`;
+    }
+  }
+  const hints = [
+    field.description,
+    ...field.rules,
+    field.immutable ? "no update may change it" : "",
+    !given && fallback !== "" && !field.hidden ? `when left out: ${fallback}` : "",
+  ].filter(Boolean);
+  const name = field.label === field.name ? field.name : `${field.label} (${field.name})`;
+  if (kept && value === MASK)
+    return html`<${Kept} name=${name} hints=${hints} readonly=${readonly} change=${() => set("")} />`;
+  const removed = () => {
+    said.value = "";
+    set(kept ? MASK : undefined);
+  };
+  const without = kept ? "Keep as it was" : fallback === "" ? "Leave out" : "Use the default";
+  return html`<div class="edit-parameter">
+    <${Field} label=${name} hint=${hints.join(" · ")} wrong=${said.value || wrong}>
+      ${(
+        /** @type {object} */ needs,
+      ) => html`<${Control} field=${field} value=${given ? typed(field, value) : ""}
+        given=${given} fallback=${fallback} readonly=${readonly} changed=${changed} needs=${needs} />`}
+    <//>
+    ${
+      given &&
+      !readonly &&
+      html`<button class="plain" onClick=${removed} aria-label=${`${without}: ${field.name}`}>${without}</button>`
+    }
+  </div>`;
+}
+
+/** @param {{name: string, hints: string[], readonly: boolean, change: () => void}} props */
+function Kept({ name, hints, readonly, change }) {
+  return html`<div class="edit-parameter">
+    <div class="field">
+      <span class="label">${name}</span>
+      <span class="row">Hidden: kept as it is.
+        ${!readonly && html`<button onClick=${change} aria-label=${`Change ${name}`}>Change</button>`}</span>
+      ${hints.length > 0 && html`<span class="hint">${hints.join(" · ")}</span>`}
+    </div>
+  </div>`;
+}
+
+/**
+ * @param {{field: One, value: string, given: boolean, fallback: string, readonly: boolean,
+ *   changed: (text: string) => void, needs: Record<string, unknown>}} props
+ */
+function Control({ field, value, given, fallback, readonly, changed, needs }) {
+  const listen = {
+    onInput: (/** @type {any} */ event) => changed(event.currentTarget.value),
+  };
+  const choices = choicesOf(field);
+  if (choices) {
+    return html`<select ...${needs} disabled=${readonly} value=${given ? value : ""}
+      onChange=${(/** @type {any} */ event) => changed(event.currentTarget.value)}>
+      ${!given && html`<option value="" disabled selected>${fallback ? `(${fallback})` : "Choose"}</option>`}
+      ${given && !choices.includes(value) && html`<option value=${value} selected>${value}</option>`}
+      ${choices.map((one) => html`<option key=${one} value=${one} selected=${given && one === value}>${one}</option>`)}
+    </select>`;
+  }
+  if (field.kind === "json")
+    return html`<textarea ...${needs} ...${listen} rows="4" readonly=${readonly} spellcheck=${false}
+      class="code" defaultValue=${value} placeholder=${field.hidden ? "" : fallback}></textarea>`;
+  return html`<input ...${needs} ...${listen} type=${field.hidden ? "password" : "text"} value=${value}
+    readonly=${readonly} spellcheck=${false} autocomplete=${field.hidden ? "new-password" : "off"}
+    inputmode=${field.kind === "number" ? "decimal" : undefined} placeholder=${field.hidden ? "" : fallback} />`;
+}
+
+/** What there is to choose from; null: anything. @param {One} field */
+function choicesOf(field) {
+  if (field.hidden) return null;
+  if (field.allowed.length > 0 && field.kind !== "list" && field.kind !== "json")
+    return field.allowed.map(String);
+  return field.kind === "boolean" ? ["true", "false"] : null;
+}

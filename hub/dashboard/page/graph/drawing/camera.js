@@ -1,0 +1,135 @@
+// What part of the picture is seen: a point of it at the window's corner, and how large. Pure.
+
+/**
+ * @typedef {object} Camera
+ * @property {number} x of the picture's corner in the window
+ * @property {number} y
+ * @property {number} scale
+ *
+ * @typedef {{ width: number, height: number }} Size
+ * @typedef {{ x: number, y: number, width: number, height: number }} Rect
+ */
+
+export const LEAST = 0.02;
+export const MOST = 2;
+/** From here on nodes are drawn with all they say; below, as shapes. */
+export const NEAR = 0.55;
+/** From here on shapes have their names. */
+export const NAMED = 0.28;
+const MARGIN = 28;
+
+/**
+ * So that all of it is seen, and nothing larger than it is.
+ *
+ * @param {Rect} rect of the picture
+ * @param {Size} size of the window
+ * @param {number} [most]
+ * @returns {Camera}
+ */
+export function fitted(rect, size, most = 1) {
+  const room = { width: size.width - 2 * MARGIN, height: size.height - 2 * MARGIN };
+  const fits = Math.min(
+    room.width / Math.max(rect.width, 1),
+    room.height / Math.max(rect.height, 1),
+  );
+  const scale = Math.min(Math.max(fits, LEAST), most);
+  return {
+    scale,
+    x: (size.width - rect.width * scale) / 2 - rect.x * scale,
+    y: (size.height - rect.height * scale) / 2 - rect.y * scale,
+  };
+}
+
+/**
+ * What is under the point stays there.
+ *
+ * @param {Camera} camera
+ * @param {number} factor
+ * @param {number} x in the window
+ * @param {number} y
+ * @returns {Camera}
+ */
+export function zoomed(camera, factor, x, y) {
+  const scale = Math.min(Math.max(camera.scale * factor, LEAST), MOST);
+  const by = scale / camera.scale;
+  return { scale, x: x - (x - camera.x) * by, y: y - (y - camera.y) * by };
+}
+
+/**
+ * @param {Camera} camera
+ * @param {Size} size of the window
+ * @returns {Rect} of the picture, that is seen
+ */
+export function seen({ x, y, scale }, size) {
+  return { x: -x / scale, y: -y / scale, width: size.width / scale, height: size.height / scale };
+}
+
+/**
+ * Some of the picture is always seen.
+ *
+ * @param {Camera} camera
+ * @param {Size} size of the window
+ * @param {Size} scene
+ * @returns {Camera}
+ */
+export function held({ x, y, scale }, size, scene) {
+  const keep = 80;
+  return {
+    scale,
+    x: Math.min(Math.max(x, keep - scene.width * scale), size.width - keep),
+    y: Math.min(Math.max(y, keep - scene.height * scale), size.height - keep),
+  };
+}
+
+/**
+ * As little as is needed to see the rectangle.
+ *
+ * @param {Camera} camera
+ * @param {Size} size
+ * @param {Rect} rect
+ * @returns {Camera}
+ */
+export function showing({ x, y, scale }, size, rect) {
+  return {
+    scale,
+    x: moved(x, size.width, rect.x * scale, rect.width * scale),
+    y: moved(y, size.height, rect.y * scale, rect.height * scale),
+  };
+}
+
+/**
+ * @param {number} offset
+ * @param {number} room
+ * @param {number} begin
+ * @param {number} length
+ */
+function moved(offset, room, begin, length) {
+  const [from, to] = [offset + begin, offset + begin + length];
+  if (from < MARGIN || length > room - 2 * MARGIN) return offset + MARGIN - from;
+  return to > room - MARGIN ? offset + room - MARGIN - to : offset;
+}
+
+/**
+ * @param {Rect} one
+ * @param {Rect} other
+ */
+export function meet(one, other) {
+  return (
+    one.x < other.x + other.width &&
+    other.x < one.x + one.width &&
+    one.y < other.y + other.height &&
+    other.y < one.y + one.height
+  );
+}
+
+/**
+ * @param {readonly Rect[]} rects
+ * @returns {Rect} around all of them
+ */
+export function around(rects) {
+  const x = Math.min(...rects.map((one) => one.x));
+  const y = Math.min(...rects.map((one) => one.y));
+  const right = Math.max(...rects.map((one) => one.x + one.width));
+  const bottom = Math.max(...rects.map((one) => one.y + one.height));
+  return { x, y, width: right - x, height: bottom - y };
+}

@@ -1,0 +1,210 @@
+// Nodes near by: an element each, with all they say, and the sides where breakpoints are.
+import { ORDER } from "../fold/tally.js";
+import { label, nameOf, operationOf, shortType, WORDS } from "../words.js";
+import { element, icon, put } from "./element.js";
+import { canSet, SIDES, sideOf } from "./sides.js";
+
+/**
+ * @typedef {import("../layout/scene.js").Spot} Spot
+ * @typedef {import("../fold/tally.js").Tally} Tally
+ * @typedef {import("../shapes.js").GraphNode} GraphNode
+ * @typedef {import("../shapes.js").Progress} Progress
+ * @typedef {import("../shapes.js").Shown} Shown
+ *
+ * @typedef {object} Told what there is to say of a spot
+ * @property {Progress | null} progress of its node
+ * @property {Shown} state
+ * @property {Tally} tally of what is folded in it, or inside
+ * @property {boolean} selected
+ * @property {boolean} critical
+ * @property {boolean} faint it is not what is sought
+ * @property {boolean} editable
+ */
+
+export class Card {
+  /** @param {Spot} spot */
+  constructor(spot) {
+    this.spot = spot;
+    const { item } = spot;
+    this.root = element("div", "graph-node");
+    this.root.dataset.key = spot.key;
+    this.root.dataset.kind = item.kind;
+    if (item.view) this.root.dataset.open = "";
+    if (item.node?.direction === "cleanup") this.root.dataset.cleanup = "";
+    Object.assign(this.root.style, {
+      width: `${spot.width}px`,
+      height: `${spot.height}px`,
+      transform: `translate(${spot.x}px, ${spot.y}px)`,
+    });
+    this.face = element("button", "graph-face");
+    this.face.tabIndex = -1;
+    this.face.dataset.does = item.kind === "group" ? "fold" : "select";
+    this.glyph = icon("waiting");
+    this.name = element("span", "graph-name");
+    this.detail = element("span", "graph-detail");
+    this.word = element("span", "graph-word");
+    // Who listens is told in a sentence what these show shortly.
+    this.said = element("span", "only-read");
+    for (const one of [this.name, this.detail, this.word]) one.setAttribute("aria-hidden", "true");
+    this.face.append(this.glyph, this.name, this.word, this.detail, this.said);
+    this.root.append(this.face);
+    /** @type {Partial<Record<"pre" | "post", HTMLElement>>} */
+    this.sides = {};
+    if (item.node) {
+      for (const side of SIDES) {
+        const made = element("button", `graph-side graph-${side}`);
+        made.tabIndex = -1;
+        made.dataset.does = side;
+        this.sides[side] = made;
+        this.root.append(made);
+      }
+    }
+    if (item.opens) {
+      this.bar = element("span", "graph-bar");
+      this.bar.setAttribute("aria-hidden", "true");
+      this.face.append(this.bar);
+      if (item.node) this.root.append(this.#folder(item.node));
+    }
+  }
+
+  /** @param {GraphNode} node */
+  #folder(node) {
+    const open = this.spot.item.view !== null;
+    const made = element("button", "graph-fold");
+    made.tabIndex = -1;
+    made.dataset.does = "fold";
+    made.textContent = open ? "−" : "+";
+    made.setAttribute("aria-expanded", String(open));
+    made.setAttribute("aria-label", `The stack inside ${nameOf(node)}`);
+    return made;
+  }
+
+  /** @param {Told} told */
+  show(told) {
+    const { root, spot } = this;
+    root.dataset.state = told.state;
+    root.toggleAttribute("data-selected", told.selected);
+    root.toggleAttribute("data-critical", told.critical);
+    root.toggleAttribute("data-faint", told.faint);
+    put(this.glyph, told.state);
+    if (this.bar) showBar(this.bar, told.tally);
+    if (spot.item.node && told.progress) this.#showNode(spot.item.node, told.progress, told);
+    else this.#showGroup(told);
+  }
+
+  /**
+   * @param {GraphNode} node
+   * @param {Progress} progress
+   * @param {Told} told
+   */
+  #showNode(node, progress, told) {
+    const { state, tally, editable } = told;
+    const sign = tally.sign && this.spot.item.opens ? tally.sign : null;
+    text(this.name, nameOf(node));
+    const what = node.direction === "cleanup" ? "cleanup" : shortType(node.type);
+    const done = operationOf(node, progress);
+    text(this.detail, node.name ? `${what} · ${done}` : done);
+    text(this.word, sign ? `${tally.counts[sign]} ${WORDS[sign]}` : wordOf(state, progress));
+    this.root.toggleAttribute("data-sign", sign !== null);
+    if (sign) this.root.dataset.sign = sign;
+    const inside = this.spot.item.opens ? `; inside: ${sentenceOf(tally)}` : "";
+    const said = `${label(node, progress)}${breaksOf(progress)}${inside}`;
+    text(this.said, said);
+    attribute(this.face, "title", `${node.path || "the stack"}\n${node.type}\n${said}`);
+    attribute(this.face, "aria-pressed", String(told.selected));
+    for (const side of SIDES) {
+      const made = this.sides[side];
+      if (made) showSide(made, node, progress, side, editable);
+    }
+  }
+
+  /** @param {Told} told */
+  #showGroup({ tally }) {
+    const { item } = this.spot;
+    const open = item.view !== null;
+    const title = `${item.members.length} × ${item.title}`;
+    const sign = tally.sign;
+    text(this.name, title);
+    text(this.word, sign ? `${tally.counts[sign]} ${WORDS[sign]}` : open ? "−" : "+");
+    text(this.detail, sentenceOf(tally));
+    this.root.toggleAttribute("data-sign", sign !== null);
+    if (sign) this.root.dataset.sign = sign;
+    attribute(this.face, "aria-expanded", String(open));
+    text(this.said, `${title}: ${sentenceOf(tally)}`);
+    attribute(this.face, "title", sentenceOf(tally));
+  }
+}
+
+/**
+ * @param {Shown} state
+ * @param {Progress} progress
+ */
+function wordOf(state, progress) {
+  return state === "gate" && progress.hook ? progress.hook.point : WORDS[state];
+}
+
+/** @param {Progress} progress */
+function breaksOf({ breakpoints }) {
+  return breakpoints.length ? `, breakpoints: ${breakpoints.join(", ")}` : "";
+}
+
+/** @param {Tally} tally @returns {string} "3 at the gate, 20 done" */
+function sentenceOf({ counts }) {
+  return ORDER.filter((state) => counts[state])
+    .map((state) => `${counts[state]} ${WORDS[state]}`)
+    .join(", ");
+}
+
+/**
+ * @param {HTMLElement} bar
+ * @param {Tally} tally
+ */
+function showBar(bar, { counts, all }) {
+  const parts = ORDER.filter((state) => counts[state]).map((state) => {
+    const part = element("i", "");
+    part.dataset.state = state;
+    part.style.flexGrow = String(Math.max(counts[state] ?? 0, all / 60));
+    return part;
+  });
+  bar.replaceChildren(...parts);
+}
+
+/**
+ * @param {HTMLElement} made
+ * @param {GraphNode} node
+ * @param {Progress} progress
+ * @param {"pre" | "post"} side
+ * @param {boolean} editable
+ */
+function showSide(made, node, progress, side, editable) {
+  const { set, passed, holds, point } = sideOf(progress, side);
+  const may = editable && canSet(node, progress, side);
+  made.toggleAttribute("data-set", set);
+  made.toggleAttribute("data-passed", set && passed);
+  made.toggleAttribute("data-holds", holds);
+  made.toggleAttribute("data-may", may);
+  made.hidden = !may && !set && !holds;
+  made.toggleAttribute("disabled", !may);
+  const where = side === "pre" ? "before" : "after";
+  attribute(made, "aria-pressed", String(set));
+  attribute(made, "aria-label", `Breakpoint ${where} ${nameOf(node)}`);
+  const told = set ? (passed ? "passed" : "set; press to clear") : "press to set";
+  attribute(made, "title", `${point}: ${holds ? "waits here" : told}`);
+}
+
+/**
+ * @param {HTMLElement} on
+ * @param {string} value
+ */
+function text(on, value) {
+  if (on.textContent !== value) on.textContent = value;
+}
+
+/**
+ * @param {HTMLElement} on
+ * @param {string} name
+ * @param {string} value
+ */
+function attribute(on, name, value) {
+  if (on.getAttribute(name) !== value) on.setAttribute(name, value);
+}

@@ -1,0 +1,99 @@
+// What there is to draw of a model as it is folded now, and in which state it is.
+import { shown, tally } from "../fold/tally.js";
+import { folders, viewOf } from "../fold/view.js";
+import { sceneOf } from "../layout/scene.js";
+import { Index } from "./index.js";
+
+/**
+ * @typedef {import("../layout/scene.js").Spot} Spot
+ * @typedef {import("../fold/view.js").By} By
+ * @typedef {import("../fold/tally.js").Tally} Tally
+ * @typedef {import("../model.js").GraphModel} GraphModel
+ * @typedef {import("../shapes.js").Shown} Shown
+ */
+
+/** What of a box is told, when nothing in it wants to be seen. */
+const USUAL = /** @type {const} */ (["running", "parked", "ready", "waiting", "done"]);
+/** What is looked for first, when somebody asks what is waited for. */
+const WANTED = /** @type {const} */ (["gate", "failed", "stopped", "running", "parked"]);
+
+export class Scenery {
+  /**
+   * @param {GraphModel} model
+   * @param {By} by
+   * @param {ReadonlySet<string>} open keys of what is unfolded
+   * @param {number} aspect
+   */
+  constructor(model, by, open, aspect) {
+    this.model = model;
+    this.view = viewOf(model.tree, by, open);
+    this.scene = sceneOf(this.view, aspect);
+    this.index = new Index(this.scene, model.tree);
+    /** @type {Map<string, Tally>} */
+    this.tallies = new Map();
+  }
+
+  /** @param {string | null} key */
+  spot(key) {
+    return key === null ? undefined : this.scene.byKey.get(key);
+  }
+
+  /** @param {Spot} spot @returns {Shown} its own, or what of a box is told first */
+  stateOf(spot) {
+    const { item } = spot;
+    const progress = item.node && this.model.known.get(item.node.key);
+    const inside = item.opens && !item.view ? this.tallyOf(spot) : null;
+    if (progress) return inside?.sign === "gate" ? "gate" : shown(progress);
+    if (!inside) return "waiting";
+    return inside.sign ?? USUAL.find((state) => inside.counts[state]) ?? "dropped";
+  }
+
+  /** @param {Spot} spot @returns {Tally} of what is folded in it */
+  tallyOf(spot) {
+    const known = this.tallies.get(spot.key);
+    if (known) return known;
+    const { item } = spot;
+    const keys = item.kind === "node" ? item.members.slice(1) : item.members;
+    const made = tally(keys.flatMap((key) => this.model.known.get(key) ?? []));
+    this.tallies.set(spot.key, made);
+    return made;
+  }
+
+  /**
+   * @param {ReadonlySet<string>} keys of nodes that changed
+   * @returns {Set<string>} of the spots that show them
+   */
+  forget(keys) {
+    /** @type {Set<string>} */
+    const touched = new Set();
+    for (const key of keys) {
+      for (const spot of this.index.holding(key)) {
+        this.tallies.delete(spot.key);
+        touched.add(spot.key);
+      }
+    }
+    return touched;
+  }
+
+  /** @param {string} key of a node @returns {string[]} the boxes to be unfolded for it to be seen */
+  around(key) {
+    return folders(this.view, key);
+  }
+
+  /** Where to begin: at a gate, if something waits there. */
+  first() {
+    const { spots } = this.scene;
+    return (spots.find((spot) => this.stateOf(spot) === "gate") ?? spots[0])?.key ?? null;
+  }
+
+  gates() {
+    return this.scene.spots.filter((spot) => !spot.item.view && this.stateOf(spot) === "gate");
+  }
+
+  /** @returns {string[]} the keys of what waits at gates, else of what failed, else of what runs */
+  wanted() {
+    const all = [...this.model.known];
+    const found = WANTED.map((state) => all.filter(([, one]) => shown(one) === state));
+    return (found.find((some) => some.length) ?? []).map(([key]) => key);
+  }
+}

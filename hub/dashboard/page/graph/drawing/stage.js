@@ -1,0 +1,288 @@
+// The stage: a model's scenery, how far away it is, and who is in focus. Drawn at most once a frame, and
+// only when something changed.
+import { drawBackdrop } from "./backdrop.js";
+import { Beacons } from "./beacons.js";
+import { around, fitted, held, NEAR, showing, zoomed } from "./camera.js";
+import { Deck } from "./deck.js";
+import { element } from "./element.js";
+import { Minimap } from "./minimap.js";
+import { onTheme, paletteOf } from "./palette.js";
+import { Scenery } from "./scenery.js";
+
+/**
+ * @typedef {import("../layout/scene.js").Spot} Spot
+ * @typedef {import("../fold/view.js").By} By
+ * @typedef {import("../model.js").GraphModel} GraphModel
+ * @typedef {import("./camera.js").Camera} Camera
+ */
+
+/** After the last move, in ms, cards are drawn sharp. */
+const SETTLED = 140;
+/** So many are unfolded by themselves when somebody asks what is waited for. */
+const UNFOLDED = 12;
+const READABLE = 0.8;
+
+export class Stage {
+  /**
+   * @param {HTMLElement} host
+   * @param {GraphModel} model
+   */
+  constructor(host, model) {
+    this.host = host;
+    this.model = model;
+    /** @type {By} */
+    this.by = "auto";
+    /** @type {Set<string>} */
+    this.open = new Set();
+    /** @type {string | null} */
+    this.selected = null;
+    /** @type {string | null} */
+    this.focused = null;
+    /** What is sought; null: nothing. @type {ReadonlySet<string> | null} */
+    this.found = null;
+    /** @type {readonly string[]} */
+    this.critical = [];
+    this.editable = false;
+    /** Called when the scale, the scene or a node has changed. */
+    this.onChange = () => {};
+    /** Whether somebody chose what is seen. */
+    this.moved = false;
+    this.frame = 0;
+    this.sharpening = 0;
+
+    this.canvas = element("canvas", "graph-backdrop");
+    this.canvas.setAttribute("aria-hidden", "true");
+    this.deck = new Deck();
+    this.beacons = new Beacons();
+    this.minimap = new Minimap((x, y) => this.center(x, y, this.camera.scale));
+    host.append(this.canvas, this.deck.root, this.beacons.root, this.minimap.canvas);
+    this.palette = paletteOf(host);
+    /** @type {Camera} */
+    this.camera = { x: 0, y: 0, scale: 1 };
+    this.size = { width: host.clientWidth, height: host.clientHeight };
+    this.scenery = this.#scenery();
+    this.build();
+    this.fit();
+
+    const resized = new ResizeObserver(() => this.#resize());
+    resized.observe(host);
+    const endings = [
+      model.listen((keys) => this.#told(keys)),
+      onTheme(() => {
+        this.palette = paletteOf(host);
+        this.ask();
+      }),
+      () => resized.disconnect(),
+    ];
+    this.destroy = () => {
+      for (const end of endings) end();
+      cancelAnimationFrame(this.frame);
+      clearTimeout(this.sharpening);
+      host.replaceChildren();
+    };
+  }
+
+  #scenery() {
+    const { width, height } = this.size;
+    const aspect = Math.min(Math.max(width / Math.max(height, 1), 0.5), 2.4);
+    return new Scenery(this.model, this.by, this.open, aspect);
+  }
+
+  /** Lay it out, as it is folded now. */
+  build() {
+    this.scenery = this.#scenery();
+    this.deck.clear();
+    if (!this.scenery.spot(this.focused)) this.focused = this.scenery.first();
+    this.minimap.stale = true;
+    this.ask();
+    this.onChange();
+  }
+
+  /** Draw at the next frame. */
+  ask() {
+    if (!this.frame) this.frame = requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    const { camera, size, scenery, palette, found, selected, focused } = this;
+    const { scene, index } = scenery;
+    const near = camera.scale >= NEAR;
+    this.host.toggleAttribute("data-far", !near);
+    const stateOf = (/** @type {Spot} */ spot) => scenery.stateOf(spot);
+    const chosen = selected === null ? [] : index.around(selected);
+    const critical = index.along(this.critical);
+    drawBackdrop(this.canvas, {
+      scene,
+      camera,
+      size,
+      palette,
+      near,
+      stateOf,
+      chosen,
+      critical,
+      found,
+    });
+    const tell = this.#teller();
+    this.deck.deal(scene.spots, camera, size, focused, selected, tell);
+    this.beacons.show(near ? [] : scenery.gates(), camera, size);
+    this.minimap.draw(scene, camera, size, palette, stateOf);
+  }
+
+  #teller() {
+    const { scenery, model, selected, found, editable } = this;
+    const critical = new Set(this.critical);
+    return (/** @type {Spot} */ spot) => ({
+      progress: spot.item.node ? (model.known.get(spot.item.node.key) ?? null) : null,
+      state: scenery.stateOf(spot),
+      tally: scenery.tallyOf(spot),
+      selected: spot.key === selected,
+      critical: critical.has(spot.key),
+      faint: found !== null && !spot.item.members.some((key) => found.has(key)),
+      editable,
+    });
+  }
+
+  /** @param {ReadonlySet<string> | null} keys */
+  #told(keys) {
+    if (keys === null) {
+      this.selected = null;
+      this.foldBy(this.by);
+      return;
+    }
+    for (const key of this.scenery.forget(keys)) this.deck.changed.add(key);
+    this.minimap.stale = true;
+    this.ask();
+    this.onChange();
+  }
+
+  #resize() {
+    const { clientWidth: width, clientHeight: height } = this.host;
+    if (width === this.size.width && height === this.size.height) return;
+    this.size = { width, height };
+    if (this.moved) return this.ask();
+    this.build();
+    this.fit();
+  }
+
+  /** @param {Camera} camera */
+  look(camera) {
+    this.camera = held(camera, this.size, this.scenery.scene);
+    this.moved = true;
+    this.deck.root.style.willChange = "transform";
+    clearTimeout(this.sharpening);
+    this.sharpening = setTimeout(() => {
+      this.deck.root.style.willChange = "";
+    }, SETTLED);
+    this.ask();
+    this.onChange();
+  }
+
+  /** @param {number} x @param {number} y pixels of the window */
+  pan(x, y) {
+    this.look({ ...this.camera, x: this.camera.x + x, y: this.camera.y + y });
+  }
+
+  /** @param {number} factor @param {number} [x] in the window @param {number} [y] */
+  zoom(factor, x = this.size.width / 2, y = this.size.height / 2) {
+    this.look(zoomed(this.camera, factor, x, y));
+  }
+
+  /** @param {number} x @param {number} y of the picture @param {number} scale */
+  center(x, y, scale) {
+    this.look({ scale, x: this.size.width / 2 - x * scale, y: this.size.height / 2 - y * scale });
+  }
+
+  fit() {
+    const { width, height } = this.scenery.scene;
+    this.look(fitted({ x: 0, y: 0, width, height }, this.size));
+    this.moved = false;
+  }
+
+  /** Fit to what waits at gates, else to what failed, else to what runs. */
+  fitWaiting() {
+    const keys = this.scenery.wanted();
+    const [first] = keys;
+    if (first === undefined) return this.fit();
+    if (keys.length <= UNFOLDED) for (const key of keys) this.unfold(key);
+    const { index } = this.scenery;
+    const spots = [...new Set(keys.flatMap((key) => index.spotOf(key) ?? []))];
+    this.look(fitted(around(spots), this.size));
+    this.focus(index.spotOf(first)?.key ?? null, false);
+  }
+
+  /**
+   * Unfold whatever a node is folded in.
+   *
+   * @param {string} key
+   */
+  unfold(key) {
+    for (let closed = this.scenery.around(key); closed.length; closed = this.scenery.around(key)) {
+      for (const one of closed) this.open.add(one);
+      this.build();
+    }
+  }
+
+  /**
+   * Unfold and pan so that a node is seen, large enough to be read.
+   *
+   * @param {string} key
+   */
+  reveal(key) {
+    this.unfold(key);
+    const spot = this.scenery.spot(key);
+    if (!spot) return;
+    const far = this.camera.scale < NEAR;
+    if (far) this.center(spot.x + spot.width / 2, spot.y + spot.height / 2, READABLE);
+    else this.look(showing(this.camera, this.size, spot));
+    this.focus(key, false);
+  }
+
+  /**
+   * Fold or unfold a box, or the stack inside of a node; where it is stays where it is.
+   *
+   * @param {string} key
+   */
+  toggle(key) {
+    const before = this.scenery.spot(key);
+    if (!before?.item.opens) return;
+    if (!this.open.delete(key)) this.open.add(key);
+    const had = this.host.contains(document.activeElement);
+    this.build();
+    const after = this.scenery.spot(key);
+    if (!after) return;
+    const { scale } = this.camera;
+    this.pan((before.x - after.x) * scale, (before.y - after.y) * scale);
+    this.look(showing(this.camera, this.size, after));
+    this.focus(key, had);
+  }
+
+  /** @param {By} by */
+  foldBy(by) {
+    this.by = by;
+    this.open = new Set();
+    this.build();
+    this.fit();
+  }
+
+  /**
+   * @param {string | null} key of a spot
+   * @param {boolean} take the keyboard's focus, too
+   */
+  focus(key, take) {
+    const spot = this.scenery.spot(key);
+    if (!spot) return;
+    this.focused = spot.key;
+    if (take) this.look(showing(this.camera, this.size, spot));
+    this.draw(); // now: its card is to be given the focus
+    if (take) this.deck.cards.get(spot.key)?.face.focus({ preventScroll: true });
+  }
+
+  /** @param {Partial<Pick<Stage, "selected" | "found" | "critical" | "editable">>} what */
+  set(what) {
+    Object.assign(this, what);
+    this.deck.touch();
+    this.ask();
+  }
+}

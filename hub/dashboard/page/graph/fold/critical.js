@@ -1,0 +1,130 @@
+// The critical path: the longest way of unfinished work to the end. What are we waiting for? A way that
+// leads through a gate is longer than any other: nobody knows when somebody answers.
+
+/**
+ * @typedef {import("../tree.js").Tree} Tree
+ * @typedef {import("../shapes.js").Progress} Progress
+ * @typedef {ReadonlyMap<string, Progress>} Known
+ *
+ * @typedef {{ gates: number, seconds: number, steps: number, from: string | null }} Way
+ *
+ * @typedef {object} CriticalPath
+ * @property {string[]} keys from what is under way, or could begin, to what ends last
+ * @property {number} seconds that it may take, from what alike took before; hooks not counted
+ */
+
+/** Seconds for what nothing is known of. */
+const GUESS = 1;
+
+/**
+ * @param {Tree} tree
+ * @param {Known} known
+ * @param {string} path of the stack
+ * @param {number} now in ms
+ * @returns {CriticalPath}
+ */
+export function criticalPath(tree, known, path, now) {
+  const keys = tree.walks.get(path)?.keys ?? [];
+  const expected = expectations(tree, known);
+  const held = heldAt(tree, known);
+  /** @type {Map<string, Way>} */
+  const ways = new Map();
+  /** @type {Set<string>} */
+  const barred = new Set();
+  /** @type {string | null} */
+  let last = null;
+  for (const key of keys) {
+    const progress = known.get(key);
+    if (!progress || progress.state === "done") continue;
+    const before = tree.nodes.get(key)?.before ?? [];
+    const failed = progress.state === "failed" || progress.state === "stopped";
+    if (failed || progress.state === "dropped" || before.some((one) => barred.has(one))) {
+      barred.add(key);
+      continue;
+    }
+    /** @type {Way} */
+    let best = { gates: 0, seconds: 0, steps: 0, from: null };
+    for (const one of before) {
+      const found = ways.get(one);
+      if (found && longer(found, best)) best = { ...found, from: one };
+    }
+    /** @type {Way} */
+    const way = {
+      gates: best.gates + (held.has(key) ? 1 : 0),
+      seconds: best.seconds + left(progress, expected(key), now),
+      steps: best.steps + 1,
+      from: best.from,
+    };
+    ways.set(key, way);
+    if (last === null || longer(way, ways.get(last) ?? null)) last = key;
+  }
+  /** @type {string[]} */
+  const found = [];
+  for (let key = last; key !== null; key = ways.get(key)?.from ?? null) found.unshift(key);
+  return { keys: found, seconds: last === null ? 0 : (ways.get(last)?.seconds ?? 0) };
+}
+
+/**
+ * @param {Way} one
+ * @param {Way | null} other
+ */
+function longer(one, other) {
+  if (!other) return true;
+  if (one.gates !== other.gates) return one.gates > other.gates;
+  return one.seconds > other.seconds || (one.seconds === other.seconds && one.steps > other.steps);
+}
+
+/**
+ * Where somebody's answer is waited for, there or in a stack inside.
+ *
+ * @param {Tree} tree
+ * @param {Known} known
+ */
+function heldAt(tree, known) {
+  /** @type {Set<string>} */
+  const held = new Set();
+  for (const [key, { hook }] of known) {
+    if (!hook) continue;
+    for (let at = /** @type {string | undefined} */ (key); at !== undefined; ) {
+      held.add(at);
+      at = tree.holder.get(tree.nodes.get(at)?.stack ?? "");
+    }
+  }
+  return held;
+}
+
+/**
+ * @param {Progress} progress
+ * @param {number} seconds
+ * @param {number} now
+ */
+function left(progress, seconds, now) {
+  if (progress.phase === "post") return 0;
+  if (!progress.started || progress.phase === "pre") return seconds;
+  return Math.max(seconds - (now - Date.parse(progress.started)) / 1000, 0.05 * seconds);
+}
+
+/**
+ * What the same operation on the same type took, else what any took.
+ *
+ * @param {Tree} tree
+ * @param {Known} known
+ * @returns {(key: string) => number} seconds
+ */
+function expectations(tree, known) {
+  /** @type {Map<string, { sum: number, count: number }>} */
+  const taken = new Map();
+  for (const [key, { started, ended, state, operation }] of known) {
+    if (state !== "done" || !started || !ended) continue;
+    const seconds = (Date.parse(ended) - Date.parse(started)) / 1000;
+    for (const mark of [`${tree.nodes.get(key)?.type}|${operation}`, ""]) {
+      const found = taken.get(mark) ?? { sum: 0, count: 0 };
+      taken.set(mark, { sum: found.sum + seconds, count: found.count + 1 });
+    }
+  }
+  return (key) => {
+    const mark = `${tree.nodes.get(key)?.type}|${known.get(key)?.operation}`;
+    const found = taken.get(mark) ?? taken.get("");
+    return found ? Math.max(found.sum / found.count, 0.001) : GUESS;
+  };
+}

@@ -1,0 +1,167 @@
+// What is drawn of a graph: its nodes, boxes in which some of them are folded, and what is unfolded
+// within its box. Pure.
+import { within } from "../tree.js";
+import { groupsOf } from "./groups.js";
+
+/**
+ * @typedef {import("../shapes.js").GraphNode} GraphNode
+ * @typedef {import("../tree.js").Tree} Tree
+ * @typedef {import("../layout/layers.js").Edge} Edge
+ * @typedef {"auto" | "none" | "group" | "type" | "layer"} By group: of one type with the same neighbours
+ *   in one layer; type: of one type in one layer; layer: all of one layer; auto: the first of these
+ *   that leaves no more than MANY
+ *
+ * @typedef {object} Item
+ * @property {string} key of the node, or of the box
+ * @property {"node" | "group"} kind
+ * @property {GraphNode | null} node
+ * @property {string} title
+ * @property {string[]} members keys of all nodes that are folded in it, also those of stacks inside
+ * @property {boolean} opens whether it can be unfolded
+ * @property {View | null} view what is inside, where that is unfolded
+ *
+ * @typedef {object} View
+ * @property {Item[]} items
+ * @property {Edge[]} edges
+ */
+
+/** More items than this are folded by themselves. */
+export const MANY = 1500;
+
+/**
+ * @param {Tree} tree
+ * @param {By} by
+ * @param {ReadonlySet<string>} open keys of what is unfolded
+ * @returns {View}
+ */
+export function viewOf(tree, by, open) {
+  const keys = tree.walks.get(tree.root)?.keys ?? [];
+  return ofKeys(tree, keys, by, open, tree.root);
+}
+
+/**
+ * @param {Tree} tree
+ * @param {string[]} keys of one stack
+ * @param {By} by
+ * @param {ReadonlySet<string>} open
+ * @param {string} path of the stack
+ * @returns {View}
+ */
+function ofKeys(tree, keys, by, open, path) {
+  const groups = chosen(tree, keys, by);
+  /** @type {Map<string, string>} */
+  const boxOf = new Map();
+  /** @type {Item[]} */
+  const items = [];
+  for (const { title, members } of groups) {
+    const [first = ""] = members;
+    if (members.length === 1) {
+      items.push(ofNode(tree, first, by, open));
+      continue;
+    }
+    const key = `${path}|${title}|${first}`;
+    for (const member of members) boxOf.set(member, key);
+    items.push({
+      key,
+      kind: "group",
+      node: null,
+      title,
+      members: members.flatMap((member) => [member, ...heldBy(tree, member)]),
+      opens: true,
+      view: open.has(key)
+        ? { items: members.map((member) => ofNode(tree, member, by, open)), edges: [] }
+        : null,
+    });
+  }
+  return { items, edges: edgesOf(tree, keys, boxOf) };
+}
+
+/**
+ * @param {Tree} tree
+ * @param {string[]} keys
+ * @param {By} by
+ */
+function chosen(tree, keys, by) {
+  if (by !== "auto") return groupsOf(tree, keys, by);
+  if (keys.length <= MANY) return groupsOf(tree, keys, "none");
+  const ways = /** @type {const} */ (["group", "type", "layer"]);
+  const made = ways.map((way) => groupsOf(tree, keys, way));
+  return (
+    made.find((groups) => groups.length <= MANY) ?? /** @type {typeof made[0]} */ (made.at(-1))
+  );
+}
+
+/**
+ * @param {Tree} tree
+ * @param {string} key
+ * @returns {string[]}
+ */
+function heldBy(tree, key) {
+  const path = tree.nodes.get(key)?.path;
+  return path !== undefined && tree.holder.get(path) === key ? within(tree, path) : [];
+}
+
+/**
+ * @param {Tree} tree
+ * @param {string} key
+ * @param {By} by
+ * @param {ReadonlySet<string>} open
+ * @returns {Item}
+ */
+function ofNode(tree, key, by, open) {
+  const node = /** @type {GraphNode} */ (tree.nodes.get(key));
+  const members = heldBy(tree, key);
+  const inside = tree.walks.get(node.path)?.keys ?? [];
+  const opens = members.length > 0;
+  return {
+    key,
+    kind: "node",
+    node,
+    title: node.name,
+    members: [key, ...members],
+    opens,
+    view: opens && open.has(key) ? ofKeys(tree, inside, by, open, node.path) : null,
+  };
+}
+
+/**
+ * Of nodes, each once for the boxes that these are in.
+ *
+ * @param {Tree} tree
+ * @param {string[]} keys
+ * @param {Map<string, string>} boxOf
+ * @returns {Edge[]}
+ */
+function edgesOf(tree, keys, boxOf) {
+  /** @type {Map<string, Set<string>>} */
+  const found = new Map();
+  /** @type {Edge[]} */
+  const edges = [];
+  for (const key of keys) {
+    const from = boxOf.get(key) ?? key;
+    const ends = found.get(from) ?? new Set();
+    found.set(from, ends);
+    for (const other of tree.nodes.get(key)?.after ?? []) {
+      const to = boxOf.get(other) ?? other;
+      if (from === to || ends.has(to)) continue;
+      ends.add(to);
+      edges.push([from, to]);
+    }
+  }
+  return edges;
+}
+
+/**
+ * The boxes that must be unfolded for a node to be seen, from the outermost on.
+ *
+ * @param {View} folded as it is drawn now
+ * @param {string} key of the node
+ * @returns {string[]} empty: it is seen, or not there
+ */
+export function folders(folded, key) {
+  for (const item of folded.items) {
+    if (item.key === key || !item.members.includes(key)) continue;
+    return item.view ? folders(item.view, key) : [item.key];
+  }
+  return [];
+}

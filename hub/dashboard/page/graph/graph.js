@@ -1,0 +1,233 @@
+// The graph of a stack, live: drawn, searched, folded, and set with breakpoints.
+
+import { useKeys } from "../app/keys.js";
+import { Icon } from "../parts/icon.js";
+import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
+import { GRAPH_KEYS, listenToKeys } from "./drawing/keys.js";
+import { listenToPointer } from "./drawing/pointer.js";
+import { canSet, sideOf } from "./drawing/sides.js";
+import { Stage } from "./drawing/stage.js";
+import { criticalPath } from "./fold/critical.js";
+import { search } from "./fold/search.js";
+import { tally } from "./fold/tally.js";
+import { WORDS } from "./words.js";
+
+/**
+ * @typedef {import("./model.js").GraphModel} GraphModel
+ * @typedef {import("./shapes.js").GraphNode} GraphNode
+ * @typedef {import("./fold/view.js").By} By
+ * @typedef {import("../vendor/preact.js").Signal<string | null>} Key
+ *
+ * @typedef {object} Props
+ * @property {GraphModel} model
+ * @property {Key} [selected] the key of the node that is; set from elsewhere, it is shown
+ * @property {(node: GraphNode | null) => void} [onSelect]
+ * @property {(path: string, side: "pre" | "post", on: boolean, node: GraphNode) => void} [onBreakpoint]
+ * @property {boolean} [canEdit] whether breakpoints may be set
+ * @property {boolean} [readonly] as it was: nothing can be set
+ * @property {string} [label]
+ */
+
+/** @type {Record<By, string>} */
+const FOLDS = {
+  auto: "as many as fit",
+  none: "every node",
+  group: "alike together",
+  type: "by type",
+  layer: "by layer",
+};
+/** The critical path is looked for at most so often, in ms. */
+const EVERY = 400;
+
+/** @param {Props} props */
+export function Graph(props) {
+  const { model, selected, canEdit = false, readonly = false, label = "Graph" } = props;
+  const host = useRef(/** @type {HTMLElement | null} */ (null));
+  const stage = useRef(/** @type {Stage | null} */ (null));
+  const latest = useRef(props);
+  latest.current = props;
+  const by = useSignal(/** @type {By} */ ("auto"));
+  const query = useSignal("");
+  const critical = useSignal(false);
+  const seeking = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const now = useSignal({ scale: 1, gates: 0, failed: 0, seconds: 0, found: 0, all: 0 });
+
+  useKeys([...GRAPH_KEYS]);
+  useEffect(() => {
+    if (!host.current) return;
+    const made = new Stage(host.current, model);
+    stage.current = made;
+    const show = throttled(() => {
+      const { counts, all } = tally(model.known.values());
+      const path = critical.value
+        ? criticalPath(model.tree, model.known, model.tree.root, Date.now())
+        : null;
+      const keys = path?.keys ?? [];
+      if (keys.join() !== made.critical.join()) made.set({ critical: keys });
+      now.value = {
+        scale: made.camera.scale,
+        gates: counts.gate ?? 0,
+        failed: (counts.failed ?? 0) + (counts.stopped ?? 0),
+        seconds: path?.seconds ?? 0,
+        found: made.found?.size ?? 0,
+        all,
+      };
+    });
+    made.onChange = show.soon;
+    const select = (/** @type {string | null} */ key) => {
+      const node = key === null ? null : (model.node(key) ?? null);
+      made.set({ selected: node?.key ?? null });
+      if (latest.current.selected) latest.current.selected.value = node?.key ?? null;
+      latest.current.onSelect?.(node);
+    };
+    const acts = {
+      select,
+      side: (/** @type {string} */ key, /** @type {"pre" | "post"} */ side) => {
+        const [node, progress] = [model.node(key), model.known.get(key)];
+        const { canEdit, readonly, onBreakpoint } = latest.current;
+        if (!node || !progress || !canEdit || readonly || !canSet(node, progress, side)) return;
+        onBreakpoint?.(node.path, side, !sideOf(progress, side).set, node);
+      },
+    };
+    const endings = [
+      listenToPointer(made, acts),
+      listenToKeys(made, acts, {
+        seek: () => seeking.current?.focus(),
+        critical: () => {
+          critical.value = !critical.value;
+        },
+        clear: () => select(null),
+      }),
+      critical.subscribe(show.now),
+      query.subscribe((text) => {
+        const found = text.trim() ? new Set(search(model.tree, model.known, text)) : null;
+        made.set({ found });
+        show.now();
+      }),
+      selected?.subscribe((key) => {
+        if (key === made.selected) return;
+        made.set({ selected: key });
+        if (key !== null) made.reveal(key);
+      }) ?? (() => {}),
+      show.end,
+      () => made.destroy(),
+    ];
+    return () => {
+      for (const end of endings) end();
+    };
+  }, [model]);
+  useEffect(() => {
+    stage.current?.set({ editable: canEdit && !readonly });
+  }, [model, canEdit, readonly]);
+
+  /** @param {KeyboardEvent} event */
+  const go = (event) => {
+    const made = stage.current;
+    const found = made?.found ? search(model.tree, model.known, query.value) : [];
+    if (event.key === "Escape" && query.value) query.value = "";
+    else if (event.key !== "Enter" || !made || !found.length) return;
+    else {
+      const next = found[(found.indexOf(made.focused ?? "") + 1) % found.length];
+      if (next) made.reveal(next);
+    }
+    event.preventDefault();
+  };
+  const { scale, gates, failed, seconds, found, all } = now.value;
+  return html`<section class="graph" aria-label=${label}>
+    <div class="graph-tools" role="toolbar" aria-label="Graph">
+      <label class="graph-search">
+        <${Icon} name="search" />
+        <span class="only-read">Search nodes</span>
+        <input
+          type="search"
+          ref=${seeking}
+          value=${query}
+          placeholder="name, type, state:failed"
+          onInput=${(/** @type {any} */ event) => {
+            query.value = event.target.value;
+          }}
+          onKeyDown=${go}
+        />
+        ${query.value.trim() && html`<span class="graph-found" role="status">${found} of ${all}</span>`}
+      </label>
+      <span class="graph-room"></span>
+      ${
+        (gates > 0 || failed > 0) &&
+        html`<button
+          class="graph-waiting"
+          data-state=${gates ? "gate" : "failed"}
+          title="Fit to what waits (w)"
+          onClick=${() => stage.current?.fitWaiting()}
+        >
+          <${Icon} name=${gates ? "gate" : "failed"} />
+          ${gates ? `${gates} ${WORDS.gate}` : `${failed} ended badly`}
+        </button>`
+      }
+      <button
+        aria-pressed=${critical.value}
+        title="The longest way of what is left (c)"
+        onClick=${() => {
+          critical.value = !critical.value;
+        }}
+      >
+        Critical path${critical.value && seconds > 0 ? ` · ${lasting(seconds)}` : ""}
+      </button>
+      <label class="graph-folds">
+        <span class="only-read">Fold</span>
+        <select
+          value=${by.value}
+          title="What is folded together"
+          onChange=${(/** @type {any} */ event) => {
+            by.value = event.target.value;
+            stage.current?.foldBy(by.value);
+          }}
+        >
+          ${Object.entries(FOLDS).map(([name, says]) => html`<option value=${name}>${says}</option>`)}
+        </select>
+      </label>
+      <span class="graph-zoom" role="group" aria-label="Zoom">
+        <button aria-label="Smaller" title="Smaller (−)" onClick=${() => stage.current?.zoom(0.8)}>−</button>
+        <button title="Fit all (f)" onClick=${() => stage.current?.fit()}>
+          <span class="only-read">Fit all, now </span>${Math.round(100 * scale)}%
+        </button>
+        <button aria-label="Larger" title="Larger (+)" onClick=${() => stage.current?.zoom(1.25)}>+</button>
+      </span>
+    </div>
+    <div
+      class="graph-stage"
+      ref=${host}
+      role="application"
+      aria-label=${`${label}: ${all} nodes; arrow keys go along edges and layers, Enter selects, ? shows all keys`}
+    ></div>
+    <p class="only-read" aria-live="polite">${gates ? `${gates} ${WORDS.gate}` : ""}</p>
+  </section>`;
+}
+
+/**
+ * @param {() => void} call
+ * @returns {{ soon: () => void, now: () => void, end: () => void }} soon: not more often than EVERY
+ */
+function throttled(call) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const now = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    call();
+  };
+  return {
+    now,
+    soon: () => {
+      timer ??= setTimeout(now, EVERY);
+    },
+    end: () => clearTimeout(timer),
+  };
+}
+
+/** @param {number} seconds */
+function lasting(seconds) {
+  if (seconds < 1) return "under 1 s";
+  if (seconds < 90) return `about ${Math.round(seconds)} s`;
+  if (seconds < 5400) return `about ${Math.round(seconds / 60)} min`;
+  return `about ${Math.round(seconds / 3600)} h`;
+}

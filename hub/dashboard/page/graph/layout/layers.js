@@ -1,0 +1,58 @@
+// Which layer each node is in: one behind the last of those it comes after.
+
+/** @typedef {readonly [string, string]} Edge from, to */
+
+/**
+ * The longest path from a node that comes after nothing. Where edges go round in a ring, which no
+ * plan does, the ring is cut at its first node.
+ *
+ * @param {readonly string[]} keys
+ * @param {readonly Edge[]} edges
+ * @returns {Map<string, number>} in an order in which no node stands before one that it comes after
+ */
+export function layersOf(keys, edges) {
+  const { after, before } = neighbours(keys, edges);
+  /** @type {Map<string, number>} */
+  const left = new Map(keys.map((key) => [key, before.get(key)?.length ?? 0]));
+  /** @type {Map<string, number>} */
+  const layers = new Map();
+  const next = keys.filter((key) => left.get(key) === 0);
+  for (let taken = 0; layers.size < left.size; taken++) {
+    const key = next[taken] ?? keys.find((one) => !layers.has(one));
+    if (key === undefined) break;
+    if (next[taken] === undefined) next.push(key);
+    if (layers.has(key)) continue;
+    let layer = 0;
+    for (const one of before.get(key) ?? []) layer = Math.max(layer, (layers.get(one) ?? -1) + 1);
+    layers.set(key, layer);
+    for (const one of after.get(key) ?? []) {
+      const rest = (left.get(one) ?? 0) - 1;
+      left.set(one, rest);
+      if (rest === 0) next.push(one);
+    }
+  }
+  return layers;
+}
+
+/**
+ * Who stands behind and before each.
+ *
+ * @param {readonly string[]} keys
+ * @param {readonly Edge[]} edges those of other keys are left out
+ */
+export function neighbours(keys, edges) {
+  /** @type {Map<string, string[]>} */
+  const after = new Map();
+  /** @type {Map<string, string[]>} */
+  const before = new Map();
+  for (const key of keys) {
+    after.set(key, []);
+    before.set(key, []);
+  }
+  for (const [from, to] of edges) {
+    if (from === to || !after.has(from) || !before.has(to)) continue;
+    after.get(from)?.push(to);
+    before.get(to)?.push(from);
+  }
+  return { after, before };
+}

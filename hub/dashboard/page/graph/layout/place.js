@@ -1,0 +1,83 @@
+// Places for boxes, and ways for the edges between them, of one level of a graph. Pure, and always
+// the same for the same input.
+import { columns } from "./columns.js";
+import { essential } from "./essential.js";
+import { layersOf } from "./layers.js";
+import { breakLines } from "./lines.js";
+import { order } from "./order.js";
+import { settle } from "./settle.js";
+import { slotsOf } from "./slots.js";
+
+/**
+ * @typedef {import("./layers.js").Edge} Edge
+ * @typedef {import("./slots.js").Box} Box
+ *
+ * @typedef {object} Place
+ * @property {number} x of the left side
+ * @property {number} y of the upper side
+ * @property {number} layer
+ *
+ * @typedef {object} Route
+ * @property {Edge} edge
+ * @property {[x: number, y: number][]} points from the right side of one to the left side of the other;
+ *   between them pairs: where it enters and leaves a layer on its way
+ *
+ * @typedef {object} Placed
+ * @property {Map<string, Place>} places
+ * @property {Route[]} routes of edges that say something
+ * @property {number} width
+ * @property {number} height
+ * @property {number} crossings
+ */
+
+/**
+ * @param {readonly Box[]} boxes
+ * @param {readonly Edge[]} edges
+ * @param {number} aspect width for height that is wished
+ * @returns {Placed}
+ */
+export function place(boxes, edges, aspect) {
+  const keys = boxes.map((box) => box.key);
+  const layerOf = layersOf(keys, edges);
+  const drawn = essential(layerOf, edges);
+  const { layers, byKey, routes } = slotsOf(boxes, layerOf, drawn);
+  const crossings = order(layers);
+  const blocks = columns(layers, aspect);
+  settle(layers, (layer) => blocks.has(layer));
+  breakLines(layers, aspect);
+  const slots = layers.flat();
+  const top = least(slots.map((slot) => slot.y - slot.height / 2));
+  for (const slot of slots) slot.y -= top;
+  /** @type {Map<string, Place>} */
+  const places = new Map();
+  for (const [key, slot] of byKey) {
+    places.set(key, { x: slot.x, y: slot.y - slot.height / 2, layer: slot.layer });
+  }
+  return {
+    places,
+    routes: routes.map(({ edge, slots }) => ({ edge, points: pointsOf(slots) })),
+    width: -least(slots.map((slot) => -slot.x - slot.width)),
+    height: -least(slots.map((slot) => -slot.y - slot.height / 2)),
+    crossings,
+  };
+}
+
+/** @param {number[]} values */
+function least(values) {
+  return values.length ? values.reduce((one, other) => Math.min(one, other)) : 0;
+}
+
+/**
+ * @param {import("./slots.js").Slot[]} slots
+ * @returns {Route["points"]}
+ */
+function pointsOf(slots) {
+  const last = slots.length - 1;
+  return slots.flatMap((slot, at) => {
+    /** @type {Route["points"]} */
+    const points = [];
+    if (at > 0) points.push([slot.x, slot.y]);
+    if (at < last) points.push([slot.x + slot.width, slot.y]);
+    return points;
+  });
+}

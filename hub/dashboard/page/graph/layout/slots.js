@@ -1,0 +1,118 @@
+// Slots: where nodes stand in their layers, and where edges pass through layers between.
+import { neighbours } from "./layers.js";
+
+/**
+ * @typedef {import("./layers.js").Edge} Edge
+ * @typedef {object} Box what is to be placed
+ * @property {string} key
+ * @property {number} width
+ * @property {number} height
+ *
+ * @typedef {object} Slot
+ * @property {Box | null} box null: an edge passes here
+ * @property {number} layer
+ * @property {number} at its place in the layer
+ * @property {number} wish where it would like to be; of no meaning from one step to the next
+ * @property {number} x of its left side
+ * @property {number} y of its middle
+ * @property {number} width
+ * @property {number} height
+ * @property {Slot[]} before
+ * @property {Slot[]} after
+ *
+ * @typedef {object} Slots
+ * @property {Slot[][]} layers
+ * @property {Map<string, Slot>} byKey
+ * @property {{ edge: Edge, slots: Slot[] }[]} routes each edge with the slots it goes through
+ */
+
+/** With more passings than this for each node, long edges go straight. */
+const PASSINGS = 4;
+
+/**
+ * @param {readonly Box[]} boxes
+ * @param {ReadonlyMap<string, number>} layerOf
+ * @param {readonly Edge[]} edges
+ * @returns {Slots}
+ */
+export function slotsOf(boxes, layerOf, edges) {
+  /** @type {Slot[][]} */
+  const layers = [];
+  /** @type {Map<string, Slot>} */
+  const byKey = new Map();
+  for (const box of firstSeen(boxes, edges)) {
+    byKey.set(box.key, slot(layers, box, layerOf.get(box.key) ?? 0));
+  }
+  const between = edges.map(([from, to]) => (layerOf.get(to) ?? 0) - (layerOf.get(from) ?? 0) - 1);
+  const passings = between.reduce((sum, one) => sum + Math.max(one, 0), 0);
+  const bend = passings <= PASSINGS * boxes.length + 200;
+  /** @type {Slots["routes"]} */
+  const routes = [];
+  for (const edge of edges) {
+    const [from, to] = [byKey.get(edge[0]), byKey.get(edge[1])];
+    if (!from || !to) continue;
+    const slots = [from];
+    for (let layer = from.layer + 1; bend && layer < to.layer; layer++) {
+      slots.push(slot(layers, null, layer));
+    }
+    slots.push(to);
+    slots.forEach((one, at) => {
+      const following = slots[at + 1];
+      if (!following) return;
+      one.after.push(following);
+      following.before.push(one);
+    });
+    routes.push({ edge, slots });
+  }
+  return { layers, byKey, routes };
+}
+
+/**
+ * What belongs together begins side by side: in the order of a walk along the edges.
+ *
+ * @param {readonly Box[]} boxes
+ * @param {readonly Edge[]} edges
+ */
+function firstSeen(boxes, edges) {
+  const keys = boxes.map((box) => box.key);
+  const { after, before } = neighbours(keys, edges);
+  const byKey = new Map(boxes.map((box) => [box.key, box]));
+  /** @type {Set<string>} */
+  const seen = new Set();
+  for (const start of keys) {
+    if (before.get(start)?.length) continue;
+    const stack = [start];
+    for (let key = stack.pop(); key !== undefined; key = stack.pop()) {
+      if (seen.has(key)) continue;
+      seen.add(key);
+      stack.push(...[...(after.get(key) ?? [])].reverse());
+    }
+  }
+  for (const key of keys) seen.add(key);
+  return [...seen].map((key) => /** @type {Box} */ (byKey.get(key)));
+}
+
+/**
+ * @param {Slot[][]} layers
+ * @param {Box | null} box
+ * @param {number} layer
+ */
+function slot(layers, box, layer) {
+  while (layers.length <= layer) layers.push([]);
+  const mates = /** @type {Slot[]} */ (layers[layer]);
+  /** @type {Slot} */
+  const made = {
+    box,
+    layer,
+    at: mates.length,
+    wish: 0,
+    x: 0,
+    y: 0,
+    width: box?.width ?? 0,
+    height: box?.height ?? 0,
+    before: [],
+    after: [],
+  };
+  mates.push(made);
+  return made;
+}

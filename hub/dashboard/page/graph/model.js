@@ -1,0 +1,209 @@
+// What is known of a graph, live: a signal for each node; events and new documents change them.
+import { batch, signal } from "../vendor/preact.js";
+import { stackOf } from "./fold/about.js";
+import { asTold, fold } from "./fold/events.js";
+import { Playback } from "./fold/playback.js";
+import { treeOf } from "./tree.js";
+
+/**
+ * @typedef {import("./shapes.js").EventDocument} EventDocument
+ * @typedef {import("./shapes.js").GraphDocument} GraphDocument
+ * @typedef {import("./shapes.js").GraphNode} GraphNode
+ * @typedef {import("./shapes.js").Progress} Progress
+ * @typedef {import("./tree.js").Tree} Tree
+ * @typedef {import("../vendor/preact.js").Signal<Progress>} ProgressSignal
+ * @typedef {(keys: ReadonlySet<string> | null) => void} Listener null: it is another graph
+ */
+
+/** Events kept until a document comes that may be older than they are. */
+const KEPT = 5000;
+
+/**
+ * @param {GraphDocument} document
+ * @returns {GraphModel}
+ */
+export function graphModel(document) {
+  return new GraphModel(document);
+}
+
+export class GraphModel {
+  /** @param {GraphDocument} document */
+  constructor(document) {
+    /** @type {Tree} */
+    this.tree = treeOf(document);
+    /** @type {Map<string, Progress>} */
+    this.known = new Map();
+    /** @type {Map<string, ProgressSignal>} */
+    this.signals = new Map();
+    /** Whether another traversal has begun that this graph does not show: fetch it, and `replace`. */
+    this.stale = signal(false);
+    /** Counts the graphs shown: another number, other nodes. */
+    this.version = signal(0);
+    /** @type {EventDocument[]} */
+    this.recent = [];
+    /** @type {Set<Listener>} */
+    this.listeners = new Set();
+    this.#take(this.tree);
+  }
+
+  /**
+   * @param {string} key
+   * @returns {GraphNode | undefined}
+   */
+  node(key) {
+    return this.tree.nodes.get(key);
+  }
+
+  /**
+   * @param {string} path from the outermost stack
+   * @returns {GraphNode | undefined} the forward node, where there are two
+   */
+  at(path) {
+    const found = [...this.tree.nodes.values()].filter((node) => node.path === path);
+    return found.find((node) => node.direction === "forward") ?? found[0];
+  }
+
+  /**
+   * @param {string} key
+   * @returns {ProgressSignal}
+   */
+  progress(key) {
+    const made = this.signals.get(key);
+    if (made) return made;
+    const known = /** @type {Progress} */ (this.known.get(key));
+    const one = signal(known);
+    this.signals.set(key, one);
+    return one;
+  }
+
+  /**
+   * Called with the keys that changed, once for each event or document.
+   *
+   * @param {Listener} listener
+   * @returns {() => void} to stop
+   */
+  listen(listener) {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /**
+   * An event of the stack or of one inside. Others, and those that the document tells already, change
+   * nothing.
+   *
+   * @param {EventDocument} event
+   */
+  apply(event) {
+    this.recent.push(event);
+    if (this.recent.length > 2 * KEPT) this.recent.splice(0, KEPT);
+    this.#change(this.#fold(event));
+  }
+
+  /**
+   * The graph as it was read anew; events that came meanwhile are not lost.
+   *
+   * @param {GraphDocument} document
+   */
+  replace(document) {
+    const tree = treeOf(document);
+    const same = signature(tree) === signature(this.tree);
+    this.tree = tree;
+    this.stale.value = false;
+    if (!same) {
+      this.known = new Map();
+      this.signals = new Map();
+    }
+    this.#take(tree);
+    if (!same) this.version.value++;
+    this.recent = this.recent.filter((event) => this.#isNews(event));
+    for (const event of this.recent) this.#change(this.#fold(event));
+    if (!same) for (const listener of this.listeners) listener(null);
+  }
+
+  /**
+   * What was set or cleared at a node, until a document says so.
+   *
+   * @param {string} key
+   * @param {string[]} breakpoints points
+   */
+  setBreakpoints(key, breakpoints) {
+    const known = this.known.get(key);
+    if (known) this.#change(new Map([[key, { ...known, breakpoints }]]));
+  }
+
+  /**
+   * Goes through events from the traversal's beginning instead of what happens now.
+   *
+   * @param {readonly EventDocument[]} events in their order
+   * @returns {{ length: number, seek: (count: number) => void }}
+   */
+  playback(events) {
+    const playback = new Playback(this.tree, events);
+    const all = new Set(this.tree.nodes.keys());
+    const show = (/** @type {ReadonlySet<string>} */ keys) => {
+      /** @type {Map<string, Progress>} */
+      const changes = new Map();
+      for (const key of keys) {
+        const now = playback.now.get(key);
+        if (now) changes.set(key, now);
+      }
+      this.#change(changes);
+    };
+    show(all);
+    return {
+      length: playback.length,
+      seek: (count) => show(playback.seek(count)),
+    };
+  }
+
+  /** @param {EventDocument} event */
+  #fold(event) {
+    if (!this.#isNews(event)) return new Map();
+    const { changes, stale } = fold(this.tree, this.known, event);
+    if (stale) this.stale.value = true;
+    return changes;
+  }
+
+  /** @param {EventDocument} event */
+  #isNews(event) {
+    const walk = this.tree.walks.get(stackOf(event));
+    return !walk || event.sequence > walk.sequence;
+  }
+
+  /** @param {Tree} tree */
+  #take(tree) {
+    /** @type {Map<string, Progress>} */
+    const changes = new Map();
+    for (const [key, document] of tree.documents) {
+      const told = asTold(document);
+      const before = this.known.get(key);
+      // What the document does not say of a hook, its events said.
+      if (before?.hook && told.hook?.point === before.hook.point) told.hook = before.hook;
+      if (before && !told.started) told.started = before.started;
+      if (before && !told.ended) told.ended = before.ended;
+      changes.set(key, told);
+    }
+    this.#change(changes);
+  }
+
+  /** @param {Map<string, Progress>} changes */
+  #change(changes) {
+    if (!changes.size) return;
+    batch(() => {
+      for (const [key, progress] of changes) {
+        this.known.set(key, progress);
+        const one = this.signals.get(key);
+        if (one) one.value = progress;
+      }
+    });
+    const keys = new Set(changes.keys());
+    for (const listener of this.listeners) listener(keys);
+  }
+}
+
+/** @param {Tree} tree */
+function signature(tree) {
+  return [...tree.walks.values()]
+    .map(({ path, traversal, keys }) => `${path}:${traversal}:${keys.join()}`)
+    .join("\n");
+}

@@ -1,0 +1,172 @@
+/**
+ * Answer a hook, wherever it is shown: a button for each decision that is allowed, with what the
+ * rule asks for. Who may not answer sees who may.
+ */
+
+import { session } from "../api/session.js";
+import { Field } from "../parts/field.js";
+import { ProblemBox } from "../parts/problem.js";
+import { html, useEffect, useMemo, useRef } from "../vendor/preact.js";
+import { AskForm, formFor } from "./askform.js";
+import { Asking } from "./asking.js";
+import { change, draftOf, isWritten, startAnew } from "./drafts.js";
+import { Late, Outcome, Shifted } from "./outcome.js";
+import { hasApproved, offered, whyNot } from "./rights.js";
+import { decide } from "./sending.js";
+import { answerers } from "./words.js";
+
+/** @typedef {import("../api/documents.js").Hook} Hook */
+/** @typedef {import("../api/documents.js").Decision} Decision */
+/** @typedef {import("./sending.js").Sending} Sending */
+/** @typedef {import("./sending.js").DraftSignal} DraftSignal */
+
+/** Those that are sent at once; the others ask for something first. @type {[Decision, string][]} */
+const AT_ONCE = [
+  ["continue", "Continue"],
+  ["step", "Step"],
+  ["run", "Run to the end"],
+];
+/** @type {[Decision | "hand-over", import("./drafts.js").Asks, string][]} */
+const ASKING = [
+  ["patch", "patch", "Change properties …"],
+  ["progress", "progress", "More time …"],
+  ["hand-over", "hand-over", "Hand over …"],
+  ["reject", "reject", "Reject …"],
+];
+
+/** @param {{project: string, hook: Hook}} props */
+export function Answer({ project, hook }) {
+  const draft = draftOf(hook);
+  const form = useMemo(() => formFor(hook), [hook.id]);
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const { late, said, wrongs, busy } = draft.value;
+  const over = late || hook.state !== "waiting";
+  useFocusKept(place, over, wrongs);
+  const sending = { project, hook, draft, form };
+  const who = session.value;
+  const why = whyNot(hook, who);
+  return html`<section class="answer" aria-label="Answer" aria-busy=${busy} ref=${place} tabindex="-1">
+    ${over && html`<${Outcome} hook=${hook} />`}
+    ${over && (late || isWritten(draft.value)) && html`<${Late} hook=${hook} draft=${draft} />`}
+    <p class="said" role="status">${said}</p>
+    ${!over && why && html`<p>${why} It waits for ${answerers(hook)}.</p>`}
+    ${!over && !why && hasApproved(hook, who) && html`<${Approved} hook=${hook} />`}
+    ${!over && !why && html`<${Shifted} hook=${hook} draft=${draft} />`}
+    ${(over ? late || isWritten(draft.value) : !why) && html`<${Written} sending=${sending} over=${over} />`}
+    ${over && (late || isWritten(draft.value)) && html`<${Dismiss} hook=${hook} draft=${draft} />`}
+    ${!over && !why && html`<${Buttons} sending=${sending} />`}
+  </section>`;
+}
+
+/**
+ * What had the focus may be gone after an answer, and what is wrong is to be mended.
+ * @param {{current: HTMLElement | null}} place @param {boolean} over @param {Record<string, string>} wrongs
+ */
+function useFocusKept(place, over, wrongs) {
+  const was = useRef(over);
+  const inside = useRef(false);
+  useEffect(() => {
+    /** @param {FocusEvent} event */
+    const look = (event) => {
+      inside.current = place.current?.contains(/** @type {Node} */ (event.target)) ?? false;
+    };
+    addEventListener("focusin", look);
+    return () => removeEventListener("focusin", look);
+  }, []);
+  useEffect(() => {
+    const lost = document.activeElement === null || document.activeElement === document.body;
+    if (over !== was.current && inside.current && lost)
+      place.current?.focus({ preventScroll: true });
+    was.current = over;
+  }, [over]);
+  useEffect(() => {
+    /** @type {HTMLElement | null | undefined} */
+    const first = place.current?.querySelector('[aria-invalid="true"]');
+    first?.focus();
+  }, [wrongs]);
+}
+
+/** @param {{hook: Hook}} props */
+function Approved({ hook }) {
+  const { given, needed } = hook.approvals;
+  return html`<p>
+    You have approved: ${given} of ${needed} given. Nobody approves twice, so the next is somebody
+    else's; you may still reject.
+  </p>`;
+}
+
+/** What is written with any answer. @param {{sending: Sending, over: boolean}} props */
+function Written({ sending, over }) {
+  const { hook, draft, form } = sending;
+  const { reason, data, wrongs, problem, busy } = draft.value;
+  const approves = offered(hook, session.value).includes("continue");
+  const filling = {
+    raws: data,
+    wrongs,
+    stays: over || busy,
+    set: (/** @type {string} */ path, /** @type {import("./form.js").Raw} */ raw) =>
+      change(draft, { data: { ...draft.value.data, [path]: raw } }),
+  };
+  return html`
+    ${form && (over || approves) && html`<${AskForm} form=${form} filling=${filling} />`}
+    <${Field} label="Reason (if wanted)" wrong=${wrongs.reason}>
+      ${(/** @type {object} */ needs) => html`<textarea ...${needs} rows="2" maxlength="4000"
+        value=${reason} readonly=${over || busy}
+        onInput=${(/** @type {{currentTarget: HTMLTextAreaElement}} */ event) =>
+          change(draft, { reason: event.currentTarget.value })}></textarea>`}
+    <//>
+    ${!over && html`<${ProblemBox} error=${problem} />`}
+  `;
+}
+
+/** @param {{sending: Sending}} props */
+function Buttons({ sending }) {
+  const { hook, draft } = sending;
+  const { asks, seen } = draft.value;
+  const allowed = offered(hook, session.value);
+  const shifted = seen.digest !== hook.digest;
+  /** @param {Decision} decision */
+  const send = (decision) => {
+    if (!draft.value.busy && !shifted) decide(sending, decision);
+  };
+  return html`
+    <div class="answer-acts">
+      ${AT_ONCE.filter(([decision]) => allowed.includes(decision)).map(([decision, name]) => {
+        const button = html`<button type="button" aria-disabled=${shifted}
+          class=${decision === "continue" ? "first" : ""} onClick=${() => send(decision)}>${name}</button>`;
+        return decision === "step" ? html`<${Step} button=${button} draft=${draft} />` : button;
+      })}
+    </div>
+    <div class="answer-acts">
+        ${ASKING.filter(([one]) => one === "hand-over" || allowed.includes(one)).map(
+          ([one, panel, name]) => html`<button key=${one} type="button"
+            class=${one === "reject" ? "danger" : ""} aria-expanded=${asks === panel}
+            onClick=${() => change(draft, { asks: asks === panel ? "" : panel })}>
+            ${name}
+          </button>`,
+        )}
+    </div>
+    ${asks && html`<${Asking} key=${asks} sending=${sending} send=${send} />`}
+  `;
+}
+
+/** How far a step goes, where there are stacks inside. @param {{button: unknown, draft: DraftSignal}} props */
+function Step({ button, draft }) {
+  return html`<span class="joined">
+    ${button}
+    <select aria-label="How to step" value=${draft.value.how}
+      onChange=${(/** @type {{currentTarget: HTMLSelectElement}} */ event) =>
+        change(draft, { how: event.currentTarget.value })}>
+      <option value="over">over</option>
+      <option value="into">into</option>
+      <option value="out">out</option>
+    </select>
+  </span>`;
+}
+
+/** @param {{hook: Hook, draft: DraftSignal}} props */
+function Dismiss({ hook, draft }) {
+  return html`<div class="answer-acts">
+    <button type="button" onClick=${() => startAnew(draft, hook)}>Dismiss what you wrote</button>
+  </div>`;
+}

@@ -1,0 +1,69 @@
+/** Which hooks are shown, and under which stack. Pure. */
+
+import { isMine } from "./rights.js";
+import { subject } from "./words.js";
+
+/** @typedef {import("../api/documents.js").Hook} Hook */
+/** @typedef {import("./rights.js").Somebody} Somebody */
+/**
+ * stack: name or id of the outermost. text: part of a path, a type or a stack's name.
+ * @typedef {{mine: boolean, stack: string, point: string, text: string}} Filter
+ */
+
+/** From so many on they are grouped by stack. */
+const MANY = 30;
+
+/** @param {URLSearchParams} query @returns {Filter} */
+export function filterIn(query) {
+  return {
+    mine: query.get("mine") === "true",
+    stack: query.get("stack") ?? "",
+    point: query.get("point") ?? "",
+    text: query.get("search") ?? "",
+  };
+}
+
+/** @param {Filter} filter */
+export function filters(filter) {
+  return filter.mine || filter.stack !== "" || filter.point !== "" || filter.text !== "";
+}
+
+/** @param {Hook} hook @param {Filter} filter @param {Somebody | null} who */
+export function fits(hook, filter, who) {
+  const { mine, stack, point, text } = filter;
+  if (stack && stack !== hook.root_stack_name && stack !== hook.root_stack_id) return false;
+  if (point && point !== hook.point) return false;
+  if (mine && hook.state === "waiting" && !isMine(hook, who)) return false;
+  const searched = `${subject(hook)} ${hook.resource?.type ?? ""} ${hook.root_stack_name}`;
+  return searched.toLowerCase().includes(text.trim().toLowerCase());
+}
+
+/** What there is to choose from. @param {readonly Hook[]} hooks */
+export function chooseFrom(hooks) {
+  return {
+    stacks: [...new Set(hooks.map((one) => one.root_stack_name))].sort(),
+    points: [...new Set(hooks.map((one) => one.point))].sort(),
+  };
+}
+
+/** Whether so many are better read by stack. @param {readonly Hook[]} hooks */
+export function areMany(hooks) {
+  return hooks.length > MANY && new Set(hooks.map((one) => one.root_stack_id)).size > 1;
+}
+
+/**
+ * By outermost stack, the one that waits longest first.
+ * @param {readonly Hook[]} hooks oldest first
+ * @returns {{id: string, name: string, hooks: Hook[]}[]}
+ */
+export function byStack(hooks) {
+  /** @type {Map<string, {id: string, name: string, hooks: Hook[]}>} */
+  const found = new Map();
+  for (const hook of hooks) {
+    const id = hook.root_stack_id;
+    const group = found.get(id) ?? { id, name: hook.root_stack_name, hooks: [] };
+    group.hooks.push(hook);
+    found.set(id, group);
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,195 @@
+/**
+ * A form from a JSON schema: which controls, and what they are filled with at first. Pure.
+ *
+ * What has no control of its own is asked for as JSON, so every schema can be answered.
+ */
+
+/** @typedef {import("../api/documents.js").Schema} Schema */
+/** What stands in a control: text, or whether it is checked, or what is chosen. */
+/** @typedef {string | boolean | string[]} Raw */
+/** @typedef {Record<string, Raw>} Raws by the path of the control */
+/** @typedef {"group" | "text" | "long" | "number" | "choice" | "choices" | "flag" | "lines" | "json"} Kind */
+/**
+ * path: as the server names it, below `data`. options: of a choice. input: the type of an input.
+ * initial: what it is filled with. children: of a group.
+ * @typedef {{kind: Kind, path: string, key: string, label: string, hint: string, required: boolean,
+ *   schema: Schema, options: unknown[], labels: string[], input: string, initial: Raw | undefined,
+ *   children: Control[]}} Control
+ */
+
+const DEEPEST = 6;
+/** Letters from which on a text gets more than one line. */
+const LONG = 200;
+/** Keywords by which an object is more than its properties. */
+const MORE_THAN_PROPERTIES = [
+  "anyOf",
+  "oneOf",
+  "if",
+  "not",
+  "dependentSchemas",
+  "patternProperties",
+];
+/** @type {Record<string, string>} */
+const INPUTS = { date: "date", time: "time", email: "email", uri: "url", password: "password" };
+
+/** The form of what a rule asks for. @param {Schema} schema @returns {Control} */
+export function formOf(schema) {
+  return control(schema, schema, { path: "", key: "", required: true }, 0);
+}
+
+/**
+ * @param {unknown} said @param {Schema} root
+ * @param {{path: string, key: string, required: boolean}} place @param {number} depth
+ * @returns {Control}
+ */
+function control(said, root, place, depth) {
+  const schema = whole(said, root);
+  const kind = depth > DEEPEST ? "json" : kindOf(schema);
+  const made = {
+    ...place,
+    kind,
+    label: schema.title ?? (place.key || "Data"),
+    hint: schema.description ?? "",
+    schema,
+    options: [],
+    labels: [],
+    input: INPUTS[schema.writeOnly ? "password" : schema.format] ?? "text",
+    initial: undefined,
+    /** @type {Control[]} */
+    children: [],
+  };
+  if (kind === "group") return { ...made, children: children(schema, root, place, depth) };
+  if (kind === "choice") Object.assign(made, choices(schema));
+  if (kind === "choices") Object.assign(made, choices(whole(schema.items, root)));
+  return { ...made, initial: initial(made, schema.default ?? constant(schema, kind)) };
+}
+
+/** @param {Schema} schema @param {Kind} kind */
+function constant(schema, kind) {
+  return kind === "choice" && "const" in schema ? schema.const : undefined;
+}
+
+/**
+ * @param {Schema} schema @param {Schema} root @param {{path: string}} place @param {number} depth
+ */
+function children(schema, root, place, depth) {
+  const needed = new Set(schema.required ?? []);
+  return Object.entries(schema.properties).map(([key, one]) => {
+    const path = place.path ? `${place.path}.${key}` : key;
+    return control(one, root, { path, key, required: needed.has(key) }, depth + 1);
+  });
+}
+
+/** A schema with what it refers to in the same document, and what is in `allOf`. @param {unknown} said @param {Schema} root @returns {Schema} */
+function whole(said, root, depth = 0) {
+  if (typeof said !== "object" || said === null) return {};
+  /** @type {Schema} */
+  let schema = said;
+  if (depth > DEEPEST) return schema;
+  if (typeof schema.$ref === "string" && schema.$ref.startsWith("#")) {
+    const { $ref, ...rest } = schema;
+    schema = { ...whole(pointed(root, $ref), root, depth + 1), ...rest };
+  }
+  if (!Array.isArray(schema.allOf)) return schema;
+  const { allOf, ...rest } = schema;
+  return allOf.map((one) => whole(one, root, depth + 1)).reduce(joined, rest);
+}
+
+/** @param {Schema} one @param {Schema} other @returns {Schema} */
+function joined(one, other) {
+  const both = { ...other, ...one };
+  if (one.properties || other.properties)
+    both.properties = { ...other.properties, ...one.properties };
+  if (one.required || other.required)
+    both.required = [...new Set([...(one.required ?? []), ...(other.required ?? [])])];
+  return both;
+}
+
+/** @param {Schema} root @param {string} pointer @returns {unknown} */
+function pointed(root, pointer) {
+  /** @type {any} */
+  let found = root;
+  for (const part of pointer.slice(1).split("/").filter(Boolean))
+    found = found?.[decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~")];
+  return found;
+}
+
+/** The type of a schema, that of null left out. @param {Schema} schema @returns {string | undefined} */
+function typeOf(schema) {
+  const said = [schema.type ?? (schema.properties ? "object" : [])].flat();
+  const types = said.filter((/** @type {string} */ one) => one !== "null");
+  return types.length === 1 ? types[0] : undefined;
+}
+
+/** @param {Schema} schema @returns {Kind} */
+function kindOf(schema) {
+  const type = typeOf(schema);
+  if (type === "boolean") return "flag";
+  if (choices(schema).options.length > 0) return "choice";
+  if (type === "object") {
+    const plain = !MORE_THAN_PROPERTIES.some((word) => word in schema);
+    return plain && Object.keys(schema.properties ?? {}).length > 0 ? "group" : "json";
+  }
+  if (["anyOf", "oneOf", "if", "not"].some((word) => word in schema)) return "json";
+  if (type === "string") return (schema.maxLength ?? 0) > LONG ? "long" : "text";
+  if (type === "number" || type === "integer") return "number";
+  if (type === "array") return ofMany(schema.items ?? {});
+  return "json";
+}
+
+/** @param {Schema} items @returns {Kind} */
+function ofMany(items) {
+  if (Array.isArray(items.enum)) return "choices";
+  return ["string", "number", "integer"].includes(typeOf(items) ?? "") ? "lines" : "json";
+}
+
+/** @param {Schema} schema @returns {{options: unknown[], labels: string[]}} */
+function choices(schema) {
+  if ("const" in schema) return { options: [schema.const], labels: [written(schema.const)] };
+  if (Array.isArray(schema.enum))
+    return {
+      options: schema.enum,
+      labels: schema.enum.map((/** @type {unknown} */ one) => written(one)),
+    };
+  /** @type {Schema[]} */
+  const named = schema.oneOf ?? schema.anyOf ?? [];
+  if (!named.every((one) => typeof one === "object" && "const" in one))
+    return { options: [], labels: [] };
+  return {
+    options: named.map((one) => one.const),
+    labels: named.map((one) => one.title ?? written(one.const)),
+  };
+}
+
+/** @param {unknown} value */
+function written(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** What a control is filled with for a value. @param {{kind: Kind, options: unknown[]}} of @param {unknown} value @returns {Raw | undefined} */
+function initial(of, value) {
+  if (value === undefined) return undefined;
+  switch (of.kind) {
+    case "flag":
+      return value === true;
+    case "choice":
+      return place(of.options, value);
+    case "choices":
+      return [value]
+        .flat()
+        .map((one) => place(of.options, one))
+        .filter(Boolean);
+    case "lines":
+      return [value].flat().join("\n");
+    case "json":
+      return JSON.stringify(value, null, 2);
+    default:
+      return written(value);
+  }
+}
+
+/** Where an option stands, as text. @param {unknown[]} options @param {unknown} value */
+function place(options, value) {
+  const at = options.findIndex((one) => JSON.stringify(one) === JSON.stringify(value));
+  return at < 0 ? "" : String(at);
+}

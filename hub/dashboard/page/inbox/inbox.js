@@ -1,0 +1,185 @@
+/** The inbox: everything that waits in the project, oldest first, and the answer to each. */
+
+import { session } from "../api/session.js";
+import { useKeys } from "../app/keys.js";
+import { ask, here, href } from "../app/route.js";
+import { Icon } from "../parts/icon.js";
+import { ProblemBox } from "../parts/problem.js";
+import { html, useSignal } from "../vendor/preact.js";
+import { Card } from "./card.js";
+import { Dry } from "./dry.js";
+import { byStack, chooseFrom, filterIn, filters } from "./filters.js";
+import { HookPage } from "./page.js";
+import { isMine } from "./rights.js";
+import { openOf, useAtIt, useGrouped, useRows } from "./rows.js";
+import { hookOf, more, tryAgain, waiting, wrong } from "./waiting.js";
+
+/** @typedef {import("../api/documents.js").Hook} Hook */
+/** @typedef {import("./filters.js").Filter} Filter */
+/** @typedef {{currentTarget: HTMLInputElement}} Changed */
+
+/** Rows that are drawn at once. */
+const PAGE = 100;
+
+/** @param {{project: string, rest: string[]}} props */
+export function Inbox({ project, rest }) {
+  const [id] = rest;
+  return id
+    ? html`<${HookPage} project=${project} id=${id} />`
+    : html`<${Everything} project=${project} />`;
+}
+
+/** @param {{project: string}} props */
+function Everything({ project }) {
+  const { query } = here.value;
+  const filter = filterIn(query);
+  const grouped = useGrouped(query.get("group") ?? "");
+  const { place, busy } = useAtIt();
+  const list = useRows(filter, grouped, busy);
+  useMoving();
+  const all = waiting.value;
+  const hooks = list.rows.map(hookOf).filter((one) => one !== undefined);
+  return html`<div class="page-head">
+      <h1>Inbox</h1>
+      <${Told} hooks=${all} />
+    <div class="acts">
+      ${list.held > 0 && html`<button onClick=${list.show}>Show ${list.held} new</button>`}
+      ${hooks.some((one) => one.state !== "waiting") && html`<button onClick=${list.clear}>Clear those that ended</button>`}
+      ${more.value && html`<span class="muted">There are more; these are the oldest.</span>`}
+    </div>
+    </div>
+    <${Filters} filter=${filter} grouped=${grouped} hooks=${all ?? []} />
+    <${ProblemBox} error=${wrong.value} />
+    ${wrong.value && html`<div><button onClick=${() => tryAgain()}>Try again</button></div>`}
+    <div class="inbox" ref=${place}>
+      ${all === null && !wrong.value && html`<p class="muted">Reading the inbox …</p>`}
+      ${all !== null && hooks.length === 0 && html`<${Nothing} filter=${filter} />`}
+      ${
+        grouped
+          ? html`<${Groups} project=${project} hooks=${hooks} />`
+          : html`<${List} project=${project} hooks=${hooks} />`
+      }
+    </div>
+    <${Dry} project=${project} />`;
+}
+
+/** How many wait, said once it changes. @param {{hooks: Hook[] | null}} props */
+function Told({ hooks }) {
+  if (hooks === null) return null;
+  const mine = hooks.filter((one) => isMine(one, session.value)).length;
+  const said = hooks.length === 1 ? "1 waits" : `${hooks.length} wait`;
+  return html`<p class="muted" role="status">${said}, ${mine} for you</p>`;
+}
+
+/** @param {{filter: Filter}} props */
+function Nothing({ filter }) {
+  if (!filters(filter)) return html`<p class="inbox-empty">Nothing waits.</p>`;
+  const clear = () => ask({ mine: "", stack: "", point: "", search: "" });
+  return html`<p class="inbox-empty">Nothing that fits waits. <button onClick=${clear}>Show all</button></p>`;
+}
+
+/** @param {{filter: Filter, grouped: boolean, hooks: Hook[]}} props */
+function Filters({ filter, grouped, hooks }) {
+  const { stacks, points } = chooseFrom(hooks);
+  /** @param {string} name */
+  const set = (name) => (/** @type {Changed} */ event) =>
+    ask({ [name]: event.currentTarget.value });
+  return html`<search class="inbox-filters">
+    <label class="row">
+      <input type="checkbox" checked=${filter.mine}
+        onChange=${(/** @type {Changed} */ event) => ask({ mine: event.currentTarget.checked ? "true" : "" })} />
+      For me
+    </label>
+    <${Choice} label="Stack" value=${filter.stack} from=${stacks} onChange=${set("stack")} />
+    <${Choice} label="Point" value=${filter.point} from=${points} onChange=${set("point")} />
+    <label class="row grows">
+      <span class="only-read">Search</span>
+      <${Icon} name="search" />
+      <input type="search" id="inbox-search" placeholder="path, type or stack" value=${filter.text} onInput=${set("search")} />
+    </label>
+    <label class="row">
+      <input type="checkbox" checked=${grouped}
+        onChange=${(/** @type {Changed} */ event) => ask({ group: event.currentTarget.checked ? "stack" : "none" })} />
+      By stack
+    </label>
+  </search>`;
+}
+
+/** @param {{label: string, value: string, from: string[], onChange: (event: Changed) => void}} props */
+function Choice({ label, value, from, onChange }) {
+  const options = value && !from.includes(value) ? [value, ...from] : from;
+  return html`<label class="row">
+    ${label}
+    <select value=${value} onChange=${onChange}>
+      <option value="">any</option>
+      ${options.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}
+    </select>
+  </label>`;
+}
+
+/** @param {{project: string, hooks: Hook[]}} props */
+function List({ project, hooks }) {
+  const many = useSignal(PAGE);
+  return html`${hooks.slice(0, many.value).map((one) => html`<${Row} key=${one.id} project=${project} hook=${one} />`)}
+    ${
+      hooks.length > many.value &&
+      html`<button onClick=${() => {
+        many.value += PAGE;
+      }}>Show more: ${hooks.length - many.value} are left</button>`
+    }`;
+}
+
+/** @param {{project: string, hook: Hook}} props */
+function Row({ project, hook }) {
+  const open = openOf(hook.id);
+  const toggle = () => {
+    open.value = !open.value;
+  };
+  return html`<${Card} project=${project} hook=${hook} open=${open.value} onToggle=${toggle} />`;
+}
+
+/** Under the stack that each belongs to. @param {{project: string, hooks: Hook[]}} props */
+function Groups({ project, hooks }) {
+  return byStack(hooks).map(
+    (group) =>
+      html`<${Group} key=${group.id} project=${project} name=${group.name} hooks=${group.hooks} id=${group.id} />`,
+  );
+}
+
+/** @param {{project: string, id: string, name: string, hooks: Hook[]}} props */
+function Group({ project, id, name, hooks }) {
+  const open = openOf(id);
+  const waits = hooks.filter((one) => one.state === "waiting").length;
+  return html`<section class="inbox-group" aria-label=${name}>
+    <h2>
+      <button type="button" class="plain hook-opens" aria-expanded=${open.value} onClick=${() => {
+        open.value = !open.value;
+      }}>
+        <code class="breaks">${name}</code> <span class="muted">${waits === 1 ? "1 waits" : `${waits} wait`}</span>
+      </button>
+      <a href=${href(project, "stack", name, id)}>its stack</a>
+    </h2>
+    ${open.value && html`<${List} project=${project} hooks=${hooks} />`}
+  </section>`;
+}
+
+/** j and k go from row to row; / goes to the search. */
+function useMoving() {
+  useKeys([
+    { key: "j", does: "go to the next that waits", run: () => move(1) },
+    { key: "k", does: "go to the one before", run: () => move(-1) },
+    { key: "/", does: "search", run: () => document.getElementById("inbox-search")?.focus() },
+  ]);
+}
+
+/** @param {number} by */
+function move(by) {
+  /** @type {HTMLElement[]} */
+  const heads = [...document.querySelectorAll(".inbox .hook-opens")].map(
+    (one) => /** @type {HTMLElement} */ (one),
+  );
+  const inside = document.activeElement?.closest(".hook, .inbox-group h2");
+  const at = heads.findIndex((one) => inside?.contains(one));
+  const next = at < 0 ? (by > 0 ? 0 : heads.length - 1) : at + by;
+  heads[Math.min(Math.max(next, 0), heads.length - 1)]?.focus();
+}

@@ -1,0 +1,8 @@
+/** The dashboard: begins here. */
+
+import { Frame } from "./app/frame.js";
+import { showTheme } from "./app/theme.js";
+import { html, render } from "./vendor/preact.js";
+
+showTheme();
+render(html`<${Frame} />`, /** @type {HTMLElement} */ (document.getElementById("app")));

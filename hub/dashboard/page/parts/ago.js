@@ -1,0 +1,36 @@
+/** Times as people say them, by the server's clock; the exact one is in the title. */
+
+import { now } from "../api/clock.js";
+import { html } from "../vendor/preact.js";
+
+/** @type {[number, string][]} */
+const UNITS = [
+  [86_400, "d"],
+  [3600, "h"],
+  [60, "min"],
+  [1, "s"],
+];
+
+/** A span in its largest unit, and the next below: "2 h 5 min". @param {number} seconds */
+export function span(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  const at = UNITS.findIndex(([size]) => whole >= size);
+  const [size, unit] = UNITS[at] ?? [1, "s"];
+  const first = `${Math.floor(whole / size)} ${unit}`;
+  const below = UNITS[at + 1];
+  const left = below ? Math.floor((whole % size) / below[0]) : 0;
+  return below && left > 0 && whole / size < 10 ? `${first} ${left} ${below[1]}` : first;
+}
+
+/** A moment by the clock on the wall here. @param {string} at */
+export function clock(at) {
+  return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}
+
+/** A moment that was, or is to come. @param {{at: string | null | undefined}} props */
+export function Ago({ at }) {
+  if (!at) return html`<span class="muted">never</span>`;
+  const seconds = (Date.parse(at) - now.value) / 1000;
+  const said = seconds > 0 ? `in ${span(seconds)}` : `${span(-seconds)} ago`;
+  return html`<time class="unbroken" dateTime=${at} title=${at}>${said}</time>`;
+}

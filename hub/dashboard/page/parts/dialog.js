@@ -1,0 +1,28 @@
+/** A dialog of the browser's own: it holds the focus, and Esc closes it. */
+
+import { html, useEffect, useRef } from "../vendor/preact.js";
+
+/**
+ * onClose: also called for Esc.
+ * @param {{title: string, onClose: () => void, children?: any}} props
+ */
+export function Dialog({ title, onClose, children }) {
+  const shown = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => {
+    const dialog = shown.current;
+    const before = document.activeElement;
+    if (dialog && !dialog.open) dialog.showModal();
+    return () => {
+      dialog?.close();
+      // One that is taken away gives the focus to nobody.
+      const lost = document.activeElement === document.body;
+      if (lost && before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  return html`<dialog ref=${shown} aria-label=${title} onClose=${onClose}>
+    <div class="column">
+      <h2>${title}</h2>
+      ${children}
+    </div>
+  </dialog>`;
+}

@@ -1,0 +1,94 @@
+/** Who are you? By a token, or by a name and a password, as the server is set up. */
+
+import { mode, signIn } from "../api/session.js";
+import { go, href } from "../app/route.js";
+import { Field } from "../parts/field.js";
+import { ProblemBox } from "../parts/problem.js";
+import { html, useSignal } from "../vendor/preact.js";
+
+/** Where one was last. */
+export const PROJECT = "headgate.project";
+
+/**
+ * project: the one in the address, if there is. over: why one is asked again.
+ * @param {{project: string, over?: boolean}} props
+ */
+export function SignIn({ project, over = false }) {
+  const way = useSignal("token");
+  const wrong = useSignal(/** @type {unknown} */ (null));
+  const busy = useSignal(false);
+
+  /** @param {SubmitEvent} event */
+  async function submit(event) {
+    event.preventDefault();
+    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    const named = String(form.get("project") ?? "").trim();
+    busy.value = true;
+    wrong.value = null;
+    try {
+      if (mode !== "none") await signIn(named, presented(form, way.value));
+      localStorage.setItem(PROJECT, named);
+      if (named !== project) go(href(named, "inbox"));
+    } catch (error) {
+      wrong.value = error;
+    } finally {
+      busy.value = false;
+    }
+  }
+
+  const known = project || localStorage.getItem(PROJECT) || (mode === "none" ? "demo" : "");
+  return html`<section class="signin card" aria-labelledby="signin">
+    <h1 id="signin">${mode === "none" ? "Open a project" : "Sign in"}</h1>
+    ${!over && html`<p class="what">Changes run as far as their gates, and wait there for somebody's word.</p>`}
+    ${over && html`<p role="alert">Your session has ended. What is on the page is still there: sign in, and go on.</p>`}
+    <form onSubmit=${submit}>
+      <${Field} label="Project">
+        ${(/** @type {object} */ needs) =>
+          html`<input name="project" required autocomplete="organization" defaultValue=${known} ...${needs} />`}
+      <//>
+      ${mode !== "none" && html`<${Ways} way=${way} />`}
+      <${ProblemBox} error=${wrong.value} />
+      <button class="first" disabled=${busy.value}>${mode === "none" ? "Open" : "Sign in"}</button>
+    </form>
+  </section>`;
+}
+
+/** @param {{way: import("../vendor/preact.js").Signal<string>}} props */
+function Ways({ way }) {
+  const token = way.value === "token";
+  return html`<fieldset>
+      <legend class="only-read">How</legend>
+      ${["token", "password"].map(
+        (one) => html`<label key=${one} class="row">
+          <input type="radio" name="way" value=${one} checked=${way.value === one}
+            onChange=${() => {
+              way.value = one;
+            }} />
+          By ${one}
+        </label>`,
+      )}
+    </fieldset>
+    ${
+      token
+        ? html`<${Field} label="Token" key="token">
+            ${(/** @type {object} */ needs) =>
+              html`<input name="token" type="password" required autocomplete="off" ...${needs} />`}
+          <//>`
+        : html`<${Field} label="Name" key="user">
+              ${(/** @type {object} */ needs) =>
+                html`<input name="user" required autocomplete="username" ...${needs} />`}
+            <//>
+            <${Field} label="Password" key="password">
+              ${(/** @type {object} */ needs) =>
+                html`<input name="password" type="password" required autocomplete="current-password" ...${needs} />`}
+            <//>`
+    }`;
+}
+
+/** @param {FormData} form @param {string} way */
+function presented(form, way) {
+  /** @param {string} name */
+  const said = (name) => String(form.get(name) ?? "");
+  if (way === "token") return { token: said("token").trim() };
+  return { user: said("user"), password: said("password") };
+}

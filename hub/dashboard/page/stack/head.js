@@ -1,0 +1,126 @@
+/** What a stack is, how it stands, and what can be done to all of it. */
+
+import { call } from "../api/client.js";
+import { now } from "../api/clock.js";
+import { may } from "../api/session.js";
+import { notify } from "../app/notices.js";
+import { href } from "../app/route.js";
+import { Ago, span } from "../parts/ago.js";
+import { StatusBadge } from "../parts/badge.js";
+import { Dialog } from "../parts/dialog.js";
+import { ProblemBox } from "../parts/problem.js";
+import { html, useSignal } from "../vendor/preact.js";
+import { actsFor } from "./actions.js";
+
+/** @typedef {import("./watch.js").WatchedStack} WatchedStack */
+/** @typedef {import("./shapes.js").Stack} Stack */
+/** @typedef {import("./shapes.js").Traversal} Traversal */
+/** @typedef {import("./actions.js").Act} Act */
+
+/** @param {{watched: WatchedStack}} props */
+export function Head({ watched }) {
+  const stack = watched.stack.value;
+  const traversal = watched.traversal.value;
+  return html`<div class="page-head">
+    <h1 class="breaks">${watched.name}</h1>
+    ${stack && html`<${Status} status=${stack.stack_status} />`}
+    ${stack && !watched.gone.value && html`<${Acts} watched=${watched} stack=${stack} />`}
+  </div>
+  ${stack && html`<${Facts} watched=${watched} stack=${stack} traversal=${traversal} />`}`;
+}
+
+/** @param {{status: string}} props */
+function Status({ status }) {
+  const at = status.indexOf("_");
+  return html`<span role="status" aria-label="Status">
+    <${StatusBadge} action=${status.slice(0, at)} status=${status.slice(at + 1)} />
+  </span>`;
+}
+
+/** @param {{watched: WatchedStack, stack: Stack, traversal: Traversal | null}} props */
+function Facts({ watched, stack, traversal }) {
+  const { root } = stack;
+  const inside = root && root !== stack.id;
+  return html`<p class="stack-facts">
+    ${stack.stack_status_reason && html`<span class="breaks">${stack.stack_status_reason}.</span>`}
+    ${traversal && html`<${Walk} traversal=${traversal} />`}
+    ${inside && html`<span>Inside of another stack, at <code>${stack.path}</code>.</span>`}
+    ${stack.pinned && html`<span>Kept from being purged: ${stack.pinned.reason || `by ${stack.pinned.by}`}.</span>`}
+    ${(stack.tags ?? []).map((tag) => html`<span class="stack-tag" key=${tag}>${tag}</span>`)}
+    <code class="muted breaks">${watched.id}</code>
+  </p>`;
+}
+
+/** @param {{traversal: Traversal}} props */
+function Walk({ traversal }) {
+  const { number, requested_by, started_at, ended_at, worked_seconds, action } = traversal;
+  const ran = ((ended_at ? Date.parse(ended_at) : now.value) - Date.parse(started_at)) / 1000;
+  return html`<span>
+    Traversal ${number}, ${action.toLowerCase()} to version ${traversal.version}${" "}
+    asked for by <strong>${requested_by || "nobody known"}</strong> <${Ago} at=${started_at} />${", "}
+    ${ended_at ? `took ${span(ran)}` : `for ${span(ran)}`}, worked ${span(worked_seconds)}.
+  </span>`;
+}
+
+/** @param {{watched: WatchedStack, stack: Stack}} props */
+function Acts({ watched, stack }) {
+  const asked = useSignal(/** @type {Act | null} */ (null));
+  const wrong = useSignal(/** @type {unknown} */ (null));
+  if (!may("write")) return null;
+  /** @param {Act} act */
+  async function send(act) {
+    const [method, path, body] = act.sends(watched.path);
+    await call(method, watched.project, path, body);
+    notify(`${watched.name}: ${act.done}`, "good");
+    watched.reread();
+  }
+  /** @param {Act} act */
+  function press(act) {
+    wrong.value = null;
+    if (act.asks) asked.value = act;
+    else
+      send(act).catch((error) => {
+        wrong.value = error;
+      });
+  }
+  const close = () => {
+    asked.value = null;
+  };
+  const acts = actsFor(stack);
+  return html`<div class="acts">
+      ${!(stack.root && stack.root !== stack.id) && html`<a class="button" href=${href(watched.project, "edit", watched.name, watched.id)}>Edit</a>`}
+      ${acts.map(
+        (
+          act,
+        ) => html`<button key=${act.name} class=${act.bad ? "danger" : act.name === "go-on" ? "first" : ""}
+          onClick=${() => press(act)}>${act.word}${act.asks ? "…" : ""}</button>`,
+      )}
+    </div>
+    ${wrong.value && html`<${ProblemBox} error=${wrong.value} />`}
+    ${asked.value && html`<${Confirm} act=${asked.value} name=${watched.name} send=${send} close=${close} />`}`;
+}
+
+/** @param {{act: Act, name: string, send: (act: Act) => Promise<void>, close: () => void}} props */
+function Confirm({ act, name, send, close }) {
+  const wrong = useSignal(/** @type {unknown} */ (null));
+  const busy = useSignal(false);
+  async function press() {
+    busy.value = true;
+    try {
+      await send(act);
+      close();
+    } catch (error) {
+      wrong.value = error;
+    } finally {
+      busy.value = false;
+    }
+  }
+  return html`<${Dialog} title=${`${act.word}: ${name}?`} onClose=${close}>
+    <p>${act.asks}</p>
+    <${ProblemBox} error=${wrong.value} />
+    <div class="acts">
+      <button onClick=${close}>Leave it as it is</button>
+      <button class=${act.bad ? "danger" : "first"} disabled=${busy.value} onClick=${press}>${act.word}</button>
+    </div>
+  <//>`;
+}

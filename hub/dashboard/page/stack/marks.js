@@ -1,0 +1,46 @@
+/** Marks on a resource: not well, or not to be taken away. */
+
+import { call } from "../api/client.js";
+import { may } from "../api/session.js";
+import { ProblemBox } from "../parts/problem.js";
+import { html, useSignal } from "../vendor/preact.js";
+
+/** @typedef {import("./state.js").Looking} Looking */
+/** @typedef {import("./state.js").Subject} Subject */
+/** @typedef {import("./shapes.js").Inspected} Inspected */
+
+/** @param {{looking: Looking, subject: Subject, seen: Inspected, again: () => void}} props */
+export function Marks({ looking, subject, seen, again }) {
+  const wrong = useSignal(/** @type {unknown} */ (null));
+  const { watched } = looking;
+  const unwell = seen.status === "CHECK_FAILED";
+  /** @param {object} body */
+  async function mark(body) {
+    wrong.value = null;
+    try {
+      await call("PATCH", watched.project, watched.pathOf(subject), body);
+      again();
+    } catch (error) {
+      wrong.value = error;
+    }
+  }
+  const open = may("write") && !looking.past.value && !watched.gone.value;
+  if (!open && !seen.protected && !unwell) return null;
+  return html`<section class="column">
+    <h3>Marks</h3>
+    <p>
+      ${seen.protected ? "Protected: it may be neither deleted nor replaced." : "Not protected."}
+      ${unwell && " Marked unhealthy: the next update replaces it."}
+    </p>
+    ${
+      open &&
+      html`<div class="row">
+        <button onClick=${() => mark({ protect: !seen.protected })}>
+          ${seen.protected ? "Protect no longer" : "Protect"}</button>
+        <button onClick=${() => mark({ mark_unhealthy: !unwell })}>
+          ${unwell ? "Mark healthy" : "Mark unhealthy"}</button>
+      </div>`
+    }
+    <${ProblemBox} error=${wrong.value} />
+  </section>`;
+}

@@ -1,0 +1,45 @@
+/** What a resource was given, and what it has: properties, attributes, metadata. */
+
+import { Changes } from "../parts/changes.js";
+import { html } from "../vendor/preact.js";
+
+/** @typedef {import("./shapes.js").Inspected} Inspected */
+
+/** What stands where something is hidden. */
+const MASK = "******";
+
+/** @param {{seen: Inspected}} props */
+export function Values({ seen }) {
+  const changes = seen.node?.changes ?? {};
+  return html`${
+    Object.keys(changes).length > 0 &&
+    html`<section class="column"><h3>What would change</h3><${Changes} changes=${changes} /></section>`
+  }
+  <${Named} title="Properties" values=${seen.properties} open />
+  <${Named} title="Attributes" values=${seen.attributes} open />
+  <${Named} title="Metadata" values=${seen.metadata} />`;
+}
+
+/** @param {{title: string, values: Record<string, unknown> | null, open?: boolean}} props */
+function Named({ title, values, open }) {
+  const rows = Object.entries(values ?? {});
+  if (rows.length === 0) return null;
+  return html`<details class="stack-values" open=${open}>
+    <summary><h3>${title}</h3></summary>
+    <dl class="stack-facts-list">
+      ${rows.map(
+        ([name, value]) =>
+          html`<dt key=${name}><code>${name}</code></dt><dd><${Value} value=${value} /></dd>`,
+      )}
+    </dl>
+  </details>`;
+}
+
+/** @param {{value: unknown}} props */
+export function Value({ value }) {
+  if (value === MASK) return html`<span class="muted" title="It is a secret">hidden</span>`;
+  if (value === null || value === undefined) return html`<span class="muted">none</span>`;
+  if (typeof value === "object")
+    return html`<pre class="stack-value">${JSON.stringify(value, null, 2)}</pre>`;
+  return html`<code class="breaks">${String(value)}</code>`;
+}

@@ -1,0 +1,73 @@
+/** What the list is narrowed to; all of it is in the address. */
+
+import { ask } from "../app/route.js";
+import { Icon } from "../parts/icon.js";
+import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
+import { STATUSES, toggled, words } from "./asked.js";
+
+/** @typedef {import("./asked.js").Asked} Asked */
+/** @typedef {import("./shapes.js").Counts} Counts */
+
+/** How long somebody writes on, in milliseconds. */
+const WRITES = 250;
+/** @type {Record<string, string>} */
+const SHAPES = { IN_PROGRESS: "running", STOPPED: "stopped", FAILED: "failed", COMPLETE: "done" };
+
+/** A change of what is asked for begins at the first page. @param {Record<string, string>} changed */
+export function narrow(changed) {
+  ask({ from: "", ...changed });
+}
+
+/** @param {{asked: Asked, counts: Counts | null}} props */
+export function Filters({ asked, counts }) {
+  const { statuses, waiting, tags, search } = asked;
+  const any = statuses.length + tags.length > 0 || waiting || search;
+  return html`<search class="stacks-filters" aria-label="Stacks">
+    <div class="row">
+      <${Written} name="search" label="Search by name or id" value=${search} icon="search" />
+      <${Written} name="tags" label="Tags, all of them" value=${tags.join(", ")}
+        reads=${(/** @type {string} */ text) => words(text).join(",")} />
+    </div>
+    <div class="row" role="group" aria-label="Only">
+      ${STATUSES.map(
+        ([status, word]) => html`<${Chip} key=${status} word=${word} shape=${SHAPES[status]}
+          many=${counts?.statuses[status]} on=${statuses.includes(status)}
+          press=${() => narrow({ status: toggled(statuses, status).join(",") })} />`,
+      )}
+      <${Chip} word="Waits for somebody" shape="gate" many=${counts?.waiting} on=${waiting}
+        press=${() => narrow({ waiting: waiting ? "" : "true" })} />
+      ${any && html`<button class="plain" onClick=${() => narrow({ search: "", status: "", waiting: "", tags: "" })}>Show all</button>`}
+    </div>
+  </search>`;
+}
+
+/** @param {{word: string, shape: string, many: number | undefined, on: boolean, press: () => void}} props */
+function Chip({ word, shape, many, on, press }) {
+  return html`<button class="chip badge" data-state=${shape} aria-pressed=${on ? "true" : "false"} onClick=${press}>
+    <${Icon} name=${shape} />${word}${many !== undefined && html` <span class="many">${many}</span>`}
+  </button>`;
+}
+
+/**
+ * What is typed goes into the address a moment later.
+ * @param {{name: string, label: string, value: string, icon?: string, reads?: (text: string) => string}} props
+ */
+function Written({ name, label, value, icon, reads = (text) => text.trim() }) {
+  const text = useSignal(value);
+  const timer = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
+  useEffect(() => {
+    // Changed from elsewhere: a tag that was pressed, a link.
+    if (reads(text.value) !== reads(value)) text.value = value;
+  }, [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  /** @param {any} event */
+  function write(event) {
+    text.value = event.target.value;
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => narrow({ [name]: reads(text.value) }), WRITES);
+  }
+  return html`<label class="stacks-written">
+    ${icon && html`<${Icon} name=${icon} />`}<span class="only-read">${label}</span>
+    <input type="search" name=${name} placeholder=${label} value=${text.value} onInput=${write} />
+  </label>`;
+}

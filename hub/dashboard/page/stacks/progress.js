@@ -1,0 +1,46 @@
+/** How far a change is: a bar of its nodes by state, and the same in words. */
+
+import { html } from "../vendor/preact.js";
+
+/** States in the order of the bar, with what they are called there. @type {readonly [string, string][]} */
+const ORDER = [
+  ["done", "done"],
+  ["failed", "failed"],
+  ["stopped", "stopped"],
+  ["dropped", "left out"],
+  ["running", "running"],
+  ["parked", "held or waiting for something"],
+  ["ready", "ready"],
+  ["waiting", "to come"],
+];
+
+/**
+ * What a bar shows: its parts in order, and all in words.
+ * @param {Record<string, number>} nodes state -> how many
+ */
+export function progress(nodes) {
+  const parts = ORDER.map(([state, word]) => ({ state, word, many: nodes[state] ?? 0 })).filter(
+    (one) => one.many > 0,
+  );
+  const all = parts.reduce((sum, one) => sum + one.many, 0);
+  const said = parts.map((one) => `${one.many} ${one.word}`).join(", ");
+  return { parts, all, done: nodes.done ?? 0, words: all ? `${said}, of ${all}` : "nothing to do" };
+}
+
+/** @param {{nodes: Record<string, number>}} props */
+export function Progress({ nodes }) {
+  const { parts, all, done, words } = progress(nodes);
+  if (all === 0) return html`<span class="muted">nothing to do</span>`;
+  const bad = parts.filter((one) => ["failed", "stopped", "dropped"].includes(one.state));
+  return html`<div class="stacks-progress" title=${words}>
+    <div class="stacks-bar" role="img" aria-label=${words}>
+      ${parts.map(
+        (one) =>
+          html`<span key=${one.state} data-state=${one.state} style=${{ flexGrow: one.many }}></span>`,
+      )}
+    </div>
+    <span class="stacks-said" aria-hidden="true">
+      ${done} of ${all}${bad.map((one) => html`<span key=${one.state} data-state=${one.state}>${one.many} ${one.word}</span>`)}
+    </span>
+  </div>`;
+}

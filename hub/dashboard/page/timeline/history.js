@@ -1,0 +1,55 @@
+/** What happened in a traversal: all of its events, here and inside, in their order. */
+
+import { isAborted } from "../api/client.js";
+import { signal } from "../vendor/preact.js";
+
+/** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
+/** @typedef {import("../stack/watch.js").WatchedStack} WatchedStack */
+
+/** Events asked for at a time. */
+const PAGE = 1000;
+/** More are not held in a page. */
+export const AT_MOST = 20_000;
+
+/** @param {string} project of the events */
+export class History {
+  /** @param {WatchedStack} watched @param {number} traversal */
+  constructor(watched, traversal) {
+    this.watched = watched;
+    this.traversal = traversal;
+    /** @type {import("../vendor/preact.js").Signal<CloudEvent[]>} */
+    this.events = signal([]);
+    /** Whether all are there, but those that happen from now on. */
+    this.whole = signal(false);
+    /** @type {import("../vendor/preact.js").Signal<unknown>} */
+    this.wrong = signal(null);
+    this.ended = false;
+  }
+
+  /** Read what is not read yet. */
+  async read() {
+    this.wrong.value = null;
+    this.whole.value = false;
+    try {
+      /** @type {CloudEvent[]} */
+      const found = [];
+      let after = "";
+      while (!this.ended && found.length < AT_MOST) {
+        const { events, next } = await this.watched.get(
+          `/history?nested=true&traversal=${this.traversal}&limit=${PAGE}${after}`,
+        );
+        found.push(...events);
+        if (next === null) break;
+        after = `&after=${encodeURIComponent(next)}`;
+      }
+      this.events.value = found;
+      this.whole.value = true;
+    } catch (error) {
+      if (!this.ended && !isAborted(error)) this.wrong.value = error;
+    }
+  }
+
+  close() {
+    this.ended = true;
+  }
+}

@@ -1,0 +1,48 @@
+// Makes page/vendor from what package-lock.json names: `npm run vendor`. Each bundle is one ES module
+// beside its types; LICENSES.txt has the version and the licence of all that went into one.
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const target = process.argv[2] ?? join(here, "..", "page", "vendor");
+const entries = readdirSync(here).filter((name) => name.endsWith(".d.ts"));
+
+const made = await build({
+  entryPoints: entries.map((name) => join(here, name.replace(".d.ts", ".js"))),
+  outdir: target,
+  bundle: true,
+  format: "esm",
+  target: "es2022",
+  minify: true,
+  legalComments: "none",
+  metafile: true,
+  logLevel: "error",
+});
+for (const name of entries) copyFileSync(join(here, name), join(target, name));
+writeFileSync(join(target, "LICENSES.txt"), licences(made.metafile));
+
+/** What went into which bundle, with the licence of each. */
+function licences(metafile) {
+  const used = new Map();
+  for (const [path, { inputs }] of Object.entries(metafile.outputs)) {
+    for (const input of Object.keys(inputs)) {
+      const found = input.match(/^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//);
+      if (!found) continue;
+      const bundles = used.get(found[1]) ?? new Set();
+      used.set(found[1], bundles.add(basename(path)));
+    }
+  }
+  const folders = [...used.keys()].sort();
+  return folders.map((folder) => licence(folder, [...used.get(folder)].sort())).join("\n");
+}
+
+function licence(folder, bundles) {
+  const told = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
+  if (!file || !existsSync(join(folder, file))) throw new Error(`${told.name} has no licence file`);
+  const head = `${told.name} ${told.version} (${told.license}), in ${bundles.join(", ")}`;
+  const text = readFileSync(join(folder, file), "utf8").trim();
+  return `${head}\n${"=".repeat(head.length)}\n\n${text}\n`;
+}

@@ -1,0 +1,34 @@
+"""The page that links in notices lead to: whoever has the token answers, and nobody signs in."""
+
+from playwright.async_api import expect
+
+from tests.browser.conftest import Visitor
+from tests.support.program import Http, resource
+from tests.support.receiver import receiving, until
+
+HELD = {"hooks": [{"at": "a", "on": ["pre-create"], "timeout": "10h"}]}
+
+
+async def test_a_link_with_its_token_answers_once(visitor: Visitor, http: Http) -> None:
+    async with receiving() as receiver:
+        subscription = {"target": receiver.url, "events": ["headgate.hook.waiting"]}
+        assert (await http.call("POST", "/subscriptions", subscription))[0] == 201
+        await http.create("s", {"a": resource()}, environment=HELD)
+        await until(lambda: receiver.events)
+        notice = receiver.events[0]["data"]
+    page, address = visitor.page, notice["signal_url"].removesuffix("/signal")
+    await page.goto(address)
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_role("alert")).to_contain_text("no token behind its #")
+    assert await visitor.breaks() == []
+    assert len(await http.waiting("s")) == 1
+    await page.goto("about:blank")
+    await page.goto(f"{address}#{notice['token']}")
+    await page.get_by_label("Reason").fill("looks right")
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_role("status")).to_contain_text("the change goes on")
+    assert await http.until_ended("s") == "CREATE_COMPLETE"
+    _, hook = await http.call("GET", f"/hooks/{notice['hook']['id']}")
+    assert (hook["decision"], hook["reason"]) == ("continue", "looks right")
+    await page.get_by_role("button", name="Reject").click()
+    await expect(page.get_by_role("alert")).to_contain_text("answered")

@@ -1,0 +1,118 @@
+"""What the graph is drawn from, by itself: places, order, what is folded, the critical path."""
+
+from tests.browser.conftest import Visitor
+
+#: A graph by chance, the same each time.
+_MADE = """const made = (count, layers, seed) => {
+    let state = seed;
+    const chance = (below) => {
+      state = (state * 1103515245 + 12345) & 0x7fffffff;
+      return state % below;
+    };
+    const size = Math.floor(count / layers);
+    const boxes = [];
+    const edges = [];
+    for (let n = 0; n < size * layers; n++) {
+      boxes.push({ key: `n${n}`, width: 100 + chance(90), height: 40 + chance(60) });
+      const layer = Math.floor(n / size);
+      for (let times = layer ? chance(4) : 0; times > 0; times--) {
+        const back = 1 + chance(Math.min(layer, 3));
+        edges.push([`n${(layer - back) * size + chance(size)}`, `n${n}`]);
+      }
+    }
+    return { boxes, edges };
+  };"""
+
+PLACED = f"""({{ place }}) => {{
+  {_MADE}
+  const wrong = [];
+  for (const [count, layers] of [[1, 1], [30, 5], [200, 3], [400, 2], [60, 60], [500, 20]]) {{
+    for (let seed = 1; seed < 6; seed++) {{
+      const {{ boxes, edges }} = made(count, layers, seed);
+      const found = place(boxes, edges, 1.6);
+      const again = place(boxes, edges, 1.6);
+      const told = (one) => JSON.stringify([[...one.places], one.routes]);
+      const name = `${{count}}/${{layers}}/${{seed}}`;
+      if (told(found) !== told(again)) wrong.push(`${{name}} is placed otherwise again`);
+      const rects = boxes.map((box) => ({{ ...box, ...found.places.get(box.key) }}));
+      rects.forEach((one, at) => {{
+        const {{ x, y, width, height }} = one;
+        if (x < 0 || x + width > found.width + 0.01) wrong.push(`${{name}} x`);
+        if (y < -0.01 || y + height > found.height + 0.01) wrong.push(`${{name}} y`);
+        for (const other of rects.slice(at + 1)) {{
+          if (one.x < other.x + other.width && other.x < one.x + one.width
+              && one.y < other.y + other.height - 0.01 && other.y < one.y + one.height - 0.01) {{
+            wrong.push(`${{name}}: ${{one.key}} lies on ${{other.key}}`);
+          }}
+        }}
+      }});
+      for (const [from, to] of edges) {{
+        const [one, other] = [from, to].map((key) => found.places.get(key).layer);
+        if (one >= other) wrong.push(`${{name}} back`);
+      }}
+    }}
+  }}
+  const box = (_, n) => ({{ key: `${{n}}`, width: 200, height: 48 }});
+  const wide = Array.from({{ length: 600 }}, box);
+  const {{ width, height }} = place(wide, [], 1.6);
+  if (width / height < 1 || width / height > 2.6) wrong.push(`wide: ${{width}} by ${{height}}`);
+  const chain = wide.slice(1).map((box, at) => [wide[at].key, box.key]);
+  const long = place(wide, chain, 1.6);
+  if (long.width / long.height > 4) wrong.push(`long: ${{long.width}} by ${{long.height}}`);
+  return wrong;
+}}"""
+
+CROSSED = """({ place }) => {
+  // Trees and ladders can be drawn without a crossing, however they are shuffled.
+  const box = (key) => ({ key, width: 100, height: 40 });
+  const tree = Array.from({ length: 62 }, (_, n) => [`${n >> 1}`, `${n + 1}`]).slice(1);
+  const keys = [...new Set(tree.flat())].sort((one, other) => (one * 37) % 61 - (other * 37) % 61);
+  const ladder = [0, 1, 2, 3, 4, 5].flatMap((n) => [
+    [`a${n}`, `a${n + 1}`], [`b${n}`, `b${n + 1}`], [`a${n}`, `b${n + 1}`],
+  ]);
+  const rungs = [...new Set(ladder.flat())].reverse();
+  return [
+    place(keys.map(box), tree, 1.6).crossings,
+    place(rungs.map(box), ladder, 1.6).crossings,
+  ];
+}"""
+
+REDUCED = f"""async (m) => {{
+  {_MADE}
+  const reach = (keys, edges) => {{
+    const after = new Map(keys.map((key) => [key, []]));
+    for (const [from, to] of edges) after.get(from).push(to);
+    return keys.map((key) => {{
+      const seen = new Set();
+      const left = [key];
+      for (let one = left.pop(); one !== undefined; one = left.pop()) {{
+        for (const to of after.get(one)) if (!seen.has(to)) left.push(to), seen.add(to);
+      }}
+      return [...seen].sort().join();
+    }});
+  }};
+  const wrong = [];
+  for (let seed = 1; seed < 9; seed++) {{
+    const {{ boxes, edges }} = made(70, 7, seed);
+    const keys = boxes.map((box) => box.key);
+    const kept = m.place(boxes, edges, 1.6).routes.map(({{ edge }}) => edge);
+    if (reach(keys, kept).join("|") !== reach(keys, edges).join("|")) wrong.push(`${{seed}} reach`);
+    kept.forEach((edge, at) => {{
+      const without = kept.filter((_, other) => other !== at);
+      if (reach(keys, without).join("|") === reach(keys, kept).join("|")) wrong.push(`${{edge}}`);
+    }});
+  }}
+  return wrong;
+}}"""
+
+
+async def test_nothing_lies_on_anything_else_and_edges_go_forward(visitor: Visitor) -> None:
+    assert await visitor.module("graph/layout/place.js", PLACED) == []
+
+
+async def test_what_can_be_drawn_without_crossings_is(visitor: Visitor) -> None:
+    assert await visitor.module("graph/layout/place.js", CROSSED) == [0, 0]
+
+
+async def test_edges_that_are_drawn_say_all_that_all_edges_say(visitor: Visitor) -> None:
+    assert await visitor.module("graph/layout/place.js", REDUCED) == []

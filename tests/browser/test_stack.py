@@ -1,0 +1,279 @@
+"""The page of a stack: looked at, stepped through, live, and what it says when things go wrong."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from playwright.async_api import Locator, Page, expect
+
+from tests.browser.conftest import Visitor
+from tests.support.postgres import TestServer
+from tests.support.program import Http, Json, ServerProcess, resource
+
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
+INNER = """
+heat_template_version: 2018-08-31
+resources:
+  one: {type: OS::Heat::TestResource, properties: {value: x}}
+  two: {type: OS::Heat::TestResource, properties: {value: {get_attr: [one, output]}}}
+"""
+
+
+def node(page: Page, name: str) -> Locator:
+    """A node of the graph; its label says how it stands."""
+    return page.locator(
+        ".graph-node:not([data-cleanup]) .graph-face",
+        has=page.locator(f".graph-name:text-is('{name}')"),
+    )
+
+
+def status(page: Page) -> Locator:
+    return page.get_by_role("status", name="Status")
+
+
+async def stands(page: Page, name: str, how: str) -> None:
+    await expect(node(page, name)).to_have_attribute("aria-label", re.compile(how))
+
+
+async def breaks(visitor: Visitor) -> list[str]:
+    return [one for one in await visitor.breaks() if "graph-face" not in one]
+
+
+async def held(http: Http, name: str, *rules: Json, **body: Json) -> str:
+    """A stack of three in a row, `a`, `b`, `c`; one of their properties is a secret."""
+    hidden = {"type": "string", "default": "s3cr3t-value", "hidden": True}
+    body.setdefault("environment", {"hooks": list(rules)})
+    made = {
+        "stack_name": name,
+        "template": {
+            "heat_template_version": "2018-08-31",
+            "parameters": {"word": hidden},
+            "resources": {
+                "a": resource("first"),
+                "b": resource({"get_param": "word"}, depends_on="a"),
+                "c": resource("last", depends_on="b"),
+            },
+            "outputs": {"said": {"value": {"get_attr": ["c", "output"]}}},
+        },
+        **body,
+    }
+    code, said = await http.call("POST", "/stacks", made)
+    assert code == 201, said
+    return str(said["stack"]["id"])
+
+
+async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
+    visitor: Visitor, visit: Callable[..., Any], http: Http
+) -> None:
+    """Created with a breakpoint, seen to stop, inspected; breakpoints set by click and by key."""
+    stack = await held(http, "shop", {"at": "a", "on": "pre-create"})
+    other = await visit(http, viewport={"width": 1280, "height": 800}, color_scheme="dark")
+    page, beside = (
+        await visitor.open("stack", "shop", stack),
+        await other.open("stack", "shop", stack),
+    )
+    debugger = page.get_by_role("region", name="Debugger")
+    await expect(debugger).to_contain_text("a at pre-create")
+    await expect(status(page)).to_have_text(re.compile("CREATE_IN_PROGRESS"))
+    await expect(page.get_by_text("a waits at pre-create")).to_be_visible()
+    assert await breaks(visitor) == []
+    await stands(beside, "a", "waits at pre-create")
+    assert await breaks(other) == []
+
+    await node(page, "b").click()
+    panel = page.get_by_role("complementary", name="b")
+    await expect(panel.get_by_text("hidden", exact=True)).to_be_visible()
+    await expect(panel.get_by_role("button", name="a", exact=True)).to_be_visible()
+    assert "s3cr3t-value" not in await page.content()
+    assert await breaks(visitor) == []
+    # By click, on the edge of the node before it; then by key, at the node that has the focus.
+    await page.get_by_role("button", name="Breakpoint after b").click()
+    await stands(page, "b", "breakpoints: post-create")
+    await node(page, "c").focus()
+    await page.keyboard.press("b")
+    await stands(page, "c", "breakpoints: pre-create")
+    said = await http.at("GET", "shop", "/breakpoints")
+    assert {(one["at"], one["on"]) for one in said["breakpoints"]} == {
+        ("b", "post-create"), ("c", "pre-create"),
+    }  # fmt: skip
+
+    await debugger.get_by_role("button", name="Step", exact=True).click()
+    await expect(debugger).to_contain_text("b at pre-create")
+    await stands(beside, "a", "done")
+    await stands(beside, "b", "waits at pre-create")
+    await page.keyboard.press("k")
+    await expect(debugger).to_contain_text("b at post-create")
+    await page.keyboard.press("k")
+    await expect(debugger).to_contain_text("c at pre-create")
+    await stands(beside, "c", "waits at pre-create")
+    await page.keyboard.press("r")
+    for one in (page, beside):
+        await expect(status(one)).to_have_text(re.compile("CREATE_COMPLETE"))
+        await stands(one, "c", "done")
+    await page.get_by_role("button", name="Outputs").click()
+    await expect(page.get_by_role("row", name="said")).to_contain_text("last")
+
+
+async def test_a_stack_that_goes_away_while_it_is_shown(
+    visitor: Visitor, visit: Callable[..., Any], http: Http
+) -> None:
+    """By somebody else; the picture stays. And one that never was."""
+    stack = await held(http, "shop")
+    assert await http.until_ended("shop") == "CREATE_COMPLETE"
+    page = await visitor.open("stack", "shop", stack)
+    await stands(page, "c", "done")
+    await http.call("DELETE", f"/stacks/shop/{stack}", headers={"X-Auth-User": "grace"})
+    gone = page.get_by_role("alert").filter(has_text="was deleted by grace")
+    await expect(gone).to_be_visible()
+    await expect(status(page)).to_have_text(re.compile("DELETE_COMPLETE"))
+    await expect(node(page, "a")).to_be_visible()
+    for word in ("Delete", "Stop", "Step", "Edit"):
+        await expect(page.get_by_role("button", name=re.compile(word))).to_have_count(0)
+    assert await breaks(visitor) == []
+    await gone.get_by_role("link", name="All stacks").click()
+    await expect(page.get_by_role("heading", name="Stacks")).to_be_visible()
+    # Whoever comes later is told the same.
+    await visitor.open("stack", "shop", stack)
+    await expect(page.get_by_role("alert").filter(has_text="was deleted by grace")).to_be_visible()
+    await visitor.open("stack", "shop", "00000000-0000-4000-8000-000000000000")
+    missing = page.get_by_role("alert").filter(has_text="There is no stack shop")
+    await expect(missing.get_by_role("link", name="All stacks")).to_be_visible()
+
+
+async def test_the_whole_stack_is_acted_on(visitor: Visitor, http: Http) -> None:
+    """Stopped after a question, gone on with, deleted; a refusal is shown where it was asked."""
+    stack = await held(http, "shop", {"at": "b", "on": "pre-create"})
+    page = await visitor.open("stack", "shop", stack)
+    await stands(page, "b", "waits at pre-create")
+    await page.get_by_role("button", name="Stop…").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("hooks that wait are answered no more")
+    assert await breaks(visitor) == []
+    await dialog.get_by_role("button", name="Stop").click()
+    await expect(status(page)).to_have_text(re.compile("CREATE_STOPPED"))
+    await expect(page.get_by_text("Nothing is under way.")).to_be_visible()
+    await page.get_by_role("button", name="Go on").click()
+    await stands(page, "b", "waits at pre-create")
+    await page.get_by_role("button", name="Continue").click()
+    await expect(status(page)).to_have_text(re.compile("COMPLETE"))
+    await page.get_by_role("button", name="Delete").click()
+    await dialog.get_by_role("button", name="Leave it as it is").click()
+    await expect(dialog).to_have_count(0)
+    await page.get_by_role("button", name="Versions").click()
+    await expect(page.get_by_role("row", name=re.compile("create to version 1"))).to_contain_text(
+        "stopped"
+    )
+
+
+async def test_by_keys_alone_on_a_phone_into_a_stack_inside(
+    visit: Callable[..., Any], http: Http
+) -> None:
+    """Stepped into, unfolded in place, run to a resource; nothing goes beyond the width."""
+    visitor = await visit(http, **PHONE)
+    resources = {"web": {"type": "inner.yaml"}, "last": resource("x", depends_on="web")}
+    rules = [{"at": "web", "on": "pre-create"}]
+    stack = await http.create(
+        "tree", resources, files={"inner.yaml": INNER}, environment={"hooks": rules}
+    )
+    page = await visitor.open("stack", "tree", stack)
+    debugger = page.get_by_role("region", name="Debugger")
+    await expect(debugger).to_contain_text("web at pre-create")
+    await page.keyboard.press("d")
+    await expect(debugger).to_contain_text("web/one at pre-create")
+    await expect(page.get_by_role("button", name="The stack inside web")).to_be_visible()
+    await node(page, "web").focus()
+    await page.keyboard.press("u")
+    await stands(page, "one", "waits at pre-create")
+    await page.keyboard.press("i")
+    await page.keyboard.press("ArrowRight")
+    await expect(node(page, "two")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("complementary", name="two")).to_contain_text("web/two")
+    await page.keyboard.press("t")
+    await expect(debugger).to_contain_text("web/two at pre-create")
+    await stands(page, "one", "done")
+    assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert await breaks(visitor) == []
+    await page.keyboard.press("r")
+    await expect(status(page)).to_have_text(re.compile("CREATE_COMPLETE"))
+    await stands(page, "last", "done")
+    await page.get_by_role("button", name="Resources").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="web/two")).to_be_visible()
+    await page.get_by_role("searchbox", name="Search").fill("web/o")
+    await expect(page.get_by_role("button", name="web/two")).to_have_count(0)
+    assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert await breaks(visitor) == []
+
+
+async def test_a_server_that_starts_anew_is_found_again(
+    visit: Callable[..., Any], postgres: TestServer, tmp_path: Path
+) -> None:
+    """What happened while it could not be seen is on the page afterwards."""
+    async with postgres.new_database() as url:
+        await seen_again(visit, ServerProcess(tmp_path, database_url=url))
+
+
+async def seen_again(visit: Callable[..., Any], process: ServerProcess) -> None:
+    process.start()
+    try:
+        async with aiohttp.ClientSession() as session:
+            http = Http(session, process.url, "p")
+            stack = await held(http, "shop", {"at": "b", "on": "pre-create"})
+            visitor = await visit(http)
+            page = await visitor.open("stack", "shop", stack)
+            await stands(page, "b", "waits at pre-create")
+            process.stop()
+            await expect(page.get_by_text("The event stream broke")).to_be_visible()
+            await stands(page, "b", "waits at pre-create")
+            process.start()
+            (hook,) = await http.waiting("shop")
+            assert (await http.signal(hook))[0] == 200
+            await expect(page.get_by_text("The event stream broke")).to_have_count(0)
+            await expect(status(page)).to_have_text(re.compile("CREATE_COMPLETE"))
+            await stands(page, "c", "done")
+            await page.close()
+    finally:
+        process.stop()
+
+
+async def test_the_timeline_is_what_was_seen(visitor: Visitor, http: Http) -> None:
+    """At each stop the graph is noted; going back through the events, it is the same."""
+    stack = await held(http, "shop", {"at": "*", "on": "pre-create"})
+    page = await visitor.open("stack", "shop", stack)
+    debugger = page.get_by_role("region", name="Debugger")
+    seen = []
+    for name in ("a", "b", "c"):
+        await expect(debugger).to_contain_text(f"{name} at pre-create")
+        await stands(page, name, "waits at pre-create")
+        seen.append(await labels(page))
+        await page.keyboard.press("k")
+    await stands(page, "c", "done")
+    assert len({str(one) for one in seen}) == 3
+    await page.get_by_role("button", name="Timeline").click()
+    slider = page.get_by_role("slider", name="Event")
+    await expect(slider).to_have_attribute("aria-valuetext", re.compile("create is done$"))
+    assert await breaks(visitor) == []
+    for name, labelled in reversed(list(zip(("a", "b", "c"), seen, strict=True))):
+        await page.get_by_role("button", name="The mark before").click()
+        said = re.compile(f"{name} waits at pre-create$")
+        await expect(slider).to_have_attribute("aria-valuetext", said)
+        await stands(page, name, "waits at pre-create")
+        assert await labels(page) == labelled
+    await slider.focus()
+    await page.keyboard.press("ArrowLeft")
+    await expect(node(page, "a")).not_to_have_attribute("aria-label", re.compile("waits at"))
+    await page.keyboard.press("ArrowRight")
+    await stands(page, "a", "waits at pre-create")
+    await page.keyboard.press("h")
+    await expect(slider).to_have_count(0)
+    await stands(page, "a", "done")
+
+
+async def labels(page: Page) -> list[str]:
+    found = await page.locator(".graph-face").evaluate_all(
+        "all => all.map((one) => one.getAttribute('aria-label'))"
+    )
+    return sorted(found)
