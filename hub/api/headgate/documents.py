@@ -212,6 +212,55 @@ WHY = fields({
     })),
 })  # fmt: skip
 
+#: nodes: properties and changes are null while nobody knows them, and when the node has ended.
+INSPECTED = fields({
+    "name": TEXT,
+    "path": TEXT,
+    "type": TEXT,
+    "stack": fields({"id": UUID, "name": TEXT, "traversal": COUNT}),
+    "physical_id": TEXT_OR_NULL,
+    "status": or_null(fields({
+        "id": UUID,
+        "action": TEXT,
+        "status": TEXT,
+        "reason": TEXT,
+        "protected": FLAG,
+        "deletion_policy": TEXT,
+        "created_at": TIME,
+        "updated_at": TIME,
+    })),
+    "properties": MAP,
+    "attributes": MAP,
+    "metadata": MAP,
+    "requires": list_of(TEXT),
+    "required_by": list_of(TEXT),
+    "inside": or_null(fields({"id": UUID, "name": TEXT})),
+    "nodes": list_of(fields({
+        "id": COUNT,
+        "traversal": COUNT,
+        "type": TEXT,
+        "operation": one_of(*Operation),
+        "direction": one_of(*Direction),
+        "state": one_of(*State),
+        "phase": one_of(*Phase),
+        "reason": TEXT_OR_NULL,
+        "waiting_for": list_of(TEXT),
+        "started_at": _TIME_OR_NULL,
+        "ended_at": _TIME_OR_NULL,
+        "until": _TIME_OR_NULL,
+        "properties": or_null(MAP),
+        "changes": or_null(MAP),
+    })),
+    "breakpoints": list_of(fields({
+        "point": POINT,
+        "source": one_of("operator", "live", "step", "request", "written"),
+        "rule": MAP,
+        "id": or_null(UUID),
+        "created_by": TEXT_OR_NULL,
+    })),
+    "hooks": list_of(HOOK),
+})  # fmt: skip
+
 #: As every channel has it; /asyncapi.json says what is in its data.
 _EVENT = Shape("CloudEvent", fields({
     "specversion": {"const": "1.0"},

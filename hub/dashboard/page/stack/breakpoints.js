@@ -8,13 +8,13 @@ import { pointOf } from "./debugging.js";
 /** @typedef {import("./shapes.js").Inspected} Inspected */
 /** @typedef {import("../graph/shapes.js").GraphNode} GraphNode */
 
-/** @type {Record<string, string>} */
-const ORIGINS = {
-  live: "set on the live stack",
-  request: "of this change",
-  environment: "of the environment",
-  template: "of the template",
+/** Who says so. @type {Record<string, string>} */
+const SOURCES = {
   operator: "the operator's",
+  live: "set on the live stack",
+  step: "as it is stepped through",
+  request: "asked for with this change",
+  written: "of its template or environment",
 };
 
 /** @param {{debugging: Debugging, node: GraphNode, seen: Inspected | null}} props */
@@ -34,7 +34,7 @@ export function Breakpoints({ debugging, node, seen }) {
     }
     ${holds.length === 0 && html`<p class="muted">Nothing holds it.</p>`}
     <ul class="stack-list">
-      ${holds.map((point) => html`<li key=${point}><code>${point}</code>${" "}<${Origin} seen=${seen} point=${point} /></li>`)}
+      ${holds.map((point) => html`<li key=${point}><code>${point}</code>${" "}<${Source} seen=${seen} point=${point} /></li>`)}
     </ul>
   </section>`;
 }
@@ -50,8 +50,9 @@ function Side({ debugging, node, side }) {
 }
 
 /** @param {{seen: Inspected | null, point: string}} props */
-function Origin({ seen, point }) {
-  const found = seen?.breakpoints?.find((one) => one.point === point);
+function Source({ seen, point }) {
+  const found = seen?.breakpoints.find((one) => one.point === point);
   if (!found) return null;
-  return html`<span class="muted">${ORIGINS[found.origin] ?? found.origin}</span>`;
+  const by = found.created_by ? ` by ${found.created_by}` : "";
+  return html`<span class="muted">${SOURCES[found.source] ?? found.source}${by}</span>`;
 }

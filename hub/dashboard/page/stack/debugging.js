@@ -156,7 +156,8 @@ export class Debugging {
   async #clear(at, point) {
     const ours = this.watched.breakpoints.value.filter((one) => one.at === at && one.on === point);
     if (ours.length === 0) {
-      this.said.value = `What holds ${at || "the stack"} at ${point} was not set here: its template, environment or operator says so. An update takes it away.`;
+      const where = `${at || "the stack"} at ${point}`;
+      this.said.value = `What holds ${where} was not set for it alone: a wider breakpoint does, or the template, the environment or the operator.`;
       return;
     }
     for (const one of ours) await this.remove(one);
