@@ -128,7 +128,7 @@ def _given(
 
 def with_hidden(document: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
     """An environment with the hidden values of another version where they stand as they are shown.
-    What that one's environment hides is hidden in this one, too, as nobody is shown that it does."""
+    What that one's environment hides is hidden in this one, too: nobody is shown that it does."""
     found = dict(document)
     for section in VALUES:
         if section in found:

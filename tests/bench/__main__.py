@@ -1,10 +1,14 @@
-"""Prints the figures of README and docs, medians of several runs, next to the machine's limit."""
+"""Prints the figures of README and docs, medians of several runs, next to the machine's limit.
+
+``python -m tests.bench dashboard``: those of the dashboard alone.
+"""
 
 import asyncio
 import logging
 import os
 import random
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,7 +24,7 @@ from engine.store.records import StackRecord
 from engine.types.registry import built_in
 from hub.settings import Quotas, Settings
 from hub.wiring import make_limits
-from tests.bench import bare, channels, hooks, language, reads, restarts, streams, trees
+from tests.bench import bare, channels, dashboard, hooks, language, reads, restarts, streams, trees
 from tests.bench.process import cpu, memory, settled
 from tests.bench.shapes import chain, layered, wide
 from tests.support.keys import A_SEALER
@@ -35,6 +39,9 @@ async def main() -> None:
     # Programs in this process write their lines with colours here, as no server does.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     print(f"{os.cpu_count()} cores; medians of {RUNS} runs; synchronous commit on\n")
+    if "dashboard" in sys.argv[1:]:
+        await dashboard.graph()
+        return
     language.templates()
     async with running_server() as postgres:
         async with postgres.new_database() as url:
@@ -53,6 +60,7 @@ async def main() -> None:
     await waiting()
     await streams.readers()
     await trees.trees()
+    await dashboard.graph()
 
 
 async def creates(url: str) -> None:

@@ -63,8 +63,9 @@ async def server(postgres: TestServer) -> AsyncIterator[Program]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def guarded(postgres: TestServer) -> AsyncIterator[Program]:
-    """One with tokens and passwords."""
-    async with postgres.new_database() as url, program(url, {"auth.mode": "tokens"}) as made:
+    """One with tokens and passwords, behind a proxy: X-Forwarded-For says where somebody is."""
+    said = {"auth.mode": "tokens", "server.trusted_proxies": ["127.0.0.0/8"]}
+    async with postgres.new_database() as url, program(url, said) as made:
         yield made
 
 
@@ -82,7 +83,7 @@ class Visitor:
         self.wrong: list[str] = []
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        page.on("console", lambda said: self._said(said.type, said.text))
+        page.on("console", lambda said: self._said(said.type, f"{said.text} ({said.location})"))
         page.on("request", lambda request: self._asked(request.url))
 
     def _said(self, kind: str, text: str) -> None:

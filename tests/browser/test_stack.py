@@ -66,7 +66,10 @@ async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
     """Created with a breakpoint, seen to stop, inspected; breakpoints set by click and by key."""
     stack = await held(http, "shop", {"at": "a", "on": "pre-create"})
     other = await visit(http, viewport={"width": 1280, "height": 800}, color_scheme="dark")
-    page, beside = await visitor.open("stack", "shop", stack), await other.open("stack", "shop", stack)
+    page, beside = (
+        await visitor.open("stack", "shop", stack),
+        await other.open("stack", "shop", stack),
+    )
     debugger = page.get_by_role("region", name="Debugger")
     await expect(debugger).to_contain_text("a at pre-create")
     await expect(status(page)).to_have_text(re.compile("CREATE_IN_PROGRESS"))

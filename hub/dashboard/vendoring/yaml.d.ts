@@ -1,2 +1,2 @@
 export type { Node, Pair, YAMLMap, YAMLSeq } from "yaml";
-export { Document, isMap, isScalar, isSeq, LineCounter, parseDocument, Scalar, visit } from "yaml";
+export { Document, isAlias, isMap, isScalar, isSeq, parseDocument, Scalar, visit } from "yaml";

@@ -1,2 +1,2 @@
 // What reads and writes the texts of the editor: loaded with it.
-export { Document, isMap, isScalar, isSeq, LineCounter, parseDocument, Scalar, visit } from "yaml";
+export { Document, isAlias, isMap, isScalar, isSeq, parseDocument, Scalar, visit } from "yaml";

@@ -9,7 +9,8 @@ const PATIENCE = 90;
 export class Problem extends Error {
   /**
    * @param {{status?: number, type: string, message: string, place?: string, remedy?: string,
-   *   findings?: Finding[], told?: any}} said told: the whole `error`, such as who decided instead
+   *   findings?: Finding[], told?: any, wait?: number}} said told: the whole `error`, such as who
+   *   decided instead; wait: seconds until it is worth trying again
    */
   constructor(said) {
     super(said.message);
@@ -19,6 +20,7 @@ export class Problem extends Error {
     this.remedy = said.remedy ?? "";
     this.findings = said.findings ?? [];
     this.told = said.told ?? {};
+    this.wait = said.wait ?? 0;
   }
 }
 
@@ -28,6 +30,11 @@ export const credentials = {
   headers: {},
   /** Called when the server no longer knows who we are. */
   over: () => {},
+  /**
+   * Called when another page of ours signed in since; returns whether it is worth sending again.
+   * @type {(project: string) => Promise<boolean>}
+   */
+  renew: async () => false,
 };
 
 /**
@@ -114,6 +121,7 @@ export async function problemIn(answer) {
     place: error.place,
     remedy: error.remedy,
     findings: error.findings ?? said.findings,
+    wait: Number(answer.headers.get("Retry-After")) || 0,
     told: error,
   });
 }

@@ -5,7 +5,7 @@ import { call, credentials, Problem } from "./client.js";
 
 /**
  * @typedef {{name: string, project: string, roles: string[], rights: string[],
- *   csrf: string | null, expires_at: string | null}} Session
+ *   everywhere: boolean, csrf: string | null, expires_at: string | null}} Session
  */
 
 /** How this server finds out who somebody is: none, tokens or keystone. */
@@ -75,6 +75,17 @@ function named() {
   const name = localStorage.getItem(NAME);
   return name ? { "X-Auth-User": name } : {};
 }
+
+credentials.renew = async (project) => {
+  const before = session.value?.csrf;
+  const name = session.value?.name;
+  if (!before) return false;
+  const found = await call("GET", project, "/session");
+  // Somebody else signed in: what is on the page is not theirs to send.
+  if (found.name !== name || found.csrf === before) return false;
+  took(found);
+  return true;
+};
 
 credentials.over = () => {
   if (state.value === "in") state.value = "over";

@@ -76,10 +76,13 @@ function Shown() {
   const found = pageNamed(page);
   const title = found?.title ?? "Not found";
   useEffect(() => {
-    document.title = `${title} · ${project} · Headgate`;
     main.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [project, page, rest.join("/")]);
+  const many = waiting.value?.length ?? 0;
+  useEffect(() => {
+    document.title = `${many > 0 ? `(${many}) ` : ""}${title} · ${project} · Headgate`;
+  }, [title, project, many]);
   useKeys(
     NAVIGATION.map((one) => ({
       key: `g ${one.key}`,

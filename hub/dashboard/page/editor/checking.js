@@ -111,6 +111,10 @@ function isOver(answer) {
 
 /** @param {unknown} error @param {import("./places.js").Texts} texts */
 function told(error, texts) {
+  if (error instanceof Problem && error.type === "StackExists") {
+    const finding = { place: "stack_name", reason: error.message };
+    return { findings: [{ finding, spot: spotOf(finding, texts) }], problem: null };
+  }
   if (!(error instanceof Problem) || error.status !== 400 || error.findings.length === 0)
     return { findings: [], problem: error };
   const findings = error.findings.map((finding) => ({ finding, spot: spotOf(finding, texts) }));

@@ -50,6 +50,24 @@ const LOOK = EditorView.theme({
   ".cm-lint-marker-error": { content: "normal", background: "var(--bad)" },
 });
 
+/**
+ * What takes the place of several lines is put in by us: a browser that does it by itself may write
+ * styles into the page, which it then refuses.
+ */
+const REPLACING = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { data, inputType } = event;
+    if (inputType !== "insertText" || !data || view.composing || view.state.readOnly) return false;
+    if (view.state.selection.main.empty && !data.includes("\n")) return false;
+    event.preventDefault();
+    view.dispatch(view.state.replaceSelection(data), {
+      userEvent: "input.type",
+      scrollIntoView: true,
+    });
+    return true;
+  },
+});
+
 const KEYS = keymap.of([
   // Ctrl-Enter is the page's.
   ...defaultKeymap.filter((one) => one.key !== "Mod-Enter"),
@@ -124,6 +142,7 @@ function shownIn(parent, written) {
     yaml(),
     syntaxHighlighting(COLOURS),
     KEYS,
+    REPLACING,
     EditorView.lineWrapping,
     EditorView.updateListener.of((update) => {
       if (update.docChanged && !ours) written(name, update.state.doc.toString());

@@ -27,6 +27,9 @@ export const NO_OPTIONS = {
   clear: [],
 };
 
+/** What a stack is asked about as, until it has a name. */
+export const UNNAMED = `unnamed-${Math.random().toString(36).slice(2)}`;
+
 /** @param {Written} first */
 export function draftOf(first) {
   const begun = signal(first);
@@ -91,7 +94,7 @@ export function requested({ name, texts, options }, isNew) {
   if (options.timeout.trim()) body.timeout_mins = options.timeout.trim();
   if (options.add.length + options.clear.length > 0)
     body.hooks = { add: options.add, clear: options.clear };
-  if (isNew) return { stack_name: name, ...body };
+  if (isNew) return { stack_name: name || UNNAMED, ...body };
   if (listed(options.only).length > 0) body.only = listed(options.only);
   if (listed(options.except).length > 0) body.except = listed(options.except);
   return { ...body, keep_hidden: true };

@@ -86,7 +86,7 @@ function Parameter({ field, value, given, wrong, readonly, kept, set }) {
     said.value = "";
     set(kept ? MASK : undefined);
   };
-  const without = fallback === "" ? "Leave out" : "Use the default";
+  const without = kept ? "Keep as it was" : fallback === "" ? "Leave out" : "Use the default";
   return html`<div class="edit-parameter">
     <${Field} label=${name} hint=${hints.join(" · ")} wrong=${said.value || wrong}>
       ${(
@@ -97,8 +97,7 @@ function Parameter({ field, value, given, wrong, readonly, kept, set }) {
     ${
       given &&
       !readonly &&
-      html`<button class="plain" onClick=${removed} aria-label=${`${kept ? "Keep" : "Leave out"} ${field.name}`}>
-        ${kept ? "Keep as it was" : without}</button>`
+      html`<button class="plain" onClick=${removed} aria-label=${`${without}: ${field.name}`}>${without}</button>`
     }
   </div>`;
 }

@@ -71,7 +71,7 @@ function within(name, texts, place, reason) {
   if (line > 0) return spot(name, text, lineRange(text, line));
   const { root } = parsed(text);
   const key = reason.match(/^Unknown Property (\S+)/)?.[1];
-  const exact = key ? find(root, `${place}.${key}`) : { left: "none", from: 0, to: 0 };
+  const exact = key ? find(root, `${place}.${key}`, true) : { left: "none", from: 0, to: 0 };
   return spot(name, text, exact.left === "" ? exact : find(root, place));
 }
 

@@ -9,6 +9,9 @@ import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { pathOf } from "./loading.js";
 
+/** The field that the name of a new stack is in. */
+export const NAME = "stack-name";
+
 /**
  * @param {{project: string, draft: import("./draft.js").Draft,
  *   stack: import("../vendor/preact.js").Signal<import("./loading.js").Loaded | null>,
@@ -27,6 +30,10 @@ export function Send({ project, stack, draft, check, leaving }) {
 
   async function send() {
     const body = check.body.value;
+    if (!begun && draft.name.value === "") {
+      document.getElementById(NAME)?.focus();
+      return notify("Give it a name");
+    }
     if (!plan || busy.value) return sayWhyNot(check);
     busy.value = true;
     wrong.value = null;

@@ -7,6 +7,7 @@ import { Findings } from "./findings.js";
 import { OptionsForm } from "./options.js";
 import { ParametersForm } from "./parameters.js";
 import { textNamed } from "./places.js";
+import { NAME } from "./send.js";
 
 /**
  * @typedef {import("./draft.js").Draft} Draft
@@ -129,12 +130,12 @@ function Tabs({ tabs, tab, counts }) {
 function Name({ draft, field, findings }) {
   const wrong = findings.find((one) => one.spot.text === "name" && draft.name.value !== "");
   return html`<div class="field">
-    <label class="label" for="stack-name">Name of the stack</label>
-    <input id="stack-name" ref=${field} value=${draft.name.value} autocomplete="off" spellcheck=${false}
-      aria-invalid=${wrong ? "true" : undefined} aria-describedby=${wrong ? "stack-name-wrong" : undefined}
+    <label class="label" for=${NAME}>Name of the stack</label>
+    <input id=${NAME} ref=${field} value=${draft.name.value} autocomplete="off" spellcheck=${false}
+      aria-invalid=${wrong ? "true" : undefined} aria-describedby=${wrong ? `${NAME}-wrong` : undefined}
       onInput=${(/** @type {any} */ event) => {
         draft.name.value = event.currentTarget.value;
       }} />
-    ${wrong && html`<span class="wrong" id="stack-name-wrong">${said(wrong.finding)}</span>`}
+    ${wrong && html`<span class="wrong" id=${`${NAME}-wrong`}>${said(wrong.finding)}</span>`}
   </div>`;
 }

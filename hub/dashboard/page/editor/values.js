@@ -36,7 +36,10 @@ export function withValue(text, name, value) {
     return isScalar(values) && values.value !== null ? null : refilled(text, section, name, value);
   const there = values.items.find((one) => keyOf(one.key) === name);
   if (there && value !== undefined) return replaced(text, there, value);
-  if (there) return values.items.length === 1 ? cut(text, section) : cut(text, there, values.flow);
+  if (there)
+    return values.items.length === 1
+      ? cut(text, section, root.flow)
+      : cut(text, there, values.flow);
   if (value === undefined) return text;
   return added(text, values, name, value);
 }

@@ -1,6 +1,15 @@
 /** YAML as the server reads it: core types, dates are text. Texts are read, written, searched. Pure. */
 
-import { Document, isMap, isScalar, isSeq, parseDocument, Scalar, visit } from "../vendor/yaml.js";
+import {
+  Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  parseDocument,
+  Scalar,
+  visit,
+} from "../vendor/yaml.js";
 
 /**
  * @typedef {import("../vendor/yaml.js").Node} Node
@@ -8,19 +17,38 @@ import { Document, isMap, isScalar, isSeq, parseDocument, Scalar, visit } from "
  * @typedef {Range & {reason: string}} Fault
  */
 
-/** @type {import("yaml").DocumentOptions & import("yaml").SchemaOptions & import("yaml").ParseOptions} */
-const OPTIONS = {
-  version: "1.1",
-  customTags: (tags) =>
-    tags.filter(
-      (one) => typeof one === "string" || !/:(timestamp|binary|omap|pairs|set)$/.test(one.tag),
-    ),
-  prettyErrors: false,
+/** @typedef {import("yaml").DocumentOptions & import("yaml").SchemaOptions & import("yaml").ParseOptions} Options */
+
+/** Numbers such as 1e+300, which the server takes for text unless they have a point. @type {import("yaml").ScalarTag} */
+const LARGE = {
+  tag: "tag:yaml.org,2002:float",
+  default: true,
+  identify: (value) => typeof value === "number" && /e/.test(String(value)),
+  test: /^-?\d+(\.\d+)?e[-+]\d+$/,
+  resolve: Number,
+  stringify: ({ value }) => String(value).replace(/^(-?\d+)e/, "$1.0e"),
 };
+
+/** Without some of the kinds of values, with others. @param {RegExp} others @param {import("yaml").ScalarTag[]} more @returns {Options} */
+function options(others, ...more) {
+  return {
+    version: "1.1",
+    customTags: (tags) => [
+      ...more,
+      ...tags.filter((one) => !others.test(typeof one === "string" ? one : one.tag)),
+    ],
+    prettyErrors: false,
+  };
+}
+
+const OPTIONS = options(/(timestamp|binary|omap|pairs|set)$/);
+/** What is written has no merge keys: `<<` is text. */
+const WRITTEN = options(/(timestamp|binary|omap|pairs|set|merge)$/, LARGE);
 /** Words that are taken for true or false, but as keys are text to the server. */
 const SWITCH = /^(?:y|n|yes|no|on|off)$/i;
 /** Text that another reader takes for something else, though ours does not. */
-const SPECIAL = /^(?:=|<<)$/;
+const SPECIAL = /^(?:=|<<)$|[\x7f-\x9f\u2028\u2029\ufeff]/;
+const UNSEEN = /[\x7f-\x9f\u2028\u2029\ufeff]/g;
 
 /** @param {string} text */
 export function read(text) {
@@ -39,27 +67,45 @@ export function meaning(text) {
   const { document, faults } = read(text);
   if (faults.length > 0) return undefined;
   try {
-    return plain(document.contents, 0);
+    return new Plain(document).of(document.contents);
   } catch {
     return undefined; // aliases that multiply, or lead in a circle: the server says so
   }
 }
 
-/** Levels, as many as the server takes. */
-const DEEPEST = 200;
+/** So many values may be in a text, counting each alias, as on the server. */
+const MOST = 200_000;
 
-/** With the keys as they are written: `on` stays `on`. @param {unknown} node @param {number} depth @returns {any} */
-function plain(node, depth) {
-  if (depth > DEEPEST) throw new RangeError("too deep");
-  if (isMap(node)) {
-    /** @type {Record<string, any>} */
-    const found = {};
-    for (const pair of node.items) found[keyOf(pair.key)] = plain(pair.value, depth + 1);
-    return found;
+/** Values of nodes, with the keys as they are written: `on` stays `on`. */
+class Plain {
+  /** @param {import("yaml").Document} document */
+  constructor(document) {
+    this.document = document;
+    this.left = MOST;
   }
-  if (isSeq(node)) return node.items.map((one) => plain(one, depth + 1));
-  if (isScalar(node)) return node.value;
-  return undefined;
+
+  /** @param {unknown} node @returns {any} */
+  of(node) {
+    this.left -= 1;
+    if (this.left < 0) throw new RangeError("too much");
+    if (isAlias(node)) return this.of(node.resolve(this.document));
+    if (isSeq(node)) return node.items.map((one) => this.of(one));
+    if (isScalar(node)) return node.value;
+    return isMap(node) ? this.ofMap(node) : undefined;
+  }
+
+  /** @param {import("yaml").YAMLMap} node */
+  ofMap(node) {
+    /** @type {Record<string, any>} */
+    const merged = {};
+    /** @type {Record<string, any>} */
+    const own = {};
+    for (const { key, value } of node.items) {
+      if (keyOf(key) !== "<<") own[keyOf(key)] = this.of(value);
+      else for (const one of [this.of(value)].flat().reverse()) Object.assign(merged, one);
+    }
+    return { ...merged, ...own };
+  }
 }
 
 /** @param {unknown} key @returns {string} */
@@ -71,7 +117,7 @@ export function keyOf(key) {
 /** A value as a text in block style; what has lines keeps them. @param {unknown} value */
 export function written(value) {
   if (isEmpty(value)) return "";
-  const document = new Document(value, OPTIONS);
+  const document = new Document(value, WRITTEN);
   visit(document, {
     Scalar(_, node) {
       if (typeof node.value === "string" && SPECIAL.test(node.value)) node.type = "QUOTE_DOUBLE";
@@ -85,7 +131,12 @@ export function written(value) {
     },
   });
   apart(document.contents);
-  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
+  return escaped(document.toString({ lineWidth: 0, flowCollectionPadding: false }));
+}
+
+/** What is not to be seen, and what some take for the end of a line. @param {string} text */
+function escaped(text) {
+  return text.replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** An empty line before each section of more than a line. @param {unknown} root */
@@ -104,10 +155,10 @@ function isEmpty(value) {
 
 /** A value in one line, for a place inside a text. @param {unknown} value */
 export function inline(value) {
-  if (value !== null && typeof value === "object") return JSON.stringify(value);
+  if (value !== null && typeof value === "object") return escaped(JSON.stringify(value));
   if (typeof value === "string" && (/[\n\r]/.test(value) || SPECIAL.test(value)))
-    return JSON.stringify(value);
-  return new Document(value, OPTIONS).toString({ lineWidth: 0 }).trimEnd();
+    return escaped(JSON.stringify(value));
+  return new Document(value, WRITTEN).toString({ lineWidth: 0 }).replace(/\n$/, "");
 }
 
 /** @param {Node | null | undefined} node @returns {Range} */
@@ -119,15 +170,16 @@ export function rangeOf(node) {
 /**
  * Where something is in a text, by a place such as `resources.web.properties.size`: as far as the
  * place leads. left: what of the place is not there; `<file>...` where it goes on in a file.
- * @param {unknown} root @param {string} place
+ * byKey: the key, also where it has a plain value.
+ * @param {unknown} root @param {string} place @param {boolean} [byKey]
  * @returns {Range & {left: string}}
  */
-export function find(root, place) {
-  return step(root, place, { from: 0, to: 0 });
+export function find(root, place, byKey = false) {
+  return step(root, place, { from: 0, to: 0 }, byKey);
 }
 
-/** @param {unknown} node @param {string} place @param {Range} here @returns {Range & {left: string}} */
-function step(node, place, here) {
+/** @param {unknown} node @param {string} place @param {Range} here @param {boolean} byKey @returns {Range & {left: string}} */
+function step(node, place, here, byKey) {
   const best = { ...here, left: place };
   if (place === "" || place.startsWith("<")) return best;
   /** @type {(Range & {left: string})[]} */
@@ -138,17 +190,17 @@ function step(node, place, here) {
       if (left === null) continue;
       const key = /** @type {Node} */ (pair.key);
       const value = /** @type {Node | null} */ (pair.value);
-      const marked = left === "" && isScalar(value) && value.value !== null ? value : key;
-      all.push(step(value, left, rangeOf(marked)));
+      const byValue = !byKey && left === "" && isScalar(value) && value.value !== null;
+      all.push(step(value, left, rangeOf(byValue ? value : key), byKey));
     }
   }
   if (isSeq(node)) {
     const found = place.match(/^\.?\[?(\d+)\]?/);
     const item = found ? node.items[Number(found[1])] : undefined;
-    if (found && item !== undefined)
-      all.push(
-        step(item, trimmed(place.slice(found[0].length)), rangeOf(/** @type {Node} */ (item))),
-      );
+    if (found && item !== undefined) {
+      const left = trimmed(place.slice(found[0].length));
+      all.push(step(item, left, rangeOf(/** @type {Node} */ (item)), byKey));
+    }
   }
   return all.reduce((one, other) => (other.left.length < one.left.length ? other : one));
 }

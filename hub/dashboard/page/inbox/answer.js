@@ -18,6 +18,7 @@ import { answerers } from "./words.js";
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("../api/documents.js").Decision} Decision */
 /** @typedef {import("./sending.js").Sending} Sending */
+/** @typedef {import("./sending.js").DraftSignal} DraftSignal */
 
 /** Those that are sent at once; the others ask for something first. @type {[Decision, string][]} */
 const AT_ONCE = [
@@ -121,7 +122,7 @@ function Written({ sending, over }) {
 /** @param {{sending: Sending}} props */
 function Buttons({ sending }) {
   const { hook, draft } = sending;
-  const { asks, how, seen } = draft.value;
+  const { asks, seen } = draft.value;
   const allowed = offered(hook, session.value);
   const shifted = seen.digest !== hook.digest;
   /** @param {Decision} decision */
@@ -130,23 +131,13 @@ function Buttons({ sending }) {
   };
   return html`
     <div class="answer-acts">
-      ${AT_ONCE.filter(([decision]) => allowed.includes(decision)).map(
-        ([decision, name]) => html`<button key=${decision} type="button" aria-disabled=${shifted}
-          class=${decision === "continue" ? "first" : ""} onClick=${() => send(decision)}>
-          ${name}
-        </button>`,
-      )}
-      ${
-        allowed.includes("step") &&
-        html`<select aria-label="How to step" value=${how}
-          onChange=${(/** @type {{currentTarget: HTMLSelectElement}} */ event) =>
-            change(draft, { how: event.currentTarget.value })}>
-          <option value="over">over</option>
-          <option value="into">into</option>
-          <option value="out">out</option>
-        </select>`
-      }
-      <span class="rest">
+      ${AT_ONCE.filter(([decision]) => allowed.includes(decision)).map(([decision, name]) => {
+        const button = html`<button type="button" aria-disabled=${shifted}
+          class=${decision === "continue" ? "first" : ""} onClick=${() => send(decision)}>${name}</button>`;
+        return decision === "step" ? html`<${Step} button=${button} draft=${draft} />` : button;
+      })}
+    </div>
+    <div class="answer-acts">
         ${ASKING.filter(([one]) => one === "hand-over" || allowed.includes(one)).map(
           ([one, panel, name]) => html`<button key=${one} type="button"
             class=${one === "reject" ? "danger" : ""} aria-expanded=${asks === panel}
@@ -154,13 +145,26 @@ function Buttons({ sending }) {
             ${name}
           </button>`,
         )}
-      </span>
     </div>
     ${asks && html`<${Asking} key=${asks} sending=${sending} send=${send} />`}
   `;
 }
 
-/** @param {{hook: Hook, draft: import("./sending.js").DraftSignal}} props */
+/** How far a step goes, where there are stacks inside. @param {{button: unknown, draft: DraftSignal}} props */
+function Step({ button, draft }) {
+  return html`<span class="joined">
+    ${button}
+    <select aria-label="How to step" value=${draft.value.how}
+      onChange=${(/** @type {{currentTarget: HTMLSelectElement}} */ event) =>
+        change(draft, { how: event.currentTarget.value })}>
+      <option value="over">over</option>
+      <option value="into">into</option>
+      <option value="out">out</option>
+    </select>
+  </span>`;
+}
+
+/** @param {{hook: Hook, draft: DraftSignal}} props */
 function Dismiss({ hook, draft }) {
   return html`<div class="answer-acts">
     <button type="button" onClick=${() => startAnew(draft, hook)}>Dismiss what you wrote</button>

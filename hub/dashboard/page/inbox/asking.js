@@ -9,13 +9,13 @@ import { AT_DEADLINE } from "./words.js";
 
 /** @typedef {import("../api/documents.js").Decision} Decision */
 /** @typedef {import("./sending.js").Sending} Sending */
-/** @typedef {{sending: Sending, send: (decision: Decision) => void}} Props */
+/** close: nothing is sent. @typedef {{sending: Sending, send: (decision: Decision) => void, close: () => void}} PanelProps */
 /** @typedef {{currentTarget: HTMLInputElement}} Changed */
 
-/** @type {Record<string, (props: Props) => any>} */
+/** @type {Record<string, (props: PanelProps) => any>} */
 const PANELS = { reject: Reject, patch: Patch, progress: Progress, "hand-over": HandOver };
 
-/** @param {Props} props */
+/** @param {Omit<PanelProps, "close">} props */
 export function Asking(props) {
   const { draft } = props.sending;
   const place = useRef(/** @type {HTMLElement | null} */ (null));
@@ -37,20 +37,29 @@ export function Asking(props) {
   };
   const Panel = PANELS[draft.value.asks];
   return html`<div class="asking" ref=${place} onKeyDown=${onKeyDown}>
-    ${Panel && html`<${Panel} ...${props} />`}
-    <button type="button" class="plain" onClick=${close}>Keep waiting</button>
+    ${Panel && html`<${Panel} ...${props} close=${close} />`}
   </div>`;
 }
 
-/** @param {Props} props */
-function Reject({ sending, send }) {
-  const fails = sending.hook.resource ? "Its operation fails" : "The whole action fails";
-  return html`<p>${fails}, as if it had been tried. This cannot be taken back.</p>
-    <button type="button" class="danger" onClick=${() => send("reject")}>Reject it</button>`;
+/** @param {{close: () => void, children?: any}} props */
+function Acts({ close, children }) {
+  return html`<div class="row">
+    ${children}
+    <button type="button" class="plain" onClick=${close}>Cancel</button>
+  </div>`;
 }
 
-/** @param {Props} props */
-function Patch({ sending, send }) {
+/** @param {PanelProps} props */
+function Reject({ sending, send, close }) {
+  const fails = sending.hook.resource ? "Its operation fails" : "The whole action fails";
+  return html`<p>${fails}, as if it had been tried. This cannot be taken back.</p>
+    <${Acts} close=${close}>
+      <button type="button" class="danger" onClick=${() => send("reject")}>Reject it</button>
+    <//>`;
+}
+
+/** @param {PanelProps} props */
+function Patch({ sending, send, close }) {
   const { hook, draft } = sending;
   const adding = useSignal("");
   const { patch, wrongs } = draft.value;
@@ -88,11 +97,11 @@ function Patch({ sending, send }) {
       </div>`
     }
     ${wrongs.properties && html`<p class="wrong">${wrongs.properties}</p>`}
-    <button type="button" class="first" onClick=${() => send("patch")}>Continue with these</button>`;
+    <${Acts} close=${close}><button type="button" class="first" onClick=${() => send("patch")}>Continue with these</button><//>`;
 }
 
-/** @param {Props} props */
-function Progress({ sending, send }) {
+/** @param {PanelProps} props */
+function Progress({ sending, send, close }) {
   const { hook, draft } = sending;
   const { extend, wrongs } = draft.value;
   return html`<${Field} label="Wait for" wrong=${wrongs.extend}
@@ -102,11 +111,11 @@ function Progress({ sending, send }) {
       ) => html`<input ...${needs} value=${extend} size="8" autocomplete="off"
         onInput=${(/** @type {Changed} */ event) => change(draft, { extend: event.currentTarget.value })} />`}
     <//>
-    <button type="button" class="first" onClick=${() => send("progress")}>Say that you are at it</button>`;
+    <${Acts} close=${close}><button type="button" class="first" onClick=${() => send("progress")}>Say that you are at it</button><//>`;
 }
 
-/** @param {Props} props */
-function HandOver({ sending }) {
+/** @param {PanelProps} props */
+function HandOver({ sending, close }) {
   const { draft } = sending;
   const { to, note, wrongs } = draft.value;
   return html`<${Field} label="To" wrong=${wrongs.to} hint="They may answer from then on; so may you.">
@@ -128,7 +137,9 @@ function HandOver({ sending }) {
       ) => html`<textarea ...${needs} rows="2" maxlength="4000" value=${note}
         onInput=${(/** @type {Changed} */ event) => change(draft, { note: event.currentTarget.value })}></textarea>`}
     <//>
-    <button type="button" class="first" onClick=${() => !draft.value.busy && handOver(sending)}>
-      Hand it over
-    </button>`;
+    <${Acts} close=${close}>
+      <button type="button" class="first" onClick=${() => !draft.value.busy && handOver(sending)}>
+        Hand it over
+      </button>
+    <//>`;
 }

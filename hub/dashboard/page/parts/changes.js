@@ -2,10 +2,10 @@
 
 import { html } from "../vendor/preact.js";
 
-/** A value as it is read: text as it is, others as JSON. @param {unknown} value */
+/** A value as it is read: text as it is, others (and the empty text) as JSON. @param {unknown} value */
 export function shown(value) {
   if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" && value !== "" ? value : JSON.stringify(value);
 }
 
 /** What the server shows in the place of a hidden value. */

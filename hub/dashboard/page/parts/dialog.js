@@ -10,8 +10,14 @@ export function Dialog({ title, onClose, children }) {
   const shown = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const dialog = shown.current;
+    const before = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      // One that is taken away gives the focus to nobody.
+      const lost = document.activeElement === document.body;
+      if (lost && before instanceof HTMLElement && before.isConnected) before.focus();
+    };
   }, []);
   return html`<dialog ref=${shown} aria-label=${title} onClose=${onClose}>
     <div class="column">

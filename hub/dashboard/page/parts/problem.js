@@ -2,6 +2,7 @@
 
 import { Problem } from "../api/client.js";
 import { html } from "../vendor/preact.js";
+import { span } from "./ago.js";
 
 /** @param {unknown} error @returns {Problem} */
 export function asProblem(error) {
@@ -21,6 +22,7 @@ export function ProblemBox({ error }) {
       ${said.place && !findings.length && html`<code>${said.place}</code>${": "}`}${said.message}
     </p>
     ${said.remedy && html`<p>${said.remedy}</p>`}
+    ${said.wait > 0 && html`<p>Try again in ${span(said.wait)}.</p>`}
     ${
       findings.length > 0 &&
       html`<ul>

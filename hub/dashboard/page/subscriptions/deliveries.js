@@ -49,7 +49,8 @@ export function Deliveries({ project, id }) {
         next.value = said.next ?? "";
         wrong.value = null;
       } catch (error) {
-        if (!isAborted(error)) wrong.value = error;
+        // Of a subscription that is there no more, the page around says so.
+        if (!isAborted(error) && asProblem(error).status !== 404) wrong.value = error;
       }
     });
     read.current = (now) => {

@@ -10,7 +10,7 @@ import { repeated } from "../stack/repeated.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { health } from "./health.js";
 import { Recent } from "./recent.js";
-import { wanted } from "./wanted.js";
+import { shownTarget, wanted } from "./wanted.js";
 
 /** @typedef {import("./shapes.js").Subscription} Subscription */
 
@@ -83,7 +83,7 @@ function Card({ project, one }) {
   return html`<li class="card subscriptions-card">
     <div class="subscriptions-head">
       <${Badge} state=${state} word=${word} />
-      <a class="breaks" href=${href(project, "subscriptions", one.id)}><strong>${one.target}</strong></a>
+      <a class="breaks" href=${href(project, "subscriptions", one.id)}><strong>${shownTarget(one.target)}</strong></a>
       <span class="muted">${one.channel}${one.origin === "api" ? "" : `, of ${one.origin === "configuration" ? "the configuration" : "an environment"}`}</span>
       <${Recent} project=${project} id=${one.id} />
     </div>

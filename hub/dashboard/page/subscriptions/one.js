@@ -9,13 +9,14 @@ import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Once } from "../parts/copy.js";
 import { Dialog } from "../parts/dialog.js";
-import { ProblemBox } from "../parts/problem.js";
+import { asProblem, ProblemBox } from "../parts/problem.js";
 import { repeated } from "../stack/repeated.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { Deliveries } from "./deliveries.js";
 import { ChangeForm } from "./form.js";
 import { health, origin } from "./health.js";
 import { Wanted } from "./list.js";
+import { shownTarget } from "./wanted.js";
 
 /** @typedef {import("./shapes.js").Subscription} Subscription */
 /** @typedef {{delivered: boolean, code: number | null, answer?: string, reason?: string}} Tried */
@@ -35,7 +36,10 @@ export function OneSubscription({ project, id }) {
         found.value = said;
         wrong.value = null;
       } catch (error) {
-        if (!ended && !gone.peek()) wrong.value = error;
+        if (ended || gone.peek()) return;
+        // The news that it was deleted, and by whom, may come later than this.
+        if (found.peek() && asProblem(error).status === 404) gone.value = "somebody";
+        else wrong.value = error;
       }
     });
     read();
@@ -55,7 +59,7 @@ export function OneSubscription({ project, id }) {
   }, [project, id]);
   const one = found.value;
   return html`<p><a href=${href(project, "subscriptions")}>All subscriptions</a></p>
-    <h1 class="breaks">${one ? one.target : "Subscription"}</h1>
+    <h1 class="breaks">${one ? shownTarget(one.target) : "Subscription"}</h1>
     <${ProblemBox} error=${wrong.value} />
     ${gone.value && html`<p class="problem" role="alert">It was deleted by ${gone.value}, its deliveries with it.</p>`}
     ${
@@ -111,7 +115,7 @@ function Acts({ project, one, show }) {
   });
   const forget = doer("delete", async () => {
     await call("DELETE", project, path);
-    notify(`${one.target} is told of nothing any more.`);
+    notify(`${shownTarget(one.target)} is told of nothing any more.`);
     go(href(project, "subscriptions"));
   });
   /** @param {string} what */
@@ -151,7 +155,7 @@ function Acts({ project, one, show }) {
     ${
       doing.value === "ask-delete" &&
       html`<${Dialog} title="Delete the subscription?" onClose=${done}>
-        <p class="breaks"><strong>${one.target}</strong> is told of nothing any more. Its deliveries
+        <p class="breaks"><strong>${shownTarget(one.target)}</strong> is told of nothing any more. Its deliveries
           are forgotten, also those that are on their way.</p>
         <div class="acts"><button onClick=${done}>Leave it</button><button class="danger" onClick=${forget}>Delete</button></div>
       <//>`

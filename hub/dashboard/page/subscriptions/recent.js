@@ -10,6 +10,8 @@ import { DELIVERY } from "./health.js";
 /** @typedef {import("./shapes.js").Delivery} Delivery */
 
 const MANY = 12;
+/** Failed attempts are no events: while something is on its way is looked so often, in milliseconds. */
+const LOOKED = 5000;
 
 /** Marks, newest last. @param {{project: string, id: string}} props */
 export function Recent({ project, id }) {
@@ -33,21 +35,32 @@ export function Recent({ project, id }) {
       },
       resync: read,
     });
+    const timer = setInterval(() => {
+      if (!document.hidden && found.peek()?.some((one) => one.state === "pending")) read();
+    }, LOOKED);
     return () => {
       given.abort();
+      clearInterval(timer);
       stop();
     };
   }, [project, id]);
   if (!found.value) return null;
   if (found.value.length === 0) return html`<span class="muted">nothing was sent yet</span>`;
-  return html`<span class="subscriptions-recent" role="img" aria-label=${inWords(found.value)} title=${inWords(found.value)}>
-    ${[...found.value]
-      .reverse()
-      .map(
-        (one) =>
-          html`<span key=${one.id} data-state=${DELIVERY[one.state]}><${Icon} name=${DELIVERY[one.state] ?? ""} /></span>`,
+  const tried = found.value.filter(again).length;
+  const words = inWords(found.value);
+  return html`${tried > 0 && html`<span class="subscriptions-tried">${tried} tried again</span>`}
+    <span class="subscriptions-recent" role="img" aria-label=${words} title=${words}>
+      ${[...found.value].reverse().map(
+        (one) => html`<span key=${one.id} data-state=${DELIVERY[one.state]}>
+          <${Icon} name=${DELIVERY[one.state] ?? ""} />
+        </span>`,
       )}
-  </span>`;
+    </span>`;
+}
+
+/** Whether it failed, and is tried again. @param {Delivery} one */
+function again(one) {
+  return one.state === "pending" && one.attempts > 0;
 }
 
 /** @param {readonly Delivery[]} all */

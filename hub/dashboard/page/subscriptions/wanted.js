@@ -25,6 +25,14 @@ export function wanted(one) {
   return said;
 }
 
+/**
+ * A target where many are shown, without the account and the query, which may hold secrets.
+ * @param {string} target
+ */
+export function shownTarget(target) {
+  return target.replace(/^([a-z]+:\/\/)[^/?#]*@/i, "$1").replace(/\?.*$/s, "?…");
+}
+
 /** Globs with commas, blanks or new lines between them. @param {string} text */
 export function globs(text) {
   return [...new Set(text.split(/[\s,]+/).filter(Boolean))];

@@ -2,6 +2,9 @@
 
 /** @typedef {import("./slots.js").Slot} Slot */
 
+/** After so many sweeps that gained nothing, none will. */
+const IDLE = 3;
+
 /**
  * Sweeps to and fro, each slot to the mean of its neighbours; the order with the fewest crossings
  * is kept. Always the same for the same slots.
@@ -11,14 +14,16 @@
  */
 export function order(layers) {
   const count = layers.reduce((sum, layer) => sum + layer.length, 0);
-  const sweeps = count > 8000 ? 4 : count > 1500 ? 8 : 16;
+  const sweeps = count > 8000 ? 6 : count > 1500 ? 10 : 24;
+  let idle = 0;
   let best = layers.map((layer) => [...layer]);
   let fewest = crossings(layers);
-  for (let sweep = 0; sweep < sweeps && fewest > 0; sweep++) {
+  for (let sweep = 0; sweep < sweeps && fewest > 0 && idle < IDLE; sweep++) {
     const forward = sweep % 2 === 0;
     for (const layer of forward ? layers : [...layers].reverse()) arrange(layer, forward);
     if (count <= 1500) exchange(layers);
     const left = crossings(layers);
+    idle = left < fewest ? 0 : idle + 1;
     if (left >= fewest) continue;
     fewest = left;
     best = layers.map((layer) => [...layer]);

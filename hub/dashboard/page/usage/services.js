@@ -1,0 +1,57 @@
+/** What runs: every role of every process, for operators. */
+
+import { call } from "../api/client.js";
+import { Ago } from "../parts/ago.js";
+import { Badge } from "../parts/badge.js";
+import { ProblemBox } from "../parts/problem.js";
+import { html, useEffect, useSignal } from "../vendor/preact.js";
+
+/** @typedef {import("./shapes.js").Service} Service */
+
+/** Nothing tells of a process that died: it is asked for so often, in milliseconds. */
+const ASKED = 15_000;
+
+/** @param {{project: string}} props */
+export function Services({ project }) {
+  const found = useSignal(/** @type {Service[] | null} */ (null));
+  const wrong = useSignal(/** @type {unknown} */ (null));
+  useEffect(() => {
+    let ended = false;
+    async function read() {
+      if (document.hidden) return;
+      try {
+        const said = await call("GET", project, "/services");
+        if (ended) return;
+        found.value = said.services;
+        wrong.value = null;
+      } catch (error) {
+        if (!ended) wrong.value = error;
+      }
+    }
+    read();
+    const timer = setInterval(read, ASKED);
+    return () => {
+      ended = true;
+      clearInterval(timer);
+    };
+  }, [project]);
+  return html`<section class="card column" aria-labelledby="services">
+    <h2 id="services">What runs</h2>
+    <${ProblemBox} error=${wrong.value} />
+    <ul class="usage-rows">
+      ${found.value?.map(
+        (one) => html`<li key=${one.id}>
+          <${Badge} state=${one.status === "up" ? "done" : "failed"} word=${one.status} />
+          <code>${one.binary}</code>
+          <span class="breaks">on ${one.host}</span>
+          <span class="muted">since <${Ago} at=${utc(one.created_at)} />${one.status === "down" && html`, heard of <${Ago} at=${utc(one.updated_at)} />`}</span>
+        </li>`,
+      )}
+    </ul>
+  </section>`;
+}
+
+/** Heat's times say no zone; they are UTC. @param {string} time */
+function utc(time) {
+  return /Z|[+-]\d\d:\d\d$/.test(time) ? time : `${time}Z`;
+}

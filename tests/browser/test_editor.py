@@ -1,0 +1,272 @@
+"""Edit and continue, and new stacks: what is written, its plan, and what becomes of it."""
+
+import re
+from collections.abc import Awaitable, Callable
+
+from playwright.async_api import Page, expect
+
+from tests.browser.conftest import Visitor
+from tests.support.access import given_directly
+from tests.support.program import Http, Json, Program, resource, who
+
+Visit = Callable[..., Awaitable[Visitor]]
+TEMPLATE: Json = {
+    "heat_template_version": "2018-08-31",
+    "parameters": {
+        "size": {"type": "number", "default": 1, "constraints": [{"range": {"min": 1, "max": 5}}]},
+        "tier": {"type": "string", "default": "test", "constraints": [
+            {"allowed_values": ["test", "prod"]}]},
+        "password": {"type": "string", "hidden": True},
+    },
+    "resources": {
+        "db": resource({"get_param": "size"}, hooks={"on": "post-create", "mode": "stop"}),
+        "web": {"type": "OS::Heat::TestResource", "depends_on": "db", "properties": {
+            "value": {"get_param": "password"}, "update_replace_value": {"get_param": "tier"}}},
+    },
+    "outputs": {"told": {"value": {"get_param": "password"}}},
+}  # fmt: skip
+NEW = """\
+heat_template_version: 2018-08-31
+resources:
+  first:
+    type: OS::Heat::TestResource
+    properties: {valu: 1}
+"""
+
+
+async def made(http: Http, name: str = "s", **more: Json) -> str:
+    body = {"stack_name": name, "template": TEMPLATE, "parameters": {"password": "s3cret"}, **more}
+    status, said = await http.call("POST", "/stacks", body, headers=who("ada"))
+    assert status == 201, said
+    return str(said["stack"]["id"])
+
+
+async def planned(page: Page, said: str | re.Pattern[str]) -> None:
+    """Until the plan is there, and says so."""
+    plan = page.get_by_role("region", name="Plan", exact=True)
+    await expect(plan).not_to_have_attribute("aria-busy", "true")
+    await expect(plan).to_contain_text(said)
+
+
+async def fits(page: Page) -> None:
+    """Nothing is wider than the window."""
+    assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+async def test_a_new_stack_is_written_mended_and_made_by_keys(visitor: Visitor, http: Http) -> None:
+    page = await visitor.open("new")
+    await expect(page.get_by_role("textbox", name="Name of the stack")).to_be_focused()
+    await page.keyboard.type("shop")
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("tab", name="Template")).to_be_focused()
+    await page.keyboard.press("Tab")
+    text = page.get_by_role("textbox", name="Template")
+    await expect(text).to_be_focused()
+    await page.keyboard.press("Control+a")
+    await page.keyboard.insert_text(NEW)
+    wrong = page.get_by_role("button", name="template 5")
+    await expect(wrong).to_contain_text('Unknown Property valu Did you mean "value"?')
+    await expect(page.locator(".cm-lint-marker-error")).to_have_count(1)
+    await planned(page, "There is no plan: one thing is wrong.")
+    assert await visitor.breaks() == []
+    # Tab leaves the text, and the list leads back to the line.
+    await page.keyboard.press("Tab")
+    await expect(wrong).to_be_focused()
+    await page.keyboard.press("Control+Enter")
+    await expect(page.get_by_text("Something is wrong in it")).to_be_visible()
+    await page.keyboard.press("Enter")
+    await expect(text).to_be_focused()
+    await expect(page.locator(".cm-activeLine")).to_contain_text("valu")
+    await page.keyboard.insert_text("value")
+    await expect(wrong).to_have_count(0)
+    await planned(page, "1 added.")
+    # Fast typing, with what is drawn late: no letter is lost.
+    await page.keyboard.press("Control+End")
+    await page.keyboard.type("outputs: {a: {value: {get_attr: [first, output]}}}")
+    await expect(text).to_contain_text("outputs: {a: {value: {get_attr: [first, output]}}}")
+    await planned(page, "1 added.")
+    await page.keyboard.press("Control+Enter")
+    await expect(page).to_have_url(re.compile(r"/stack/shop/"))
+    assert await http.until_ended("shop") == "CREATE_COMPLETE"
+    outputs = (await http.stack("shop"))["outputs"]
+    assert [one["output_value"] for one in outputs] == ["1"]
+
+
+async def test_a_stopped_stack_is_changed_and_goes_on(visitor: Visitor, http: Http) -> None:
+    stack = await made(http, timeout_mins=30, tags=["old"])
+    assert await http.until_ended("s") == "CREATE_STOPPED"
+    page = await visitor.open("edit", "s", stack)
+    await expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
+    await planned(page, "1 added, 1 unchanged.")
+    await page.get_by_role("tab", name="Parameters").click()
+    await expect(page.get_by_text("Hidden: kept as it is.")).to_be_visible()
+    size = page.get_by_role("textbox", name="size")
+    await size.fill("9")
+    await expect(page.get_by_text("out of range").first).to_be_visible()
+    assert await visitor.breaks() == []
+    await size.fill("3")
+    await planned(page, "1 changed, 1 added.")
+    changed = page.get_by_role("region", name="Changed resources")
+    await expect(changed).to_contain_text("1 → 3")
+    added = page.get_by_role("region", name="Added resources")
+    await added.get_by_text("properties").click()
+    await expect(added).to_contain_text("hidden")
+    await expect(page.locator("body")).not_to_contain_text("s3cret")
+    # A breakpoint for this change, and one taken out again.
+    await page.get_by_role("button", name="Stop before db").click()
+    await page.get_by_role("button", name="Stop before web").click()
+    stops = page.get_by_role("region", name="Stops")
+    await expect(stops).to_contain_text("anyone in the project")
+    await stops.get_by_role("button", name="Leave out db:pre-update").click()
+    await expect(stops.get_by_role("listitem")).to_have_count(1)
+    await page.get_by_role("tab", name="Options").click()
+    await page.get_by_role("textbox", name="Tags").fill("new, newer")
+    await expect(page.get_by_text("Stop at web:pre-create")).to_be_visible()
+    assert await visitor.breaks() == []
+    await page.get_by_role("tab", name="Environment").click()
+    await expect(page.get_by_role("textbox", name="Environment")).to_contain_text("size: 3")
+    await planned(page, "1 changed, 1 added.")
+    await page.get_by_role("button", name="Resume with these changes").click()
+    await expect(page).to_have_url(re.compile(rf"/stack/s/{stack}"))
+    (hook,) = await http.waiting("s")
+    assert hook["point"] == "pre-create" and hook["resource_name"] == "web"
+    await http.signal(hook)
+    assert await http.until_ended("s") == "UPDATE_COMPLETE"
+    found = await http.stack("s")
+    assert found["tags"] == ["new", "newer"] and found["timeout_mins"] == 30
+    assert {one["output_value"] for one in found["outputs"]} == {"s3cret"}
+
+
+async def test_somebody_else_changes_the_stack_meanwhile(visitor: Visitor, http: Http) -> None:
+    stack = await made(http)
+    assert await http.until_ended("s") == "CREATE_STOPPED"
+    await http.update("s")
+    assert await http.until_ended("s") == "UPDATE_COMPLETE"
+    page = await visitor.open("edit", "s", stack)
+    await page.get_by_role("tab", name="Parameters").click()
+    await page.get_by_role("combobox", name="tier").select_option("prod")
+    await planned(page, "1 replaced, 1 unchanged.")
+    body = {"parameters": {"size": 2}}
+    path = f"/stacks/s/{stack}"
+    assert (await http.call("PATCH", path, body, headers=who("bob")))[0] == 202
+    told = page.get_by_role("alert", name="Changed meanwhile")
+    await expect(told).to_contain_text("bob changed this stack")
+    await expect(told).to_contain_text("environment.parameters.size: 2")
+    assert await visitor.breaks() == []
+    assert await http.until_ended("s") == "UPDATE_COMPLETE"
+    # What is sent takes the place of it, as the plan says.
+    await told.get_by_role("button", name="Go on with mine").click()
+    await planned(page, re.compile("1 replaced, 1 changed"))
+    # Nobody hears of a breakpoint, but the plan is another one.
+    rules = {"breakpoints": ["db:pre-update"]}
+    assert (await http.call("POST", f"{path}/breakpoints", rules))[0] == 201
+    await page.keyboard.press("Control+Enter")
+    dialog = page.get_by_role("dialog", name="Update?")
+    await expect(dialog).to_contain_text("web")
+    await dialog.get_by_role("button", name="Update").click()
+    await expect(page.get_by_role("alert")).to_contain_text("the plan has become another")
+    await expect(page.get_by_role("region", name="Stops")).to_contain_text("pre-update db")
+    # Who goes elsewhere is asked, and stays.
+    await page.get_by_role("link", name="Inbox").click()
+    await page.get_by_role("button", name="Stay").click()
+    await expect(page.get_by_role("heading", name="Edit s")).to_be_visible()
+    await expect(page.get_by_role("combobox", name="tier")).to_have_value("prod")
+    await page.get_by_role("button", name="Update", exact=True).click()
+    await expect(page).to_have_url(re.compile(rf"/stack/s/{stack}"))
+    (hook,) = await http.waiting("s")
+    assert hook["path"] == "db"
+
+
+async def test_a_stack_goes_while_it_is_edited_and_a_new_one_is_made_of_it(
+    visit: Visit, http: Http
+) -> None:
+    stack = await made(http)
+    assert await http.until_ended("s") == "CREATE_STOPPED"
+    visitor = await visit(http, viewport={"width": 360, "height": 740}, color_scheme="dark")
+    page = await visitor.open("edit", "s", stack)
+    await planned(page, "1 added, 1 unchanged.")
+    await fits(page)
+    await page.get_by_role("tab", name="Files").click()
+    await page.get_by_role("textbox", name="New file").fill("inside.yaml")
+    await page.keyboard.press("Enter")
+    text = page.get_by_role("textbox", name="The file inside.yaml")
+    await text.click()
+    await page.keyboard.press("Control+a")
+    await page.keyboard.insert_text(NEW.replace("valu:", "value:"))
+    assert await visitor.breaks() == []
+    await fits(page)
+    await http.at("DELETE", "s")
+    await expect(page.get_by_text("The stack was deleted while you wrote.")).to_be_visible()
+    await page.get_by_role("button", name="Make a new stack of it").click()
+    await page.get_by_role("textbox", name="Name of the stack").fill("again")
+    await page.get_by_role("tab", name="Parameters").click()
+    await page.get_by_role("textbox", name="password").fill("other")
+    await page.get_by_role("tab", name="Template").click()
+    await page.get_by_role("textbox", name="Template").click()
+    await page.keyboard.press("Control+a")
+    template = "heat_template_version: 2018-08-31\nresources: {in: {type: inside.yaml}}\n"
+    await page.keyboard.insert_text(template)
+    await expect(page.get_by_role("button", name="environment")).to_be_visible()
+    await page.get_by_role("tab", name="Environment").click()
+    await page.get_by_role("textbox", name="Environment").click()
+    await page.keyboard.press("Control+a")
+    await page.keyboard.press("Delete")
+    await planned(page, "2 added.")
+    await expect(page.get_by_role("region", name="Added resources")).to_contain_text("in/first")
+    await fits(page)
+    await page.get_by_role("button", name="Create").click()
+    await expect(page).to_have_url(re.compile(r"/stack/again/"))
+    assert await http.until_ended("again") == "CREATE_COMPLETE"
+
+
+async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
+    visit: Visit, guarded: Program
+) -> None:
+    async def token(name: str, role: str) -> str:
+        return await given_directly(guarded.database, "team", name, [role])
+
+    async def signed_in(page: Page, by: str) -> None:
+        await page.get_by_label("Token", exact=True).last.fill(by)
+        await page.get_by_role("button", name="Sign in").click()
+
+    author, other, reader = (
+        await token("a", "author"),
+        await token("o", "author"),
+        await token("r", "reader"),
+    )
+    http = Http(guarded.session, guarded.url, "team")
+    guarded.session.headers["X-Auth-Token"] = author
+    stack = await made(http)
+    assert await http.until_ended("s") == "CREATE_STOPPED"
+    visitor = await visit(http)
+    page = await visitor.open("edit", "s", stack)
+    await signed_in(page, author)
+    await planned(page, "1 added, 1 unchanged.")
+    text = page.get_by_role("textbox", name="Template")
+    await text.click()
+    await page.context.clear_cookies()
+    await page.keyboard.press("Control+Home")
+    await page.keyboard.type("# mine\n")
+    dialog = page.get_by_role("dialog", name="Your session has ended")
+    await expect(dialog).to_be_visible()
+    await signed_in(page, other)
+    await expect(dialog).to_have_count(0)
+    await expect(text).to_contain_text("# mine")
+    await planned(page, "1 added, 1 unchanged.")
+    await expect(page.get_by_role("button", name="Resume with these changes")).to_be_visible()
+
+    watcher = await visit(http)
+    page = await watcher.open("edit", "s", stack)
+    await signed_in(page, reader)
+    await expect(page.get_by_text("You may look at this stack")).to_be_visible()
+    text = page.get_by_role("textbox", name="Template")
+    await expect(text).to_contain_text("OS::Heat::TestResource")
+    await text.click()
+    await page.keyboard.type("zz")
+    await expect(text).not_to_contain_text("zz")
+    await expect(page.get_by_role("button", name=re.compile("Resume|Update"))).to_have_count(0)
+    await page.get_by_role("tab", name="Parameters").click()
+    await expect(page.get_by_role("textbox", name="size")).not_to_be_editable()
+    assert await watcher.breaks() == []
+    await watcher.open("new")
+    await expect(page.get_by_text("You may look, but make no stack.")).to_be_visible()

@@ -1,0 +1,170 @@
+"""The texts of the editor, without a page around them: read, written, searched, compared."""
+
+from typing import Any
+
+from engine.hot.source import read_document
+from tests.browser.conftest import Visitor
+
+Json = Any
+#: What a careless writer of YAML makes something else of.
+NASTY: Json = {
+    "description": "one: two # three",
+    "texts": ["yes", "on", "No", "~", "null", "1:30", "0777", "1_000", "1e3", "=", "<<",
+              "2018-08-31", "", " ", "- a", "a: b", "'", '"', "*a", "&a", "!a", "%a", "@a", "`a",
+              "{a}", "[a]", "#", "\ta", "a\t", "a\\n", "\u00a0", "\u2028", "\x85", "é", "🚪", "******", "?",
+              ":", "-", "...", "---", "true ", "\x07", "0x1F", "0o17", ".5", "+1", "inf", ".inf", ".nan", "y", "n"],
+    "lines": ["a\nb\n", "a\nb", "\na", "a\n\n", " a\n  b\n", "#!/bin/sh\necho \"$x\"\n",
+              "a \nb", "\n"],
+    "numbers": [0, -1, 1.5, 1e300, 9007199254740991],
+    "others": [True, False, None, [], {}, [[]], [{"a": []}]],
+    "long": "word " * 60,
+    "hooks": [{"at": "a", "on": ["pre-create"], "no": 1, "y": 2}],
+    "on": {"yes": {"n": 1}, "1": 2, "null": 3, "true": 4, "~": 5, "a b": 6, "": 7, "*": 8},
+}  # fmt: skip
+ENVIRONMENT = """\
+# who pays
+parameters:   # of the shop
+  size: 3     # small
+  at: 1:30
+  names: [a, b]
+  script: |
+    one
+    two
+  last: x
+
+hooks: []
+"""
+TEMPLATE = """\
+heat_template_version: 2018-08-31
+parameters:
+  size: {type: number}
+  a.b: {type: string}
+resources:
+  web:
+    type: web.yaml
+    properties:
+      list: [1, {deep: 2}]
+      valu: 3
+hooks:
+  - {on: pre-create, at: web}
+"""
+
+
+async def test_what_is_written_means_the_same_to_the_server(visitor: Visitor) -> None:
+    text = await visitor.module("editor/yaml.js", "(m, value) => m.written(value)", NASTY)
+    assert read_document(text, "text") == NASTY
+    assert "|\n" in text and "\non:" in text, text
+    lines = await visitor.module(
+        "editor/yaml.js", "(m, values) => values.map(m.inline)", NASTY["texts"] + NASTY["lines"]
+    )
+    read = [read_document(f"a: {line}", "text")["a"] for line in lines]
+    assert read == NASTY["texts"] + NASTY["lines"]
+    ordered = await visitor.module(
+        "editor/tidy.js",
+        "(m, value) => JSON.stringify(m.tidied(value))",
+        {"resources": {"a": {"properties": {"z": 1, "b": 2}, "type": "T"}}, "description": "d"},
+    )
+    assert ordered == (
+        '{"description":"d","resources":{"a":{"type":"T","properties":{"b":2,"z":1}}}}'
+    )
+
+
+async def test_a_value_is_set_with_the_rest_of_the_text_as_it_was(visitor: Visitor) -> None:
+    async def changed(text: str, name: str, value: Json) -> str | None:
+        script = (
+            "(m, [text, name, value]) => m.withValue(text, name, value === '-' ? undefined : value)"
+        )
+        found: str | None = await visitor.module("editor/values.js", script, [text, name, value])
+        return found
+
+    for name, value in (("size", 4), ("at", "yes"), ("names", ["c"]),
+                        ("script", "a\nb"), ("last", "z"), ("new", {"k": [1]}), ("last", ""), ("script", "one")):  # fmt: skip
+        text = await changed(ENVIRONMENT, name, value)
+        assert text is not None
+        assert read_document(text, "text")["parameters"] == {
+            **read_document(ENVIRONMENT, "text")["parameters"], name: value
+        }  # fmt: skip
+        assert "# who pays" in text and "# of the shop" in text and "hooks: []" in text
+        others = [line for line in ENVIRONMENT.splitlines() if name not in line][:5]
+        assert name == "script" or all(line in text for line in others if line.strip())
+        gone = await changed(text, name, "-")
+        assert gone is not None and name not in read_document(gone, "text")["parameters"]
+    for text in ("", "# a\n", "parameters:\n", "parameters: {}\n", "hooks: []",
+                 "parameters: {b: 2}", "parameters: {b: 2, a: 1}\nhooks: []\n", "parameters:\n  a: !!str 5\n  b: 2",
+                 "parameters:\n  a:\n  b: 2\n", "parameters:\n  a: &x 1\n",
+                 '{"parameters": {"a": 2}}'):  # fmt: skip
+        made = await changed(text, "a", "1 2")
+        assert made is not None and read_document(made, "text")["parameters"]["a"] == "1 2", text
+        less = await changed(made, "a", "-")
+        assert less is not None
+        said = read_document(less, "text") if less.strip("# a\n") else {}
+        kept = said.get("parameters") or {}
+        assert kept in ({}, {"b": 2}), (text, less)
+    for text in ("a: [", "- a", "parameters: text"):
+        assert await changed(text, "a", 1) is None
+
+
+async def test_what_is_wrong_is_found_at_its_line(visitor: Visitor) -> None:
+    texts = {
+        "template": TEMPLATE,
+        "environment": "parameters:\n  size: x\nhooks:\n  - on: pre-crate\n    at: web\n",
+        "files": {"web.yaml": "heat_template_version: 2018-08-31\nresources:\n  db: {type: T}\n"},
+    }
+
+    async def line(place: str, reason: str = "") -> tuple[str, int]:
+        script = "(m, [finding, texts]) => m.spotOf(finding, texts)"
+        finding = {"place": place, "reason": reason}
+        found = await visitor.module("editor/places.js", script, [finding, texts])
+        return found["text"], found["line"]
+
+    assert await line("resources.web.properties.list[1].deep") == ("template", 9)
+    assert await line("resources.web.properties.missing") == ("template", 8)
+    assert await line("resources.web.properties", "Unknown Property valu") == ("template", 10)
+    assert await line("parameters.a.b.type") == ("template", 4)
+    assert await line("resources.web<web.yaml>.resources.db.type") == ("files/web.yaml", 3)
+    assert await line("hooks[0].on") == ("environment", 4)
+    assert await line("hooks.add[0]") == ("options", 0)
+    assert await line("stack_name") == ("name", 0)
+    assert await line("", "Parameter 'size' is invalid: 1") == ("environment", 2)
+    assert await line("", "The Parameter (a.b) was not provided.") == ("template", 4)
+    said = "Error parsing environment: expected in line 5, column 1"
+    assert await line("", said) == ("environment", 5)
+    assert await line("paramters", 'environment has wrong section "paramters"') == (
+        "environment", 1,
+    )  # fmt: skip
+    script = "(m, texts) => m.faultsIn(texts).map(({spot}) => [spot.text, spot.line])"
+    broken = texts | {"template": "a: 1\nb: [\nc: 2\n"}
+    found = await visitor.module("editor/places.js", script, broken)
+    assert found and {text for text, _ in found} == {"template"}
+
+
+async def test_a_plan_is_grouped_and_two_versions_are_compared(visitor: Visitor) -> None:
+    def one(path: str, **more: Json) -> Json:
+        return {"path": path, "changes": {}, "unknown": [], "certain": True, "denied": None, **more}
+
+    preview = {
+        "resource_changes": {
+            "added": [one("z"), one("pool/b"), one("pool-x"), one("pool")],
+            "replaced": [one("web", certain=False)],
+            "updated": [],
+            "deleted": [one("old")],
+            "unchanged": [one("a"), one("b")],
+        },
+        "stops": [], "stale": [], "plan_digest": "d",
+    }  # fmt: skip
+    script = "(m, said) => { const p = m.planned(said); return [p, m.summary(p)]; }"
+    plan, said = await visitor.module("editor/plan.js", script, preview)
+    assert said == "1 deleted, 1 replaced, 4 added, 2 unchanged"
+    assert [one["path"] for one in plan["groups"][2]["resources"]] == [
+        "pool", "pool/b", "pool-x", "z",
+    ]  # fmt: skip
+    assert plan["destroys"] == ["old", "web"] and not plan["same"]
+    found = await visitor.module(
+        "editor/differences.js",
+        "(m, [a, b]) => m.differences(a, b)",
+        [{"a": {"b": 1, "c": [1]}, "d": 1}, {"a": {"c": [2], "b": 1}, "e": None}],
+    )
+    assert found == [
+        {"place": "a.c", "from": [1], "to": [2]}, {"place": "d", "from": 1},
+        {"place": "e", "to": None},
+    ]  # fmt: skip

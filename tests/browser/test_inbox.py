@@ -1,0 +1,214 @@
+"""The inbox: what waits is seen, live, and answered by whoever may."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from playwright.async_api import expect
+
+from tests.browser.conftest import Visitor
+from tests.browser.inbox import asks, card, somebody, trail
+from tests.support.program import Http, Program, resource
+
+Visit = Callable[..., Any]
+PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
+ASK = {
+    "type": "object",
+    "properties": {
+        "ticket": {"type": "string", "title": "Ticket", "pattern": r"^T-\d+$"},
+        "when": {"enum": ["now", "tonight"], "default": "tonight"},
+        "many": {"type": "integer", "minimum": 2},
+        "sure": {"type": "boolean", "title": "I am sure"},
+    },
+    "required": ["ticket", "sure"],
+}
+
+
+async def test_what_a_rule_asks_for_is_filled_in_and_seen_live(visit: Visit, http: Http) -> None:
+    ann = await somebody(visit, http, "ann")
+    bob = await somebody(visit, http, "bob", color_scheme="dark")
+    for one in (ann, bob):
+        await expect(one.page.get_by_text("Nothing waits.")).to_be_visible()
+        await expect(one.page.get_by_text("live", exact=True)).to_be_visible()
+    rule = asks(ask={"schema": ASK}, answer_by=["user:ann", "role:dba"], timeout="2h")
+    await http.create(
+        "web", {"a": resource("big"), "b": resource(depends_on="a")}, environment=rule
+    )
+    (hook,) = await http.waiting("web")
+    row, seen = card(ann.page, "a before it is made"), card(bob.page, "a before it is made")
+    await expect(ann.page).to_have_title(re.compile(r"^\(1\) Inbox"))
+    for said in (
+        "big",
+        "OS::Heat::TestResource",
+        "then the stack stops there",
+        "Nobody subscribed",
+    ):
+        await expect(row.get_by_text(said, exact=False).first).to_be_visible()
+    await expect(seen.get_by_text("It is for others to answer.")).to_contain_text("role dba")
+    await expect(seen.get_by_role("button", name="Continue")).to_have_count(0)
+    assert await ann.breaks() == [] and await bob.breaks() == []
+
+    await row.get_by_label("many").fill("1")
+    await row.get_by_role("button", name="Continue").click()
+    ticket = row.get_by_label("Ticket")
+    await expect(ticket).to_be_focused()
+    await expect(row.get_by_text("This is needed.")).to_be_visible()
+    await expect(row.get_by_text("Write 2 or more.")).to_be_visible()
+    await ticket.fill("T-1")
+    await row.get_by_label("many").fill("3")
+    await row.get_by_label("I am sure").check()
+    await row.get_by_label("Reason").fill("looked at it")
+    await row.get_by_role("button", name="Continue").click()
+    for one in (row, seen):
+        await expect(one.get_by_text("ann let it go on.").first).to_be_visible()
+    await expect(seen.get_by_text("looked at it")).to_be_visible()
+    await expect(bob.page.get_by_text("0 wait")).to_be_visible()
+    assert await http.until_ended("web") == "CREATE_COMPLETE"
+    (entry,) = await trail(http, hook)
+    assert entry["data"] == {"ticket": "T-1", "when": "tonight", "many": 3, "sure": True}
+    assert (entry["by"], entry["reason"]) == ("ann", "looked at it")
+    assert entry["digest"] == hook["digest"]
+    # Nobody is at the lists: what ended goes.
+    await expect(seen).to_have_count(0)
+
+
+async def test_of_two_who_answer_at_once_one_is_told_by_whom(visit: Visit, http: Http) -> None:
+    await http.create("web", {"a": resource()}, environment=asks())
+    (hook,) = await http.waiting("web")
+    ann, bob = await somebody(visit, http, "ann"), await somebody(visit, http, "bob")
+    yes, no = card(ann.page, "a before"), card(bob.page, "a before")
+    await yes.get_by_label("Reason").fill("fine by me")
+    await no.get_by_label("Reason").fill("far too large")
+    await no.get_by_role("button", name="Reject …").click()
+    first = await yes.get_by_role("button", name="Continue").element_handle()
+    second = await no.get_by_role("button", name="Reject it").element_handle()
+    assert first and second
+    press = "button => button.click()"
+    await asyncio.gather(first.evaluate(press), second.evaluate(press))
+    (entry,) = await _answered(http, hook["id"])
+    winner, loser, did, written = (
+        (yes, no, "ann let it go on", "far too large")
+        if entry["by"] == "ann"
+        else (no, yes, "bob rejected it", "fine by me")
+    )
+    await expect(loser.get_by_role("alert")).to_contain_text("Your answer came too late")
+    await expect(loser.get_by_text(did).first).to_be_visible()
+    await expect(loser.get_by_label("Reason")).to_have_value(written)
+    await expect(winner.get_by_text(did).first).to_be_visible()
+    await expect(winner.get_by_role("alert")).to_have_count(0)
+    await loser.get_by_role("button", name="Dismiss what you wrote").click()
+    await expect(loser.get_by_role("alert")).to_have_count(0)
+    await expect(loser.get_by_label("Reason")).to_have_count(0)
+
+
+async def _answered(http: Http, hook_id: str) -> list[dict[str, Any]]:
+    await http.until_ended("web")
+    return await trail(http, {"id": hook_id})
+
+
+async def test_the_same_answer_twice_says_whose_it_was(visit: Visit, http: Http) -> None:
+    await http.create("web", {"a": resource()}, environment=asks())
+    (hook,) = await http.waiting("web")
+    ann = await somebody(visit, http, "ann", deaf=True)
+    await ann.open("inbox", hook["id"])
+    await ann.page.get_by_label("Reason").fill("fine")
+    await http.signal(hook, user="bob")
+    await ann.page.get_by_role("button", name="Continue").click()
+    await expect(ann.page.get_by_text("bob said the same before you")).to_be_visible()
+    await expect(ann.page.get_by_text("bob let it go on.")).to_be_visible()
+
+
+async def test_what_nobody_answered_in_time_is_said_plainly(
+    visit: Visit, http: Http, server: Program
+) -> None:
+    await http.create("web", {"a": resource()}, environment=asks())
+    (hook,) = await http.waiting("web")
+    live, late = await somebody(visit, http, "ann"), await somebody(visit, http, "bob", deaf=True)
+    row, old = card(live.page, "a before"), card(late.page, "a before")
+    await row.get_by_label("Reason").fill("half a sent")
+    await old.get_by_label("Reason").fill("a whole sentence")
+    async with server.database.connection() as conn:
+        await conn.execute(PAST, UUID(hook["id"]))
+    # A hook that opens has deadlines looked at.
+    await http.create("other", {"b": resource()}, environment=asks("b"))
+    assert await http.until_ended("web") == "CREATE_STOPPED"
+    await expect(row.get_by_role("alert")).to_contain_text("decided while you wrote")
+    stopped = "Nobody answered in time: the stack stops there."
+    await expect(row.get_by_text(stopped).first).to_be_visible()
+    await expect(row.get_by_label("Reason")).to_have_value("half a sent")
+    await old.get_by_role("button", name="Continue").click()
+    await expect(old.get_by_role("alert")).to_contain_text("Your answer came too late")
+    await expect(old.get_by_text(stopped).first).to_be_visible()
+    await expect(old.get_by_label("Reason")).to_have_value("a whole sentence")
+
+
+async def test_approvals_time_and_who_else_may(visit: Visit, http: Http) -> None:
+    rule = asks(approvals=2, timeout="30m", answer_by=["user:ann", "user:bob"])
+    await http.create("web", {"a": resource()}, environment=rule)
+    (hook,) = await http.waiting("web")
+    ann, carl = await somebody(visit, http, "ann"), await somebody(visit, http, "carl")
+    row = card(ann.page, "a before")
+    await row.get_by_role("button", name="Continue").click()
+    await expect(row.get_by_text("Your approval counts: 1 of 2 given.")).to_be_visible()
+    await expect(row.get_by_text("Nobody approves twice")).to_be_visible()
+    await expect(row.get_by_text("1 of 2 given, by ann")).to_be_visible()
+    await expect(row.get_by_role("button", name="Continue")).to_have_count(0)
+    await row.get_by_role("button", name="More time …").click()
+    await row.get_by_label("Wait for").fill("soon")
+    await row.get_by_role("button", name="Say that you are at it").click()
+    await expect(row.get_by_text("Write a time such as 30m")).to_be_visible()
+    await row.get_by_label("Wait for").fill("5h")
+    await row.get_by_role("button", name="Say that you are at it").click()
+    await expect(row.get_by_text("It waits longer now.")).to_be_visible()
+    await expect(row.get_by_text("4 h 59 min left").first).to_be_visible()
+    await row.get_by_role("button", name="Hand over …").click()
+    await row.get_by_label("To", exact=True).fill("carl")
+    await row.get_by_label("Note").fill("you know this one")
+    await row.get_by_role("button", name="Hand it over").click()
+    other = card(carl.page, "a before")
+    await expect(other.get_by_text("you know this one")).to_be_visible()
+    await other.get_by_role("button", name="Continue").click()
+    await expect(row.get_by_text("carl let it go on.").first).to_be_visible()
+    kinds = [one["kind"] for one in await trail(http, hook)]
+    assert kinds == ["continue", "progress", "handed-over", "continue"]
+    page = await carl.open("inbox", hook["id"])
+    said = page.get_by_role("region", name="What was said").get_by_role("listitem")
+    await expect(said).to_have_count(4)
+    await expect(said.nth(2)).to_contain_text("ann handed it over")
+    assert await carl.breaks() == []
+
+
+async def test_an_answer_changes_properties_and_what_is_wrong_is_said(
+    visitor: Visitor, http: Http
+) -> None:
+    await http.create(
+        "web", {"a": resource("small")}, environment=asks(patch=["value", "wait_secs"])
+    )
+    (hook,) = await http.waiting("web")
+    page = await visitor.open("inbox", hook["id"])
+    await page.get_by_role("button", name="Change properties …").click()
+    send = page.get_by_role("button", name="Continue with these")
+    await send.click()
+    await expect(page.get_by_text("Change a property, or let it go on")).to_be_visible()
+    await page.get_by_label("value").fill("large")
+    await send.click()
+    await expect(page.get_by_text('text stands in quotes, "so"')).to_be_visible()
+    await page.get_by_label("value").fill('"large"')
+    await page.get_by_label("wait_secs").fill('"no number"')
+    await send.click()
+    await expect(page.get_by_label("wait_secs")).to_have_attribute("aria-invalid", "true")
+    await page.get_by_label("wait_secs").fill("0")
+    await send.click()
+    await expect(page.get_by_text("let it go on with other properties").first).to_be_visible()
+    assert await http.until_ended("web") == "CREATE_COMPLETE"
+    shown = await http.at("GET", "web", "/resources/a")
+    assert shown["resource"]["attributes"]["output"] == "large"
+
+
+async def test_a_hook_that_is_not_there(visitor: Visitor) -> None:
+    page = await visitor.open("inbox", "00000000-0000-0000-0000-000000000000")
+    await expect(page.get_by_role("heading", name="There is no such hook")).to_be_visible()
+    await page.get_by_role("main").get_by_role("link", name="Inbox").click()
+    await expect(page.get_by_text("Nothing waits.")).to_be_visible()

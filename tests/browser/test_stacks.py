@@ -1,0 +1,233 @@
+"""The list of stacks: live, narrowed, by keys, and what can be done from it."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any
+
+from playwright.async_api import Locator, Page, Route, expect
+
+from tests.browser.conftest import Visitor
+from tests.support.access import given_directly
+from tests.support.program import Http, Program, resource
+
+HELD = {"hooks": [{"at": "a", "on": ["pre-create"]}]}
+
+
+def row(page: Page, name: str) -> Locator:
+    return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+
+
+def names(page: Page) -> Locator:
+    return page.locator(".stacks-name")
+
+
+async def test_the_list_is_live_and_does_not_move_under_the_pointer(
+    visitor: Visitor, http: Http
+) -> None:
+    await http.create("web", {"a": resource(), "b": resource()}, environment=HELD, tags=["prod"])
+    fails = {"type": "OS::Heat::TestResource", "properties": {"fail": True}}
+    await http.create("bad", {"a": fails})
+    await http.create("old", {"a": resource()})
+    await http.waiting("web")
+    for name in ("bad", "old"):
+        await http.until_ended(name)
+    page = await visitor.open("stacks")
+    await expect(names(page)).to_have_text(["old", "bad", "web"])
+    await expect(row(page, "web")).to_contain_text("CREATE_IN_PROGRESS")
+    bar = row(page, "web").get_by_role("img", name=re.compile("1 held or waiting .*, of 2"))
+    await expect(bar).to_be_visible()
+    await expect(row(page, "bad")).to_contain_text("Resource CREATE failed")
+    for word, many in (("In progress", 1), ("Failed", 1), ("Complete", 1), ("Waits for", 1)):
+        await expect(
+            page.get_by_role("button", name=re.compile(f"^{word}.* {many}$"))
+        ).to_be_visible()
+
+    await names(page).nth(1).hover()
+    await http.signal((await http.waiting("web"))[0])
+    await expect(row(page, "web")).to_contain_text("CREATE_COMPLETE")
+    await expect(page.get_by_role("button", name="Complete 2")).to_be_visible()
+    await http.create("new", {"a": resource()})
+    show = page.get_by_role("button", name="Show 1 new stack")
+    await expect(show).to_be_visible()
+    await expect(names(page)).to_have_text(["old", "bad", "web"])
+    await http.at("DELETE", "old")
+    await expect(row(page, "old")).to_contain_text("Deleted: it is there no more")
+    await expect(row(page, "old").get_by_role("button", name="Actions")).to_have_count(0)
+    await expect(names(page)).to_have_text(["old", "bad", "web"])
+    await show.click()
+    await expect(names(page)).to_have_text(["new", "old", "bad", "web"])
+    # Nobody is at the list now: what is new is there by itself.
+    await http.create("newer", {"a": resource()})
+    await expect(names(page)).to_have_text(["newer", "new", "old", "bad", "web"])
+    await page.get_by_role("button", name="Read the list again").click()
+    await expect(names(page)).to_have_text(["newer", "new", "bad", "web"])
+
+
+async def test_what_happens_before_the_stream_is_open_is_seen(
+    visitor: Visitor, http: Http
+) -> None:
+    may_open = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await may_open.wait()
+        await route.continue_()
+
+    await visitor.page.route("**/events/stream", hold)
+    page = await visitor.open("stacks")
+    await expect(page.get_by_text("There are no stacks")).to_be_visible()
+    await http.create("web", {"a": resource()})
+    await http.until_ended("web")
+    may_open.set()
+    await expect(row(page, "web")).to_contain_text("CREATE_COMPLETE")
+
+
+async def test_what_it_is_narrowed_to_is_in_the_address_and_keys_do(
+    visitor: Visitor, visit: Callable[..., Any], http: Http
+) -> None:
+    for name, tags in (("shop", ["prod", "web"]), ("shelf", ["prod"]), ("desk", [])):
+        await http.create(name, {"a": resource()}, tags=tags)
+    await http.create("shut", {"a": resource()}, environment=HELD, tags=["prod"])
+    await http.waiting("shut")
+    page = await visitor.open("stacks")
+    await expect(names(page)).to_have_count(4)
+    await page.keyboard.press("/")
+    await page.keyboard.type("SH")
+    await expect(names(page)).to_have_text(["shut", "shelf", "shop"])
+    await page.get_by_role("button", name="Only with the tag web").click()
+    await expect(names(page)).to_have_text(["shop"])
+    await expect(page).to_have_url(re.compile(r"search=SH.*tags=web"))
+    await page.get_by_role("button", name="Show all").click()
+    waits = page.get_by_role("button", name=re.compile("^Waits for somebody"))
+    await waits.click()
+    await expect(names(page)).to_have_text(["shut"])
+    await expect(waits).to_have_attribute("aria-pressed", "true")
+
+    other = await visit(http)
+    await other.page.goto(page.url)
+    await expect(names(other.page)).to_have_text(["shut"])
+    await other.page.close()
+
+    await http.signal((await http.waiting("shut"))[0])
+    await expect(row(page, "shut")).to_contain_text("No longer what the list is asked for")
+    await waits.click()
+    await expect(names(page)).to_have_count(4)
+    await page.locator("main").focus()
+    for key in "jjk":
+        await page.keyboard.press(key)
+    await expect(page.get_by_role("link", name="shut", exact=True)).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_url(re.compile("/stack/shut/"))
+
+
+async def test_a_stack_is_stopped_and_deleted_by_keys_alone(visitor: Visitor, http: Http) -> None:
+    await http.create("shop", {"a": resource(), "b": resource()}, environment=HELD)
+    await http.waiting("shop")
+    page = await visitor.open("stacks")
+    actions = page.get_by_role("button", name="Actions on shop")
+    dialog = page.get_by_role("dialog", name="shop")
+    await actions.focus()
+    await page.keyboard.press("Enter")
+    await expect(dialog).to_contain_text("nothing else begins")
+    await dialog.get_by_role("button", name="Stop").focus()
+    await page.keyboard.press("Enter")
+    await expect(row(page, "shop")).to_contain_text("CREATE_STOPPED")
+    await expect(actions).to_be_focused()
+
+    await page.keyboard.press("Enter")
+    await expect(dialog.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+    await dialog.get_by_label("Type shop to delete it").focus()
+    await page.keyboard.type("sho")
+    await expect(dialog.get_by_role("button", name="Delete shop")).to_be_disabled()
+    # Somebody is faster: the dialog says what the server says.
+    await http.at("DELETE", "shop")
+    await expect(row(page, "shop")).to_contain_text("DELETED")
+    await page.keyboard.type("p")
+    await page.keyboard.press("Enter")
+    await expect(dialog.get_by_role("alert")).to_contain_text("could not be found")
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_have_count(0)
+
+
+async def test_pages_on_a_phone(visit: Callable[..., Any], http: Http) -> None:
+    await asyncio.gather(*(http.create(f"stack-{one:02}", {}) for one in range(53)))
+    visitor = await visit(http, viewport={"width": 360, "height": 700}, color_scheme="dark")
+    page = await visitor.open("stacks")
+    await expect(names(page)).to_have_count(50)
+    first = await names(page).first.inner_text()
+    assert await visitor.breaks() == []
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await page.get_by_role("button", name="Older").click()
+    await expect(names(page)).to_have_count(3)
+    await page.get_by_role("button", name="Newer").click()
+    await expect(names(page)).to_have_count(50)
+    await expect(names(page).first).to_have_text(first)
+    await page.get_by_role("button", name=f"Actions on {first}").click()
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    assert await visitor.breaks() == []
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def test_a_reader_sees_what_there_is_and_no_buttons(
+    visit: Callable[..., Any], guarded: Program
+) -> None:
+    project = "lists"
+    token = await given_directly(guarded.database, project, "rita", ["reader"])
+    author = await given_directly(guarded.database, project, "ann", ["author"])
+    http = Http(guarded.session, guarded.url, project)
+    sent = {"stack_name": "shop", "template": {"heat_template_version": "2018-08-31"}}
+    target = {"target": "http://127.0.0.1:9/", "events": ["headgate.hook.*"]}
+    for path, body in (("/stacks", sent), ("/subscriptions", target)):
+        status, said = await http.call("POST", path, body, headers={"X-Auth-Token": author})
+        assert status == 201, said
+    visitor = await visit(http)
+    page = await visitor.open("stacks")
+    await page.get_by_label("Token", exact=True).fill(token)
+    await page.keyboard.press("Enter")
+    await expect(row(page, "shop")).to_be_visible()
+    main = page.get_by_role("main")
+    for name in ("Actions", "New stack"):
+        await expect(main.get_by_text(name)).to_have_count(0)
+    await visitor.open("subscriptions")
+    await main.get_by_role("link", name="http://127.0.0.1:9/").click()
+    await expect(main.get_by_text("Nothing was sent yet")).to_be_visible()
+    await expect(main.get_by_role("button")).to_have_count(0)
+    await visitor.open("usage")
+    await expect(main.get_by_text("1 of ").first).to_be_visible()
+    await expect(main.get_by_role("heading", level=2)).to_have_text(
+        ["What lists uses", "Who you are"]
+    )
+    await expect(main.get_by_role("button")).to_have_count(0)
+
+
+async def test_what_becomes_of_rows(visitor: Visitor) -> None:
+    """Also of stacks that come and go between two looks."""
+    line = {"action": "CREATE", "status": "FAILED", "tags": ["prod"], "hooks_waiting": 1}
+
+    def made(name: str, begun: str = "1") -> dict[str, Any]:
+        return {"id": name, "name": name, "traversal": {"started_at": begun}, **line}
+
+    shown = {"rows": [made("a"), made("b")], "gone": [], "added": [made("new")]}
+    asked = {"search": "", "statuses": ["CREATE_FAILED"], "waiting": True, "tags": ["prod"]}
+    found = await visitor.module(
+        "stacks/fold.js",
+        """(m, [shown, ids, lines, asked]) => {
+            const next = m.looked({...shown, gone: new Set()}, ids, lines, asked);
+            return [next.rows.map((one) => one.tags.length), [...next.gone],
+                    next.added.map((one) => one.id)];
+        }""",
+        [
+            shown,
+            ["a", "b", "new", "other", "c", "d"],
+            [{**made("a"), "tags": []}, {**made("other"), "tags": []}, made("c"), made("d", "2")],
+            {**asked, "from": ""},
+        ],
+    )
+    assert found == [[0, 1], ["b"], ["d", "c"]]
+    said = await visitor.module(
+        "parts/held.js",
+        "(m, [old, fresh]) => [m.steady(old, fresh, true), m.steady(old, fresh, false)]",
+        [[{"id": "a"}, {"id": "b"}], [{"id": "c"}, {"id": "a", "now": 1}]],
+    )
+    assert said[0] == {"rows": [{"id": "a", "now": 1}, {"id": "b"}], "more": 1}
+    assert said[1] == {"rows": [{"id": "c"}, {"id": "a", "now": 1}], "more": 0}

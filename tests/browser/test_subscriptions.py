@@ -1,0 +1,112 @@
+"""Subscriptions on the page: made, tried, failing, delivered again; those that are made elsewhere."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from playwright.async_api import expect
+
+from tests.browser.conftest import Visitor
+from tests.support.program import Http, eventually, resource
+from tests.support.receiver import receiving
+
+HELD = {"hooks": [{"at": "a", "on": ["pre-create"]}]}
+
+
+async def test_a_subscription_is_made_fails_and_delivers_again(
+    visitor: Visitor, http: Http
+) -> None:
+    async with receiving() as receiver:
+        page = await visitor.open("subscriptions")
+        await page.get_by_role("link", name="New subscription").click()
+        target = page.get_by_label("Target")
+        await target.fill("http://10.0.0.1/hook")
+        await page.get_by_label("Events", exact=True).fill(
+            "headgate.hook.waiting, headgate.nothing.*"
+        )
+        await page.keyboard.press("Enter")
+        await expect(target).to_have_attribute("aria-invalid", "true")
+        await expect(page.get_by_text("a private network")).to_be_visible()
+        assert await visitor.breaks() == []
+        await target.fill(f"{receiver.url}/hook?key=abc")
+        await page.keyboard.press("Enter")
+        secret = page.get_by_label("the secret", exact=True)
+        assert len(await secret.input_value()) > 20
+        await page.get_by_role("button", name="I have it").click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text(f"{receiver.url}/hook?…")
+        await expect(page.get_by_text("headgate.hook.waiting, headgate.nothing.*")).to_be_visible()
+
+        await page.get_by_role("button", name="Test it").click()
+        await expect(page.get_by_text("It arrived")).to_be_visible()
+        await expect(page.get_by_text("thanks")).to_be_visible()
+        assert [one["type"] for one in receiver.events] == ["headgate.subscription.test"]
+
+        receiver.answers(410)
+        await http.create("shop", {"a": resource()}, environment=HELD)
+        deliveries = page.locator(".subscriptions-deliveries > li")
+        await expect(deliveries).to_have_count(1)
+        await expect(deliveries).to_contain_text("dead")
+        await expect(deliveries).to_contain_text("answered 410")
+        enable = page.get_by_role("button", name="Enable", exact=True)
+        await enable.click()
+        await expect(page.get_by_text("enabled", exact=True)).to_be_visible()
+        receiver.answers(200)
+        await page.get_by_role("button", name="Redeliver all dead").click()
+        await expect(deliveries).to_contain_text("delivered")
+        assert [one["type"] for one in receiver.events[1:]] == ["headgate.hook.waiting"] * 2
+        await page.get_by_label("state").select_option("dead")
+        await expect(page.get_by_text("None is dead.")).to_be_visible()
+        await page.get_by_label("state").select_option("")
+        await deliveries.get_by_role("button", name="Redeliver").click()
+        await eventually_received(receiver, 4)
+        assert await visitor.breaks() == []
+
+        await page.get_by_role("button", name="Change").click()
+        await page.get_by_label("Stacks", exact=True).fill("sh*")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.get_by_text("sh*")).to_be_visible()
+        await page.get_by_role("button", name="New secret").click()
+        await page.get_by_role("button", name="Make a new secret").click()
+        await expect(secret).to_be_visible()
+        await page.keyboard.press("Escape")
+        await page.get_by_role("button", name="Pause").click()
+        await expect(enable).to_be_visible()
+        await page.get_by_role("button", name="Delete").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await expect(page.get_by_role("heading", name="Subscriptions")).to_be_visible()
+        await expect(page.get_by_text("Nobody is told of anything")).to_be_visible()
+
+
+async def eventually_received(receiver: Any, many: int) -> None:
+    async def came() -> bool:
+        return len(receiver.received) >= many
+
+    await eventually(came)
+
+
+async def test_what_is_made_elsewhere_and_what_others_do_on_a_phone(
+    visit: Callable[..., Any], http: Http
+) -> None:
+    async with receiving() as receiver:
+        sinks = [{"type": "webhook", "target": f"{receiver.url}/sink"}]
+        await http.create("shop", {"a": resource()}, environment={"event_sinks": sinks})
+        await http.until_ended("shop")
+        visitor = await visit(http, viewport={"width": 360, "height": 700})
+        page = await visitor.open("subscriptions")
+        marks = page.get_by_role("img", name=re.compile(r"^the last \d+: \d+ delivered$"))
+        await expect(marks).to_be_visible()
+        assert await visitor.breaks() == []
+        await page.get_by_role("link", name="/sink").click()
+        await expect(page.get_by_text("it is changed with an update of that stack")).to_be_visible()
+        for name in ("Change", "Pause", "Delete"):
+            await expect(page.get_by_role("button", name=name)).to_have_count(0)
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+        body = {"target": f"{receiver.url}/other"}
+        _, made = await http.call("POST", "/subscriptions", body)
+        await visitor.open("subscriptions", made["id"])
+        await expect(page.get_by_text("Nothing was sent yet")).to_be_visible()
+        await http.call("DELETE", f"/subscriptions/{made['id']}")
+        await expect(page.get_by_role("alert")).to_contain_text("It was deleted by anonymous")
+        await visitor.open("subscriptions", "no-such")
+        await expect(page.get_by_role("alert")).to_contain_text("no subscription")
