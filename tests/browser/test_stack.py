@@ -104,10 +104,24 @@ async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
     await page.keyboard.press("k")
     await expect(debugger).to_contain_text("c at pre-create")
     await stands(beside, "c", "waits at pre-create")
-    await page.keyboard.press("r")
+    await node(page, "c").click()
+    panel = page.get_by_role("complementary", name="c")
+    await expect(panel.get_by_role("listitem").filter(has_text="pre-create")).to_contain_text(
+        "set on the live stack"
+    )
+    await panel.get_by_role("textbox", name="Reason").fill("looks right")
+    await panel.get_by_role("button", name="Continue").click()
     for one in (page, beside):
         await expect(status(one)).to_have_text(re.compile("CREATE_COMPLETE"))
         await stands(one, "c", "done")
+    await panel.get_by_text("Earlier hooks").click()
+    await expect(panel.get_by_text("looks right")).to_be_visible()
+    # For changes to come, and taken away again.
+    await panel.get_by_label("Another breakpoint").select_option("post-update")
+    await panel.get_by_role("button", name="Set").click()
+    taken = panel.get_by_role("button", name="Take away post-update")
+    await taken.click()
+    await expect(taken).to_have_count(0)
     await page.get_by_role("button", name="Outputs").click()
     await expect(page.get_by_role("row", name="said")).to_contain_text("last")
 
@@ -266,6 +280,18 @@ async def test_the_timeline_is_what_was_seen(visitor: Visitor, http: Http) -> No
     await page.keyboard.press("h")
     await expect(slider).to_have_count(0)
     await stands(page, "a", "done")
+    # What was before a newer change is there, too: its graph, and every stop.
+    await http.update("shop", parameters={"word": "another"}, existing=True)
+    await stands(page, "b", "update")
+    assert await http.until_ended("shop") == "UPDATE_COMPLETE"
+    await page.get_by_role("button", name="Versions").click()
+    await page.get_by_role("button", name="Timeline of 1").click()
+    await expect(slider).to_have_attribute("aria-valuetext", re.compile("create is done$"))
+    await page.get_by_role("button", name="The mark before").click()
+    await stands(page, "c", "waits at pre-create")
+    await page.get_by_role("combobox", name="Traversal").select_option(label="2: update, complete")
+    await expect(slider).to_have_attribute("aria-valuetext", re.compile("update is done$"))
+    await stands(page, "b", "update")
 
 
 async def labels(page: Page) -> list[str]:
@@ -273,3 +299,22 @@ async def labels(page: Page) -> list[str]:
         "all => all.map((one) => one.title)"
     )
     return sorted(found)
+
+
+async def test_who_may_only_look(visit: Callable[..., Any], guarded: Program) -> None:
+    """A reader sees what there is, and no button that changes anything."""
+    async with signed_in(guarded, "reader", visit) as (visitor, http):
+        stack = await held(http, "shop", {"at": "b", "on": "pre-create"})
+        page = await visitor.open("stack", "shop", stack)
+        await stands(page, "b", "waits at pre-create")
+        await node(page, "b").click()
+        panel = page.get_by_role("complementary", name="b")
+        await expect(panel).to_contain_text("You may look")
+        debugger = page.get_by_role("region", name="Debugger")
+        await expect(debugger.get_by_role("button", name="Timeline")).to_be_visible()
+        for word in ("Step", "Continue", "Run to", "Stop…", "Delete…", "Set", "Protect"):
+            await expect(page.get_by_role("button", name=word)).to_have_count(0)
+        await expect(page.get_by_role("link", name="Edit")).to_have_count(0)
+        await page.keyboard.press("s")
+        await stands(page, "b", "waits at pre-create")
+        assert await visitor.breaks() == []
