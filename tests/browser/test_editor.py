@@ -187,7 +187,12 @@ async def test_somebody_else_changes_the_stack_meanwhile(visitor: Visitor, http:
     await expect(dialog).to_contain_text("web")
     await dialog.get_by_role("button", name="Update").click()
     await expect(page.get_by_role("alert")).to_contain_text("the plan has become another")
-    await expect(page.get_by_role("region", name="Stops")).to_contain_text("pre-update db")
+    stops = page.get_by_role("region", name="Stops")
+    await expect(stops).to_contain_text("pre-update db")
+    await stops.get_by_role("button", name="Leave out db:pre-update").click()
+    await expect(stops.get_by_role("listitem")).to_have_count(0)
+    await stops.get_by_role("button", name="Put back").click()
+    await expect(stops.get_by_role("listitem")).to_have_count(1)
     # Who goes elsewhere is asked, and stays.
     await page.get_by_role("link", name="Inbox").click()
     await page.get_by_role("button", name="Stay").click()
