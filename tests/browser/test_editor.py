@@ -112,7 +112,7 @@ async def test_a_stopped_stack_is_changed_and_goes_on(visitor: Visitor, http: Ht
     await expect(page.get_by_text("out of range").first).to_be_visible()
     assert await visitor.breaks() == []
     # The last question wins, whichever is answered first.
-    held = asyncio.Event()
+    held, told = asyncio.Event(), asyncio.Event()
 
     async def later(route: Route) -> None:
         if held.is_set() or "size: 2" not in (route.request.post_data or ""):
@@ -121,12 +121,16 @@ async def test_a_stopped_stack_is_changed_and_goes_on(visitor: Visitor, http: Ht
         answer = await route.fetch()
         await expect(page.get_by_role("region", name="Changed resources")).to_contain_text("→ 3")
         await route.fulfill(response=answer)
+        told.set()
 
     await page.route("**/preview?*", later)
     await size.fill("2")
     async with asyncio.timeout(PATIENCE / 1000):
         await held.wait()
     await size.fill("3")
+    async with asyncio.timeout(PATIENCE / 1000):
+        await told.wait()
+    await page.evaluate("fetch(document.baseURI).then((answer) => answer.text())")
     await planned(page, "1 changed, 1 added.")
     changed = page.get_by_role("region", name="Changed resources")
     await expect(changed).to_contain_text("1 → 3")
