@@ -49,6 +49,12 @@ async def planned(page: Page, said: str | re.Pattern[str]) -> None:
     await expect(plan).to_contain_text(said)
 
 
+async def nested(http: Http) -> list[Json]:
+    """All stacks, those inside as well."""
+    _, said = await http.call("GET", "/stacks?show_nested=true")
+    return list(said["stacks"])
+
+
 async def fits(page: Page) -> None:
     """Nothing is wider than the window."""
     assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
@@ -181,7 +187,12 @@ async def test_somebody_else_changes_the_stack_meanwhile(visitor: Visitor, http:
     await expect(dialog).to_contain_text("web")
     await dialog.get_by_role("button", name="Update").click()
     await expect(page.get_by_role("alert")).to_contain_text("the plan has become another")
-    await expect(page.get_by_role("region", name="Stops")).to_contain_text("pre-update db")
+    stops = page.get_by_role("region", name="Stops")
+    await expect(stops).to_contain_text("pre-update db")
+    await stops.get_by_role("button", name="Leave out db:pre-update").click()
+    await expect(stops.get_by_role("listitem")).to_have_count(0)
+    await stops.get_by_role("button", name="Put back").click()
+    await expect(stops.get_by_role("listitem")).to_have_count(1)
     # Who goes elsewhere is asked, and stays.
     await page.get_by_role("link", name="Inbox").click()
     await page.get_by_role("button", name="Stay").click()
@@ -233,6 +244,13 @@ async def test_a_stack_goes_while_it_is_edited_and_a_new_one_is_made_of_it(
     await page.get_by_role("button", name="Create").click()
     await expect(page).to_have_url(re.compile(r"/stack/again/"))
     assert await http.until_ended("again") == "CREATE_COMPLETE"
+    # What is inside of it changes with it.
+    inside = (await http.resources("again"))["in"]["physical_resource_id"]
+    name = next(one["stack_name"] for one in await nested(http) if one["id"] == inside)
+    await visitor.open("edit", name, inside)
+    await page.get_by_role("link", name="edit again").click()
+    await expect(page.get_by_role("heading", name="Edit again")).to_be_visible()
+    await planned(page, "Nothing changes: 2 unchanged.")
 
 
 async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
