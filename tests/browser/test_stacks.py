@@ -64,9 +64,7 @@ async def test_the_list_is_live_and_does_not_move_under_the_pointer(
     await expect(names(page)).to_have_text(["newer", "new", "bad", "web"])
 
 
-async def test_what_happens_before_the_stream_is_open_is_seen(
-    visitor: Visitor, http: Http
-) -> None:
+async def test_what_happens_before_the_stream_is_open_is_seen(visitor: Visitor, http: Http) -> None:
     may_open = asyncio.Event()
 
     async def hold(route: Route) -> None:
