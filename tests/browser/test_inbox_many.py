@@ -56,7 +56,8 @@ async def test_hundreds_are_found_and_hold_still_under_the_pointer(
     await http.signal(hooks["r000"], user="bob", reason="fine")
     await expect(card(page, "r000").get_by_text("bob let it go on.")).to_be_visible()
     await expect(page.get_by_role("button", name="Show 1 new")).to_be_visible()
-    assert await below.bounding_box() == place
+    moved = await below.bounding_box()
+    assert place and moved and abs(moved["y"] - place["y"]) < 1
     await expect(rows).to_have_count(MANY)
     await page.get_by_role("button", name="Show 1 new").click()
     await expect(card(page, "r000 after it was made")).to_be_visible()

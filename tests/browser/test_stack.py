@@ -295,9 +295,7 @@ async def test_the_timeline_is_what_was_seen(visitor: Visitor, http: Http) -> No
 
 
 async def labels(page: Page) -> list[str]:
-    found = await page.locator(".graph-face").evaluate_all(
-        "all => all.map((one) => one.title)"
-    )
+    found = await page.locator(".graph-face").evaluate_all("all => all.map((one) => one.title)")
     return sorted(found)
 
 

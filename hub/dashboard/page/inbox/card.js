@@ -57,7 +57,8 @@ function useHeight(waits) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const kept = useRef({ waits, height: 0 });
   // What stands there is still what it was: this is drawn in a moment.
-  if (kept.current.waits && !waits) kept.current.height = place.current?.offsetHeight ?? 0;
+  if (kept.current.waits && !waits)
+    kept.current.height = place.current?.getBoundingClientRect().height ?? 0;
   kept.current.waits = waits;
   const release = () => {
     kept.current.height = 0;
