@@ -100,6 +100,7 @@ async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
     await expect(debugger).to_contain_text("b at pre-create")
     await stands(beside, "a", "done")
     await stands(beside, "b", "waits at pre-create")
+    await expect(beside.get_by_role("region", name="Debugger")).to_contain_text("b at pre-create")
     await page.keyboard.press("k")
     await expect(debugger).to_contain_text("b at post-create")
     await page.keyboard.press("k")
@@ -146,6 +147,14 @@ async def test_a_stack_that_goes_away_while_it_is_shown(
     # Whoever comes later is told the same.
     await visitor.open("stack", "shop", stack)
     await expect(page.get_by_role("alert").filter(has_text="was deleted by grace")).to_be_visible()
+    stack = await held(http, "kept")
+    assert await http.until_ended("kept") == "CREATE_COMPLETE"
+    await visitor.open("stack", "kept", stack)
+    await stands(page, "c", "done")
+    await http.at("DELETE", "kept", "/abandon")
+    abandoned = page.get_by_role("alert").filter(has_text="was abandoned")
+    await expect(abandoned).to_contain_text("nothing real was deleted")
+    await expect(node(page, "c")).to_be_visible()
     await visitor.open("stack", "shop", "00000000-0000-4000-8000-000000000000")
     missing = page.get_by_role("alert").filter(has_text="There is no stack shop")
     await expect(missing.get_by_role("link", name="All stacks")).to_be_visible()
