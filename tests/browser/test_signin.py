@@ -92,11 +92,12 @@ async def test_what_was_written_outlives_the_session(
     await expect(row.get_by_text("Nothing was sent: the session had ended.")).to_be_visible()
     await expect(row.get_by_label("ticket")).to_have_value("T-7")
     # Another window of the same browser signs in anew: this one goes on all the same.
-    await page.context.clear_cookies()
+    await expect(page.get_by_text("live", exact=True)).to_be_visible()
     other = await page.context.new_page()
-    await other.goto(f"{owner.url}/#/{owner.project}/stacks")
+    await other.goto(f"{owner.url}/#/{owner.project}/inbox")
+    await other.get_by_role("button", name="Sign out").click()
     await _by_password(other, PASSWORD)
-    await expect(other.get_by_role("heading", name="Stacks")).to_be_visible()
+    await expect(other.get_by_text("1 waits, 1 for you")).to_be_visible()
     await row.get_by_role("button", name="Continue").click()
     await expect(row.get_by_text("ann let it go on.").first).to_be_visible()
     _, said = await owner.call("GET", f"/hooks/{hook['id']}")
@@ -107,16 +108,20 @@ async def test_who_guessed_too_often_is_told_how_long_to_wait(
     visit: Visit, owner: Http, guarded: Program
 ) -> None:
     elsewhere = {"X-Forwarded-For": "198.51.100.7"}
-    for _ in range(FAILURES):
-        said = {"token": f"hgt_{'0' * 32}_wrong"}
-        status, _ = await Http(guarded.session, guarded.url, owner.project).call(
-            "POST", "/session", said, headers=elsewhere
-        )
-        assert status == 401
     token = await given_directly(guarded.database, owner.project, "rita", ["reader"])
     rita: Visitor = await visit(owner, **WIDE, extra_http_headers=elsewhere)
     page = await rita.open("inbox")
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    anybody = Http(guarded.session, guarded.url, owner.project)
+    wrong = {"token": f"hgt_{'0' * 32}_wrong"}
+    for _ in range(FAILURES):
+        assert (await anybody.call("POST", "/session", wrong, headers=elsewhere))[0] == 401
     await _by_token(page, token)
-    await expect(page.get_by_role("alert")).to_contain_text("too many wrong tokens or passwords")
-    await expect(page.get_by_role("alert")).to_contain_text(re.compile(r"Try again in \d+ (s|min)"))
+    told = page.get_by_role("alert")
+    await expect(told).to_contain_text("too many wrong tokens or passwords")
+    await expect(told).to_contain_text(re.compile(r"Try again in \d+ (s|min)"))
     await expect(page.get_by_label("Token", exact=True)).to_have_value(token)
+    await page.reload()
+    await expect(told).to_contain_text("too many wrong tokens or passwords")
+    await page.get_by_role("button", name="Try again").click()
+    await expect(told).to_contain_text("too many wrong tokens or passwords")
