@@ -10,17 +10,18 @@ HEAT := .heat/.ready
 ARGS ?=
 NPM := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/npm --prefix hub/dashboard
 
-# Tests that kill processes and wait for what becomes of it are not to share the machine.
-ALONE := tests/fault
 # Both workers are to find the same names, also of tests that are named after sets. Files are taken
 # in their order: those of unit tests, which are short, are last, so that both workers end together.
-TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder $(ALONE:%=--ignore %)
+# One waits for what becomes of processes that it killed while the other computes.
+TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder
+# What is locked is all there is, so nothing is resolved; what is imported is compiled then.
+INSTALL := install -q --disable-pip-version-check --require-hashes --no-deps --no-compile
 # Tests start hundreds of programs: what was compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests bench fuzz heat-answers vendor format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests checks bench fuzz heat-answers pictures vendor format format-check lint types imports programs clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -34,13 +35,17 @@ demo: $(READY) ## see it work: examples, hooks, webhooks, an unanswered hook, a 
 serve: $(READY) ## start a server on http://127.0.0.1:8004, its data in ./headgate-data
 	@$(VENV)/bin/headgate serve $(ARGS)
 
-test: format-check lint types imports tests ## everything that must be green: format, lint, types, import rules, tests
+# Two at a time: one waits for packages while the other computes.
+test: $(READY) ## everything that must be green: format, lint, types, import rules, tests
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target checks
+	@$(MAKE) --no-print-directory tests
 	@echo "make test: format, lint, types, import rules and tests are green"
+
+checks: $(NODE) $(KEYSTONE) types programs format-check lint imports
 
 tests: $(READY) $(KEYSTONE) $(NODE) programs ## the tests alone
 ifeq ($(ARGS),)
 	PYTHONHASHSEED=0 $(PYTHON) -m pytest $(TOGETHER)
-	$(PYTHON) -m pytest $(ALONE)
 else
 	$(PYTHON) -m pytest $(ARGS)
 endif
@@ -69,8 +74,9 @@ programs:
 $(KEYSTONE): requirements/keystone.lock | $(READY)
 	@echo "make: installing the Keystone of the tests in .keystone"
 	@rm -rf .keystone
-	@$(PYTHON) -m venv .keystone
-	@.keystone/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/keystone.lock
+	@$(PYTHON) -m venv --without-pip .keystone
+	@$(PYTHON) -m pip --python .keystone/bin/python $(INSTALL) -r requirements/keystone.lock
+	@$(PYTHON) -m pip --python .keystone/bin/python check
 	@touch $(KEYSTONE)
 
 # What OpenStack Heat says of templates is recorded; this asks it anew, in an environment of its own.
@@ -95,6 +101,9 @@ $(NODE): hub/dashboard/package-lock.json | $(READY)
 	@echo "make: installing what is locked in hub/dashboard/package-lock.json"
 	@$(NPM) install --no-save --no-audit --no-fund --loglevel=error
 	@touch $(NODE)
+
+pictures: $(READY) programs ## take the pictures of README and docs anew
+	$(PYTHON) -m tests.browser.pictures
 
 vendor: $(NODE) ## make hub/dashboard/page/vendor anew, of what is locked
 	$(NPM) run -s vendor
@@ -148,6 +157,7 @@ $(READY): requirements/test.lock pyproject.toml Makefile
 	    $$python -m venv $(VENV); \
 	fi; \
 	echo "make: installing what is locked in requirements/test.lock"; \
-	$(PYTHON) -m pip install -q --disable-pip-version-check --require-hashes -r requirements/test.lock; \
+	$(PYTHON) -m pip $(INSTALL) -r requirements/test.lock; \
 	$(PYTHON) -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
+	$(PYTHON) -m pip check; \
 	touch $(READY)

@@ -10,7 +10,7 @@ import structlog
 from engine.store.database import Database, open_database
 from tests.support.keys import A_SEALER
 from tests.support.keystone import Keystone, running_keystone
-from tests.support.postgres import TestServer, open_directory, running_server
+from tests.support.postgres import TestServer, lay_cluster, open_directory, running_server
 from tests.support.rabbit import Rabbit, running_rabbit
 
 # Short tracebacks: a loop that fails again and again is to show what fails, not to fill the screen.
@@ -65,3 +65,10 @@ def data_directory() -> Iterator[Path]:
     """A directory for data that an embedded server may use, also when root runs the tests."""
     with open_directory() as directory:
         yield directory / "data"
+
+
+@pytest.fixture
+def laid_directory(data_directory: Path) -> Path:
+    """The same, with a cluster in it that was made before."""
+    lay_cluster(data_directory)
+    return data_directory

@@ -14,6 +14,7 @@ from engine.service.blueprint import Blueprint, Limits
 from engine.service.breakpoints import LiveBreakpoints
 from engine.service.exports import Exports, check_adopted
 from engine.service.goals import Found, Goal, find
+from engine.service.inspecting import Inspecting
 from engine.service.interrupting import Interrupting, check_settled
 from engine.service.marks import Marks
 from engine.service.moves import Moves
@@ -50,7 +51,8 @@ VISITING = {
 
 class Engine(Interrupting):
     """Changes of stacks, answers to hooks and reads; the rest behind doors of their own:
-    `previews`, `snapshots`, `exports`, `marks`, `software`, `overview`.
+    `previews`, `snapshots`, `exports`, `marks`, `software`, `overview`,
+    `inspecting`.
 
     Everything raises the errors of engine/errors.py: Invalid, NotFound, Conflict, AnswerRefused,
     LimitReached, Unavailable.
@@ -83,6 +85,7 @@ class Engine(Interrupting):
         self.signals = ResourceSignals(database, self._traversals, wake)
         self.software = Software(database, new_id=new_id)
         self.overview = Overviews(database)
+        self.inspecting = Inspecting(database, registry)
         self.nested = Nested(database, traversals, self.asking, new_id=new_id, wake=wake)
         self.breakpoints = LiveBreakpoints(database, self._traversals, new_id=new_id)
 

@@ -85,12 +85,15 @@ def _is_own(request: web.Request) -> bool:
         return True
     if len(parts) > 2 and parts[2] in OWN_THINGS:
         return True
-    return len(parts) >= 6 and parts[2] == "stacks" and parts[5] in OWN_PARTS
+    if len(parts) < 6 or parts[2] != "stacks":
+        return False
+    return parts[5] in OWN_PARTS or (parts[5] == "resources" and parts[7:] == ["inspect"])
 
 
 #: What a project has here that it has not in the Orchestration API.
 OWN_THINGS = frozenset({
     "hooks", "subscriptions", "events", "webhook-key", "tokens", "session", "quotas", "overview",
+    "decisions",
 })  # fmt: skip
 #: Parts of a stack's path that are not of the Orchestration API.
 OWN_PARTS = frozenset({

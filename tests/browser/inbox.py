@@ -16,10 +16,15 @@ def asks(at: str = "a", on: str = "pre-create", **more: Json) -> Json:
     return {"hooks": [{"at": at, "on": on, **more}]}
 
 
-async def somebody(visit: Callable[..., Any], http: Http, name: str, **options: Any) -> Visitor:
-    """A visitor of this name, in mode none, before the inbox."""
+async def somebody(
+    visit: Callable[..., Any], http: Http, name: str, *, deaf: bool = False, **options: Any
+) -> Visitor:
+    """A visitor of this name, in mode none, before the inbox. deaf: they hear no events, so that
+    what they see gets old."""
     found: Visitor = await visit(http, **{**WIDE, **options})
     await found.page.add_init_script(f"localStorage.setItem('headgate.name', {name!r})")
+    if deaf:
+        await found.page.route("**/events/stream", lambda route: route.abort())
     await found.open("inbox")
     return found
 
@@ -27,11 +32,6 @@ async def somebody(visit: Callable[..., Any], http: Http, name: str, **options: 
 def card(page: Page, path: str) -> Locator:
     """The row of a hook."""
     return page.locator("article.hook").filter(has=page.get_by_role("button", name=path))
-
-
-async def deaf(page: Page) -> None:
-    """It hears no events from now on: what it shows is old."""
-    await page.route("**/events/stream", lambda route: route.abort())
 
 
 async def trail(http: Http, hook: Json) -> list[Json]:

@@ -4,14 +4,16 @@ import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from playwright.async_api import expect
 
 from tests.browser.conftest import Visitor
-from tests.browser.inbox import asks, card, deaf, somebody, trail
-from tests.support.program import Http, resource
+from tests.browser.inbox import asks, card, somebody, trail
+from tests.support.program import Http, Program, resource
 
 Visit = Callable[..., Any]
+PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 ASK = {
     "type": "object",
     "properties": {
@@ -109,9 +111,7 @@ async def _answered(http: Http, hook_id: str) -> list[dict[str, Any]]:
 async def test_the_same_answer_twice_says_whose_it_was(visit: Visit, http: Http) -> None:
     await http.create("web", {"a": resource()}, environment=asks())
     (hook,) = await http.waiting("web")
-    ann = await visit(http, viewport={"width": 1280, "height": 800})
-    await deaf(ann.page)
-    await ann.page.add_init_script("localStorage.setItem('headgate.name', 'ann')")
+    ann = await somebody(visit, http, "ann", deaf=True)
     await ann.open("inbox", hook["id"])
     await ann.page.get_by_label("Reason").fill("fine")
     await http.signal(hook, user="bob")
@@ -120,27 +120,28 @@ async def test_the_same_answer_twice_says_whose_it_was(visit: Visit, http: Http)
     await expect(ann.page.get_by_text("bob let it go on.")).to_be_visible()
 
 
-async def test_what_nobody_answered_in_time_is_said_plainly(visit: Visit, http: Http) -> None:
-    rules = asks(at="*", timeout="3s")
-    await http.create("web", {"a": resource()}, environment=rules)
+async def test_what_nobody_answered_in_time_is_said_plainly(
+    visit: Visit, http: Http, server: Program
+) -> None:
+    await http.create("web", {"a": resource()}, environment=asks())
     (hook,) = await http.waiting("web")
-    live = await somebody(visit, http, "ann")
-    late = await visit(http, viewport={"width": 1280, "height": 800})
-    await deaf(late.page)
-    await late.open("inbox", hook["id"])
-    await live.page.get_by_label("Reason").fill("half a sent")
-    await late.page.get_by_label("Reason").fill("a whole sentence")
+    live, late = await somebody(visit, http, "ann"), await somebody(visit, http, "bob", deaf=True)
+    row, old = card(live.page, "a before"), card(late.page, "a before")
+    await row.get_by_label("Reason").fill("half a sent")
+    await old.get_by_label("Reason").fill("a whole sentence")
+    async with server.database.connection() as conn:
+        await conn.execute(PAST, UUID(hook["id"]))
+    # A hook that opens has deadlines looked at.
+    await http.create("other", {"b": resource()}, environment=asks("b"))
     assert await http.until_ended("web") == "CREATE_STOPPED"
-    row = card(live.page, "a before")
     await expect(row.get_by_role("alert")).to_contain_text("decided while you wrote")
-    await expect(
-        row.get_by_text("Nobody answered in time: the stack stops there.").first
-    ).to_be_visible()
+    stopped = "Nobody answered in time: the stack stops there."
+    await expect(row.get_by_text(stopped).first).to_be_visible()
     await expect(row.get_by_label("Reason")).to_have_value("half a sent")
-    await late.page.get_by_role("button", name="Continue").click()
-    await expect(late.page.locator(".late")).to_contain_text("Your answer came too late")
-    await expect(late.page.get_by_text("Nobody answered in time")).to_be_visible()
-    await expect(late.page.get_by_label("Reason")).to_have_value("a whole sentence")
+    await old.get_by_role("button", name="Continue").click()
+    await expect(old.get_by_role("alert")).to_contain_text("Your answer came too late")
+    await expect(old.get_by_text(stopped).first).to_be_visible()
+    await expect(old.get_by_label("Reason")).to_have_value("a whole sentence")
 
 
 async def test_approvals_time_and_who_else_may(visit: Visit, http: Http) -> None:
@@ -172,7 +173,6 @@ async def test_approvals_time_and_who_else_may(visit: Visit, http: Http) -> None
     await expect(row.get_by_text("carl let it go on.").first).to_be_visible()
     kinds = [one["kind"] for one in await trail(http, hook)]
     assert kinds == ["continue", "progress", "handed-over", "continue"]
-    await carl.page.goto("about:blank")
     page = await carl.open("inbox", hook["id"])
     said = page.get_by_role("region", name="What was said").get_by_role("listitem")
     await expect(said).to_have_count(4)

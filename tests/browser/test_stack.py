@@ -34,11 +34,7 @@ def status(page: Page) -> Locator:
 
 
 async def stands(page: Page, name: str, how: str) -> None:
-    await expect(node(page, name)).to_have_attribute("aria-label", re.compile(how))
-
-
-async def breaks(visitor: Visitor) -> list[str]:
-    return [one for one in await visitor.breaks() if "graph-face" not in one]
+    await expect(node(page, name)).to_have_accessible_name(re.compile(how))
 
 
 async def held(http: Http, name: str, *rules: Json, **body: Json) -> str:
@@ -78,16 +74,16 @@ async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
     await expect(debugger).to_contain_text("a at pre-create")
     await expect(status(page)).to_have_text(re.compile("CREATE_IN_PROGRESS"))
     await expect(page.get_by_text("a waits at pre-create")).to_be_visible()
-    assert await breaks(visitor) == []
+    assert await visitor.breaks() == []
     await stands(beside, "a", "waits at pre-create")
-    assert await breaks(other) == []
+    assert await other.breaks() == []
 
     await node(page, "b").click()
     panel = page.get_by_role("complementary", name="b")
     await expect(panel.get_by_text("hidden", exact=True)).to_be_visible()
     await expect(panel.get_by_role("button", name="a", exact=True)).to_be_visible()
     assert "s3cr3t-value" not in await page.content()
-    assert await breaks(visitor) == []
+    assert await visitor.breaks() == []
     # By click, on the edge of the node before it; then by key, at the node that has the focus.
     await page.get_by_role("button", name="Breakpoint after b").click()
     await stands(page, "b", "breakpoints: post-create")
@@ -108,10 +104,24 @@ async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
     await page.keyboard.press("k")
     await expect(debugger).to_contain_text("c at pre-create")
     await stands(beside, "c", "waits at pre-create")
-    await page.keyboard.press("r")
+    await node(page, "c").click()
+    panel = page.get_by_role("complementary", name="c")
+    await expect(panel.get_by_role("listitem").filter(has_text="pre-create")).to_contain_text(
+        "set on the live stack"
+    )
+    await panel.get_by_role("textbox", name="Reason").fill("looks right")
+    await panel.get_by_role("button", name="Continue").click()
     for one in (page, beside):
         await expect(status(one)).to_have_text(re.compile("CREATE_COMPLETE"))
         await stands(one, "c", "done")
+    await panel.get_by_text("Earlier hooks").click()
+    await expect(panel.get_by_text("looks right")).to_be_visible()
+    # For changes to come, and taken away again.
+    await panel.get_by_label("Another breakpoint").select_option("post-update")
+    await panel.get_by_role("button", name="Set").click()
+    taken = panel.get_by_role("button", name="Take away post-update")
+    await taken.click()
+    await expect(taken).to_have_count(0)
     await page.get_by_role("button", name="Outputs").click()
     await expect(page.get_by_role("row", name="said")).to_contain_text("last")
 
@@ -128,10 +138,10 @@ async def test_a_stack_that_goes_away_while_it_is_shown(
     gone = page.get_by_role("alert").filter(has_text="was deleted by grace")
     await expect(gone).to_be_visible()
     await expect(status(page)).to_have_text(re.compile("DELETE_COMPLETE"))
-    await expect(node(page, "a")).to_be_visible()
-    for word in ("Delete", "Stop", "Step", "Edit"):
-        await expect(page.get_by_role("button", name=re.compile(word))).to_have_count(0)
-    assert await breaks(visitor) == []
+    await expect(page.get_by_role("button", name="a, cleanup, delete, done")).to_be_visible()
+    for word in ("Delete…", "Stop…", "Check"):
+        await expect(page.get_by_role("button", name=word)).to_have_count(0)
+    assert await visitor.breaks() == []
     await gone.get_by_role("link", name="All stacks").click()
     await expect(page.get_by_role("heading", name="Stacks")).to_be_visible()
     # Whoever comes later is told the same.
@@ -150,7 +160,7 @@ async def test_the_whole_stack_is_acted_on(visitor: Visitor, http: Http) -> None
     await page.get_by_role("button", name="Stop…").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("hooks that wait are answered no more")
-    assert await breaks(visitor) == []
+    assert await visitor.breaks() == []
     await dialog.get_by_role("button", name="Stop").click()
     await expect(status(page)).to_have_text(re.compile("CREATE_STOPPED"))
     await expect(page.get_by_text("Nothing is under way.")).to_be_visible()
@@ -158,7 +168,7 @@ async def test_the_whole_stack_is_acted_on(visitor: Visitor, http: Http) -> None
     await stands(page, "b", "waits at pre-create")
     await page.get_by_role("button", name="Continue").click()
     await expect(status(page)).to_have_text(re.compile("COMPLETE"))
-    await page.get_by_role("button", name="Delete").click()
+    await page.get_by_role("button", name="Delete…").click()
     await dialog.get_by_role("button", name="Leave it as it is").click()
     await expect(dialog).to_have_count(0)
     await page.get_by_role("button", name="Versions").click()
@@ -195,7 +205,7 @@ async def test_by_keys_alone_on_a_phone_into_a_stack_inside(
     await expect(debugger).to_contain_text("web/two at pre-create")
     await stands(page, "one", "done")
     assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    assert await breaks(visitor) == []
+    assert await visitor.breaks() == []
     await page.keyboard.press("r")
     await expect(status(page)).to_have_text(re.compile("CREATE_COMPLETE"))
     await stands(page, "last", "done")
@@ -205,7 +215,7 @@ async def test_by_keys_alone_on_a_phone_into_a_stack_inside(
     await page.get_by_role("searchbox", name="Search").fill("web/o")
     await expect(page.get_by_role("button", name="web/two")).to_have_count(0)
     assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    assert await breaks(visitor) == []
+    assert await visitor.breaks() == []
 
 
 async def test_a_server_that_starts_anew_is_found_again(
@@ -255,7 +265,7 @@ async def test_the_timeline_is_what_was_seen(visitor: Visitor, http: Http) -> No
     await page.get_by_role("button", name="Timeline").click()
     slider = page.get_by_role("slider", name="Event")
     await expect(slider).to_have_attribute("aria-valuetext", re.compile("create is done$"))
-    assert await breaks(visitor) == []
+    assert await visitor.breaks() == []
     for name, labelled in reversed(list(zip(("a", "b", "c"), seen, strict=True))):
         await page.get_by_role("button", name="The mark before").click()
         said = re.compile(f"{name} waits at pre-create$")
@@ -264,16 +274,47 @@ async def test_the_timeline_is_what_was_seen(visitor: Visitor, http: Http) -> No
         assert await labels(page) == labelled
     await slider.focus()
     await page.keyboard.press("ArrowLeft")
-    await expect(node(page, "a")).not_to_have_attribute("aria-label", re.compile("waits at"))
+    await expect(node(page, "a")).not_to_have_accessible_name(re.compile("waits at"))
     await page.keyboard.press("ArrowRight")
     await stands(page, "a", "waits at pre-create")
     await page.keyboard.press("h")
     await expect(slider).to_have_count(0)
     await stands(page, "a", "done")
+    # What was before a newer change is there, too: its graph, and every stop.
+    await http.update("shop", parameters={"word": "another"}, existing=True)
+    await stands(page, "b", "update")
+    assert await http.until_ended("shop") == "UPDATE_COMPLETE"
+    await page.get_by_role("button", name="Versions").click()
+    await page.get_by_role("button", name="Timeline of 1").click()
+    await expect(slider).to_have_attribute("aria-valuetext", re.compile("create is done$"))
+    await page.get_by_role("button", name="The mark before").click()
+    await stands(page, "c", "waits at pre-create")
+    await page.get_by_role("combobox", name="Traversal").select_option(label="2: update, complete")
+    await expect(slider).to_have_attribute("aria-valuetext", re.compile("update is done$"))
+    await stands(page, "b", "update")
 
 
 async def labels(page: Page) -> list[str]:
     found = await page.locator(".graph-face").evaluate_all(
-        "all => all.map((one) => one.getAttribute('aria-label'))"
+        "all => all.map((one) => one.title)"
     )
     return sorted(found)
+
+
+async def test_who_may_only_look(visit: Callable[..., Any], guarded: Program) -> None:
+    """A reader sees what there is, and no button that changes anything."""
+    async with signed_in(guarded, "reader", visit) as (visitor, http):
+        stack = await held(http, "shop", {"at": "b", "on": "pre-create"})
+        page = await visitor.open("stack", "shop", stack)
+        await stands(page, "b", "waits at pre-create")
+        await node(page, "b").click()
+        panel = page.get_by_role("complementary", name="b")
+        await expect(panel).to_contain_text("You may look")
+        debugger = page.get_by_role("region", name="Debugger")
+        await expect(debugger.get_by_role("button", name="Timeline")).to_be_visible()
+        for word in ("Step", "Continue", "Run to", "Stop…", "Delete…", "Set", "Protect"):
+            await expect(page.get_by_role("button", name=word)).to_have_count(0)
+        await expect(page.get_by_role("link", name="Edit")).to_have_count(0)
+        await page.keyboard.press("s")
+        await stands(page, "b", "waits at pre-create")
+        assert await visitor.breaks() == []

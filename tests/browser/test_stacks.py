@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import Visitor
 from tests.support.access import given_directly
@@ -62,6 +62,24 @@ async def test_the_list_is_live_and_does_not_move_under_the_pointer(
     await expect(names(page)).to_have_text(["newer", "new", "old", "bad", "web"])
     await page.get_by_role("button", name="Read the list again").click()
     await expect(names(page)).to_have_text(["newer", "new", "bad", "web"])
+
+
+async def test_what_happens_before_the_stream_is_open_is_seen(
+    visitor: Visitor, http: Http
+) -> None:
+    may_open = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await may_open.wait()
+        await route.continue_()
+
+    await visitor.page.route("**/events/stream", hold)
+    page = await visitor.open("stacks")
+    await expect(page.get_by_text("There are no stacks")).to_be_visible()
+    await http.create("web", {"a": resource()})
+    await http.until_ended("web")
+    may_open.set()
+    await expect(row(page, "web")).to_contain_text("CREATE_COMPLETE")
 
 
 async def test_what_it_is_narrowed_to_is_in_the_address_and_keys_do(

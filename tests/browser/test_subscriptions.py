@@ -21,7 +21,9 @@ async def test_a_subscription_is_made_fails_and_delivers_again(
         await page.get_by_role("link", name="New subscription").click()
         target = page.get_by_label("Target")
         await target.fill("http://10.0.0.1/hook")
-        await page.get_by_label("Events", exact=True).fill("headgate.hook.waiting, headgate.nothing.*")
+        await page.get_by_label("Events", exact=True).fill(
+            "headgate.hook.waiting, headgate.nothing.*"
+        )
         await page.keyboard.press("Enter")
         await expect(target).to_have_attribute("aria-invalid", "true")
         await expect(page.get_by_text("a private network")).to_be_visible()

@@ -27,8 +27,8 @@ def folder() -> Iterator[Path]:
 
 @asynccontextmanager
 async def serving(server: ServerProcess) -> AsyncIterator[Http]:
-    server.start()
     try:
+        server.start()
         async with aiohttp.ClientSession() as session:
             yield Http(session, server.url)
     finally:

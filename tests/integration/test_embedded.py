@@ -113,17 +113,17 @@ async def test_the_data_is_closed_to_others(data_directory: Path) -> None:
         assert found.st_uid != 0
 
 
-async def test_a_second_one_on_the_same_directory_is_refused(data_directory: Path) -> None:
-    async with started(data_directory) as (first, url):
-        second = EmbeddedServer(data_directory)
+async def test_a_second_one_on_the_same_directory_is_refused(laid_directory: Path) -> None:
+    async with started(laid_directory) as (first, url):
+        second = EmbeddedServer(laid_directory)
         with pytest.raises(errors.Unavailable) as refused:
             await second.start()
-        assert str(data_directory) in str(refused.value)
+        assert str(laid_directory) in str(refused.value)
         assert f"process {os.getpid()}" in str(refused.value)
         assert refused.value.finding.remedy
         await second.stop()
         assert await ask(url, "select 1") == 1
-        assert servers_of(data_directory) == [first.pid]
+        assert servers_of(laid_directory) == [first.pid]
 
 
 async def test_a_second_process_on_the_same_directory_is_refused(data_directory: Path) -> None:
@@ -133,42 +133,42 @@ async def test_a_second_process_on_the_same_directory_is_refused(data_directory:
         assert await ask(url, "select 1") == 1
 
 
-async def test_a_killed_parent_takes_its_server_along(data_directory: Path) -> None:
-    with other_headgate(data_directory) as (parent, _, _):
+async def test_a_killed_parent_takes_its_server_along(laid_directory: Path) -> None:
+    with other_headgate(laid_directory) as (parent, _, _):
         parent.kill()
         parent.wait(10)
         async with asyncio.timeout(20):
-            while servers_of(data_directory):
+            while servers_of(laid_directory):
                 await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize("times", [1, 2])
 async def test_after_a_killed_parent_there_is_one_server_with_its_data(
-    data_directory: Path, times: int
+    laid_directory: Path, times: int
 ) -> None:
-    with other_headgate(data_directory) as (parent, url, _):
+    with other_headgate(laid_directory) as (parent, url, _):
         await ask(url, f"create table kept as select {times} as value")
         parent.kill()
         parent.wait(10)
-        async with started(data_directory) as (server, url):
-            assert servers_of(data_directory) == [server.pid]
+        async with started(laid_directory) as (server, url):
+            assert servers_of(laid_directory) == [server.pid]
             assert await ask(url, "select value from kept") == times
 
 
-async def test_a_server_left_behind_is_taken_over_not_doubled(data_directory: Path) -> None:
+async def test_a_server_left_behind_is_taken_over_not_doubled(laid_directory: Path) -> None:
     """Also where the system does not end it with its parent: here nobody's child at all."""
-    with other_headgate(data_directory) as (parent, url, left):
+    with other_headgate(laid_directory) as (parent, url, left):
         await ask(url, "create table kept as select 7 as value")
         os.kill(parent.pid, signal.SIGSTOP)
-        (data_directory / directory.LOCK_NAME).unlink()  # as if its holder were gone
-        async with started(data_directory) as (server, url):
+        (laid_directory / directory.LOCK_NAME).unlink()  # as if its holder were gone
+        async with started(laid_directory) as (server, url):
             assert server.pid != left
-            assert servers_of(data_directory) == [server.pid]
+            assert servers_of(laid_directory) == [server.pid]
             assert await ask(url, "select value from kept") == 7
 
 
-async def test_a_killed_server_is_started_again(data_directory: Path) -> None:
-    async with started(data_directory) as (server, url), asyncio.TaskGroup() as group:
+async def test_a_killed_server_is_started_again(laid_directory: Path) -> None:
+    async with started(laid_directory) as (server, url), asyncio.TaskGroup() as group:
         await ask(url, "create table kept as select 1 as value")
         keeping = group.create_task(server.supervise())
         killed = server.pid
@@ -181,11 +181,11 @@ async def test_a_killed_server_is_started_again(data_directory: Path) -> None:
         keeping.cancel()
 
 
-async def test_a_killed_servers_last_statement_delays_the_next_server(data_directory: Path) -> None:
+async def test_a_killed_servers_last_statement_delays_the_next_server(laid_directory: Path) -> None:
     """A backend that is busy outlives its server, and keeps the cluster until it is done."""
     busy = "select count(*) from generate_series(1, 10000000) /* busy */"
     seen = "select count(*) from pg_stat_activity where query like '%generate_series%busy */'"
-    async with started(data_directory) as (server, url), asyncio.TaskGroup() as group:
+    async with started(laid_directory) as (server, url), asyncio.TaskGroup() as group:
         working = asyncio.create_task(ask(url, busy))  # it may be told that its server is gone
         async with asyncio.timeout(20):
             while not await ask(url, seen):
@@ -197,8 +197,8 @@ async def test_a_killed_servers_last_statement_delays_the_next_server(data_direc
         async with asyncio.timeout(30):
             while server.pid in (None, killed) or not await answers(url):
                 await asyncio.sleep(0.02)
-        assert servers_of(data_directory) == [server.pid]
-        assert "is still in use" in (data_directory / "postgres.log").read_text()
+        assert servers_of(laid_directory) == [server.pid]
+        assert "is still in use" in (laid_directory / "postgres.log").read_text()
         keeping.cancel()
         await asyncio.wait([working])
         working.exception()
@@ -211,17 +211,17 @@ async def answers(url: str) -> bool:
         return False
 
 
-async def test_a_stale_pid_file_of_a_living_stranger_is_no_server(data_directory: Path) -> None:
-    async with started(data_directory):
+async def test_a_stale_pid_file_of_a_living_stranger_is_no_server(laid_directory: Path) -> None:
+    async with started(laid_directory):
         pass
-    cluster = data_directory / "postgres"
+    cluster = laid_directory / "postgres"
     lines = [str(os.getpid()), str(cluster), "0", "5432", str(cluster), "", "", "ready"]
     (cluster / "postmaster.pid").write_text("\n".join(lines) + "\n")
     found = Postmaster.read(cluster)
     assert found is not None
     assert found.pid == os.getpid()
     assert not found.runs(cluster)
-    async with started(data_directory) as (_, url):  # and we were not ended
+    async with started(laid_directory) as (_, url):  # and we were not ended
         assert await ask(url, "select 1") == 1
 
 

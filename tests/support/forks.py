@@ -6,6 +6,7 @@ for by its number. Run as a module it is the one that forks, asked through its s
 """
 
 import atexit
+import contextlib
 import functools
 import importlib
 import json
@@ -32,7 +33,14 @@ class Forked:
         """said: its number and, when it has ended, its exit code, each of them in a message."""
         self._said = said
         self.returncode: int | None = None
-        self.pid = self._told(PATIENCE)
+        try:
+            self.pid = self._told(PATIENCE)
+        except BaseException:
+            said.close()
+            raise
+
+    def __del__(self) -> None:
+        self._said.close()
 
     def _told(self, seconds: float) -> int:
         self._said.settimeout(seconds)
@@ -126,7 +134,7 @@ def _fork_as_asked() -> None:
             sys.exit(0)
         if pid := os.fork():
             telling[pid] = socket.socket(fileno=files.pop())
-            telling[pid].send(str(pid).encode())
+            _tell(telling[pid], pid)
             for one in files:
                 os.close(one)
             continue
@@ -146,10 +154,12 @@ def _tell_of_the_dead(telling: dict[int, socket.socket]) -> None:
         if pid == 0:
             return
         with telling.pop(pid) as one:
-            try:
-                one.send(str(os.waitstatus_to_exitcode(status)).encode())
-            except OSError:
-                continue  # who asked for it has gone
+            _tell(one, os.waitstatus_to_exitcode(status))
+
+
+def _tell(one: socket.socket, number: int) -> None:
+    with contextlib.suppress(OSError):  # who asked for it has gone
+        one.send(str(number).encode())
 
 
 def _become(words: list[str], environment: dict[str, str], folder: str, files: list[int]) -> None:

@@ -1,11 +1,16 @@
 """One PostgreSQL for a test run, and a fresh database for each test that asks for one."""
 
+import asyncio
+import atexit
 import contextlib
+import functools
 import itertools
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +73,32 @@ def open_directory() -> Iterator[Path]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(directory)
+
+
+def lay_cluster(data_dir: Path) -> None:
+    """Put a cluster there, as an embedded server would make one: a copy takes a tenth of the time.
+
+    Does nothing where there is one.
+    """
+    if not (data_dir / "postgres").exists():
+        data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+        subprocess.run(["cp", "-a", _made_cluster(), data_dir], check=True)
+
+
+@functools.cache
+def _made_cluster() -> Path:
+    directory = Path(tempfile.mkdtemp(prefix="headgate-test-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    os.chmod(directory, 0o711)
+    with ThreadPoolExecutor(1) as thread:  # there may be a loop here
+        thread.submit(asyncio.run, _made(directory)).result()
+    return directory / "postgres"
+
+
+async def _made(directory: Path) -> None:
+    server = EmbeddedServer(directory)
+    await server.start()
+    await server.stop()
 
 
 @asynccontextmanager

@@ -26,6 +26,7 @@ from hub.app import ROLES, running
 from hub.settings import load_settings
 from tests.support.forks import Forked, forked
 from tests.support.keys import key_file
+from tests.support.postgres import lay_cluster
 
 Json = Any
 #: Seconds until a condition that must come is given up.
@@ -220,8 +221,8 @@ async def program(
 class ServerProcess:
     """`headgate serve` as a process of its own, on one data directory and port.
 
-    roles: only these; database_url: instead of an embedded database; anew: the program is loaded by
-    the process itself, as people start it.
+    roles: only these; database_url: instead of an embedded database; anew: the process itself loads
+    the program and makes its database, as when people start it.
     """
 
     def __init__(
@@ -236,6 +237,7 @@ class ServerProcess:
     ) -> None:
         self.folder = folder
         self._anew = anew
+        self._database_url = database_url
         self.roles = roles
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -260,6 +262,8 @@ class ServerProcess:
 
         fault: see engine/store/faults.py; then it may also die before it is ready.
         """
+        if not (self._anew or self._database_url):
+            lay_cluster(self.folder / "data")
         began = time.monotonic()
         words = ["serve", "--config", str(self._config)]
         for role in self.roles:

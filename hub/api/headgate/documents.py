@@ -34,7 +34,7 @@ NOT_READY = fields({"ready": {"const": False}, "missing": {**list_of(TEXT), "min
 HOOK = Shape("Hook", SHOWN_HOOK)
 HOOKS = page_of("hooks", HOOK)
 
-_ENTRY = Shape("TrailEntry", fields({
+_SAID: Mapping[str, Json] = {
     "number": COUNT,
     "stack_id": UUID,
     "hook_id": or_null(UUID),
@@ -47,9 +47,15 @@ _ENTRY = Shape("TrailEntry", fields({
     "digest": TEXT,
     "data": ANYTHING,
     "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-}))  # fmt: skip
+}
+_ENTRY = Shape("TrailEntry", fields(_SAID))
 DECISIONS = fields({"decisions": list_of(_ENTRY)})
 TRAIL = page_of("decisions", _ENTRY, COUNT)
+#: stack_name: null: the stack was purged.
+_DECIDED = Shape("Decided", fields({
+    **_SAID, "stack_name": TEXT_OR_NULL, "path": TEXT_OR_NULL, "point": or_null(POINT),
+}))  # fmt: skip
+PROJECT_TRAIL = page_of("decisions", _DECIDED, TEXT)
 
 BREAKPOINT = Shape("Breakpoint", fields({
     "id": UUID,
@@ -212,6 +218,55 @@ WHY = fields({
     })),
 })  # fmt: skip
 
+#: nodes: properties and changes are null while nobody knows them, and when the node has ended.
+INSPECTED = fields({
+    "name": TEXT,
+    "path": TEXT,
+    "type": TEXT,
+    "stack": fields({"id": UUID, "name": TEXT, "traversal": COUNT}),
+    "physical_id": TEXT_OR_NULL,
+    "status": or_null(fields({
+        "id": UUID,
+        "action": TEXT,
+        "status": TEXT,
+        "reason": TEXT,
+        "protected": FLAG,
+        "deletion_policy": TEXT,
+        "created_at": TIME,
+        "updated_at": TIME,
+    })),
+    "properties": MAP,
+    "attributes": MAP,
+    "metadata": MAP,
+    "requires": list_of(TEXT),
+    "required_by": list_of(TEXT),
+    "inside": or_null(fields({"id": UUID, "name": TEXT})),
+    "nodes": list_of(fields({
+        "id": COUNT,
+        "traversal": COUNT,
+        "type": TEXT,
+        "operation": one_of(*Operation),
+        "direction": one_of(*Direction),
+        "state": one_of(*State),
+        "phase": one_of(*Phase),
+        "reason": TEXT_OR_NULL,
+        "waiting_for": list_of(TEXT),
+        "started_at": _TIME_OR_NULL,
+        "ended_at": _TIME_OR_NULL,
+        "until": _TIME_OR_NULL,
+        "properties": or_null(MAP),
+        "changes": or_null(MAP),
+    })),
+    "breakpoints": list_of(fields({
+        "point": POINT,
+        "source": one_of("operator", "live", "step", "request", "written"),
+        "rule": MAP,
+        "id": or_null(UUID),
+        "created_by": TEXT_OR_NULL,
+    })),
+    "hooks": list_of(HOOK),
+})  # fmt: skip
+
 #: As every channel has it; /asyncapi.json says what is in its data.
 _EVENT = Shape("CloudEvent", fields({
     "specversion": {"const": "1.0"},
@@ -242,6 +297,7 @@ VERSION = fields({
     "version": COUNT,
     "created_at": TIME,
     "template": MAP,
+    "source": TEXT_OR_NULL,
     "environment": MAP,
     "files": map_of(TEXT),
 })  # fmt: skip

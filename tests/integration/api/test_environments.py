@@ -116,6 +116,55 @@ async def test_files_are_merged_as_each_of_them_says(served: Program) -> None:
     }
 
 
+async def test_what_a_get_shows_may_be_sent_back(served: Program) -> None:
+    """Hidden values stay; without a word of that, what is sent is what is meant."""
+    parameters = {"key": {"type": "string", "hidden": True}, "named": {"type": "string"},
+                  "first": {"type": "string", "hidden": True}}  # fmt: skip
+    outputs = {name: {"value": {"get_param": name}} for name in parameters}
+    made = template({"a": resource({"get_param": "key"})}, parameters=parameters, outputs=outputs)
+    environment = {
+        "parameters": {"key": "k", "named": "n"}, "encrypted_param_names": ["named"],
+        "parameter_defaults": {"first": "f"},
+    }  # fmt: skip
+    await served.create("s", {}, template=made, environment=environment, parameters={"key": "K"})
+    assert await served.until_ended("s") == "CREATE_COMPLETE"
+
+    async def told() -> dict[str, Json]:
+        found = (await served.stack("s"))["outputs"]
+        return {one["output_key"]: one["output_value"] for one in found}
+
+    assert await told() == {"key": "K", "named": "n", "first": "f"}
+    shown = await served.at("GET", "s", "/environment")
+    assert shown["parameters"] == {"key": "******", "named": "******"}
+    assert shown["parameter_defaults"] == {"first": "******"}
+    body: Json = {"template": made, "environment": json.dumps(shown), "keep_hidden": True}
+    seen = await served.at("PUT", "s", "/preview", body)
+    assert [one["resource_name"] for one in seen["resource_changes"]["unchanged"]] == ["a"]
+    await served.at("PUT", "s", "", body | {"plan_digest": seen["plan_digest"]})
+    assert await served.until_ended("s") == "UPDATE_COMPLETE"
+    assert await told() == {"key": "K", "named": "n", "first": "f"}
+    assert await served.at("GET", "s", "/environment") == shown
+
+    # One is changed, the others stay; what the environment hid stays hidden.
+    shown["parameters"]["named"] = "m"
+    await served.at("PUT", "s", "", body | {"environment": shown, "parameters": {"key": "******"}})
+    assert await served.until_ended("s") == "UPDATE_COMPLETE"
+    assert await told() == {"key": "K", "named": "m", "first": "f"}
+    assert (await served.at("GET", "s", "/environment"))["parameters"]["named"] == "******"
+    await served.at("PATCH", "s", "", {"parameters": {"key": "******"}, "keep_hidden": True})
+    assert await served.until_ended("s") == "UPDATE_COMPLETE"
+    assert (await told())["key"] == "K"
+
+    del shown["parameters"]["named"]
+    path = f"/stacks/s/{(await served.stack('s'))['id']}"
+    status, said = await served.call("PUT", path, body | {"environment": shown})
+    assert status == 400 and "The Parameter (named) was not provided." in str(said)
+    await served.at("PUT", "s", "", body | {"environment": {
+        "parameters": {"key": "******", "named": "n", "first": "f"}}, "keep_hidden": None})  # fmt: skip
+    assert await served.until_ended("s") == "UPDATE_COMPLETE"
+    assert (await told())["key"] == "******"
+
+
 async def stored(served: Program) -> str:
     """All that is kept of templates, as the database has it."""
     async with served.database.connection() as conn:

@@ -113,7 +113,7 @@ async def a_held_stack(run: Watched) -> None:
     )
     later = {"decision": "progress", "extend": "1h"}
     await ok(run, "POST", f"{one}/signal", later, headers=who("cy"))
-    for path in (one, f"/{one}", "/hooks?limit=1", f"{one}/decisions"):
+    for path in (one, f"/{one}", "/hooks?limit=1", f"{one}/decisions", "/decisions?limit=1"):
         await ok(run, "GET", path)
     for wrong in ({"decision": "maybe"}, {"decision": "continue", "digest": "0"}):
         assert (await run.call("POST", f"{one}/signal", wrong, headers=who("cy")))[0] >= 400
@@ -217,7 +217,7 @@ async def all_that_is_shown(run: Watched) -> None:
                  "/resources", "/events", "/events?limit=1&sort_dir=desc&nested_depth=1", "/graph",
                  "/why", "/breakpoints", "/decisions?limit=1", "/history", "/history?traversal=1&nested=true&limit=3", "/versions", "/versions/1",
                  "/resource_snapshots", "/snapshots", "/export", "/resources/c",
-                 "/resources/c/metadata"):  # fmt: skip
+                 "/resources/c/metadata", "/resources/c/inspect"):  # fmt: skip
         await ok(run, "GET", f"{at}{part}")
     assert (await ok(run, "GET", f"{at}/resource_snapshots"))["resource_snapshots"]
     gate = await path_of(run, "gate")

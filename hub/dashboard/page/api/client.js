@@ -56,11 +56,20 @@ export function address(project, path) {
  * @returns {Promise<any>}
  */
 export async function call(method, project, path, body, options = {}) {
-  const answer = await send(method, address(project, path), body, options);
+  const url = address(project, path);
+  let answer = await send(method, url, body, options);
+  if ((await isOfAnotherSession(answer)) && (await credentials.renew(project)))
+    answer = await send(method, url, body, options);
   if (answer.status === 401) credentials.over();
   if (!answer.ok) throw await problemIn(answer);
   const text = await answer.text();
   return text === "" ? null : JSON.parse(text);
+}
+
+/** Whether the second secret of a session was another one's. @param {Response} answer */
+async function isOfAnotherSession(answer) {
+  if (answer.status !== 403) return false;
+  return (await problemIn(answer.clone())).type === "CrossSiteRequest";
 }
 
 /**

@@ -57,12 +57,14 @@ export function unfollow() {
 async function read(project, ended) {
   let last = "";
   let pause = FIRST_PAUSE;
-  let missed = false;
+  // Pages may have read before the stream was open; what happened in between is not in it.
+  let missed = true;
   while (!ended.aborted) {
     const outcome = await readOnce(project, ended, last, missed);
     last = outcome.last;
     if (ended.aborted) return;
     if (outcome.hidden) {
+      missed = last === "";
       await visible(ended);
       continue;
     }

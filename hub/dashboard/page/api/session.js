@@ -77,15 +77,20 @@ function named() {
 }
 
 credentials.renew = async (project) => {
-  const before = session.value?.csrf;
-  const name = session.value?.name;
-  if (!before) return false;
+  const before = session.value;
+  if (!before?.csrf) return false;
   const found = await call("GET", project, "/session");
   // Somebody else signed in: what is on the page is not theirs to send.
-  if (found.name !== name || found.csrf === before) return false;
+  if (found.name !== before.name || found.csrf === before.csrf) return false;
   took(found);
   return true;
 };
+
+// Signed in again in another window, one goes on here, too.
+addEventListener("focus", () => {
+  const project = session.value?.project;
+  if (state.value === "over" && project) credentials.renew(project).catch(() => {});
+});
 
 credentials.over = () => {
   if (state.value === "in") state.value = "over";

@@ -19,6 +19,7 @@ import { ThemeButton } from "./theme.js";
 export function Frame() {
   const { project, page } = here.value;
   const wrong = useSignal(/** @type {unknown} */ (null));
+  const tries = useSignal(0);
   useEffect(() => {
     wrong.value = null;
     if (project === "") state.value = "out";
@@ -26,7 +27,7 @@ export function Frame() {
       enter(project).catch((error) => {
         wrong.value = error;
       });
-  }, [project]);
+  }, [project, tries.value]);
   const inside = state.value === "in" || state.value === "over";
   const live = state.value === "in" && session.value?.project === project;
   useEffect(() => {
@@ -50,6 +51,12 @@ export function Frame() {
         ? html`<${Shown} key=${project} />`
         : html`<main class="frame-main" id="main">
             <${ProblemBox} error=${wrong.value} />
+            ${
+              wrong.value &&
+              html`<div><button onClick=${() => {
+                tries.value += 1;
+              }}>Try again</button></div>`
+            }
             ${state.value === "out" && html`<${SignIn} project=${project} />`}
           </main>`
     }

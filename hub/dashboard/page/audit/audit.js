@@ -3,6 +3,7 @@
 import { call, isAborted } from "../api/client.js";
 import { listen } from "../api/live.js";
 import { ask, here, href } from "../app/route.js";
+import { pointInWords } from "../inbox/words.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Copy } from "../parts/copy.js";
@@ -79,7 +80,7 @@ export function Audit({ project }) {
   return html`<div class="page-head"><h1>Audit</h1>
       <p class="muted">Who decided what, and why. Each entry's hash covers the one before it in its stack:
         nobody changes the past unseen.</p></div>
-    <${Narrowing} key=${`${by} ${stack}`} by=${by ?? ""} stack=${stack ?? ""} wrong=${wrong.value} />
+    <${Narrowing} by=${by ?? ""} stack=${stack ?? ""} wrong=${wrong.value} />
     ${more.value > 0 && html`<div role="status"><button onClick=${() => read.current()}>Show ${more.value} newer</button></div>`}
     ${found?.length === 0 && html`<p class="card muted">${by || stack ? "Nothing is like that." : "Nobody has decided anything yet."}</p>`}
     <ol class="audit" ...${on}>
@@ -96,23 +97,34 @@ export function Audit({ project }) {
 
 /** @param {{by: string, stack: string, wrong: unknown}} props */
 function Narrowing({ by, stack, wrong }) {
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null));
+  useEffect(() => {
+    // What is typed is not touched, but by a link or a button that asks for something else.
+    for (const [name, value] of Object.entries({ by, stack })) {
+      const field = form.current?.elements.namedItem(name);
+      if (field instanceof HTMLInputElement) field.value = value;
+    }
+  }, [by, stack]);
   /** @param {SubmitEvent} event */
   function submit(event) {
     event.preventDefault();
-    const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
-    const said = (/** @type {string} */ name) => String(form.get(name) ?? "").trim();
-    ask({ by: said("by"), stack: said("stack"), from: "" });
+    const said = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    const text = (/** @type {string} */ name) => String(said.get(name) ?? "").trim();
+    ask({ by: text("by"), stack: text("stack"), from: "" });
   }
   const problem = wrong ? asProblem(wrong) : null;
-  const at = problem?.place ?? "";
-  const said = problem ? `${problem.message}. ${problem.remedy}` : "";
+  // What is not found can be nothing but the stack.
+  const at = problem?.status === 404 && stack ? "stack" : (problem?.place ?? "");
+  const refusal = problem
+    ? [problem.message.replace(/\.$/, ""), problem.remedy].filter(Boolean).join(". ")
+    : "";
   return html`<search aria-label="The trail">
-    <form class="row audit-narrowing" onSubmit=${submit}>
-      <${Field} label="Who" wrong=${at === "by" ? said : ""}>
-        ${(/** @type {object} */ needs) => html`<input type="search" name="by" defaultValue=${by} autocomplete="off" ...${needs} />`}
+    <form ref=${form} class="row audit-narrowing" onSubmit=${submit}>
+      <${Field} label="Who" wrong=${at === "by" ? refusal : ""}>
+        ${(/** @type {object} */ needs) => html`<input type="search" name="by" autocomplete="off" ...${needs} />`}
       <//>
-      <${Field} label="Stack" hint="its name or id" wrong=${at === "stack" ? said : ""}>
-        ${(/** @type {object} */ needs) => html`<input type="search" name="stack" defaultValue=${stack} autocomplete="off" ...${needs} />`}
+      <${Field} label="Stack" hint="its name or id" wrong=${at === "stack" ? refusal : ""}>
+        ${(/** @type {object} */ needs) => html`<input type="search" name="stack" autocomplete="off" ...${needs} />`}
       <//>
       <button>Show these</button>
       ${(by || stack) && html`<button type="button" class="plain" onClick=${() => ask({ by: "", stack: "", from: "" })}>Show all</button>`}
@@ -129,11 +141,13 @@ function Line({ project, entry }) {
     <${Badge} state=${drawn(entry.kind)} word=${entry.kind} />
     <div class="audit-what">
       <p>
-        ${!entry.kind.startsWith("expired-") && html`<strong class="breaks">${entry.by}</strong>${" "}`}
-        ${words(entry)}${" "}
-        ${about(entry) && html`<span class="breaks">${about(entry)} </span>`}
-        ${name && html`in <a class="breaks" href=${href(project, "stack", name, entry.stack_id)}>${name}</a> `}
-        ${entry.hook_id && html`<a href=${href(project, "inbox", entry.hook_id)}>the hook</a>`}
+        ${!entry.kind.startsWith("expired-") && html`<strong class="breaks">${entry.by}</strong> `}
+        ${words(entry)}${about(entry) && html` <span class="breaks">${about(entry)}</span>`}
+        ${entry.path && html`: <code class="breaks">${entry.path}</code>`}
+        ${entry.point && html` ${pointInWords(entry.point)}`}
+        ${name && html`, in <a class="breaks" href=${href(project, "stack", name, entry.stack_id)}>${name}</a>`}
+        ${!name && html`, in a stack that was purged`}
+        ${entry.hook_id && html`, <a href=${href(project, "inbox", entry.hook_id)}>the hook</a>`}
       </p>
       ${entry.reason && html`<p class="breaks audit-reason">${entry.reason}</p>`}
       ${extra && html`<details><summary>What was sent with it</summary><pre>${extra}</pre></details>`}

@@ -6,7 +6,9 @@ import { did } from "../inbox/words.js";
  * @typedef {object} Entry
  * @property {number} number 1, 2, ... within its stack
  * @property {string} stack_id
- * @property {string} [stack_name]
+ * @property {string | null} stack_name null: the stack was purged
+ * @property {string | null} path of the resource, from the outermost stack
+ * @property {string | null} point
  * @property {string | null} hook_id null: it is about no hook
  * @property {string} kind
  * @property {string} by

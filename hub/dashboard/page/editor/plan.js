@@ -74,9 +74,13 @@ export function open(kind, one) {
   return "depends on what is not known yet";
 }
 
-/** Of properties, with what is unknown. @param {Planned} one @returns {Record<string, {from?: unknown, to?: unknown}>} */
+/** Of properties, with what is unknown; what was nothing and stays so is none. @param {Planned} one @returns {Record<string, {from?: unknown, to?: unknown}>} */
 export function changesOf(one) {
-  const found = { ...one.changes };
+  const said = Object.entries(one.changes).filter(
+    ([, { from, to }]) => (from ?? to ?? null) !== null,
+  );
+  /** @type {Record<string, {from?: unknown, to?: unknown}>} */
+  const found = Object.fromEntries(said);
   for (const name of one.unknown) found[name] ??= {};
   return found;
 }

@@ -16,9 +16,10 @@ import { outcome, pointInWords, subject } from "./words.js";
 /** @typedef {import("../api/documents.js").Entry} Entry */
 
 /**
- * @param {{project: string, hook: Hook, open: boolean, onToggle: () => void}} props
+ * level: of its heading.
+ * @param {{project: string, hook: Hook, open: boolean, onToggle: () => void, level: number}} props
  */
-export function Card({ project, hook, open, onToggle }) {
+export function Card({ project, hook, open, onToggle, level }) {
   const waits = hook.state === "waiting";
   const { place, height, release } = useHeight(waits);
   const toggle = () => {
@@ -29,13 +30,13 @@ export function Card({ project, hook, open, onToggle }) {
   return html`<article class="hook card" data-state=${hook.state} data-hook=${hook.id} aria-labelledby=${id}
     ref=${place} style=${height ? { minHeight: `${height}px` } : undefined}>
     <div class="hook-head">
-      <h3 id=${id}>
+      <${`h${level}`} id=${id} class="hook-title">
         <button type="button" class="plain hook-opens" aria-expanded=${open} onClick=${toggle}>
           <span class=${waits ? "gate pulses" : "gate"}><${Icon} name=${waits ? "gate" : "done"} /></span>
           <code class="breaks">${subject(hook)}</code>
           <span class="point">${pointInWords(hook.point)}</span>
         </button>
-      </h3>
+      <//>
       <span class="hook-of">
         <${StackLink} project=${project} hook=${hook} />
         ${hook.resource?.type && html`<span class="muted breaks">${hook.resource.type}</span>`}
@@ -44,7 +45,7 @@ export function Card({ project, hook, open, onToggle }) {
         ${waits ? html`<${HowFar} hook=${hook} />` : html`<span class="outcome-line">${outcome(hook)}</span>`}
       </span>
     </div>
-    ${open && html`<${Body} project=${project} hook=${hook} />`}
+    ${open && html`<${Body} project=${project} hook=${hook} level=${level + 1} />`}
   </article>`;
 }
 
@@ -74,13 +75,16 @@ function HowFar({ hook }) {
   `;
 }
 
-/** @param {{project: string, hook: Hook, page?: boolean}} props page: it has a page to itself */
-export function Body({ project, hook, page = false }) {
+/**
+ * level: of headings in it. page: it has a page to itself.
+ * @param {{project: string, hook: Hook, level: number, page?: boolean}} props
+ */
+export function Body({ project, hook, level, page = false }) {
   const { said, wrong } = useSaid(project, hook, page);
   return html`<div class="hook-body">
     <div class="column">
       <${Facts} project=${project} hook=${hook} said=${said} />
-      <${WouldChange} hook=${hook} />
+      <${WouldChange} hook=${hook} level=${level} />
       ${!page && html`<a href=${href(project, "inbox", hook.id)}>A page of its own, with all that was said</a>`}
     </div>
     <div class="column">

@@ -105,18 +105,19 @@ function Earlier({ hook }) {
     <dd>${answers.map(([at, data]) => html`<div key=${at} class="breaks"><code>${at}</code>: ${shown(data)}</div>`)}</dd>`;
 }
 
-/** What would change. @param {{hook: Hook}} props */
-export function WouldChange({ hook }) {
-  if (!hook.resource) return html`<${Planned} hook=${hook} />`;
+/** What would change. level: of its heading. @param {{hook: Hook, level: number}} props */
+export function WouldChange({ hook, level }) {
+  const heading = `h${level}`;
+  if (!hook.resource) return html`<${Planned} hook=${hook} heading=${heading} />`;
   const { operation, properties, changes, seen } = hook.resource;
   const all = MAKES.has(operation ?? "") ? made(properties) : changes;
   const rows = Object.entries(all);
   return html`<div class="would">
-    <h4>${operation ? `What ${operation} would do` : "What would change"}</h4>
+    <${heading}>${operation ? `What ${operation} would do` : "What would change"}<//>
     ${rows.length === 0 ? html`<p class="muted">${nothing(operation)}</p>` : html`<${Changes} changes=${all} />`}
     ${
       Object.keys(seen ?? {}).length > 0 &&
-      html`<h4>What there is to look at</h4>
+      html`<${heading}>What there is to look at<//>
         <pre class="code" tabindex="0">${JSON.stringify(seen, null, 2)}</pre>`
     }
   </div>`;
@@ -132,13 +133,13 @@ function nothing(operation) {
   return operation === "delete" ? "It goes, with all it is." : "No property changes.";
 }
 
-/** The plan of a whole stack. @param {{hook: Hook}} props */
-function Planned({ hook }) {
+/** The plan of a whole stack. @param {{hook: Hook, heading: string}} props */
+function Planned({ hook, heading }) {
   const plan = hook.change?.plan ?? [];
   const line = (/** @type {{name: string, type?: string, change?: string}} */ one) =>
     html`<li key=${one.name}><span class="what">${one.change}</span> <code class="breaks">${one.name}</code> <span class="muted breaks">${one.type}</span></li>`;
   return html`<div class="would">
-    <h4>What the ${(hook.change?.action ?? "change").toLowerCase()} would do</h4>
+    <${heading}>What the ${(hook.change?.action ?? "change").toLowerCase()} would do<//>
     ${plan.length === 0 && html`<p class="muted">Nothing changes.</p>`}
     <ul class="plan">${plan.slice(0, PLAN).map(line)}</ul>
     ${

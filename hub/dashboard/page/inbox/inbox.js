@@ -57,7 +57,7 @@ function Everything({ project }) {
       ${
         grouped
           ? html`<${Groups} project=${project} hooks=${hooks} />`
-          : html`<${List} project=${project} hooks=${hooks} />`
+          : html`<${List} project=${project} hooks=${hooks} level=${2} />`
       }
     </div>
     <${Dry} project=${project} />`;
@@ -117,10 +117,10 @@ function Choice({ label, value, from, onChange }) {
   </label>`;
 }
 
-/** @param {{project: string, hooks: Hook[]}} props */
-function List({ project, hooks }) {
+/** level: of the headings of rows. @param {{project: string, hooks: Hook[], level: number}} props */
+function List({ project, hooks, level }) {
   const many = useSignal(PAGE);
-  return html`${hooks.slice(0, many.value).map((one) => html`<${Row} key=${one.id} project=${project} hook=${one} />`)}
+  return html`${hooks.slice(0, many.value).map((one) => html`<${Row} key=${one.id} project=${project} hook=${one} level=${level} />`)}
     ${
       hooks.length > many.value &&
       html`<button onClick=${() => {
@@ -129,13 +129,13 @@ function List({ project, hooks }) {
     }`;
 }
 
-/** @param {{project: string, hook: Hook}} props */
-function Row({ project, hook }) {
+/** @param {{project: string, hook: Hook, level: number}} props */
+function Row({ project, hook, level }) {
   const open = openOf(hook.id);
   const toggle = () => {
     open.value = !open.value;
   };
-  return html`<${Card} project=${project} hook=${hook} open=${open.value} onToggle=${toggle} />`;
+  return html`<${Card} project=${project} hook=${hook} open=${open.value} onToggle=${toggle} level=${level} />`;
 }
 
 /** Under the stack that each belongs to. @param {{project: string, hooks: Hook[]}} props */
@@ -159,7 +159,7 @@ function Group({ project, id, name, hooks }) {
       </button>
       <a href=${href(project, "stack", name, id)}>its stack</a>
     </h2>
-    ${open.value && html`<${List} project=${project} hooks=${hooks} />`}
+    ${open.value && html`<${List} project=${project} hooks=${hooks} level=${3} />`}
   </section>`;
 }
 

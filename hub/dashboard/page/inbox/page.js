@@ -43,5 +43,5 @@ export function HookPage({ project, id }) {
       }}>Try again</button></div>`
     }
     ${!hook && !wrong.value && html`<p class="muted">Reading it …</p>`}
-    ${hook && html`<div class="card"><${Body} project=${project} hook=${hook} page=${true} /></div>`}`;
+    ${hook && html`<div class="card"><${Body} project=${project} hook=${hook} level=${2} page=${true} /></div>`}`;
 }

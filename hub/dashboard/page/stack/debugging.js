@@ -11,6 +11,7 @@ import { keyOfHook } from "./state.js";
 /** @typedef {import("./shapes.js").Breakpoint} Breakpoint */
 /** @typedef {import("./shapes.js").Late} Late */
 /** @typedef {import("./state.js").Looking} Looking */
+/** @typedef {import("./state.js").Subject} Subject */
 
 /**
  * A way to go on from a hook.
@@ -133,6 +134,13 @@ export class Debugging {
     this.watched.rereadGraph();
   }
 
+  /** Set a breakpoint at any point of a resource. @param {Subject} subject @param {string} point */
+  async hold(subject, point) {
+    await this.#try(() => this.#set(this.looking.within(subject), point));
+    this.watched.rereadBreakpoints();
+    this.watched.rereadGraph();
+  }
+
   /** Take one away that was set on the live stack. @param {Breakpoint} one */
   async remove(one) {
     await this.#try(async () => {
@@ -156,7 +164,8 @@ export class Debugging {
   async #clear(at, point) {
     const ours = this.watched.breakpoints.value.filter((one) => one.at === at && one.on === point);
     if (ours.length === 0) {
-      this.said.value = `What holds ${at || "the stack"} at ${point} was not set here: its template, environment or operator says so. An update takes it away.`;
+      const where = `${at || "the stack"} at ${point}`;
+      this.said.value = `What holds ${where} was not set for it alone: a wider breakpoint does, or the template, the environment or the operator.`;
       return;
     }
     for (const one of ours) await this.remove(one);

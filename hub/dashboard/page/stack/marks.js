@@ -13,7 +13,9 @@ import { html, useSignal } from "../vendor/preact.js";
 export function Marks({ looking, subject, seen, again }) {
   const wrong = useSignal(/** @type {unknown} */ (null));
   const { watched } = looking;
-  const unwell = seen.status === "CHECK_FAILED";
+  const { status } = seen;
+  const unwell = status?.action === "CHECK" && status.status === "FAILED";
+  const guarded = status?.protected ?? false;
   /** @param {object} body */
   async function mark(body) {
     wrong.value = null;
@@ -24,19 +26,21 @@ export function Marks({ looking, subject, seen, again }) {
       wrong.value = error;
     }
   }
+  // There is nothing to mark yet.
+  if (!status) return null;
   const open = may("write") && !looking.past.value && !watched.gone.value;
-  if (!open && !seen.protected && !unwell) return null;
+  if (!open && !guarded && !unwell) return null;
   return html`<section class="column">
     <h3>Marks</h3>
     <p>
-      ${seen.protected ? "Protected: it may be neither deleted nor replaced." : "Not protected."}
+      ${guarded ? "Protected: it may be neither deleted nor replaced." : "Not protected."}
       ${unwell && " Marked unhealthy: the next update replaces it."}
     </p>
     ${
       open &&
       html`<div class="row">
-        <button onClick=${() => mark({ protect: !seen.protected })}>
-          ${seen.protected ? "Protect no longer" : "Protect"}</button>
+        <button onClick=${() => mark({ protect: !guarded })}>
+          ${guarded ? "Protect no longer" : "Protect"}</button>
         <button onClick=${() => mark({ mark_unhealthy: !unwell })}>
           ${unwell ? "Mark healthy" : "Mark unhealthy"}</button>
       </div>`

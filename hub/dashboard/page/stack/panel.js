@@ -1,5 +1,6 @@
 /** Everything about one resource, beside the graph. */
 
+import { href } from "../app/route.js";
 import { shown } from "../graph/fold/tally.js";
 import { nameOf, operationOf, sentence } from "../graph/words.js";
 import { Ago } from "../parts/ago.js";
@@ -65,15 +66,20 @@ function About({ looking, debugging, subject }) {
       <button class="plain stack-close" aria-label="Close" onClick=${close}><${Icon} name="close" /></button>
     </div>
     ${node && html`<${State} looking=${looking} node=${node} />`}
-    <${Identity} subject=${subject} seen=${seen} />
+    <${Identity} project=${looking.watched.project} subject=${subject} seen=${seen} />
     <${ProblemBox} error=${wrong.value} />
     <${Hooks} looking=${looking} subject=${subject} seen=${seen} />
-    ${node && html`<${Breakpoints} debugging=${debugging} node=${node} seen=${seen} />`}
+    <${Breakpoints} debugging=${debugging} subject=${subject} node=${node} seen=${seen} />
     ${node && html`<${Around} looking=${looking} node=${node} />`}
-    ${seen && html`<${Values} seen=${seen} />`}
+    ${seen && html`<${Values} node=${ofNode(seen, node)} seen=${seen} />`}
     ${seen && html`<${Marks} looking=${looking} subject=${subject} seen=${seen} again=${() => again.current()} />`}
     ${subject.resource && html`<${Happened} looking=${looking} subject=${subject} />`}
   </aside>`;
+}
+
+/** What is known of the node that is looked at. @param {Inspected} seen @param {GraphNode | null} node */
+function ofNode(seen, node) {
+  return seen.nodes.find((one) => one.id === node?.id) ?? null;
 }
 
 /** How it stands in the change. @param {{looking: Looking, node: GraphNode}} props */
@@ -91,14 +97,25 @@ function State({ looking, node }) {
   </p>`;
 }
 
-/** @param {{subject: Subject, seen: Inspected | null}} props */
-function Identity({ subject, seen }) {
+/** @param {Inspected} seen */
+function statusOf({ status }) {
+  if (!status) return html`<span class="muted">it is yet to be</span>`;
+  const said = `${status.action}_${status.status}`;
+  return status.reason ? html`${said}<span class="muted">, ${status.reason}</span>` : said;
+}
+
+/** @param {{project: string, subject: Subject, seen: Inspected | null}} props */
+function Identity({ project, subject, seen }) {
   return html`<dl class="stack-facts-list">
     <dt>Path</dt><dd><code>${subject.path || "the stack"}</code></dd>
     ${subject.type && html`<dt>Type</dt><dd><code>${subject.type}</code></dd>`}
     ${
+      seen?.inside &&
+      html`<dt>Holds</dt><dd><a href=${href(project, "stack", seen.inside.name, seen.inside.id)}>${seen.inside.name}</a></dd>`
+    }
+    ${
       seen &&
-      html`<dt>Status</dt><dd>${seen.status}${seen.reason && html`<span class="muted">, ${seen.reason}</span>`}</dd>
+      html`<dt>Status</dt><dd>${statusOf(seen)}</dd>
         <dt>Physical id</dt><dd><code>${seen.physical_id || "none yet"}</code></dd>`
     }
   </dl>`;
@@ -152,7 +169,7 @@ function watchResource(looking, subject, found, wrong) {
     try {
       const said = await watched.of(subject, "/inspect");
       if (ended) return;
-      found.value = said.resource ?? said;
+      found.value = said;
       wrong.value = null;
     } catch (error) {
       if (!ended) wrong.value = error;

@@ -36,19 +36,24 @@
  * @typedef {{path: string, state: string, sentence: string}} Reason
  *
  * @typedef {object} Inspected a resource, as somebody who looks at it wants it
- * @property {string} status
- * @property {string} reason
+ * @property {{action: string, status: string, reason: string, protected: boolean,
+ *   deletion_policy: string} | null} status null: it is yet to be
  * @property {string | null} physical_id
  * @property {Record<string, unknown>} properties
  * @property {Record<string, unknown>} attributes
  * @property {Record<string, unknown>} metadata
- * @property {boolean} protected
- * @property {{point: string, origin: string}[]} breakpoints
- * @property {PastHook[]} hooks newest first
- * @property {{changes: Record<string, {from?: unknown, to?: unknown}>} | null} node
+ * @property {{id: string, name: string} | null} inside the stack that it holds
+ * @property {InspectedNode[]} nodes
+ * @property {Held[]} breakpoints
+ * @property {import("../api/documents.js").Hook[]} hooks the latest ones
  *
- * @typedef {{id: string, point: string, state: string, opened_at: string, decision: string | null,
- *   decided_by: string | null, decided_at: string | null, reason: string | null}} PastHook
+ * @typedef {object} InspectedNode
+ * @property {number} id
+ * @property {string[]} waiting_for
+ * @property {Record<string, unknown> | null} properties that it wants
+ * @property {Record<string, import("../api/documents.js").Change> | null} changes
+ *
+ * @typedef {{point: string, source: string, id: string | null, created_by: string | null}} Held
  *
  * @typedef {object} Gone
  * @property {"deleted" | "forgotten" | "missing"} how

@@ -4,20 +4,23 @@ import { Changes } from "../parts/changes.js";
 import { html } from "../vendor/preact.js";
 
 /** @typedef {import("./shapes.js").Inspected} Inspected */
+/** @typedef {import("./shapes.js").InspectedNode} InspectedNode */
 
 /** What stands where something is hidden. */
 const MASK = "******";
 
-/** @param {{seen: Inspected}} props */
-export function Values({ seen }) {
-  const changes = seen.node?.changes ?? {};
+/** @param {{seen: Inspected, node: InspectedNode | null}} props node: what the change wants of it */
+export function Values({ seen, node }) {
+  const changes = node?.changes ?? {};
+  const wanted = node?.properties;
   return html`${
     Object.keys(changes).length > 0 &&
     html`<section class="column"><h3>What would change</h3><${Changes} changes=${changes} /></section>`
   }
-  <${Named} title="Properties" values=${seen.properties} open />
-  <${Named} title="Attributes" values=${seen.attributes} open />
-  <${Named} title="Metadata" values=${seen.metadata} />`;
+  ${wanted && html`<${Named} title="Properties it is to have" values=${wanted} open=${true} />`}
+  <${Named} title="Properties" values=${seen.properties} open=${!wanted} />
+  <${Named} title="Attributes" values=${seen.attributes} open=${true} />
+  <${Named} title="Metadata" values=${seen.metadata} open=${false} />`;
 }
 
 /** @param {{title: string, values: Record<string, unknown> | null, open?: boolean}} props */
@@ -39,6 +42,7 @@ function Named({ title, values, open }) {
 export function Value({ value }) {
   if (value === MASK) return html`<span class="muted" title="It is a secret">hidden</span>`;
   if (value === null || value === undefined) return html`<span class="muted">none</span>`;
+  if (value === "") return html`<span class="muted">empty</span>`;
   if (typeof value === "object")
     return html`<pre class="stack-value">${JSON.stringify(value, null, 2)}</pre>`;
   return html`<code class="breaks">${String(value)}</code>`;

@@ -105,7 +105,11 @@ export function stackList(project, held) {
       queue.add(id);
       look();
     },
-    resync: again,
+    resync: () => {
+      if (!held.peek()) return again();
+      for (const { id } of shown.value?.rows ?? []) queue.add(id);
+      look();
+    },
   });
   return {
     shown,

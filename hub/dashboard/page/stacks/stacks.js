@@ -40,7 +40,7 @@ export function Stacks({ project }) {
       ${shown && shown.rows.length > 0 && html`<${Table} project=${project} list=${list} asked=${asked} act=${(/** @type {Line} */ line) => (acting.value = line)} />`}
       ${shown && shown.rows.length === 0 && html`<${None} project=${project} query=${query} />`}
     </div>
-    ${shown && html`<${Turn} list=${list} asked=${asked} />`}
+    <${Turn} list=${list} asked=${asked} />
     ${
       acting.value &&
       html`<${ActDialog} project=${project} line=${acting.value} onClose=${() => {

@@ -1,0 +1,59 @@
+"""The audit trail of a project: as it grows, narrowed, and its hashes."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from playwright.async_api import expect
+
+from tests.browser.conftest import Visitor
+from tests.support.program import Http, resource
+
+HELD = {"hooks": [{"at": "*", "on": ["pre-create"]}]}
+
+
+async def test_what_people_decided_is_there_as_they_decide_it(
+    visit: Callable[..., Any], http: Http
+) -> None:
+    await http.create("shop", {"a": resource(), "b": resource(depends_on="a")}, environment=HELD)
+    (first,) = await http.waiting("shop")
+    granted = ["clipboard-read", "clipboard-write"]
+    visitor: Visitor = await visit(http, permissions=granted)
+    page = await visitor.open("audit")
+    await expect(page.get_by_text("Nobody has decided anything yet")).to_be_visible()
+    await http.signal(first, user="ann", reason="looked at it")
+    entries = page.locator(".audit > li")
+    await expect(entries).to_have_count(1)
+    await expect(entries).to_contain_text("ann let it go on")
+    await expect(entries).to_contain_text("a before it is made, in shop")
+    await expect(entries).to_contain_text("looked at it")
+    await expect(entries).to_contain_text("through api from 127.0.0.1")
+
+    await entries.hover()
+    (second,) = await http.waiting("shop")
+    await http.signal(second, "reject", user="bob", reason="not on a Friday")
+    await page.get_by_role("button", name="Show 1 newer").click()
+    await expect(entries.nth(0)).to_contain_text("bob rejected it")
+    await expect(entries.nth(1)).to_contain_text("ann let it go on")
+    trail = (await http.at("GET", "shop", "/decisions"))["decisions"]
+    await entries.nth(1).get_by_role("button", name="Copy the hash").click()
+    copied = await page.evaluate("navigator.clipboard.readText()")
+    assert copied == trail[0]["hash"]
+    await expect(entries.nth(1)).to_contain_text(copied[:12])
+    assert await visitor.breaks() == []
+
+    await page.get_by_label("Who").fill("ann")
+    await page.keyboard.press("Enter")
+    await expect(entries).to_have_count(1)
+    await expect(entries).to_contain_text("ann")
+    await expect(page).to_have_url(re.compile("by=ann"))
+    stack = page.get_by_label("Stack", exact=True)
+    await stack.fill("no-such")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_label("Stack", exact=True)).to_have_attribute("aria-invalid", "true")
+    await page.get_by_role("button", name="Show all").click()
+    await expect(entries).to_have_count(2)
+    await page.set_viewport_size({"width": 360, "height": 700})
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await entries.nth(0).get_by_role("link", name="the hook").click()
+    await expect(page).to_have_url(re.compile(f"/inbox/{second['id']}"))
