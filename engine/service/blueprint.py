@@ -56,7 +56,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """A request, read. The lists of declarations are in the order of their strength."""
+    """A request, read. The lists of declarations are in the order of their strength. source: the
+    template's text, as it was sent; None: it was no text."""
 
     template: Template
     environment: Environment
@@ -67,6 +68,7 @@ class Blueprint:
     asked: Sequence[Declaration]
     by_environment: Sequence[Declaration]
     by_template: Sequence[Declaration]
+    source: str | None = None
 
 
 def build(
@@ -127,6 +129,7 @@ def build(
         reader.requested(request.hooks_add),
         reader.declarations(environment.declared),
         reader.declarations(template.declared),
+        written.source,
     )
     findings.raise_if_any()
     return blueprint

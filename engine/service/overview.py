@@ -1,5 +1,6 @@
 """What people see of a project as a whole. Nothing is changed."""
 
+from engine.store.audit import Decided, TrailFilter, trail_of_project
 from engine.store.database import Database
 from engine.store.overview import Overview, OverviewFilter, read_overview
 
@@ -12,3 +13,8 @@ class Overviews:
         """The outermost stacks, newest change first."""
         async with self._database.transaction(replan=True) as conn:
             return await read_overview(conn, project, wanted)
+
+    async def decisions(self, project: str, wanted: TrailFilter) -> list[Decided]:
+        """Who decided what in all of its stacks, newest first."""
+        async with self._database.transaction(replan=True) as conn:
+            return await trail_of_project(conn, project, wanted)

@@ -24,6 +24,7 @@ async def store_version(conn: Connection, goal: Goal, most: int) -> None:
         hidden=definition.hidden,
         outputs=stored_outputs(definition),
         requested_by=goal.requested_by,
+        source=blueprint.source,
     )
     await accept.forget_versions(conn, goal.stack_id, most)
 

@@ -45,12 +45,14 @@ class OperatorEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """environment: merged, with what was stored. files: those stored as well, by name."""
+    """environment: merged, with what was stored. files: those stored as well, by name. source: the
+    template's text; None: it was sent as a document."""
 
     template: Template
     environment: Environment
     files: Mapping[str, str]
     nesting: Nesting
+    source: str | None = None
 
 
 def read_request(
@@ -76,7 +78,15 @@ def read_request(
         parse_environment(document, operator.registry),
         files,
         Nesting(files, operator.files, limits, most_resources),
+        _source(request, stored),
     )
+
+
+def _source(request: StackRequest, stored: TemplateRecord | None) -> str | None:
+    """What is not sent anew is as it was."""
+    if request.template is None:
+        return stored.source if stored else None
+    return request.template if isinstance(request.template, str) else None
 
 
 def _template(request: StackRequest, stored: TemplateRecord | None, limits: Limits) -> Json:

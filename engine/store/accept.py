@@ -51,8 +51,8 @@ delete from template t
 """
 INSERT_TEMPLATE = """
 insert into template (stack_id, version, description, template, environment, files, parameters,
-                      shown, hidden, outputs, requested_by)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                      shown, hidden, outputs, requested_by, source)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
 READ_PLATE = "select project, name, tags from stack where id = $1"
 #: Without a request, it belongs where what went before belongs.
@@ -193,6 +193,7 @@ async def insert_template(
     hidden: Iterable[str],
     outputs: Json,
     requested_by: str,
+    source: str | None,
 ) -> None:
     """Where a parameter is hidden, whatever may hold its value is sealed."""
     if hidden := sorted(hidden):
@@ -202,7 +203,7 @@ async def insert_template(
         files, parameters, outputs = Hidden(files), Hidden(parameters), Hidden(outputs)
     await conn.execute(
         INSERT_TEMPLATE, stack_id, version, description, template, environment, files,
-        parameters, shown, hidden, outputs, requested_by,
+        parameters, shown, hidden, outputs, requested_by, source,
     )  # fmt: skip
 
 

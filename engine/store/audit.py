@@ -1,7 +1,9 @@
 """The audit trail in the store. Whoever adds to it holds the locks on the stacks."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
@@ -29,6 +31,24 @@ select stack_id, number, hook_id, kind, by, door, address, reason, digest, data,
 OF_HOOK = """
 select stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at, hash
   from decision where stack_id = $1 and hook_id = $2 order by number
+"""
+#: Newest first. Of a stack, and of those inside, also of those that are gone.
+READ_OF_PROJECT = """
+with recursive family as (
+    select $3::uuid as id where $3 is not null
+    union all
+    select s.id from family f join stack s on s.parent_id = f.id
+)
+select d.stack_id, d.number, d.hook_id, d.kind, d.by, d.door, d.address, d.reason, d.digest, d.data,
+       d.at, d.hash, s.name as stack_name, s.path as stack_path, h.point,
+       nullif(h.resource_name, '') as resource_name
+  from decision d
+  left join stack s on s.id = d.stack_id
+  left join hook h on h.stack_id = d.stack_id and h.id = d.hook_id
+ where d.project = $1 and ($2::text is null or d.by = $2)
+   and ($3::uuid is null or d.stack_id in (select id from family))
+   and ($4::timestamptz is null or (d.at, d.stack_id, d.number) < ($4, $5, $6))
+ order by d.at desc, d.stack_id desc, d.number desc limit $7
 """
 #: By their hooks, too: a trail of which nothing is left is still missed.
 STACKS = """
@@ -84,6 +104,50 @@ async def decided_without_entry(conn: Connection, stack_id: UUID) -> UUID | None
     """A hook that somebody decided, of which the trail says nothing."""
     found: UUID | None = await conn.fetchval(WITHOUT_ENTRY, stack_id)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """An entry, and where that was. stack_name, stack_path: None: the stack was purged.
+    resource_name, point: of the hook; None: it is about none, or about a whole stack."""
+
+    entry: Entry
+    stack_name: str | None
+    stack_path: str | None
+    resource_name: str | None
+    point: str | None
+
+
+class TrailPlace(NamedTuple):
+    """Behind which entry a page begins."""
+
+    at: datetime
+    stack_id: UUID
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrailFilter:
+    """None: not asked for. by: whose decisions. stack_id: of it, and of stacks inside."""
+
+    by: str | None = None
+    stack_id: UUID | None = None
+    after: TrailPlace | None = None
+    limit: int = 100
+
+
+async def trail_of_project(conn: Connection, project: str, wanted: TrailFilter) -> list[Decided]:
+    """Newest first; in a transaction that plans anew."""
+    rows = await conn.fetch(
+        READ_OF_PROJECT, project, wanted.by, wanted.stack_id, *(wanted.after or (None, None, None)),
+        wanted.limit,
+    )  # fmt: skip
+    return [_decided(dict(row)) for row in rows]
+
+
+def _decided(row: dict[str, Any]) -> Decided:
+    place = [row.pop(name) for name in ("stack_name", "stack_path", "resource_name", "point")]
+    return Decided(_entry(row), *place)
 
 
 def _entry(row: object) -> Entry:

@@ -26,7 +26,7 @@ select * from stack_now
  order by id = $2 desc limit 1
 """
 READ_TEMPLATE = """
-select version, template, environment, files, parameters, hidden, created_at
+select version, template, environment, files, parameters, hidden, created_at, source
   from template where stack_id = $1 and version = $2
 """
 READ_GIVEN = """

@@ -48,7 +48,8 @@ class TemplateRecord:
     """One immutable version of what a stack should be.
 
     parameters: as given by the request and environment (text, numbers, maps ...), by name.
-    hidden: names of the parameters whose values nobody is shown.
+    hidden: names of the parameters whose values nobody is shown. source: the template's text as it
+    was sent; None: it was sent as a document.
     """
 
     version: int
@@ -58,6 +59,7 @@ class TemplateRecord:
     parameters: Json
     hidden: list[str]
     created_at: datetime
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

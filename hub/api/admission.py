@@ -8,8 +8,10 @@ from time import monotonic
 from aiohttp import web
 
 from engine.errors import HeadgateError, Unavailable
+from hub.api.addresses import origin_of
 from hub.api.parts import IDENTITY, PARTS, Handler, require
 from hub.auth.gatekeeper import UNAUTHORIZED, Gatekeeper
+from hub.auth.pages import check_host, check_page
 from hub.auth.presented import Presented, presented_in
 from hub.auth.roles import Right
 from hub.auth.sessions import COOKIE, CSRF_HEADER, SAFE, Session, Sessions, check_origin
@@ -40,6 +42,8 @@ async def admitted(request: web.Request, handler: Handler) -> web.StreamResponse
     right = request.app[NEEDS].get(match.route, Right.NOTHING)
     if right is Right.NOTHING:
         return await handler(request)
+    if not gatekeeper.authenticator.challenge:
+        _check_sender(request)
     presented = _presented(request)
     who = await gatekeeper.admit(presented, match.get("project", ""), address, now)
     require(who, right)
@@ -47,6 +51,16 @@ async def admitted(request: web.Request, handler: Handler) -> web.StreamResponse
         who = await gatekeeper.authenticator.lasting(who)
     request[PRESENTED], request[IDENTITY] = presented, who
     return await handler(request)
+
+
+def _check_sender(request: web.Request) -> None:
+    """Of whom nobody asks who they are. Raises Forbidden."""
+    server = request.app[PARTS].settings.server
+    # Behind a proxy it goes by the names of that.
+    if server.on_loopback and not server.trusted_proxies:
+        check_host(request.host, server.public_url)
+    ours = {origin_of(request), server.public_url.rstrip("/")} - {""}
+    check_page(request.method, request.headers, {*ours, *server.cors_origins})
 
 
 def _presented(request: web.Request) -> Presented:

@@ -93,6 +93,7 @@ def _is_own(request: web.Request) -> bool:
 #: What a project has here that it has not in the Orchestration API.
 OWN_THINGS = frozenset({
     "hooks", "subscriptions", "events", "webhook-key", "tokens", "session", "quotas", "overview",
+    "decisions",
 })  # fmt: skip
 #: Parts of a stack's path that are not of the Orchestration API.
 OWN_PARTS = frozenset({

@@ -1,11 +1,12 @@
 """Edit and continue, and new stacks: what is written, its plan, and what becomes of it."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
-from tests.browser.conftest import Visitor
+from tests.browser.conftest import PATIENCE, Visitor
 from tests.support.access import given_directly
 from tests.support.program import Http, Json, Program, resource, who
 
@@ -46,6 +47,12 @@ async def planned(page: Page, said: str | re.Pattern[str]) -> None:
     plan = page.get_by_role("region", name="Plan", exact=True)
     await expect(plan).not_to_have_attribute("aria-busy", "true")
     await expect(plan).to_contain_text(said)
+
+
+async def nested(http: Http) -> list[Json]:
+    """All stacks, those inside as well."""
+    _, said = await http.call("GET", "/stacks?show_nested=true")
+    return list(said["stacks"])
 
 
 async def fits(page: Page) -> None:
@@ -104,6 +111,21 @@ async def test_a_stopped_stack_is_changed_and_goes_on(visitor: Visitor, http: Ht
     await size.fill("9")
     await expect(page.get_by_text("out of range").first).to_be_visible()
     assert await visitor.breaks() == []
+    # The last question wins, whichever is answered first.
+    held = asyncio.Event()
+
+    async def later(route: Route) -> None:
+        if held.is_set() or "size: 2" not in (route.request.post_data or ""):
+            return await route.continue_()
+        held.set()
+        answer = await route.fetch()
+        await expect(page.get_by_role("region", name="Changed resources")).to_contain_text("→ 3")
+        await route.fulfill(response=answer)
+
+    await page.route("**/preview?*", later)
+    await size.fill("2")
+    async with asyncio.timeout(PATIENCE / 1000):
+        await held.wait()
     await size.fill("3")
     await planned(page, "1 changed, 1 added.")
     changed = page.get_by_role("region", name="Changed resources")
@@ -165,7 +187,12 @@ async def test_somebody_else_changes_the_stack_meanwhile(visitor: Visitor, http:
     await expect(dialog).to_contain_text("web")
     await dialog.get_by_role("button", name="Update").click()
     await expect(page.get_by_role("alert")).to_contain_text("the plan has become another")
-    await expect(page.get_by_role("region", name="Stops")).to_contain_text("pre-update db")
+    stops = page.get_by_role("region", name="Stops")
+    await expect(stops).to_contain_text("pre-update db")
+    await stops.get_by_role("button", name="Leave out db:pre-update").click()
+    await expect(stops.get_by_role("listitem")).to_have_count(0)
+    await stops.get_by_role("button", name="Put back").click()
+    await expect(stops.get_by_role("listitem")).to_have_count(1)
     # Who goes elsewhere is asked, and stays.
     await page.get_by_role("link", name="Inbox").click()
     await page.get_by_role("button", name="Stay").click()
@@ -196,7 +223,7 @@ async def test_a_stack_goes_while_it_is_edited_and_a_new_one_is_made_of_it(
     assert await visitor.breaks() == []
     await fits(page)
     await http.at("DELETE", "s")
-    await expect(page.get_by_text("The stack was deleted while you wrote.")).to_be_visible()
+    await expect(page.get_by_text("The stack is deleted.")).to_be_visible()
     await page.get_by_role("button", name="Make a new stack of it").click()
     await page.get_by_role("textbox", name="Name of the stack").fill("again")
     await page.get_by_role("tab", name="Parameters").click()
@@ -217,6 +244,13 @@ async def test_a_stack_goes_while_it_is_edited_and_a_new_one_is_made_of_it(
     await page.get_by_role("button", name="Create").click()
     await expect(page).to_have_url(re.compile(r"/stack/again/"))
     assert await http.until_ended("again") == "CREATE_COMPLETE"
+    # What is inside of it changes with it.
+    inside = (await http.resources("again"))["in"]["physical_resource_id"]
+    name = next(one["stack_name"] for one in await nested(http) if one["id"] == inside)
+    await visitor.open("edit", name, inside)
+    await page.get_by_role("link", name="edit again").click()
+    await expect(page.get_by_role("heading", name="Edit again")).to_be_visible()
+    await planned(page, "Nothing changes: 2 unchanged.")
 
 
 async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(

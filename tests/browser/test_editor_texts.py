@@ -19,6 +19,7 @@ NASTY: Json = {
     "others": [True, False, None, [], {}, [[]], [{"a": []}]],
     "long": "word " * 60,
     "hooks": [{"at": "a", "on": ["pre-create"], "no": 1, "y": 2}],
+    "calls": {"a": {"get_attr": ["a: b", "{c}, d", 1]}, "b": {"get_param": "x\ny"}},
     "on": {"yes": {"n": 1}, "1": 2, "null": 3, "true": 4, "~": 5, "a b": 6, "": 7, "*": 8},
 }  # fmt: skip
 ENVIRONMENT = """\
@@ -54,6 +55,7 @@ async def test_what_is_written_means_the_same_to_the_server(visitor: Visitor) ->
     text = await visitor.module("editor/yaml.js", "(m, value) => m.written(value)", NASTY)
     assert read_document(text, "text") == NASTY
     assert "|\n" in text and "\non:" in text, text
+    assert 'a: {get_attr: ["a: b", "{c}, d", 1]}' in text, text
     lines = await visitor.module(
         "editor/yaml.js", "(m, values) => values.map(m.inline)", NASTY["texts"] + NASTY["lines"]
     )

@@ -34,7 +34,7 @@ NOT_READY = fields({"ready": {"const": False}, "missing": {**list_of(TEXT), "min
 HOOK = Shape("Hook", SHOWN_HOOK)
 HOOKS = page_of("hooks", HOOK)
 
-_ENTRY = Shape("TrailEntry", fields({
+_SAID: Mapping[str, Json] = {
     "number": COUNT,
     "stack_id": UUID,
     "hook_id": or_null(UUID),
@@ -47,9 +47,15 @@ _ENTRY = Shape("TrailEntry", fields({
     "digest": TEXT,
     "data": ANYTHING,
     "hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-}))  # fmt: skip
+}
+_ENTRY = Shape("TrailEntry", fields(_SAID))
 DECISIONS = fields({"decisions": list_of(_ENTRY)})
 TRAIL = page_of("decisions", _ENTRY, COUNT)
+#: stack_name: null: the stack was purged.
+_DECIDED = Shape("Decided", fields({
+    **_SAID, "stack_name": TEXT_OR_NULL, "path": TEXT_OR_NULL, "point": or_null(POINT),
+}))  # fmt: skip
+PROJECT_TRAIL = page_of("decisions", _DECIDED, TEXT)
 
 BREAKPOINT = Shape("Breakpoint", fields({
     "id": UUID,
@@ -291,6 +297,7 @@ VERSION = fields({
     "version": COUNT,
     "created_at": TIME,
     "template": MAP,
+    "source": TEXT_OR_NULL,
     "environment": MAP,
     "files": map_of(TEXT),
 })  # fmt: skip

@@ -47,6 +47,7 @@ async def version(request: web.Request) -> web.Response:
             "version": found.version,
             "created_at": rfc3339(found.created_at),
             "template": found.template,
+            "source": found.source,
             "environment": shown_environment(found),
             "files": found.files,
         }

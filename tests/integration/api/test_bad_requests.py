@@ -323,7 +323,7 @@ async def test_headers_that_are_no_text_and_hosts_that_are_none(
         sent = request("GET /v1/p/stacks/held", f"Host: {host}", "Connection: close")
         [(status, said)] = await exchange(url, sent)
         assert status == 400 and "Host" in said["error"]["message"], (host, said)
-    for host in ("a", "a_b.example:80", "[::1]:8004", "127.0.0.1"):
+    for host in ("localhost", "a_b.localhost:80", "[::1]:8004", "127.0.0.1"):
         sent = request("GET /v1/p/stacks/held", f"Host: {host}", "Connection: close")
         [(status, said)] = await exchange(url, sent)
         assert status == 302 and said["message"].startswith(f"http://{host}/v1/")

@@ -113,7 +113,7 @@ async def a_held_stack(run: Watched) -> None:
     )
     later = {"decision": "progress", "extend": "1h"}
     await ok(run, "POST", f"{one}/signal", later, headers=who("cy"))
-    for path in (one, f"/{one}", "/hooks?limit=1", f"{one}/decisions"):
+    for path in (one, f"/{one}", "/hooks?limit=1", f"{one}/decisions", "/decisions?limit=1"):
         await ok(run, "GET", path)
     for wrong in ({"decision": "maybe"}, {"decision": "continue", "digest": "0"}):
         assert (await run.call("POST", f"{one}/signal", wrong, headers=who("cy")))[0] >= 400

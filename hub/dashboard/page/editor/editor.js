@@ -94,7 +94,8 @@ const handed = {
 function Editor({ project, stack, first }) {
   const begun = stack.value;
   const draft = useMemo(() => draftOf(first), []);
-  const readonly = !may("write");
+  const within = begun?.within ?? null;
+  const readonly = !may("write") || within !== null;
   const check = useMemo(() => {
     const path = begun
       ? `${pathOf(begun.name, begun.id)}/preview?show_nested=true`
@@ -122,7 +123,12 @@ function Editor({ project, stack, first }) {
         ${!readonly && html`<${Send} project=${project} stack=${stack} draft=${draft} check=${check} leaving=${leaving} />`}
       </div>
     </div>
-    ${readonly && html`<p role="note">You may look at this stack, but not change it. The role author may.</p>`}
+    ${
+      within &&
+      html`<p role="note">This stack is inside of another, and changes with it:
+      <a class="breaks" href=${href(project, "edit", within.name, within.id)}>edit ${within.name}</a>.</p>`
+    }
+    ${readonly && !within && html`<p role="note">You may look at this stack, but not change it. The role author may.</p>`}
     ${begun && html`<${Meanwhile} project=${project} stack=${stack} draft=${draft} check=${check} renew=${renew} />`}
     <div class=${`edit ${readonly ? "alone" : ""}`}>
       <${Texts} draft=${draft} check=${check} isNew=${begun === null} readonly=${readonly} />

@@ -6,10 +6,12 @@ import { tidied } from "./tidy.js";
 import { written } from "./yaml.js";
 
 /**
- * version: of the template. by, at: who made it, and when.
+ * version: of the template. by, at: who made it, and when. within: the outermost stack, of one
+ * that is inside of others.
  * @typedef {{name: string, id: string, status: string, action: string, reason: string,
  *   version: number, by: string, at: string, document: {template: any, environment: any,
- *   files: Record<string, string>}, first: import("./draft.js").Written}} Loaded
+ *   files: Record<string, string>}, first: import("./draft.js").Written,
+ *   within: {id: string, name: string} | null}} Loaded
  */
 
 /** @param {string} name @param {string} id */
@@ -36,8 +38,15 @@ export async function loaded(project, name, id) {
     by: newest.requested_by,
     at: newest.created_at,
     document: version,
+    within: stack.parent === null ? null : await outermost(project, stack.root),
     first: { name: stack.stack_name, texts: textsOf(version), options: optionsOf(stack) },
   };
+}
+
+/** @param {string} project @param {string} id @returns {Promise<{id: string, name: string}>} */
+async function outermost(project, id) {
+  const { stacks } = await call("GET", project, `/overview?stack=${encodeURIComponent(id)}`);
+  return stacks[0] ?? { id, name: id };
 }
 
 /** @param {string} project @param {string} path @returns {Promise<{version: number, requested_by: string, created_at: string}>} */

@@ -21,11 +21,11 @@ const SOON = 200;
  */
 export function Meanwhile({ project, draft, stack, check, renew }) {
   const theirs = useSignal(/** @type {import("./loading.js").Loaded | null} */ (null));
-  const gone = useSignal(false);
+  const gone = useSignal(stack.value !== null && isGone(stack.value));
   useEffect(() => watch({ project, draft, stack, check, theirs, gone }), []);
   if (gone.value)
     return html`<div class="problem" role="alert">
-      <p class="reason">The stack was deleted while you wrote.</p>
+      <p class="reason">The stack is deleted.</p>
       <p class="row">What you wrote is still here. <button onClick=${renew}>Make a new stack of it</button></p>
     </div>`;
   if (!theirs.value || !stack.value) return null;
@@ -64,6 +64,11 @@ export function Meanwhile({ project, draft, stack, check, renew }) {
 }
 
 /** @param {import("./loading.js").Loaded} one */
+function isGone({ action, status }) {
+  return action === "DELETE" && status === "COMPLETE";
+}
+
+/** @param {import("./loading.js").Loaded} one */
 function known({ document }) {
   const { template, environment, files } = document;
   return { ...template, environment, files };
@@ -87,7 +92,7 @@ function watch({ project, draft, stack, check, theirs, gone }) {
     try {
       const now = await loaded(project, before.name, before.id);
       if (ended) return;
-      if (now.action === "DELETE" && now.status === "COMPLETE") {
+      if (isGone(now)) {
         gone.value = true;
       } else if (now.version === before.version) {
         stack.value = { ...before, action: now.action, status: now.status, reason: now.reason };

@@ -122,6 +122,9 @@ export function written(value) {
     Scalar(_, node) {
       if (typeof node.value === "string" && SPECIAL.test(node.value)) node.type = "QUOTE_DOUBLE";
     },
+    Map(_, node) {
+      node.flow = isShort(node);
+    },
     Pair(_, pair) {
       if (isScalar(pair.key) && typeof pair.key.value === "string" && SWITCH.test(pair.key.value)) {
         const key = new Scalar(/^(?:y|yes|on)$/i.test(pair.key.value));
@@ -137,6 +140,17 @@ export function written(value) {
 /** What is not to be seen, and what some take for the end of a line. @param {string} text */
 function escaped(text) {
   return text.replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** Functions that are read best in one line: `{get_param: size}`. */
+const SHORT = /^(get_param|get_resource|get_attr|get_file|Ref)$/;
+
+/** @param {import("yaml").YAMLMap} node */
+function isShort(node) {
+  const [only, another] = node.items;
+  if (!only || another || !isScalar(only.key) || !SHORT.test(String(only.key.value))) return false;
+  const parts = isSeq(only.value) ? only.value.items : [only.value];
+  return parts.every((one) => isScalar(one) && !/[\n\r]/.test(String(one.value)));
 }
 
 /** An empty line before each section of more than a line. @param {unknown} root */

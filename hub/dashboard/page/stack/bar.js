@@ -112,8 +112,8 @@ function canRunTo({ looking, watched }) {
   const model = looking.model.value;
   if (!may("answer") || !node?.name || !model || watched.gone.value) return false;
   if (!watched.stack.value?.stack_status.endsWith("IN_PROGRESS")) return false;
-  const { state } = model.progress(node.key).value;
-  return !OVER.has(state) && state !== "running";
+  const { state, hook } = model.progress(node.key).value;
+  return !OVER.has(state) && state !== "running" && !hook;
 }
 
 /** @param {Debugging} debugging */

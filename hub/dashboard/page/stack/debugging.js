@@ -11,6 +11,7 @@ import { keyOfHook } from "./state.js";
 /** @typedef {import("./shapes.js").Breakpoint} Breakpoint */
 /** @typedef {import("./shapes.js").Late} Late */
 /** @typedef {import("./state.js").Looking} Looking */
+/** @typedef {import("./state.js").Subject} Subject */
 
 /**
  * A way to go on from a hook.
@@ -129,6 +130,13 @@ export class Debugging {
       if (on) await this.#set(at, point);
       else await this.#clear(at, point);
     });
+    this.watched.rereadBreakpoints();
+    this.watched.rereadGraph();
+  }
+
+  /** Set a breakpoint at any point of a resource. @param {Subject} subject @param {string} point */
+  async hold(subject, point) {
+    await this.#try(() => this.#set(this.looking.within(subject), point));
     this.watched.rereadBreakpoints();
     this.watched.rereadGraph();
   }

@@ -69,7 +69,7 @@ function About({ looking, debugging, subject }) {
     <${Identity} project=${looking.watched.project} subject=${subject} seen=${seen} />
     <${ProblemBox} error=${wrong.value} />
     <${Hooks} looking=${looking} subject=${subject} seen=${seen} />
-    ${node && html`<${Breakpoints} debugging=${debugging} node=${node} seen=${seen} />`}
+    <${Breakpoints} debugging=${debugging} subject=${subject} node=${node} seen=${seen} />
     ${node && html`<${Around} looking=${looking} node=${node} />`}
     ${seen && html`<${Values} node=${ofNode(seen, node)} seen=${seen} />`}
     ${seen && html`<${Marks} looking=${looking} subject=${subject} seen=${seen} again=${() => again.current()} />`}

@@ -38,9 +38,10 @@ export function StackPage({ project, rest }) {
     return () => watched.close();
   }, []);
   useEffect(() => looking.selectAsked(), [watched.model.value]);
+  const stands = watched.stack.value?.stack_status ?? "";
   useEffect(() => {
-    document.title = `${name} · ${project} · Headgate`;
-  }, []);
+    if (stands) document.title = `${name}: ${stands} · ${project} · Headgate`;
+  }, [stands]);
   const asked = here.value.query.get("view") ?? "graph";
   const view = VIEWS.some(([one]) => one === asked) ? asked : "graph";
   /** @param {string} to */

@@ -96,10 +96,10 @@ export class Looking {
     return { name: watched.name, id: watched.id };
   }
 
-  /** The path of a node from the shown stack on: as its breakpoints are set. @param {GraphNode} node */
-  within(node) {
+  /** A path from the shown stack on: as breakpoints are set. @param {{path: string}} of */
+  within({ path }) {
     const root = this.model.value?.tree.root ?? "";
-    return root ? node.path.slice(root.length + 1) : node.path;
+    return root ? path.slice(root.length + 1) : path;
   }
 }
 

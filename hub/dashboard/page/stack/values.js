@@ -42,6 +42,7 @@ function Named({ title, values, open }) {
 export function Value({ value }) {
   if (value === MASK) return html`<span class="muted" title="It is a secret">hidden</span>`;
   if (value === null || value === undefined) return html`<span class="muted">none</span>`;
+  if (value === "") return html`<span class="muted">empty</span>`;
   if (typeof value === "object")
     return html`<pre class="stack-value">${JSON.stringify(value, null, 2)}</pre>`;
   return html`<code class="breaks">${String(value)}</code>`;
