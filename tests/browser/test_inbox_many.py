@@ -70,8 +70,8 @@ async def test_by_keys_alone_on_a_phone(visit: Visit, http: Http) -> None:
     made = template(resources, parameters=HIDDEN)
     await http.create("web", {}, template=made, environment=asks(timeout="10m"))
     (hook,) = await http.waiting("web")
-    small = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark", "has_touch": True}
-    ann = await somebody(visit, http, "ann", **small)
+    small = {"width": 360, "height": 740}
+    ann = await somebody(visit, http, "ann", viewport=small, color_scheme="dark")
     page, row = ann.page, card(ann.page, "a before it is made")
     await expect(row.locator(".changes").get_by_text("hidden")).to_be_visible()
     assert "s3cret" not in await page.content()
@@ -87,7 +87,7 @@ async def test_by_keys_alone_on_a_phone(visit: Visit, http: Http) -> None:
     await page.keyboard.press("Enter")
     await expect(row.get_by_role("button", name="Reject it")).to_be_focused()
     assert await ann.breaks() == []
-    assert await page.evaluate("document.documentElement.scrollWidth") <= small["viewport"]["width"]
+    assert await page.evaluate("document.documentElement.scrollWidth") <= small["width"]
     await page.keyboard.press("Escape")
     await expect(row.get_by_role("button", name="Reject …")).to_be_focused()
     await page.keyboard.press("Enter")
