@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import aiohttp
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, ViewportSize, async_playwright, expect
 
 from hub.cli.files import template_body
 from tests.browser.conftest import CHROMIUM, FLAGS
@@ -16,7 +16,7 @@ from tests.support.program import Http, ServerProcess
 ROOT = Path(__file__).parents[2]
 SHOP = ROOT / "examples" / "shop"
 IMAGES = ROOT / "docs" / "images"
-SIZE = {"width": 1280, "height": 760}
+SIZE = ViewportSize(width=1280, height=760)
 Look = Callable[[Page], Awaitable[None]]
 ANSWER = {"backup": True, "ticket": "OPS-17"}
 
