@@ -56,7 +56,8 @@ async def admitted(request: web.Request, handler: Handler) -> web.StreamResponse
 def _check_sender(request: web.Request) -> None:
     """Of whom nobody asks who they are. Raises Forbidden."""
     server = request.app[PARTS].settings.server
-    if server.on_loopback:
+    # Behind a proxy it goes by the names of that.
+    if server.on_loopback and not server.trusted_proxies:
         check_host(request.host, server.public_url)
     ours = {origin_of(request), server.public_url.rstrip("/")} - {""}
     check_page(request.method, request.headers, {*ours, *server.cors_origins})

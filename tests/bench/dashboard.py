@@ -70,7 +70,7 @@ async def graph() -> None:
 
 
 def mid(runs: list[Json], name: str) -> float:
-    return statistics.median(run[name] for run in runs)
+    return float(statistics.median(run[name] for run in runs))
 
 
 def flow(runs: list[Mapping[str, Json]], name: str) -> str:

@@ -1,24 +1,20 @@
 """The audit trail of a project: as it grows, narrowed, and its hashes."""
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 from playwright.async_api import expect
 
-from tests.browser.conftest import Visitor
+from tests.browser.conftest import Visit
 from tests.support.program import Http, resource
 
 HELD = {"hooks": [{"at": "*", "on": ["pre-create"]}]}
 
 
-async def test_what_people_decided_is_there_as_they_decide_it(
-    visit: Callable[..., Any], http: Http
-) -> None:
+async def test_what_people_decided_is_there_as_they_decide_it(visit: Visit, http: Http) -> None:
     await http.create("shop", {"a": resource(), "b": resource(depends_on="a")}, environment=HELD)
     (first,) = await http.waiting("shop")
     granted = ["clipboard-read", "clipboard-write"]
-    visitor: Visitor = await visit(http, permissions=granted)
+    visitor = await visit(http, permissions=granted)
     page = await visitor.open("audit")
     await expect(page.get_by_text("Nobody has decided anything yet")).to_be_visible()
     await http.signal(first, user="ann", reason="looked at it")

@@ -7,7 +7,7 @@ _MADE = """const made = (count, layers, seed) => {
     let state = seed;
     const chance = (below) => {
       state = (state * 1103515245 + 12345) & 0x7fffffff;
-      return state % below;
+      return Math.floor((state / 0x80000000) * below);
     };
     const size = Math.floor(count / layers);
     const boxes = [];
@@ -63,18 +63,15 @@ PLACED = f"""({{ place }}) => {{
 }}"""
 
 CROSSED = """({ place }) => {
-  // Trees and ladders can be drawn without a crossing, however they are shuffled.
+  // A tree and a lattice can be drawn without a crossing, however they are shuffled.
   const box = (key) => ({ key, width: 100, height: 40 });
-  const tree = Array.from({ length: 62 }, (_, n) => [`${n >> 1}`, `${n + 1}`]).slice(1);
-  const keys = [...new Set(tree.flat())].sort((one, other) => (one * 37) % 61 - (other * 37) % 61);
-  const ladder = [0, 1, 2, 3, 4, 5].flatMap((n) => [
-    [`a${n}`, `a${n + 1}`], [`b${n}`, `b${n + 1}`], [`a${n}`, `b${n + 1}`],
-  ]);
-  const rungs = [...new Set(ladder.flat())].reverse();
-  return [
-    place(keys.map(box), tree, 1.6).crossings,
-    place(rungs.map(box), ladder, 1.6).crossings,
-  ];
+  const shuffled = (edges) => [...new Set(edges.flat())].sort(
+    (one, other) => (parseInt(one, 36) * 37) % 101 - (parseInt(other, 36) * 37) % 101);
+  const tree = Array.from({ length: 61 }, (_, n) => [`${(n + 1) >> 1}`, `${n + 2}`]);
+  const lattice = [0, 1, 2, 3].flatMap((layer) => [0, 1, 2, 3, 4, 5].flatMap((n) => [
+    [`${layer}a${n}`, `${layer + 1}a${n}`], [`${layer}a${n}`, `${layer + 1}a${n + 1}`],
+  ]));
+  return [tree, lattice].map((edges) => place(shuffled(edges).map(box), edges, 1.6).crossings);
 }"""
 
 REDUCED = f"""async (m) => {{

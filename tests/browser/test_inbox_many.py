@@ -56,7 +56,8 @@ async def test_hundreds_are_found_and_hold_still_under_the_pointer(
     await http.signal(hooks["r000"], user="bob", reason="fine")
     await expect(card(page, "r000").get_by_text("bob let it go on.")).to_be_visible()
     await expect(page.get_by_role("button", name="Show 1 new")).to_be_visible()
-    assert await below.bounding_box() == place
+    moved = await below.bounding_box()
+    assert place and moved and abs(moved["y"] - place["y"]) < 1
     await expect(rows).to_have_count(MANY)
     await page.get_by_role("button", name="Show 1 new").click()
     await expect(card(page, "r000 after it was made")).to_be_visible()
@@ -69,8 +70,8 @@ async def test_by_keys_alone_on_a_phone(visit: Visit, http: Http) -> None:
     made = template(resources, parameters=HIDDEN)
     await http.create("web", {}, template=made, environment=asks(timeout="10m"))
     (hook,) = await http.waiting("web")
-    small = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark", "has_touch": True}
-    ann = await somebody(visit, http, "ann", **small)
+    small = {"width": 360, "height": 740}
+    ann = await somebody(visit, http, "ann", viewport=small, color_scheme="dark")
     page, row = ann.page, card(ann.page, "a before it is made")
     await expect(row.locator(".changes").get_by_text("hidden")).to_be_visible()
     assert "s3cret" not in await page.content()
@@ -86,7 +87,7 @@ async def test_by_keys_alone_on_a_phone(visit: Visit, http: Http) -> None:
     await page.keyboard.press("Enter")
     await expect(row.get_by_role("button", name="Reject it")).to_be_focused()
     assert await ann.breaks() == []
-    assert await page.evaluate("document.documentElement.scrollWidth") <= small["viewport"]["width"]
+    assert await page.evaluate("document.documentElement.scrollWidth") <= small["width"]
     await page.keyboard.press("Escape")
     await expect(row.get_by_role("button", name="Reject …")).to_be_focused()
     await page.keyboard.press("Enter")

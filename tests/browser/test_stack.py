@@ -9,8 +9,9 @@ import aiohttp
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser.conftest import Visitor
+from tests.support.access import given_directly
 from tests.support.postgres import TestServer
-from tests.support.program import Http, Json, ServerProcess, resource
+from tests.support.program import Http, Json, Program, ServerProcess, resource
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
 INNER = """
@@ -99,6 +100,7 @@ async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
     await expect(debugger).to_contain_text("b at pre-create")
     await stands(beside, "a", "done")
     await stands(beside, "b", "waits at pre-create")
+    await expect(beside.get_by_role("region", name="Debugger")).to_contain_text("b at pre-create")
     await page.keyboard.press("k")
     await expect(debugger).to_contain_text("b at post-create")
     await page.keyboard.press("k")
@@ -106,9 +108,7 @@ async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
     await stands(beside, "c", "waits at pre-create")
     await node(page, "c").click()
     panel = page.get_by_role("complementary", name="c")
-    await expect(panel.get_by_role("listitem").filter(has_text="pre-create")).to_contain_text(
-        "set on the live stack"
-    )
+    await expect(panel.get_by_text("set on the live stack")).to_be_visible()
     await panel.get_by_role("textbox", name="Reason").fill("looks right")
     await panel.get_by_role("button", name="Continue").click()
     for one in (page, beside):
@@ -147,6 +147,14 @@ async def test_a_stack_that_goes_away_while_it_is_shown(
     # Whoever comes later is told the same.
     await visitor.open("stack", "shop", stack)
     await expect(page.get_by_role("alert").filter(has_text="was deleted by grace")).to_be_visible()
+    stack = await held(http, "kept")
+    assert await http.until_ended("kept") == "CREATE_COMPLETE"
+    await visitor.open("stack", "kept", stack)
+    await stands(page, "c", "done")
+    await http.at("DELETE", "kept", "/abandon")
+    abandoned = page.get_by_role("alert").filter(has_text="was abandoned")
+    await expect(abandoned).to_contain_text("nothing real was deleted")
+    await expect(node(page, "c")).to_be_visible()
     await visitor.open("stack", "shop", "00000000-0000-4000-8000-000000000000")
     missing = page.get_by_role("alert").filter(has_text="There is no stack shop")
     await expect(missing.get_by_role("link", name="All stacks")).to_be_visible()
@@ -295,26 +303,32 @@ async def test_the_timeline_is_what_was_seen(visitor: Visitor, http: Http) -> No
 
 
 async def labels(page: Page) -> list[str]:
-    found = await page.locator(".graph-face").evaluate_all(
-        "all => all.map((one) => one.title)"
-    )
+    found = await page.locator(".graph-face").evaluate_all("all => all.map((one) => one.title)")
     return sorted(found)
 
 
 async def test_who_may_only_look(visit: Callable[..., Any], guarded: Program) -> None:
     """A reader sees what there is, and no button that changes anything."""
-    async with signed_in(guarded, "reader", visit) as (visitor, http):
+    author = await given_directly(guarded.database, "look", "ann", ["author"])
+    reader = await given_directly(guarded.database, "look", "rita", ["reader"])
+    async with aiohttp.ClientSession(headers={"X-Auth-Token": author}) as session:
+        http = Http(session, guarded.url, "look")
         stack = await held(http, "shop", {"at": "b", "on": "pre-create"})
+        visitor = await visit(http)
         page = await visitor.open("stack", "shop", stack)
+        await page.get_by_label("Token", exact=True).fill(reader)
+        await page.get_by_role("button", name="Sign in").click()
         await stands(page, "b", "waits at pre-create")
         await node(page, "b").click()
         panel = page.get_by_role("complementary", name="b")
         await expect(panel).to_contain_text("You may look")
+        await expect(panel.get_by_text("Nothing holds it.")).to_have_count(0)
         debugger = page.get_by_role("region", name="Debugger")
         await expect(debugger.get_by_role("button", name="Timeline")).to_be_visible()
         for word in ("Step", "Continue", "Run to", "Stop…", "Delete…", "Set", "Protect"):
             await expect(page.get_by_role("button", name=word)).to_have_count(0)
         await expect(page.get_by_role("link", name="Edit")).to_have_count(0)
         await page.keyboard.press("s")
-        await stands(page, "b", "waits at pre-create")
+        await expect(debugger).to_contain_text("b at pre-create")
         assert await visitor.breaks() == []
+        assert len(await http.waiting("shop")) == 1

@@ -2,12 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import Callable
 from typing import Any
 
 from playwright.async_api import Locator, Page, Route, expect
 
-from tests.browser.conftest import Visitor
+from tests.browser.conftest import Visit, Visitor
 from tests.support.access import given_directly
 from tests.support.program import Http, Program, resource
 
@@ -64,9 +63,7 @@ async def test_the_list_is_live_and_does_not_move_under_the_pointer(
     await expect(names(page)).to_have_text(["newer", "new", "bad", "web"])
 
 
-async def test_what_happens_before_the_stream_is_open_is_seen(
-    visitor: Visitor, http: Http
-) -> None:
+async def test_what_happens_before_the_stream_is_open_is_seen(visitor: Visitor, http: Http) -> None:
     may_open = asyncio.Event()
 
     async def hold(route: Route) -> None:
@@ -83,7 +80,7 @@ async def test_what_happens_before_the_stream_is_open_is_seen(
 
 
 async def test_what_it_is_narrowed_to_is_in_the_address_and_keys_do(
-    visitor: Visitor, visit: Callable[..., Any], http: Http
+    visitor: Visitor, visit: Visit, http: Http
 ) -> None:
     for name, tags in (("shop", ["prod", "web"]), ("shelf", ["prod"]), ("desk", [])):
         await http.create(name, {"a": resource()}, tags=tags)
@@ -149,7 +146,7 @@ async def test_a_stack_is_stopped_and_deleted_by_keys_alone(visitor: Visitor, ht
     await expect(dialog).to_have_count(0)
 
 
-async def test_pages_on_a_phone(visit: Callable[..., Any], http: Http) -> None:
+async def test_pages_on_a_phone(visit: Visit, http: Http) -> None:
     await asyncio.gather(*(http.create(f"stack-{one:02}", {}) for one in range(53)))
     visitor = await visit(http, viewport={"width": 360, "height": 700}, color_scheme="dark")
     page = await visitor.open("stacks")
@@ -168,9 +165,7 @@ async def test_pages_on_a_phone(visit: Callable[..., Any], http: Http) -> None:
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-async def test_a_reader_sees_what_there_is_and_no_buttons(
-    visit: Callable[..., Any], guarded: Program
-) -> None:
+async def test_a_reader_sees_what_there_is_and_no_buttons(visit: Visit, guarded: Program) -> None:
     project = "lists"
     token = await given_directly(guarded.database, project, "rita", ["reader"])
     author = await given_directly(guarded.database, project, "ann", ["author"])

@@ -1,12 +1,11 @@
 """Subscriptions on the page: made, tried, failing, delivered again; those that are made elsewhere."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from playwright.async_api import expect
 
-from tests.browser.conftest import Visitor
+from tests.browser.conftest import Visit, Visitor
 from tests.support.program import Http, eventually, resource
 from tests.support.receiver import receiving
 
@@ -85,7 +84,7 @@ async def eventually_received(receiver: Any, many: int) -> None:
 
 
 async def test_what_is_made_elsewhere_and_what_others_do_on_a_phone(
-    visit: Callable[..., Any], http: Http
+    visit: Visit, http: Http
 ) -> None:
     async with receiving() as receiver:
         sinks = [{"type": "webhook", "target": f"{receiver.url}/sink"}]

@@ -1,11 +1,8 @@
 """What is used, what runs, and tokens given out on the page."""
 
-from collections.abc import Callable
-from typing import Any
-
 from playwright.async_api import expect
 
-from tests.browser.conftest import Visitor
+from tests.browser.conftest import Visit, Visitor
 from tests.support.access import given_directly
 from tests.support.program import Http, Program, resource
 
@@ -27,9 +24,7 @@ async def test_what_is_used_and_what_runs(visitor: Visitor, http: Http) -> None:
     assert said == ["8 of 10", "9 of 10, nearly full", "11 of 10, full", "3, unlimited"]
 
 
-async def test_an_admin_gives_out_a_token_and_revokes_it(
-    visit: Callable[..., Any], guarded: Program
-) -> None:
+async def test_an_admin_gives_out_a_token_and_revokes_it(visit: Visit, guarded: Program) -> None:
     project = "doors"
     http = Http(guarded.session, guarded.url, project)
     token = await given_directly(guarded.database, project, "root", ["admin"])

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 import orjson
 
 from tests.integration.nested.test_lives import FILES, nested
-from tests.support.program import PATIENCE, Json, Program, resource, template
+from tests.support.program import PATIENCE, Http, Json, Program, resource, template
 from tests.support.receiver import Receiver, receiving, until
 
 OUTERMOST = {"stacks": ["tree-*"]}
 DONE = "headgate.stack.create.completed"
 
 
-async def streamed(http: Program, last: str, **query: str) -> list[Json]:
+async def streamed(http: Http, last: str, **query: str) -> list[Json]:
     """What a reader of the stream gets from its beginning up to an event of this id."""
     url = f"{http.url}/v1/{http.project}/events/stream"
     found: list[Json] = []

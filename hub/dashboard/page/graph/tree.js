@@ -98,23 +98,23 @@ function add(tree, graph, path, stackId) {
       after: [],
     });
   }
-  /** @type {[string, string][]} */
-  const edges = [];
   for (const [from, to] of graph.edges) {
     const [one, other] = [keyOf(path, from), keyOf(path, to)];
-    const [source, target] = [tree.nodes.get(one), tree.nodes.get(other)];
-    if (!source || !target) continue;
-    source.after.push(other);
-    target.before.push(one);
-    edges.push([one, other]);
+    tree.nodes.get(one)?.after.push(other);
+    tree.nodes.get(other)?.before.push(one);
   }
   const keys = graph.nodes.map((node) => keyOf(path, node.id));
+  const around = { after: new Map(), before: new Map() };
+  for (const key of keys) {
+    around.after.set(key, tree.nodes.get(key)?.after);
+    around.before.set(key, tree.nodes.get(key)?.before);
+  }
   tree.walks.set(path, {
     path,
     stackId,
     traversal: graph.traversal?.number ?? 0,
     action: graph.traversal?.action ?? "",
     sequence: graph.sequence ?? 0,
-    keys: [...layersOf(keys, edges).keys()],
+    keys: [...layersOf(keys, around).keys()],
   });
 }

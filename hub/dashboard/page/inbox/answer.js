@@ -122,17 +122,16 @@ function Written({ sending, over }) {
 /** @param {{sending: Sending}} props */
 function Buttons({ sending }) {
   const { hook, draft } = sending;
-  const { asks, seen } = draft.value;
+  const { asks } = draft.value;
   const allowed = offered(hook, session.value);
-  const shifted = seen.digest !== hook.digest;
   /** @param {Decision} decision */
   const send = (decision) => {
-    if (!draft.value.busy && !shifted) decide(sending, decision);
+    if (!draft.value.busy) decide(sending, decision);
   };
   return html`
     <div class="answer-acts">
       ${AT_ONCE.filter(([decision]) => allowed.includes(decision)).map(([decision, name]) => {
-        const button = html`<button type="button" aria-disabled=${shifted}
+        const button = html`<button type="button"
           class=${decision === "continue" ? "first" : ""} onClick=${() => send(decision)}>${name}</button>`;
         return decision === "step" ? html`<${Step} button=${button} draft=${draft} />` : button;
       })}

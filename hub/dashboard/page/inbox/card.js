@@ -10,7 +10,7 @@ import { Countdown } from "./countdown.js";
 import { Facts, StackLink, WouldChange } from "./facts.js";
 import { isMine } from "./rights.js";
 import { Trail } from "./trail.js";
-import { outcome, pointInWords, subject } from "./words.js";
+import { looksOf, outcome, pointInWords, subject } from "./words.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("../api/documents.js").Entry} Entry */
@@ -32,7 +32,7 @@ export function Card({ project, hook, open, onToggle, level }) {
     <div class="hook-head">
       <${`h${level}`} id=${id} class="hook-title">
         <button type="button" class="plain hook-opens" aria-expanded=${open} onClick=${toggle}>
-          <span class=${waits ? "gate pulses" : "gate"}><${Icon} name=${waits ? "gate" : "done"} /></span>
+          <span class=${waits ? "gate pulses" : "gate"}><${Icon} name=${looksOf(hook)} /></span>
           <code class="breaks">${subject(hook)}</code>
           <span class="point">${pointInWords(hook.point)}</span>
         </button>
@@ -57,7 +57,8 @@ function useHeight(waits) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const kept = useRef({ waits, height: 0 });
   // What stands there is still what it was: this is drawn in a moment.
-  if (kept.current.waits && !waits) kept.current.height = place.current?.offsetHeight ?? 0;
+  if (kept.current.waits && !waits)
+    kept.current.height = place.current?.getBoundingClientRect().height ?? 0;
   kept.current.waits = waits;
   const release = () => {
     kept.current.height = 0;

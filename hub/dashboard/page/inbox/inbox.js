@@ -39,12 +39,12 @@ function Everything({ project }) {
   useMoving();
   const all = waiting.value;
   const hooks = list.rows.map(hookOf).filter((one) => one !== undefined);
-  return html`<div class="page-head">
+  return html`<div class="page-head inbox-head">
       <h1>Inbox</h1>
       <${Told} hooks=${all} />
     <div class="acts">
       ${list.held > 0 && html`<button onClick=${list.show}>Show ${list.held} new</button>`}
-      ${hooks.some((one) => one.state !== "waiting") && html`<button onClick=${list.clear}>Clear those that ended</button>`}
+      ${hooks.some((one) => one.state !== "waiting") && html`<button onClick=${list.clear}>Clear the ended</button>`}
       ${more.value && html`<span class="muted">There are more; these are the oldest.</span>`}
     </div>
     </div>

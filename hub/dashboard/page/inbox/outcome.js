@@ -6,20 +6,16 @@ import { asProblem } from "../parts/problem.js";
 import { html } from "../vendor/preact.js";
 import { differences } from "./differences.js";
 import { change } from "./drafts.js";
-import { outcome } from "./words.js";
+import { looksOf, outcome } from "./words.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("./sending.js").DraftSignal} DraftSignal */
 
-/** How the ends of hooks look. @type {Record<string, string>} */
-const LOOKS = { reject: "failed", stop: "stopped", superseded: "dropped" };
-
 /** @param {{hook: Hook}} props */
 export function Outcome({ hook }) {
   if (hook.state === "waiting") return null;
-  const looks = LOOKS[hook.state === "superseded" ? hook.state : (hook.decision ?? "")] ?? "done";
   return html`<div class="outcome">
-    <${Badge} state=${looks} word=${hook.state} />
+    <${Badge} state=${looksOf(hook)} word=${hook.state} />
     <span>${outcome(hook)} ${hook.decided_at && html`<span class="muted"><${Ago} at=${hook.decided_at} /></span>`}</span>
     ${hook.state === "answered" && hook.reason && html`<q class="breaks">${hook.reason}</q>`}
   </div>`;

@@ -7,7 +7,7 @@ import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { Body } from "./card.js";
 import { hookOf, readHook } from "./waiting.js";
-import { pointInWords, subject } from "./words.js";
+import { looksOf, pointInWords, subject } from "./words.js";
 
 /** @param {{project: string, id: string}} props */
 export function HookPage({ project, id }) {
@@ -30,7 +30,7 @@ export function HookPage({ project, id }) {
       hook
         ? html`<div class="page-head">
             <h1><code class="breaks">${subject(hook)}</code> ${pointInWords(hook.point)}</h1>
-            <${Badge} state=${hook.state === "waiting" ? "gate" : "done"} word=${hook.dry ? "tried out" : hook.state} />
+            <${Badge} state=${looksOf(hook)} word=${hook.dry ? "tried out" : hook.state} />
           </div>`
         : html`<h1>${gone ? "There is no such hook" : "A hook"}</h1>`
     }

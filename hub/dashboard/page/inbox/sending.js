@@ -6,7 +6,7 @@ import { notify } from "../app/notices.js";
 import { change, startAnew } from "./drafts.js";
 import { patchIn } from "./patch.js";
 import { pathsOf, placed, readForm } from "./reading.js";
-import { learn, readHook } from "./waiting.js";
+import { hookOf, learn, readHook } from "./waiting.js";
 import { did, subject } from "./words.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
@@ -108,6 +108,9 @@ async function keep({ project, hook, draft, form }, error) {
   if (LATE.has(error.type) || error.type === "DigestChanged" || error.status === 403)
     await readHook(project, hook.id).catch(() => {});
   if (LATE.has(error.type)) return change(draft, { problem: error });
+  // What differs is shown where it was read anew.
+  const now = hookOf(hook.id);
+  if (error.type === "DigestChanged" && now && now.digest !== draft.value.seen.digest) return;
   const properties = Object.keys(draft.value.patch).map((name) => `properties.${name}`);
   const places = [
     ...(form ? pathsOf(form).map(placeOf) : []),

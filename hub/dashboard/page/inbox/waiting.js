@@ -1,8 +1,8 @@
 /** The hooks that wait in the project, as they come and go: the inbox, and the number beside its name. */
 
 import { call, Problem } from "../api/client.js";
-import { connection, listen } from "../api/live.js";
-import { computed, effect, signal } from "../vendor/preact.js";
+import { listen } from "../api/live.js";
+import { computed, signal } from "../vendor/preact.js";
 import { forgotten, inOrder, learned, missing } from "./known.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
@@ -60,14 +60,9 @@ export function watchInbox(of) {
     event: (event) => reader.read(touchedBy(event)),
     resync: () => reader.readAll(),
   });
-  // What happened between the first look and the stream's beginning is in neither.
-  const stopWatching = effect(() => {
-    if (connection.value.state === "live") reader.readAll();
-  });
   return () => {
     reader.end();
     stopListening();
-    stopWatching();
   };
 }
 

@@ -99,6 +99,15 @@ export function outcome(hook) {
   return `${hook.decided_by} ${did(hook.decision)}.`;
 }
 
+/** How the ends of hooks look. @type {Record<string, string>} */
+const LOOKS = { reject: "failed", stop: "stopped", superseded: "dropped" };
+
+/** The state whose colour and shape a hook has. @param {Hook} hook */
+export function looksOf(hook) {
+  if (hook.state === "waiting") return "gate";
+  return LOOKS[hook.state === "superseded" ? hook.state : (hook.decision ?? "")] ?? "done";
+}
+
 /** How far the notice has come on its way to one. @param {Asked} one */
 export function arrival(one) {
   if (one.state === "delivered") return "arrived";

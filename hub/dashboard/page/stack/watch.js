@@ -24,6 +24,7 @@ import { repeated } from "./repeated.js";
 
 /** How long the stream is waited for before the first look, in milliseconds. */
 const STREAM = 1500;
+const ABANDONED = "headgate.stack.abandon.completed";
 /** After these a hook waits no more. @type {ReadonlySet<string>} */
 const ENDS = new Set(["answered", "expired", "superseded"]);
 /** Events of this page's life that are kept. */
@@ -187,8 +188,7 @@ export class WatchedStack {
     this.events.value = [...this.events.value, event].slice(-KEPT);
     const model = this.model.value;
     model?.apply(event);
-    const [, of, action] = event.type.split(".");
-    const moment = event.type.split(".").at(-1);
+    const [, of] = event.type.split(".");
     if (of === "hook") this.#hearOfHook(event);
     if (of === "stack") {
       this.rereadHooks();
@@ -196,10 +196,9 @@ export class WatchedStack {
       this.rereadGraph();
       if (event.data.stack.id === this.id) this.rereadStack();
     }
-    const away = action === "delete" || action === "abandon";
-    if (of === "stack" && away && moment === "completed" && event.data.stack.id === this.id) {
-      const how = action === "delete" ? "deleted" : "forgotten";
-      this.gone.value = { how, by: this.#deleter(), at: event.time };
+    // What was abandoned is not known any more; of what was deleted the stack itself tells.
+    if (event.type === ABANDONED && event.data.stack.id === this.id) {
+      this.gone.value = { how: "forgotten", by: "", at: event.time };
     }
     if (model?.stale.value) this.rereadGraph();
   }

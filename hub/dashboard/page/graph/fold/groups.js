@@ -1,5 +1,5 @@
 // Which nodes of a stack are folded together.
-import { layersOf } from "../layout/layers.js";
+import { layersOf, neighbours } from "../layout/layers.js";
 import { shortType } from "../words.js";
 
 /**
@@ -25,7 +25,7 @@ export function groupsOf(tree, keys, by) {
   const edges = keys.flatMap((key) =>
     (tree.nodes.get(key)?.after ?? []).map(/** @returns {[string, string]} */ (to) => [key, to]),
   );
-  const layers = layersOf(keys, edges);
+  const layers = layersOf(keys, neighbours(keys, edges));
   /** @type {Map<string, string[]>} */
   const alike = new Map();
   for (const key of keys) {

@@ -1,43 +1,60 @@
 // Edges that say something: one that a longer way says as well is not drawn.
-import { neighbours } from "./layers.js";
-
-/** @typedef {import("./layers.js").Edge} Edge */
-
-/** Beyond so many nodes all edges are kept: what is reached is a bit for each pair. */
-const AT_MOST = 12_000;
 
 /**
- * The transitive reduction.
+ * @typedef {import("./layers.js").Edge} Edge
+ * @typedef {import("./layers.js").Neighbours} Neighbours
+ */
+
+/** Where more bits than this would be kept, all edges are. */
+const AT_MOST = 400_000_000;
+
+/**
+ * The transitive reduction. Only an edge that leaves out layers can be said by a longer way, so what is
+ * reached is kept of the ends of those alone: a bit for each.
  *
  * @param {ReadonlyMap<string, number>} layers as `layersOf` gives them
- * @param {readonly Edge[]} edges
- * @returns {Edge[]}
+ * @param {Neighbours} neighbours
+ * @returns {Edge[]} each once
  */
-export function essential(layers, edges) {
-  const keys = [...layers.keys()];
-  if (keys.length > AT_MOST) return [...edges];
-  const { after } = neighbours(keys, edges);
-  const place = new Map(keys.map((key, at) => [key, at]));
-  const words = Math.ceil(keys.length / 32);
-  /** @type {Uint32Array[]} */
-  const reached = [];
+export function essential(layers, { after }) {
+  const isLong = (/** @type {string} */ from, /** @type {string} */ to) =>
+    (layers.get(to) ?? 0) - (layers.get(from) ?? 0) > 1;
+  /** @type {Map<string, number>} */
+  const ends = new Map();
+  for (const [from, targets] of after) {
+    for (const to of targets) if (isLong(from, to) && !ends.has(to)) ends.set(to, ends.size);
+  }
+  const words = Math.ceil(ends.size / 32);
+  const reduces = ends.size * layers.size < AT_MOST;
+  /** @type {Map<string, Uint32Array>} */
+  const reached = new Map();
   /** @type {Edge[]} */
   const kept = [];
-  for (let at = keys.length - 1; at >= 0; at--) {
-    const key = /** @type {string} */ (keys[at]);
-    const own = new Uint32Array(words);
-    const targets = [...new Set(after.get(key))].map((to) => place.get(to) ?? 0);
-    // Nearest first: what lies behind one of them is known when a farther one is looked at.
-    for (const to of targets.sort((one, other) => one - other)) {
-      const word = to >>> 5;
-      const bit = 1 << (to & 31);
-      if (((own[word] ?? 0) & bit) !== 0) continue;
-      kept.push([key, /** @type {string} */ (keys[to])]);
-      const beyond = reached[to];
-      for (let w = to >>> 5; beyond && w < words; w++) own[w] = (own[w] ?? 0) | (beyond[w] ?? 0);
-      own[word] = (own[word] ?? 0) | bit;
+  for (const from of [...layers.keys()].reverse()) {
+    const targets = new Set(after.get(from));
+    const own = new Uint32Array(reduces ? words : 0);
+    for (const to of targets) {
+      const beyond = reached.get(to);
+      for (let w = 0; beyond && w < own.length; w++) own[w] = (own[w] ?? 0) | (beyond[w] ?? 0);
     }
-    reached[at] = own;
+    for (const to of targets) {
+      const end = ends.get(to);
+      if (end === undefined || !has(own, end) || !isLong(from, to)) kept.push([from, to]);
+    }
+    for (const to of targets) {
+      const end = ends.get(to);
+      if (end !== undefined && own.length)
+        own[end >>> 5] = (own[end >>> 5] ?? 0) | (1 << (end & 31));
+    }
+    reached.set(from, own);
   }
   return kept.reverse();
+}
+
+/**
+ * @param {Uint32Array} bits
+ * @param {number} at
+ */
+function has(bits, at) {
+  return ((bits[at >>> 5] ?? 0) & (1 << (at & 31))) !== 0;
 }

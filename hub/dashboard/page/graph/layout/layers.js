@@ -1,17 +1,19 @@
 // Which layer each node is in: one behind the last of those it comes after.
 
-/** @typedef {readonly [string, string]} Edge from, to */
+/**
+ * @typedef {readonly [string, string]} Edge from, to
+ * @typedef {{ after: Map<string, string[]>, before: Map<string, string[]> }} Neighbours
+ */
 
 /**
  * The longest path from a node that comes after nothing. Where edges go round in a ring, which no
  * plan does, the ring is cut at its first node.
  *
  * @param {readonly string[]} keys
- * @param {readonly Edge[]} edges
+ * @param {Neighbours} neighbours
  * @returns {Map<string, number>} in an order in which no node stands before one that it comes after
  */
-export function layersOf(keys, edges) {
-  const { after, before } = neighbours(keys, edges);
+export function layersOf(keys, { after, before }) {
   /** @type {Map<string, number>} */
   const left = new Map(keys.map((key) => [key, before.get(key)?.length ?? 0]));
   /** @type {Map<string, number>} */
@@ -39,6 +41,7 @@ export function layersOf(keys, edges) {
  *
  * @param {readonly string[]} keys
  * @param {readonly Edge[]} edges those of other keys are left out
+ * @returns {Neighbours}
  */
 export function neighbours(keys, edges) {
   /** @type {Map<string, string[]>} */

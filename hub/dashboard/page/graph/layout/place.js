@@ -2,7 +2,7 @@
 // the same for the same input.
 import { columns } from "./columns.js";
 import { essential } from "./essential.js";
-import { layersOf } from "./layers.js";
+import { layersOf, neighbours } from "./layers.js";
 import { breakLines } from "./lines.js";
 import { order } from "./order.js";
 import { settle } from "./settle.js";
@@ -38,9 +38,10 @@ import { slotsOf } from "./slots.js";
  */
 export function place(boxes, edges, aspect) {
   const keys = boxes.map((box) => box.key);
-  const layerOf = layersOf(keys, edges);
-  const drawn = essential(layerOf, edges);
-  const { layers, byKey, routes } = slotsOf(boxes, layerOf, drawn);
+  const around = neighbours(keys, edges);
+  const layerOf = layersOf(keys, around);
+  const drawn = essential(layerOf, around);
+  const { layers, byKey, routes } = slotsOf(boxes, layerOf, drawn, around);
   const crossings = order(layers);
   const blocks = columns(layers, aspect);
   settle(layers, (layer) => blocks.has(layer));

@@ -57,11 +57,19 @@ function apart(upper, lower) {
  * @returns {[wish: number, weight: number]}
  */
 function wish(slot, forward, both) {
+  const [toBox, toPassing] = slot.box ? [1, 2] : [2, STRAIGHT];
   let sum = 0;
   let weight = 0;
-  for (const side of both ? [slot.before, slot.after] : [forward ? slot.before : slot.after]) {
-    for (const one of side) {
-      const heavy = one.box ? (slot.box ? 1 : 2) : slot.box ? 2 : STRAIGHT;
+  if (both || forward) {
+    for (const one of slot.before) {
+      const heavy = one.box ? toBox : toPassing;
+      sum += heavy * one.y;
+      weight += heavy;
+    }
+  }
+  if (both || !forward) {
+    for (const one of slot.after) {
+      const heavy = one.box ? toBox : toPassing;
       sum += heavy * one.y;
       weight += heavy;
     }

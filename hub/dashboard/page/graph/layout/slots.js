@@ -1,8 +1,8 @@
 // Slots: where nodes stand in their layers, and where edges pass through layers between.
-import { neighbours } from "./layers.js";
 
 /**
  * @typedef {import("./layers.js").Edge} Edge
+ * @typedef {import("./layers.js").Neighbours} Neighbours
  * @typedef {object} Box what is to be placed
  * @property {string} key
  * @property {number} width
@@ -33,14 +33,15 @@ const PASSINGS = 4;
  * @param {readonly Box[]} boxes
  * @param {ReadonlyMap<string, number>} layerOf
  * @param {readonly Edge[]} edges
+ * @param {Neighbours} neighbours
  * @returns {Slots}
  */
-export function slotsOf(boxes, layerOf, edges) {
+export function slotsOf(boxes, layerOf, edges, neighbours) {
   /** @type {Slot[][]} */
   const layers = [];
   /** @type {Map<string, Slot>} */
   const byKey = new Map();
-  for (const box of firstSeen(boxes, edges)) {
+  for (const box of firstSeen(boxes, neighbours)) {
     byKey.set(box.key, slot(layers, box, layerOf.get(box.key) ?? 0));
   }
   const between = edges.map(([from, to]) => (layerOf.get(to) ?? 0) - (layerOf.get(from) ?? 0) - 1);
@@ -71,11 +72,10 @@ export function slotsOf(boxes, layerOf, edges) {
  * What belongs together begins side by side: in the order of a walk along the edges.
  *
  * @param {readonly Box[]} boxes
- * @param {readonly Edge[]} edges
+ * @param {Neighbours} neighbours
  */
-function firstSeen(boxes, edges) {
+function firstSeen(boxes, { after, before }) {
   const keys = boxes.map((box) => box.key);
-  const { after, before } = neighbours(keys, edges);
   const byKey = new Map(boxes.map((box) => [box.key, box]));
   /** @type {Set<string>} */
   const seen = new Set();
@@ -85,7 +85,8 @@ function firstSeen(boxes, edges) {
     for (let key = stack.pop(); key !== undefined; key = stack.pop()) {
       if (seen.has(key)) continue;
       seen.add(key);
-      stack.push(...[...(after.get(key) ?? [])].reverse());
+      const next = after.get(key) ?? [];
+      for (let at = next.length; at-- > 0; ) stack.push(/** @type {string} */ (next[at]));
     }
   }
   for (const key of keys) seen.add(key);
