@@ -5,7 +5,7 @@ import { beginning, fold } from "./events.js";
  * @typedef {import("../tree.js").Tree} Tree
  * @typedef {import("../shapes.js").EventDocument} EventDocument
  * @typedef {import("../shapes.js").Progress} Progress
- * @typedef {{ key: string, before: Progress, after: Progress }} Change
+ * @typedef {{ key: string, before: Progress, after: Progress }} Change of which a step has one for a key
  */
 
 export class Playback {
@@ -59,7 +59,7 @@ export class Playback {
       }
     }
     for (; this.at > target; this.at--) {
-      for (const { key, before } of [...(this.steps[this.at - 1] ?? [])].reverse()) {
+      for (const { key, before } of this.steps[this.at - 1] ?? []) {
         this.now.set(key, before);
         touched.add(key);
       }
