@@ -13,6 +13,8 @@ import { element } from "./element.js";
 
 /** Cards are made for what is so near to the window, in its pixels. */
 const AHEAD = 160;
+/** So few have cards from afar as well, for who does not see what is drawn behind them. */
+const FEW = 200;
 
 export class Deck {
   constructor() {
@@ -50,7 +52,7 @@ export class Deck {
     const { x, y, width, height } = seen(camera, size);
     const more = AHEAD / camera.scale;
     const window = { x: x - more, y: y - more, width: width + 2 * more, height: height + 2 * more };
-    const near = camera.scale >= NEAR;
+    const near = camera.scale >= NEAR || spots.length <= FEW;
     const large = camera.scale >= NEAR / 2;
     /** @type {Set<string>} */
     const wanted = new Set();
