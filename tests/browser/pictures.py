@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import aiohttp
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, ViewportSize, async_playwright, expect
 
 from hub.cli.files import template_body
 from tests.browser.conftest import CHROMIUM, FLAGS
@@ -16,7 +16,7 @@ from tests.support.program import Http, ServerProcess
 ROOT = Path(__file__).parents[2]
 SHOP = ROOT / "examples" / "shop"
 IMAGES = ROOT / "docs" / "images"
-SIZE = {"width": 1280, "height": 760}
+SIZE = ViewportSize(width=1280, height=760)
 Look = Callable[[Page], Awaitable[None]]
 ANSWER = {"backup": True, "ticket": "OPS-17"}
 
@@ -94,7 +94,7 @@ async def _picture(
 
 
 async def _at_the_gate(page: Page) -> None:
-    await page.get_by_role("button", name="database, ").click()
+    await page.get_by_role("button", name="database, create").click()
     await expect(page.get_by_role("complementary", name="database")).to_contain_text("Ticket")
 
 
@@ -107,15 +107,14 @@ async def _in_the_inbox(page: Page) -> None:
 
 
 async def _unfolded(page: Page) -> None:
-    node = page.get_by_role("button", name="app, ")
-    await node.focus()
-    await page.keyboard.press("u")
-    await expect(page.get_by_role("button", name="server, ")).to_be_visible()
+    await expect(page.get_by_role("button", name="app/server at pre-create")).to_be_visible()
+    await page.get_by_role("button", name="app, create").press("u")
+    await expect(page.get_by_role("button", name="server, create")).to_be_visible()
     await page.keyboard.press("f")
 
 
 async def _back_then(page: Page) -> None:
-    await expect(page.get_by_role("button", name="database, ")).to_be_visible()
+    await expect(page.get_by_role("button", name="database, create")).to_be_visible()
     await page.get_by_role("button", name="Timeline").click()
     slider = page.get_by_role("slider")
     await expect(slider).to_be_visible()

@@ -111,14 +111,21 @@ async def test_a_graph_is_seen_heard_and_worked_with_by_keys(visitor: Visitor) -
     await side.click()
     assert (await page.evaluate("drawn.said"))[-1] == ["lb", "post", False]
 
-    # An event changes its node, and who comes after it.
+    # An event changes its node, and who comes after it: not one that the graph has, nor one of
+    # another change, nor what only tells.
     await page.evaluate("""() => {
       const data = { traversal: 1, node: 2, operation: "create", resource: { reason: "" } };
+      const hook = { point: "pre-create", mode: "notify" };
+      drawn.model.apply({ type: "headgate.hook.waiting", sequence: 8,
+        data: { ...data, node: 3, hook } });
+      drawn.model.apply({ type: "headgate.resource.create.started", sequence: 8,
+        data: { ...data, node: 3, traversal: 2 } });
       drawn.model.apply({ type: "headgate.resource.create.completed", sequence: 7, data });
       drawn.model.apply({ type: "headgate.resource.create.failed", sequence: 8,
         data: { ...data, resource: { reason: "too late" } } });
     }""")
     await expect(page.get_by_role("button", name="db, create, failed: too late")).to_be_visible()
+    await expect(page.get_by_role("button", name="lb, create, waits for others")).to_be_visible()
 
 
 async def test_stacks_inside_unfold_and_what_is_sought_is_found(visitor: Visitor) -> None:

@@ -155,6 +155,27 @@ async def changed(http: Http) -> Made:
     return watcher, await watcher.events()
 
 
+async def left_alone(http: Http) -> Made:
+    """What reads a thing that changed, but not in what is read, ends without an event of its own."""
+    watcher = Watcher(http, "left_alone")
+
+    def made(constraint: int) -> Json:
+        first = {"value": "same", "attr_wait_secs": constraint}
+        return {
+            "a": {"type": "OS::Heat::TestResource", "properties": first},
+            "b": resource({"get_attr": ["a", "output"]}),
+            "c": resource({"get_attr": ["b", "output"]}),
+        }
+
+    await http.create("left_alone", made(1))
+    await watcher.end("CREATE_COMPLETE")
+    held = {"resource_registry": {"resources": {"c": {"hooks": "pre-update"}}}}
+    await http.update("left_alone", "PUT", template=template(made(2)), environment=held)
+    await watcher.answer()
+    await watcher.end("UPDATE_COMPLETE")
+    return watcher, await watcher.events()
+
+
 async def failed(http: Http) -> Made:
     """By itself, and because somebody rejects it; what comes after is dropped."""
     watcher = Watcher(http, "failed")
@@ -221,7 +242,7 @@ async def nested(http: Http) -> Made:
     return watcher, await watcher.events()
 
 
-@pytest.mark.parametrize("change", [created, changed, failed, stopped, nested])
+@pytest.mark.parametrize("change", [created, changed, left_alone, failed, stopped, nested])
 async def test_events_tell_what_the_graph_says(
     visitor: Visitor, http: Http, change: Callable[[Http], Any]
 ) -> None:

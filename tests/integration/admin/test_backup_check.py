@@ -19,6 +19,10 @@ LOST = {
         "a stack has its current traversal and version",
     "delete from stack where name = 'done'": "rows have the stack that they are of",
     "delete from traversal where number = 1": "nodes have their traversal",
+    "insert into past_graph (stack_id, traversal) select id, 99 from stack":
+        "graphs that are kept have their traversal",
+    "insert into past_graph (stack_id, traversal, ids) select stack_id, traversal, array_agg(id) from node group by 1, 2":
+        "graphs that are kept are of nodes that are gone",
     "update traversal set active = active + 1 where state = 'running'":
         "the counter of active nodes is what it is derived from",
     "update traversal set held = held + 1 where state = 'running'":

@@ -23,9 +23,7 @@ export function Bar({ debugging }) {
     ...WAYS.map((way) => ({
       key: way.key,
       does: way.does,
-      run: () => {
-        if (may("answer")) debugging.go(way);
-      },
+      run: () => debugging.go(way),
     })),
     {
       key: "t",
@@ -37,23 +35,17 @@ export function Bar({ debugging }) {
     { key: "n", does: "look at the next that waits at a gate", run: () => next(looking, 1) },
     { key: "p", does: "look at the one before that waits at a gate", run: () => next(looking, -1) },
   ]);
-  const hook = looking.hook.value;
   const ways = WAYS.filter((way) => debugging.opens(way));
   return html`<section class="stack-bar" aria-label="Debugger">
     ${!watched.gone.value && html`<${Place} looking=${looking} />`}
     <div class="row stack-ways">
-      ${
-        may("answer") &&
-        hook &&
-        !watched.gone.value &&
-        ways.map(
-          (
-            way,
-          ) => html`<button key=${way.name} class=${way.name === "step" ? "first" : ""} title=${way.does}
+      ${ways.map(
+        (
+          way,
+        ) => html`<button key=${way.name} class=${way.name === "step" ? "first" : ""} title=${way.does}
           aria-keyshortcuts=${way.key} disabled=${debugging.busy.value} onClick=${() => debugging.go(way)}>
           ${way.word} <kbd aria-hidden="true">${way.key}</kbd></button>`,
-        )
-      }
+      )}
       ${
         canRunTo(debugging) &&
         html`<button title="go on, and stop before anything is done to it" aria-keyshortcuts="t"
@@ -70,8 +62,6 @@ export function Bar({ debugging }) {
 function Place({ looking }) {
   const hooks = looking.watched.hooks.value;
   const hook = looking.hook.value;
-  if (looking.past.value)
-    return html`<p class="muted">This is how it was: nothing can be answered here.</p>`;
   if (!hook) {
     const busy = looking.watched.stack.value?.stack_status.endsWith("IN_PROGRESS");
     return html`<p class="muted">${busy ? "It runs; nothing waits at a gate." : "Nothing is under way."}</p>`;

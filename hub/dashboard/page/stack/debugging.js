@@ -82,7 +82,7 @@ export class Debugging {
   /** Whether a way is open from where it stands. @param {Way} way */
   opens(way) {
     const hook = this.looking.hook.value;
-    if (!hook || this.looking.past.value) return false;
+    if (!hook || this.looking.past.value || this.watched.gone.value) return false;
     if (!offered(hook, session.value).includes(way.decision)) return false;
     if (way.how === "into") return this.#leadsInside(hook);
     if (way.how === "out") return hook.stack_id !== hook.root_stack_id;

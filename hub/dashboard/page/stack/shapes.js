@@ -49,6 +49,7 @@
  *
  * @typedef {object} InspectedNode
  * @property {number} id
+ * @property {string} state
  * @property {string[]} waiting_for
  * @property {Record<string, unknown> | null} properties that it wants
  * @property {Record<string, import("../api/documents.js").Change> | null} changes

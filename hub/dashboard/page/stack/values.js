@@ -6,6 +6,8 @@ import { html } from "../vendor/preact.js";
 /** @typedef {import("./shapes.js").Inspected} Inspected */
 /** @typedef {import("./shapes.js").InspectedNode} InspectedNode */
 
+/** @type {ReadonlySet<string>} */
+const UNBEGUN = new Set(["waiting", "ready"]);
 /** What stands where something is hidden. */
 const MASK = "******";
 
@@ -17,10 +19,16 @@ export function Values({ seen, node }) {
     Object.keys(changes).length > 0 &&
     html`<section class="column"><h3>What would change</h3><${Changes} changes=${changes} /></section>`
   }
+  ${node && UNBEGUN.has(node.state) && !wanted && nothing(seen.properties) && html`<p class="muted">Its properties are not known yet: they come of what is before it.</p>`}
   ${wanted && html`<${Named} title="Properties it is to have" values=${wanted} open=${true} />`}
   <${Named} title="Properties" values=${seen.properties} open=${!wanted} />
   <${Named} title="Attributes" values=${seen.attributes} open=${true} />
   <${Named} title="Metadata" values=${seen.metadata} open=${false} />`;
+}
+
+/** @param {Record<string, unknown>} values */
+function nothing(values) {
+  return Object.keys(values).length === 0;
 }
 
 /** @param {{title: string, values: Record<string, unknown> | null, open?: boolean}} props */
