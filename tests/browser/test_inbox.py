@@ -54,6 +54,7 @@ async def test_what_a_rule_asks_for_is_filled_in_and_seen_live(visit: Visit, htt
     await expect(seen.get_by_role("button", name="Continue")).to_have_count(0)
     assert await ann.breaks() == [] and await bob.breaks() == []
 
+    await seen.hover()
     await row.get_by_label("many").fill("1")
     await row.get_by_role("button", name="Continue").click()
     ticket = row.get_by_label("Ticket")
@@ -74,7 +75,8 @@ async def test_what_a_rule_asks_for_is_filled_in_and_seen_live(visit: Visit, htt
     assert entry["data"] == {"ticket": "T-1", "when": "tonight", "many": 3, "sure": True}
     assert (entry["by"], entry["reason"]) == ("ann", "looked at it")
     assert entry["digest"] == hook["digest"]
-    # Nobody is at the lists: what ended goes.
+    # Nobody is at the list any more: what ended goes.
+    await bob.page.mouse.move(2, 2)
     await expect(seen).to_have_count(0)
 
 

@@ -91,6 +91,7 @@ async def test_by_keys_alone_on_a_phone(visit: Visit, http: Http) -> None:
     await page.keyboard.press("Escape")
     await expect(row.get_by_role("button", name="Reject …")).to_be_focused()
     await page.keyboard.press("Enter")
+    await expect(row.get_by_role("button", name="Reject it")).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(row.get_by_text("ann rejected it.").first).to_be_visible()
     await expect(row.get_by_role("region", name="Answer")).to_be_focused()
