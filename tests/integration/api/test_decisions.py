@@ -1,7 +1,6 @@
 """Who decided what, over all stacks of a project."""
 
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 
@@ -12,6 +11,7 @@ from tests.support.changes import gone
 from tests.support.program import Http, Json, Program, resource
 from tests.support.whole_life import settled
 
+A_STACK = "5b2ad3a3-0f6e-4a5c-8f0e-2f2b3c1d4e5f"
 RULE: Json = {"at": "*", "on": ["pre-create"]}
 HELD: Json = {"hooks": [RULE]}
 INSIDE: Json = {"hooks": [RULE, {"at": "web/one", "on": "pre-create"}]}
@@ -85,8 +85,8 @@ async def test_of_another_project_there_is_nothing(running: Program) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["marker=x", "marker=2026-01-01T00:00:00Z_x_1", f"marker=2026-01-01T00:00:00_{uuid4()}_1",
-     f"marker=2026-01-01T00:00:00Z_{uuid4()}_99999999999", "limit=x"],
+    ["marker=x", "marker=2026-01-01T00:00:00Z_x_1", f"marker=2026-01-01T00:00:00_{A_STACK}_1",
+     f"marker=2026-01-01T00:00:00Z_{A_STACK}_99999999999", "limit=x"],
 )  # fmt: skip
 async def test_what_cannot_be_asked(running: Program, query: str) -> None:
     status, said = await running.call("GET", f"/decisions?{query}")
