@@ -135,6 +135,8 @@ async def visit(browser: Browser) -> AsyncIterator[Visit]:
     visitors: list[Visitor] = []
 
     async def begin(http: Http, **options: Any) -> Visitor:
+        # What pulses is drawn sixty times a second, which the processor does here.
+        options.setdefault("reduced_motion", "reduce")
         context = await browser.new_context(**options)
         contexts.append(context)
         visitors.append(Visitor(await context.new_page(), http.url, http.project))
