@@ -13,7 +13,7 @@ NPM := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/npm --prefix hub/dashboar
 # Both workers are to find the same names, also of tests that are named after sets. Files are taken
 # in their order: those of unit tests, which are short, are last, so that both workers end together.
 # One waits for what becomes of processes that it killed while the other computes.
-TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder
+TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder --durations=25
 # What is locked is all there is, so nothing is resolved; what is imported is compiled then.
 INSTALL := install -q --disable-pip-version-check --require-hashes --no-deps --no-compile
 # Tests start hundreds of programs: what was compiled once is kept.

@@ -1,14 +1,22 @@
 """The dashboard in a real browser: Chromium, a server in this process, a project for each test."""
 
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    Error,
+    Page,
+    async_playwright,
+    expect,
+)
 
 from hub.dashboard.files import all_files
 from tests.support.postgres import TestServer
@@ -123,28 +131,54 @@ class Visitor:
         return await self.page.evaluate(asked, [address, argument])
 
 
+class Windows:
+    """Contexts of the browser, each for one visitor at a time. The next one finds in it the files
+    that were loaded, and nothing else of whoever was there before."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._free: dict[str, list[BrowserContext]] = {}
+
+    async def take(self, options: Mapping[str, Any]) -> BrowserContext:
+        free = self._free.setdefault(repr(sorted(options.items())), [])
+        return free.pop() if free else await self._browser.new_context(**options)
+
+    async def give_back(self, options: Mapping[str, Any], context: BrowserContext) -> None:
+        for page in context.pages:
+            with suppress(Error):  # there is none where nothing was opened
+                await page.evaluate("localStorage.clear()")
+            await page.close()
+        await context.clear_cookies()
+        self._free[repr(sorted(options.items()))].append(context)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def windows(browser: Browser) -> Windows:
+    return Windows(browser)
+
+
 #: A visitor of a server, as its requests name it; more: what the browser is to be like.
 Visit = Callable[..., Awaitable[Visitor]]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def visit(browser: Browser) -> AsyncIterator[Visit]:
+async def visit(windows: Windows) -> AsyncIterator[Visit]:
     """Call with a server's requests, and what a browser is to be like: ``visit(http, **options)``
     (see Playwright's new_context). At the end nothing may have gone wrong in any page."""
-    contexts: list[BrowserContext] = []
+    taken: list[tuple[dict[str, Any], BrowserContext]] = []
     visitors: list[Visitor] = []
 
     async def begin(http: Http, **options: Any) -> Visitor:
         # What pulses is drawn sixty times a second, which the processor does here.
         options.setdefault("reduced_motion", "reduce")
-        context = await browser.new_context(**options)
-        contexts.append(context)
+        context = await windows.take(options)
+        taken.append((options, context))
         visitors.append(Visitor(await context.new_page(), http.url, http.project))
         return visitors[-1]
 
     yield begin
-    for context in contexts:
-        await context.close()
+    for options, context in taken:
+        await windows.give_back(options, context)
     assert [one for visitor in visitors for one in visitor.wrong] == []
 
 
