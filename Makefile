@@ -10,12 +10,10 @@ HEAT := .heat/.ready
 ARGS ?=
 NPM := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/npm --prefix hub/dashboard
 
-# Tests of clients that are cut off after a second are not to share the machine.
-ALONE := tests/fault/test_slow_clients.py
 # Both workers are to find the same names, also of tests that are named after sets. Files are taken
 # in their order: those of unit tests, which are short, are last, so that both workers end together.
 # One waits for what becomes of processes that it killed while the other computes.
-TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder --durations=25 $(ALONE:%=--ignore %)
+TOGETHER := -n 2 --dist loadfile --no-loadscope-reorder --durations=25
 # What is locked is all there is, so nothing is resolved; what is imported is compiled then.
 INSTALL := install -q --disable-pip-version-check --require-hashes --no-deps --no-compile
 # Tests start hundreds of programs: what was compiled once is kept.
@@ -48,7 +46,6 @@ checks: $(NODE) $(KEYSTONE) types programs format-check lint imports
 tests: $(READY) $(KEYSTONE) $(NODE) programs ## the tests alone
 ifeq ($(ARGS),)
 	PYTHONHASHSEED=0 $(PYTHON) -m pytest $(TOGETHER)
-	$(PYTHON) -m pytest $(ALONE)
 else
 	$(PYTHON) -m pytest $(ARGS)
 endif

@@ -64,5 +64,5 @@ def request(line: str, *headers: str | bytes, body: bytes = b"") -> bytes:
     """A request as HTTP/1.1 with a host; line: method and address. What is said last counts."""
     said = [one if isinstance(one, bytes) else one.encode() for one in headers]
     if not any(one.lower().startswith(b"host:") for one in said):
-        said = [b"Host: headgate", *said]
+        said = [b"Host: localhost", *said]
     return b"\r\n".join([f"{line} HTTP/1.1".encode(), *said, b"", body])
