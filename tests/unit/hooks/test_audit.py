@@ -7,7 +7,7 @@ from uuid import UUID
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.hooks.audit import NOTHING, Entry, chained, first_wrong, hash_of
@@ -67,8 +67,6 @@ def same(one: Json, other: Json) -> bool:
     )
 
 
-# How long a draw takes is the machine's affair.
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(trails(0))
 def test_a_trail_as_it_was_written_is_right(trail: list[Entry]) -> None:
     assert [one.number for one in trail] == list(range(1, len(trail) + 1))
