@@ -166,5 +166,5 @@ async def test_what_is_known_of_hooks_survives_old_answers(visitor: Visitor) -> 
         ("abc", "axbcde", True, "abcde", 1),
         ("abc", "axbcde", False, "axbcde", 0),
     ):
-        found = await visitor.module("inbox/steady.js", steady, [[*shown], [*wanted], busy])
+        found = await visitor.module("parts/steady.js", steady, [[*shown], [*wanted], busy])
         assert found == {"rows": [*rows], "held": held}

@@ -220,9 +220,9 @@ async def test_what_becomes_of_rows(visitor: Visitor) -> None:
     )
     assert found == [[0, 1], ["b"], ["d", "c"]]
     said = await visitor.module(
-        "parts/held.js",
-        "(m, [old, fresh]) => [m.steady(old, fresh, true), m.steady(old, fresh, false)]",
+        "parts/steady.js",
+        "(m, [old, fresh]) => [m.steadyRows(old, fresh, true), m.steadyRows(old, fresh, false)]",
         [[{"id": "a"}, {"id": "b"}], [{"id": "c"}, {"id": "a", "now": 1}]],
     )
-    assert said[0] == {"rows": [{"id": "a", "now": 1}, {"id": "b"}], "more": 1}
-    assert said[1] == {"rows": [{"id": "c"}, {"id": "a", "now": 1}], "more": 0}
+    assert said[0] == {"rows": [{"id": "a", "now": 1}, {"id": "b"}], "held": 1}
+    assert said[1] == {"rows": [{"id": "c"}, {"id": "a", "now": 1}], "held": 0}

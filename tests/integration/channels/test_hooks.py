@@ -58,7 +58,7 @@ async def test_a_late_notice_still_says_what_was_then(
     scene: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
-    await scene.subscription(receiver.url)
+    await scene.subscription(receiver.url, events=["headgate.hook.*"])
     hook_id = await scene.hook(stack)
     await scene.value(
         "update hook set state = 'answered', decision = 'continue', decided_by = 'me',"

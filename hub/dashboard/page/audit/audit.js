@@ -8,8 +8,9 @@ import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Copy } from "../parts/copy.js";
 import { Field } from "../parts/field.js";
-import { steady, useHeld } from "../parts/held.js";
+import { useHeld } from "../parts/held.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
+import { steadyRows } from "../parts/steady.js";
 import { repeated } from "../stack/repeated.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { about, drawn, keyOf, sent, words } from "./entry.js";
@@ -48,10 +49,10 @@ export function Audit({ project }) {
           ...one,
           id: keyOf(one),
         }));
-        const shown = steady(rows.peek() ?? [], fresh, held.peek() && !anew);
+        const shown = steadyRows(rows.peek() ?? [], fresh, held.peek() && !anew);
         anew = false;
         rows.value = shown.rows;
-        more.value = shown.more;
+        more.value = shown.held;
         next.value = said.next ? String(said.next) : "";
         wrong.value = null;
       } catch (error) {

@@ -115,7 +115,7 @@ function Tabs({ tabs, tab, counts }) {
     tab.value = next;
     document.getElementById(`tab-${next}`)?.focus();
   }
-  return html`<div class="edit-tabs" role="tablist" aria-label="What is written" onKeyDown=${moved}>
+  return html`<div class="tabs" role="tablist" aria-label="What is written" onKeyDown=${moved}>
     ${tabs.map(
       ([one, title]) => html`<button key=${one} role="tab" id=${`tab-${one}`} aria-controls="panel"
         aria-selected=${one === tab.value ? "true" : "false"} tabindex=${one === tab.value ? 0 : -1}

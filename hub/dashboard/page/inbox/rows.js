@@ -2,11 +2,11 @@
 
 import { now } from "../api/clock.js";
 import { session } from "../api/session.js";
+import { steady } from "../parts/steady.js";
 import { signal, useEffect, useRef, useSignal, useSignalEffect } from "../vendor/preact.js";
 import { holds } from "./drafts.js";
 import { areMany, byStack, fits } from "./filters.js";
 import { byAge } from "./known.js";
-import { steady } from "./steady.js";
 import { hookOf, waiting } from "./waiting.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */

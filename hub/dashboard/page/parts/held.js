@@ -35,20 +35,3 @@ export function useHeld() {
     };
   }, []);
 }
-
-/**
- * What a list shows when it was read anew: while it is held every row stays where it is, and
- * `more` says how many are to come.
- * @template {{id: string}} T
- * @param {readonly T[]} shown @param {readonly T[]} fresh @param {boolean} held
- * @returns {{rows: T[], more: number}}
- */
-export function steady(shown, fresh, held) {
-  if (!held || shown.length === 0) return { rows: [...fresh], more: 0 };
-  const found = new Map(fresh.map((one) => [one.id, one]));
-  const known = new Set(shown.map((one) => one.id));
-  return {
-    rows: shown.map((one) => found.get(one.id) ?? one),
-    more: fresh.filter((one) => !known.has(one.id)).length,
-  };
-}

@@ -63,7 +63,7 @@ export function StackPage({ project, rest }) {
 
 /** @param {{view: string, show: (to: string) => void}} props */
 function Views({ view, show }) {
-  return html`<nav class="stack-views" aria-label="Views of the stack">
+  return html`<nav class="tabs" aria-label="Views of the stack">
     ${VIEWS.map(
       ([
         name,

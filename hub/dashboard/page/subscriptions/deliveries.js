@@ -8,8 +8,9 @@ import { ask, here } from "../app/route.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Field } from "../parts/field.js";
-import { steady, useHeld } from "../parts/held.js";
+import { useHeld } from "../parts/held.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
+import { steadyRows } from "../parts/steady.js";
 import { repeated } from "../stack/repeated.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { DELIVERY } from "./health.js";
@@ -42,10 +43,10 @@ export function Deliveries({ project, id }) {
       const path = `/subscriptions/${id}/deliveries?${query}`;
       try {
         const said = await call("GET", project, path, undefined, { signal: given.signal });
-        const shown = steady(rows.peek() ?? [], said.deliveries, held.peek() && !anew);
+        const shown = steadyRows(rows.peek() ?? [], said.deliveries, held.peek() && !anew);
         anew = false;
         rows.value = shown.rows;
-        more.value = shown.more;
+        more.value = shown.held;
         next.value = said.next ?? "";
         wrong.value = null;
       } catch (error) {

@@ -20,6 +20,19 @@ export function steady(shown, wanted, busy) {
   return { rows: same(shown, [...shown, ...appended]), held };
 }
 
+/**
+ * The same for rows that were read anew; those that are gone stay as they were.
+ * @template {{id: string}} T
+ * @param {readonly T[]} shown @param {readonly T[]} fresh @param {boolean} busy
+ * @returns {{rows: T[], held: number}}
+ */
+export function steadyRows(shown, fresh, busy) {
+  const ids = (/** @type {readonly T[]} */ rows) => rows.map((one) => one.id);
+  const { rows, held } = steady(ids(shown), ids(fresh), busy);
+  const found = new Map([...shown, ...fresh].map((one) => [one.id, one]));
+  return { rows: rows.flatMap((id) => found.get(id) ?? []), held };
+}
+
 /** The first where both are alike, so that who compares them sees that nothing changed. @param {readonly string[]} one @param {readonly string[]} other */
 function same(one, other) {
   const alike = one.length === other.length && one.every((id, at) => id === other[at]);
