@@ -5,8 +5,8 @@ from pathlib import Path
 
 from engine.errors import HeadgateError
 from engine.service.auditing import check_trails
+from engine.store.connection import Connection
 from engine.store.counts import counts, newest
-from engine.store.database import Connection
 from engine.store.invariants import INVARIANTS, breaches
 from engine.store.migrate import outstanding
 from hub.doctor import Looked, State, fine, key_fits, refused

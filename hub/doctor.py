@@ -18,8 +18,8 @@ from channels.amqp.broker import Broker
 from channels.store.outstanding import telling
 from engine.errors import HeadgateError
 from engine.store.backlog import server, work
+from engine.store.connection import Connection
 from engine.store.credentials import sealed_ones
-from engine.store.database import Connection
 from engine.store.instance import key_check
 from engine.store.migrate import outstanding
 from engine.store.sealing import KEY_BYTES, Sealed, Sealer

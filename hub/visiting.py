@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from engine.errors import Unavailable
-from engine.store.database import Connection, open_database
+from engine.store.connection import Connection
+from engine.store.database import open_database
 from engine.store.embedded import EmbeddedServer
 from engine.store.migrate import check_current
 from hub.settings import DatabaseSettings

@@ -10,8 +10,11 @@ import structlog
 from engine.store.database import Database, open_database
 from tests.support.keys import A_SEALER
 from tests.support.keystone import Keystone, running_keystone
+from tests.support.memory import prefer_memory
 from tests.support.postgres import TestServer, lay_cluster, open_directory, running_server
 from tests.support.rabbit import Rabbit, running_rabbit
+
+prefer_memory()
 
 # Short tracebacks: a loop that fails again and again is to show what fails, not to fill the screen.
 structlog.configure(

@@ -16,7 +16,7 @@ from uuid import UUID
 from channels.store.notices import notices_of
 from channels.store.records import Due, Key, NoticeRecord, StackPlate
 from channels.store.subscriptions import ROTATION
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.records import EventRecord, HookRecord
 
 # The recursion walks over the subscriptions that have something to send, by the index; it costs

@@ -6,7 +6,7 @@ from uuid import UUID
 from channels.store import subscriptions
 from channels.store.news import news, record_news
 from channels.store.records import NewSubscription, SubscriptionRecord
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 LOCK_CONFIGURED = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,

@@ -6,7 +6,7 @@ from uuid import UUID
 from channels.store import publish, subscriptions
 from channels.store.news import Kind, News, record_news
 from channels.store.records import DeliveryRecord, SubscriptionRecord
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.retention import hold_off
 
 LIST = """

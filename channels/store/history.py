@@ -6,7 +6,7 @@ from uuid import UUID
 
 from channels.store.records import ToldEvent
 from channels.store.stream import told_event
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 #: Where a traversal begins and where it ends: with the first event of the one after it. What its
 #: first event was is gone where it is kept no longer; then what is left of it comes first.

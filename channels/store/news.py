@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from channels.store.records import SubscriptionRecord, SubscriptionState
 from channels.targets import shown_target
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.words import Json
 
 # Numbered per subscription, and queued for publishing like the events of stacks.

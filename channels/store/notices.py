@@ -8,7 +8,7 @@ from uuid import UUID
 from channels.selection import WAITING, Traits, is_for
 from channels.store import subscriptions
 from channels.store.records import NoticeRecord, SubscriptionRecord, SubscriptionState
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.records import HookRecord
 from engine.words import HookState
 

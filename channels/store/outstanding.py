@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 TELLING = """
 select (select count(*) from outbox where position is null) as unpublished,

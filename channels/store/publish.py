@@ -15,7 +15,8 @@ from channels.selection import EVERY_PROJECT, WAITING, Traits, about, is_for
 from channels.store import subscriptions
 from channels.store.records import SubscriptionRecord, SubscriptionState
 from channels.store.sinks import Named, follow_sinks
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.words import Mode
 
 LOCK = "select position from publishing for update skip locked"

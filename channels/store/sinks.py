@@ -20,7 +20,7 @@ from channels.selection import Traits
 from channels.store import subscriptions
 from channels.store.news import Kind, News, record_news
 from channels.store.records import SubscriptionRecord
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.sealing import Hidden
 from engine.words import Json
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from channels.store.claim import hook_of, plate_of
 from channels.store.records import Cursor, StreamEvent, ToldEvent
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.records import EventRecord
 
 TOP = "select position from publishing"

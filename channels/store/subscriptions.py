@@ -16,7 +16,7 @@ from channels.store.records import (
     SubscriptionRecord,
     SubscriptionState,
 )
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.sealing import Hidden
 
 #: How long the secret before the newest still signs, too.

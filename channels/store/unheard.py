@@ -6,7 +6,8 @@ Their deadline runs from then, and an event says so.
 from collections.abc import Sequence
 from uuid import UUID
 
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 
 # A notice may still arrive when its subscription is enabled. What was asked for again in vain has a
 # new deadline, and is told of once. statement_timestamp() is one time for all of it.

@@ -33,7 +33,8 @@ from engine.service.reading import Reading
 from engine.service.requests import Answer
 from engine.service.traversals import Traversals
 from engine.store import audit
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.hooks import (
     Held,
     assign_hook,

@@ -14,7 +14,8 @@ from datetime import timedelta
 from engine.errors import Conflict, Findings
 from engine.hot.defined import Definition
 from engine.hot.questions import Question, questions
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.instance import read_now
 from engine.types.constraints import BUILT_IN, Asker, Verdict
 from engine.types.registry import Registry

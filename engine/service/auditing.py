@@ -5,7 +5,7 @@ from uuid import UUID
 
 from engine.hooks.audit import NOTHING, Entry, first_wrong
 from engine.store.audit import decided_without_entry, read_trail, stacks_with_trail
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.read import stack_exists
 
 

@@ -17,7 +17,8 @@ from engine.service.requests import Answer, StackRequest
 from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import accept, audit
 from engine.store import breakpoints as store
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.kin import Kin, lock_kin, within
 from engine.store.read import read_template
 from engine.words import GATES, Json, Point

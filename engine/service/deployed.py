@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from engine.store import deployed
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.deployed import UnderWay, Waiting
 from engine.store.hooks import record_events
 from engine.store.signals import Target, target, wake

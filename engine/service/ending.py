@@ -16,7 +16,8 @@ from engine.service.traversals import Traversals
 from engine.store import credentials
 from engine.store.accept import record_stack_event
 from engine.store.advance import End
-from engine.store.database import Connection, all_or_nothing
+from engine.store.connection import Connection
+from engine.store.database import all_or_nothing
 from engine.store.finish import (
     Ending,
     bury,

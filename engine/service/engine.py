@@ -32,7 +32,8 @@ from engine.service.software import Software
 from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import accept
 from engine.store.advance import End
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.existing import read_existing
 from engine.store.read import find_stack, read_given, read_template
 from engine.store.records import StackRecord

@@ -15,7 +15,8 @@ from engine.service.requests import StackRequest
 from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import exports
 from engine.store.accept import record_stack_event
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.existing import read_existing
 from engine.store.nested import inside
 from engine.store.read import read_template

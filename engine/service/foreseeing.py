@@ -25,7 +25,7 @@ from engine.service.prediction import KINDS, Prediction, Preview, Previewed
 from engine.service.traversals import Traversals
 from engine.service.viewing import rows_of
 from engine.service.written import Written
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.existing import read_existing
 from engine.store.nested import ThereRecord, children
 from engine.types.contract import Toward

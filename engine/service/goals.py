@@ -16,7 +16,7 @@ from engine.store.breakpoints import (
     read_breakpoints_around,
     read_inside,
 )
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.existing import read_concerned, read_plain
 from engine.words import Action, Json, Point
 

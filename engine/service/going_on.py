@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine.hooks.course import Course
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.hooks import Held, lock_hooks, set_paces, waiting_of
 from engine.store.kin import Kin, within
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from engine.errors import NotFound
 from engine.store import read
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.kin import Walk, read_walks
 from engine.store.past_graphs import read_past_nodes, read_past_walks
 from engine.store.records import NodeRecord, TraversalRecord

@@ -14,7 +14,7 @@ from engine.service.requests import Answer
 from engine.service.traversals import UNDER_WAY
 from engine.store import accept
 from engine.store.advance import End
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.finish import Ending
 from engine.store.kin import lock_kin, within
 from engine.words import Action, TraversalState

@@ -5,7 +5,8 @@ from uuid import UUID
 from engine.errors import Conflict, NotFound
 from engine.store import marks, retention
 from engine.store.accept import lock_stack
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.nested import lock_lineage, mark_stale_around
 
 

@@ -16,7 +16,7 @@ from engine.service.requests import Move, StackRequest
 from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import accept, moves, nested
 from engine.store.accept import Locked
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.read import read_template
 from engine.words import Action, ResourceAction
 

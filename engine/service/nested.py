@@ -25,7 +25,8 @@ from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import accept, nested
 from engine.store.advance import Claim, End, Work
 from engine.store.begin import Within
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.existing import read_existing
 from engine.store.nested import ChildRecord, Held
 from engine.store.read import read_template

@@ -11,7 +11,8 @@ from engine.service.partial import chooser
 from engine.service.prediction import Preview
 from engine.service.requests import StackRequest
 from engine.service.traversals import Traversals
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.existing import read_existing
 from engine.store.read import find_stack, read_template
 from engine.store.records import StackRecord

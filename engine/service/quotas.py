@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from engine.errors import LimitReached
 from engine.plan.draft import Plan
 from engine.store import quotas as store
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.words import Mode, Operation
 
 

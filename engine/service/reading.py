@@ -14,7 +14,8 @@ from engine.service.graphs import StackGraph, read_graphs
 from engine.service.requests import Output, StackView
 from engine.store import read
 from engine.store.audit import read_trail
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.events import EventFilter, list_events, read_event
 from engine.store.listing import StackFilter, StackPage, list_stacks
 from engine.store.processes import ProcessRecord, list_processes

@@ -14,7 +14,7 @@ from engine.service.requests import StackRequest
 from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import scaling
 from engine.store.accept import Locked
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.read import read_template
 from engine.store.scaling import GroupRecord
 from engine.store.signals import Target

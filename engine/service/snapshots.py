@@ -11,7 +11,8 @@ from engine.service.requests import StackRequest
 from engine.service.traversals import UNDER_WAY, Traversals
 from engine.store import snapshots
 from engine.store.accept import Locked
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.nested import inside
 from engine.store.read import read_template
 from engine.store.records import StackRecord

@@ -7,7 +7,8 @@ from uuid import UUID
 from engine.errors import Finding, Invalid, NotFound
 from engine.service.deployed import said_of, taken_away
 from engine.store import software as store
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from engine.store.deployed import ServerRecord, find_server, lock_waiting
 from engine.store.software import ConfigRecord, DeploymentChange, DeploymentRecord
 from engine.types.software.keeper import NewConfig

@@ -5,7 +5,7 @@ from engine.hooks.rule import encode_rules
 from engine.service.blueprint import stored_outputs
 from engine.service.goals import Goal
 from engine.store import accept, begin
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 
 async def store_version(conn: Connection, goal: Goal, most: int) -> None:

@@ -22,7 +22,7 @@ from engine.service.storing import store_rules, store_version
 from engine.service.viewing import Begun, view_of_nodes, view_toward
 from engine.store import accept, begin, credentials
 from engine.store.begin import Below
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.existing import read_existing
 from engine.store.records import TemplateRecord
 from engine.store.sealing import Sealer

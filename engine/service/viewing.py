@@ -11,7 +11,7 @@ from engine.plan.draft import Existing, Plan
 from engine.service.blueprint import Blueprint
 from engine.service.prediction import KINDS, Prediction
 from engine.store import read
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.records import PlannedRecord
 from engine.types.registry import Registry
 from engine.words import GATES, VISITS, Action, Direction, Json

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from engine.errors import Unavailable
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.sealing import Hidden
 from engine.words import Json
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.words import Json
 
 ADVANCE = "select * from advance($1, $2, $3, $4, $5)"

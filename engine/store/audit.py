@@ -9,7 +9,7 @@ from uuid import UUID
 import orjson
 
 from engine.hooks.audit import Entry, chained
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 LAST = """
 select s.id, d.number, d.hash

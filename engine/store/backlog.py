@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 WORK = """
 select (select count(*) from hook where state = 'waiting') as hooks_waiting,

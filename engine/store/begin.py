@@ -8,7 +8,7 @@ from uuid import UUID
 
 from engine.hooks.rule import Rule, decode_rules, encode_rules
 from engine.plan.draft import NewRow, Plan, PlannedNode
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.past_graphs import forget_nodes
 from engine.store.sealing import Hidden
 from engine.words import GATES, VISITS, Action, Direction, Json, Operation, Phase, State

@@ -1,6 +1,6 @@
 """How much there is of everything, for whoever looks whether a restored database is whole."""
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 COUNTS = """
 select (select count(*) from stack where deleted_at is null) as stacks,

@@ -1,100 +1,42 @@
 """The one way to PostgreSQL: a pool of connections, transactions, and LISTEN.
 
-Everything that needs the database gets a `Database`; nobody else calls asyncpg's connect. Errors of
-asyncpg that mean "not now" become `engine.errors.Unavailable` here; what else asyncpg raises
-(a broken constraint, a wrong statement) is a fact about the statement and passes through.
-
-Connections are given back as they are: nothing resets them, which saves a round trip each time.
-So whoever borrows one leaves nothing on it: locks are taken for a transaction
-(``pg_advisory_xact_lock``), settings are set for a transaction (``set local``), LISTEN has
-connections of its own.
+Everything that needs the database gets a `Database`. Connections are given back as they are:
+nothing resets them, which saves a round trip each time. So whoever borrows one leaves nothing on
+it: locks are taken for a transaction (``pg_advisory_xact_lock``), settings are set for a
+transaction (``set local``), LISTEN has a connection of its own.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, TypeAlias, cast
+from typing import cast
 
 import asyncpg
-import orjson
 import structlog
 from asyncpg.pool import PoolConnectionProxy
 from structlog.typing import FilteringBoundLogger
 
-from engine import errors
+from engine.store.connection import (
+    COMMAND_TIMEOUT,
+    CONNECT_TIMEOUT,
+    FAILURES,
+    SESSION,
+    TRANSIENT,
+    Connection,
+    Documents,
+    connecting,
+    unavailable,
+)
 from engine.store.faults import reach
-from engine.store.sealing import Hidden, Sealer
-from engine.words import Json
+from engine.store.listening import Listening
+from engine.store.sealing import Sealer
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
-#: Seconds: to connect; to wait for a free connection; for one statement, measured by us.
-CONNECT_TIMEOUT = 10.0
+#: Seconds to wait for a free connection.
 ACQUIRE_TIMEOUT = 15.0
 #: Plans of this transaction only.
 REPLAN = "set local plan_cache_mode = force_custom_plan"
-COMMAND_TIMEOUT = 60.0
-
-#: Seconds a listening connection may be silent before it is asked whether it still lives.
-PROBE_INTERVAL = 30.0
-RECONNECT_FIRST = 0.1
-RECONNECT_MAX = 5.0
-
-#: What PostgreSQL itself bounds, so that a lost client leaves no lock behind.
-SESSION = {
-    "application_name": "headgate",
-    "timezone": "UTC",
-    "jit": "off",
-    "statement_timeout": "30s",
-    "lock_timeout": "15s",
-    "idle_in_transaction_session_timeout": "60s",
-}
-
-#: Errors of asyncpg that say nothing about the statement, only that it could not be run now.
-TRANSIENT = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.InsufficientResourcesError,
-    asyncpg.LockNotAvailableError,
-    asyncpg.TransactionRollbackError,
-    asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.PostgresSystemError,
-    asyncpg.ReadOnlySQLTransactionError,
-)
-#: All that may come of a connection that is made, given back or asked whether it lives.
-FAILURES = (
-    OSError,
-    asyncpg.PostgresError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-)
-#: The server is there, but these settings do not get in: waiting does not help.
-REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
-
-
-def unavailable(error: BaseException) -> errors.Unavailable:
-    """Say that the database does not answer, and why; holds no password and no statement."""
-    said = str(error) or type(error).__name__
-    reason = f"the database cannot be used now: {said}"
-    return errors.Unavailable(reason, place="[database]", remedy=_remedy(error))
-
-
-def _remedy(error: BaseException) -> str:
-    if isinstance(error, REFUSED):
-        return "Check the account and database named by [database] url"
-    if isinstance(error, asyncpg.DiskFullError):
-        return "Make room on the volume of the database, and try again"
-    return "Try again; see whether PostgreSQL runs and can be reached"
-
-
-@contextmanager
-def _connecting() -> Iterator[None]:
-    try:
-        yield
-    except FAILURES as error:
-        raise unavailable(error) from error
 
 
 @contextmanager
@@ -129,59 +71,8 @@ def _lost(connection: Connection) -> bool:
         return True
 
 
-#: The first byte of jsonb's binary form: its version.
-_JSONB = b"\x01"
-
-
-class _Documents:
-    """How jsonb is written and read. sealer: None: hidden values cannot be written, and are read as
-    they are."""
-
-    def __init__(self, sealer: Sealer | None) -> None:
-        self._sealer = sealer
-
-    def encode(self, value: Json) -> bytes:
-        return _JSONB + orjson.dumps(value, default=self._plain)
-
-    def _plain(self, value: object) -> Json:
-        if not isinstance(value, Hidden):
-            return str(value)  # asyncpg has a UUID of its own
-        if self._sealer is None:
-            raise RuntimeError("a hidden value is written without a key to seal it with")
-        return self._sealer.hide(value)
-
-    def decode(self, stored: bytes) -> Json:
-        document = orjson.loads(memoryview(stored)[1:])
-        if self._sealer is not None and self._sealer.marker in stored:
-            return self._sealer.shown(document)
-        return document
-
-    async def prepare(self, connection: Connection) -> None:
-        # In binary form, because COPY takes nothing else; it was as fast as text.
-        await connection.set_type_codec(
-            "jsonb", schema="pg_catalog", encoder=self.encode, decoder=self.decode, format="binary"
-        )
-
-
 async def _keep(_: Connection) -> None:
     """Give a connection back as it is."""
-
-
-async def connect(url: str, *, session: dict[str, str] | None = None) -> Connection:
-    """Open one connection outside of any pool, codecs set. Unavailable when it cannot be had."""
-    with _connecting():
-        connection = await asyncpg.connect(
-            url,
-            timeout=CONNECT_TIMEOUT,
-            command_timeout=COMMAND_TIMEOUT,
-            server_settings=SESSION | (session or {}),
-        )
-        try:
-            await _Documents(None).prepare(connection)
-        except BaseException:
-            connection.terminate()
-            raise
-    return connection
 
 
 @asynccontextmanager
@@ -206,13 +97,13 @@ class Database:
     """A pool of connections to one database. Made by `open_database`, closed by `close`."""
 
     def __init__(self, url: str, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
-        self._url = url
         self.pool = pool
+        self._listening = Listening(url)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """Borrow a connection, each statement its own transaction. Raises Unavailable."""
-        with _connecting():
+        with connecting():
             borrowed = await self.pool.acquire(timeout=ACQUIRE_TIMEOUT)
         try:
             # A proxy of a connection, which does all that a connection does.
@@ -267,20 +158,14 @@ class Database:
 
     @asynccontextmanager
     async def listen(self, channel: str, callback: Callable[[], None]) -> AsyncIterator[None]:
-        """Call back at each notification on a channel, over a connection of its own.
+        """Call back at each notification on a channel. All who listen share one connection.
 
         Also after each reconnection, because notifications may have been lost between. Not on
-        entry: look for yourself once inside. Raises Unavailable when the first connection fails.
+        entry: look for yourself once inside. Raises Unavailable when nobody listened yet and no
+        connection can be made.
         """
-        listener = _Listener(self._url, channel, callback)
-        connection = await listener.connect()
-        task = asyncio.create_task(listener.run(connection), name=f"listen {channel}")
-        try:
+        async with self._listening.listen(channel, callback):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-            connection.terminate()  # in case the task never began
 
     async def close(self) -> None:
         """Wait for borrowed connections, a bounded time; then cut whatever is left."""
@@ -291,67 +176,12 @@ class Database:
             self.pool.terminate()
 
 
-class _Listener:
-    """One listening connection, made anew whenever it is lost."""
-
-    def __init__(self, url: str, channel: str, callback: Callable[[], None]) -> None:
-        self._url = url
-        self._channel = channel
-        self._callback = callback
-        self._lost = asyncio.Event()
-
-    async def connect(self) -> Connection:
-        connection = await connect(self._url)
-        self._lost = lost = asyncio.Event()
-        try:
-            with _connecting():
-                connection.add_termination_listener(lambda _: lost.set())
-                await connection.add_listener(self._channel, self._notified)
-        except BaseException:
-            connection.terminate()
-            raise
-        return connection
-
-    def _notified(self, *_: Any) -> None:
-        self._callback()
-
-    async def run(self, connection: Connection) -> None:
-        while True:
-            try:
-                await self._until_lost(connection)
-            finally:
-                connection.terminate()
-            connection = await self._reconnect()
-            self._callback()
-
-    async def _until_lost(self, connection: Connection) -> None:
-        """Return when the connection is gone. A silent network is found out by asking."""
-        while not self._lost.is_set():
-            try:
-                async with asyncio.timeout(PROBE_INTERVAL):
-                    await self._lost.wait()
-            except TimeoutError:
-                try:
-                    await connection.execute("select 1", timeout=CONNECT_TIMEOUT)
-                except FAILURES:
-                    return
-
-    async def _reconnect(self) -> Connection:
-        pause = RECONNECT_FIRST
-        while True:
-            try:
-                return await self.connect()
-            except errors.Unavailable:
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, RECONNECT_MAX)
-
-
 async def open_database(url: str, *, size: int = 10, sealer: Sealer | None = None) -> Database:
     """Open a pool of at most ``size`` connections. Raises Unavailable when none can be made.
 
     sealer: of hidden values; whoever only looks needs none.
     """
-    with _connecting():
+    with connecting():
         pool = await asyncpg.create_pool(
             url,
             min_size=1,
@@ -360,7 +190,7 @@ async def open_database(url: str, *, size: int = 10, sealer: Sealer | None = Non
             timeout=CONNECT_TIMEOUT,
             command_timeout=COMMAND_TIMEOUT,
             server_settings=SESSION,
-            init=_Documents(sealer).prepare,
+            init=Documents(sealer).prepare,
             reset=_keep,
         )
     return Database(url, pool)

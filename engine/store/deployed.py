@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.sealing import Hidden
 from engine.store.software import ConfigRecord, drop_config, keep_config
 from engine.types.software.keeper import Publication

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.records import EventRecord
 from engine.words import Json
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from engine.hooks.rule import decode_rules
 from engine.plan.draft import Existing, Replacement
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.words import DeletionPolicy, Operation, ResourceAction, ResourceId, Status
 
 # What runs on a stack is found first, and once: joined row by row it was seen to take seconds for

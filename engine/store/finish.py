@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from engine.plan.verdict import EndedNode, Verdict
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.nested import lock_with_parent
 from engine.store.past_graphs import forget_all_nodes
 from engine.words import Action, State

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from engine.hooks.answers import Asked
 from engine.hooks.rule import decode_rule
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.sealing import Hidden
 from engine.words import HookState, Json, Pace
 

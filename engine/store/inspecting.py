@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from engine.store.advance import Claim, Work
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.records import HookRecord, NodeRecord
 from engine.words import Json
 

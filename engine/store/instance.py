@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from engine.errors import Unavailable
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.sealing import Sealer
 
 #: What the key is sealed for, in the place of a stack.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 STACK_HAS_ITS_ROWS = """
 select s.id from stack s

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from engine.errors import Unavailable
-from engine.store.database import Connection, all_or_nothing
+from engine.store.connection import Connection
+from engine.store.database import all_or_nothing
 from engine.words import Pace
 
 #: A stack is of the change when its traversal was begun by the traversal of the stack around.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 MARKED = """
 select r.id, r.name, r.type, r.physical_id, r.action, r.status,

@@ -18,7 +18,7 @@ from importlib.resources.abc import Traversable
 import asyncpg
 
 from engine import errors
-from engine.store.database import TRANSIENT, Connection, connect, unavailable
+from engine.store.connection import TRANSIENT, Connection, connect, unavailable
 
 #: Any number, as long as nobody else uses it: the lock is for all headgates of one database.
 LOCK_KEY = 0x6865616467617465

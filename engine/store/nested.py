@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from engine.store.advance import Claim
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.words import Json, TraversalState
 
 LOCK_BOTH = "select id from stack where id = any ($1) order by id for no key update"

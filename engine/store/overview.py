@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.words import TraversalState
 
 #: The page first, by an index; then what is inside of the stacks on it, all at once. Nodes are

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 #: Those that were killed are seen as down for a while, and forgotten then.
 BEAT = """

@@ -1,7 +1,7 @@
 """How much of its quotas a project uses. Each count ends a little above its limit: what is far
 beyond is not counted."""
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 STACKS = """
 select count(*)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.records import (
     HookRecord,
     NodeRecord,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.records import ResourceRecord
 
 READ_RESOURCES = """

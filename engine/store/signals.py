@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.words import Json
 
 #: A replacement that is being made is the resource from now on.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.words import Json
 
 INSERT_SNAPSHOT = """

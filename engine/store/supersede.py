@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from engine.node.node import DROPPED_WHEN_SUPERSEDED
+from engine.store.connection import Connection
 from engine.store.credentials import forget
-from engine.store.database import Connection
 from engine.words import TraversalState
 
 #: A node that was answered to in the middle of its operation has begun: it is told, and goes on.

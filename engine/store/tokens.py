@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from engine.errors import Conflict, NotFound
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 Kind = Literal["token", "password"]
 #: The project of those that hold everywhere.

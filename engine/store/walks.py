@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 
 READ = """
 select action, state, traceparent, ended_at is not null as over,

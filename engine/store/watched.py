@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.words import Json
 
 CLAIM_ENDED = """

@@ -9,7 +9,8 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Unavailable
-from engine.store.database import Connection, Database, all_or_nothing, taken_back
+from engine.store.connection import Connection
+from engine.store.database import Database, all_or_nothing, taken_back
 from engine.store.retention import OLD, purge, take_turn
 
 log: FilteringBoundLogger = structlog.get_logger()

@@ -9,11 +9,13 @@ import pytest
 import uvloop
 
 from engine import errors
-from engine.store.database import Database, connect, open_database
+from engine.store.connection import Connection, connect
+from engine.store.database import Database, open_database
 from engine.store.embedded import EmbeddedServer
 from engine.words import Json
 from tests.support.keys import A_SEALER
 from tests.support.postgres import TestServer
+from tests.support.receiver import until
 
 KILL_LISTENERS = """
 select count(pg_terminate_backend(pid)) from pg_stat_activity
@@ -169,7 +171,7 @@ async def test_a_silent_connection_is_found_dead(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A network that swallows everything tells nobody: the listener asks by itself."""
-    monkeypatch.setattr("engine.store.database.PROBE_INTERVAL", 0.02)
+    monkeypatch.setattr("engine.store.listening.PROBE_INTERVAL", 0.02)
     asked: list[str] = []
     execute = asyncpg.Connection.execute
 
@@ -200,6 +202,54 @@ async def test_listening_leaves_no_connection_behind(database: Database, losses:
         async with asyncio.timeout(10):
             while await connection.fetchval(count) != before:
                 await asyncio.sleep(0.01)
+
+
+async def test_all_who_listen_share_a_connection_until_the_last_has_left(
+    database: Database,
+) -> None:
+    work, hooks = Calls(), Calls()
+    async with database.connection() as connection:
+        async with database.listen("headgate_hook", hooks):
+            async with asyncio.TaskGroup() as group, database.listen("headgate_work", work):
+                group.create_task(_listened(database, "headgate_elsewhere"))
+                assert await connection.fetchval(KILL_LISTENERS) == 1
+                await work.next()
+                await hooks.next()
+                await connection.execute("notify headgate_work")
+                await work.next()
+            await connection.execute("notify headgate_work")
+            await connection.execute("notify headgate_hook")
+            await hooks.next()
+            assert (work.count, hooks.count) == (2, 2)
+        async with database.listen("headgate_work", work):
+            await connection.execute("notify headgate_work")
+            await work.next()
+
+
+async def _listened(database: Database, channel: str) -> None:
+    async with database.listen(channel, lambda: None):
+        pass
+
+
+async def test_whoever_begins_while_the_connection_is_lost_is_heard_from_then_on(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, hooks = Calls(), Calls()
+    may = asyncio.Event()
+
+    async def late(url: str) -> Connection:
+        await may.wait()
+        return await connect(url)
+
+    async with database.connection() as connection, database.listen("headgate_work", work):
+        monkeypatch.setattr("engine.store.listening.connect", late)
+        assert await connection.fetchval(KILL_LISTENERS) == 1
+        await until(lambda: database._listening._connection is None)
+        async with asyncio.timeout(10), database.listen("headgate_hook", hooks):
+            may.set()
+            await hooks.next()  # something may have been missed
+            await connection.execute("notify headgate_hook")
+            await hooks.next()
 
 
 async def test_a_restarted_server_is_found_again(data_directory: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from engine import errors
-from engine.store.database import connect
+from engine.store.connection import connect
 from engine.store.migrate import Migration, MigrationFailed, migrate, pending, shipped
 from tests.support.postgres import TestServer
 

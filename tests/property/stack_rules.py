@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.invariants import INVARIANTS
 
 #: Besides those that hold for any database: while nothing is purged, and of what hooks promise.

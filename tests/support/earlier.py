@@ -4,7 +4,8 @@ import importlib.resources
 from pathlib import Path
 from typing import Any
 
-from engine.store.database import Connection, connect, open_database
+from engine.store.connection import Connection, connect
+from engine.store.database import open_database
 from engine.store.migrate import migrate, shipped
 from tests.support.keys import A_SEALER
 

@@ -10,7 +10,8 @@ from channels.selection import Selection
 from channels.store import subscriptions
 from channels.store.records import NewSubscription
 from channels.webhook.sign import secret_of
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 
 INSERT_STACK = """
 insert into stack (id, project, name, owner, version, traversal) values ($1, $2, $3, 'me', 1, 1)

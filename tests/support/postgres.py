@@ -43,7 +43,9 @@ class TestServer:
         """A database's URL; migrated, or empty with template1; it is dropped at the end."""
         name = f"test_{next(self.numbers)}"
         async with self.administer() as connection:
-            await connection.execute(f"create database {name} template {template}")
+            await connection.execute(
+                f"create database {name} template {template} strategy file_copy"
+            )
         try:
             yield self.url_of(name)
         finally:

@@ -5,7 +5,7 @@ from aiohttp import web
 from channels.store.history import Bounds, bounds_of, history
 from channels.stream.feed import document
 from engine.errors import NotFound
-from engine.store.database import Connection
+from engine.store.connection import Connection
 from engine.store.records import StackRecord
 from hub.api.headgate import documents as gives
 from hub.api.orchestration.stacks import S

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from engine.store.binaries import find_binaries
-from engine.store.database import connect
+from engine.store.connection import connect
 from tests.support.keys import key_file
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program, resource

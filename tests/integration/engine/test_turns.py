@@ -4,7 +4,8 @@ from datetime import timedelta
 
 from engine.service import Engine, StackRequest
 from engine.store.advance import Advanced, advance
-from engine.store.database import Connection, Database
+from engine.store.connection import Connection
+from engine.store.database import Database
 from tests.support.front import a_front
 from tests.support.program import Json, resource, template
 

@@ -1,0 +1,118 @@
+"""LISTEN for all of a process over one connection, which is made anew whenever it is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from engine import errors
+from engine.store.connection import CONNECT_TIMEOUT, FAILURES, Connection, connect, connecting
+
+#: Seconds the connection may be silent before it is asked whether it still lives.
+PROBE_INTERVAL = 30.0
+#: Seconds until it is made anew, twice as many each time up to the most.
+RECONNECT_FIRST, RECONNECT_MAX = 0.1, 5.0
+
+
+class Listening:
+    """A connection that is there while anybody listens."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._callbacks: dict[str, list[Callable[[], None]]] = {}
+        #: None: nobody listens, or it is lost; then all is listened to again once there is another.
+        self._connection: Connection | None = None
+        self._keeping: asyncio.Task[None] | None = None
+        self._beginning = asyncio.Lock()
+
+    @asynccontextmanager
+    async def listen(self, channel: str, callback: Callable[[], None]) -> AsyncIterator[None]:
+        """Call back at each notification on a channel, and after each reconnection.
+
+        Raises Unavailable when nobody listened yet and no connection can be made.
+        """
+        heard = self._callbacks.setdefault(channel, [])
+        heard.append(callback)
+        try:
+            async with self._beginning:
+                await self._begin(channel)
+            yield
+        finally:
+            heard.remove(callback)
+            if not any(self._callbacks.values()):
+                await self._end()
+
+    async def _begin(self, channel: str) -> None:
+        if self._keeping is None:
+            connection = await self._connect()
+            self._keeping = asyncio.create_task(self._keep(connection), name="listening")
+        elif self._connection is not None:
+            try:
+                await self._connection.add_listener(channel, self._notified)
+            except FAILURES:
+                self._connection.terminate()  # whoever keeps it makes another, for this channel too
+
+    async def _end(self) -> None:
+        keeping, connection = self._keeping, self._connection
+        self._keeping = self._connection = None
+        if keeping is not None:
+            keeping.cancel()
+            await asyncio.wait([keeping])
+        if connection is not None:
+            connection.terminate()  # in case the task never began
+
+    async def _connect(self) -> Connection:
+        connection = await connect(self._url)
+        listened: set[str] = set()
+        try:
+            with connecting():
+                # Somebody may begin to listen meanwhile.
+                while more := self._callbacks.keys() - listened:
+                    for channel in more:  # few, and each told to asyncpg by itself
+                        await connection.add_listener(channel, self._notified)
+                    listened |= more
+        except BaseException:
+            connection.terminate()
+            raise
+        self._connection = connection
+        return connection
+
+    def _notified(self, _: object, _pid: int, channel: str, _payload: object) -> None:
+        for callback in self._callbacks[channel]:
+            callback()
+
+    async def _keep(self, connection: Connection) -> None:
+        while True:
+            try:
+                await _until_lost(connection)
+            finally:
+                if self._connection is connection:
+                    self._connection = None
+                connection.terminate()
+            connection = await self._reconnect()
+            for channel in self._callbacks.values():
+                for callback in channel:
+                    callback()
+
+    async def _reconnect(self) -> Connection:
+        pause = RECONNECT_FIRST
+        while True:
+            try:
+                return await self._connect()
+            except errors.Unavailable:
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, RECONNECT_MAX)
+
+
+async def _until_lost(connection: Connection) -> None:
+    """Return when the connection is gone. A silent network is found out by asking."""
+    lost = asyncio.Event()
+    connection.add_termination_listener(lambda _: lost.set())
+    while not (lost.is_set() or connection.is_closed()):
+        try:
+            async with asyncio.timeout(PROBE_INTERVAL):
+                await lost.wait()
+        except TimeoutError:
+            try:
+                await connection.execute("select 1", timeout=CONNECT_TIMEOUT)
+            except FAILURES:
+                return
