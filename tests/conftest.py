@@ -1,5 +1,6 @@
 """Fixtures for every test: a PostgreSQL, a fresh database in it, a directory it can live in."""
 
+import gc
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -23,6 +24,12 @@ structlog.configure(
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
     ]
 )
+
+
+def pytest_collection_finish() -> None:
+    """The collector need not look through thousands of tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -8,6 +8,7 @@ for by its number. Run as a module it is the one that forks, asked through its s
 import atexit
 import contextlib
 import functools
+import gc
 import importlib
 import json
 import os
@@ -180,6 +181,8 @@ def main() -> None:
     import hub.app  # noqa: F401  what `serve` loads when it is called
     from hub.cli.main import run as headgate
 
+    gc.collect()
+    gc.freeze()  # nobody looks through what all share, which would copy it
     _fork_as_asked()
     headgate()
 
