@@ -51,13 +51,14 @@ else
 endif
 
 # Tests of the AMQP channel start a RabbitMQ of their own; one of the examples is run with curl; the
-# dashboard is looked at with Chromium.
+# dashboard is looked at with Chromium, without the parts that only a screen shows.
 # RUNLEVEL keeps Debian from starting a RabbitMQ.
 programs:
 	@missing=; \
 	[ -e /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing="$$missing rabbitmq-server"; \
 	command -v curl >/dev/null || missing="$$missing curl"; \
-	command -v chromium >/dev/null || missing="$$missing chromium"; \
+	command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null \
+	    || missing="$$missing chromium-headless-shell"; \
 	if [ -n "$$missing" ]; then \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	        echo "make: installing$$missing"; \

@@ -17,7 +17,7 @@ from hub.dashboard.files import FOLDER
 from tests.support.program import free_port
 
 RUNS = 3
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--js-flags=--expose-gc", "--enable-precise-memory-info")
 SCRIPT = Path(__file__).with_suffix(".js")
 PAGE = """<!doctype html><link rel="stylesheet" href="/page/style/all.css">

@@ -34,7 +34,8 @@ _RUN_AXE = """async (rules) => {
     return violations.map(
         (one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.html).join(" | ")}`);
 }"""
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+#: The first that is there; the first of all has nothing of what only a screen shows.
+CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 #: What Chromium writes of answers that are no success, which pages are there to tell of.
 _OF_ANSWERS = "Failed to load resource"
 _OF_AXE = "console: Applying inline style violates"
@@ -55,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    assert path, "the tests need Chromium; install it (Debian: apt-get install chromium)"
+    assert path, "the tests need Chromium; install it (Debian: apt-get install chromium-headless-shell)"
     async with async_playwright() as playwright:
         started = await playwright.chromium.launch(executable_path=path, args=[*FLAGS])
         yield started
