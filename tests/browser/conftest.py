@@ -56,7 +56,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    assert path, "the tests need Chromium; install it (Debian: apt-get install chromium-headless-shell)"
+    assert path, (
+        "the tests need Chromium; install it (Debian: apt-get install chromium-headless-shell)"
+    )
     async with async_playwright() as playwright:
         started = await playwright.chromium.launch(executable_path=path, args=[*FLAGS])
         yield started
