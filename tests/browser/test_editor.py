@@ -292,6 +292,14 @@ async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
     await expect(text).to_contain_text("# mine")
     await planned(page, "1 added, 1 unchanged.")
     await expect(page.get_by_role("button", name="Resume with these changes")).to_be_visible()
+    # What is not sent yet is not left without a question: by a link, and by signing out.
+    unsaved = page.get_by_role("dialog", name="Leave without saving?")
+    await page.get_by_role("link", name="Stacks", exact=True).click()
+    await unsaved.get_by_role("button", name="Stay").click()
+    await expect(text).to_contain_text("# mine")
+    await page.get_by_role("button", name="Sign out").click()
+    await unsaved.get_by_role("button", name="Leave").click()
+    await expect(page.get_by_label("Token", exact=True)).to_be_visible()
 
     watcher = await visit(http)
     page = await watcher.open("edit", "s", stack)

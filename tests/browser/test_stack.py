@@ -188,6 +188,55 @@ async def test_the_whole_stack_is_acted_on(visitor: Visitor, http: Http) -> None
     )
 
 
+async def test_the_whole_stack_is_looked_after(visitor: Visitor, http: Http) -> None:
+    """Checked, suspended, resumed; a snapshot is made, gone back to and deleted."""
+    stack = await held(http, "shop")
+    page = await visitor.open("stack", "shop", stack)
+    await stands(page, "c", "done")
+    dialog = page.get_by_role("dialog")
+    await page.get_by_role("button", name="Check").click()
+    await expect(status(page)).to_have_text(re.compile("CHECK_COMPLETE"))
+    await page.get_by_role("button", name="Suspend…").click()
+    await dialog.get_by_role("button", name="Suspend").click()
+    await expect(status(page)).to_have_text(re.compile("SUSPEND_COMPLETE"))
+    await expect(page.get_by_role("button", name="Suspend…")).to_have_count(0)
+    await page.get_by_role("button", name="Resume").click()
+    await expect(status(page)).to_have_text(re.compile("RESUME_COMPLETE"))
+
+    await page.get_by_role("button", name="Snapshots").click()
+    await expect(page.get_by_text("No snapshot of it was made.")).to_be_visible()
+    await page.get_by_role("button", name="Snapshot", exact=True).click()
+    made = page.get_by_role("region", name="Snapshots").get_by_role("row").nth(1)
+    await expect(made).to_contain_text("SNAPSHOT_COMPLETE")
+    assert await visitor.breaks() == []
+    await http.update("shop", parameters={"word": "another"}, existing=True)
+    await expect(status(page)).to_have_text(re.compile("UPDATE_COMPLETE"))
+    await made.get_by_role("button", name="Go back to it…").click()
+    await dialog.get_by_role("button", name="Go back").click()
+    await expect(status(page)).to_have_text(re.compile("RESTORE_COMPLETE"))
+    await made.get_by_role("button", name="Delete it…").click()
+    await expect(dialog).to_contain_text("The stack stays as it is")
+    await dialog.get_by_role("button", name="Delete").click()
+    await expect(page.get_by_text("No snapshot of it was made.")).to_be_visible()
+
+
+async def test_an_update_is_cancelled(visitor: Visitor, http: Http) -> None:
+    """It rolls back to what was reached; what was made to wait waits no more."""
+    stack = await held(http, "shop", {"at": "b", "on": "pre-update"})
+    assert await http.until_ended("shop") == "CREATE_COMPLETE"
+    page = await visitor.open("stack", "shop", stack)
+    await expect(page.get_by_role("button", name="Cancel, roll back…")).to_have_count(0)
+    await http.update("shop", parameters={"word": "another"}, existing=True)
+    await stands(page, "b", "waits at pre-update")
+    await page.get_by_role("button", name="Cancel, roll back…").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("the version that was reached last")
+    await dialog.get_by_role("button", name="Cancel, roll back").click()
+    await expect(status(page)).to_have_text(re.compile("ROLLBACK_COMPLETE"))
+    _, said = await http.call("GET", "/hooks?state=waiting&stack=shop")
+    assert said["hooks"] == []
+
+
 async def test_by_keys_alone_on_a_phone_into_a_stack_inside(
     visit: Callable[..., Any], http: Http
 ) -> None:

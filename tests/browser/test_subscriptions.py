@@ -6,7 +6,8 @@ from typing import Any
 from playwright.async_api import expect
 
 from tests.browser.conftest import Visit, Visitor
-from tests.support.program import Http, eventually, resource
+from tests.support.postgres import TestServer
+from tests.support.program import Http, eventually, program, resource
 from tests.support.receiver import receiving
 
 HELD = {"hooks": [{"at": "a", "on": ["pre-create"]}]}
@@ -70,6 +71,16 @@ async def test_a_subscription_is_made_fails_and_delivers_again(
         await page.keyboard.press("Escape")
         await page.get_by_role("button", name="Pause").click()
         await expect(enable).to_be_visible()
+        # What happened meanwhile is missed, until somebody asks for it.
+        await http.create("ship", {"a": resource()}, environment=HELD)
+        await http.waiting("ship")
+        await enable.click()
+        await page.get_by_role("button", name="All since…").click()
+        await page.get_by_label("Everything missed since").fill("2020-01-01T00:00")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_text("1 delivery is sent again.")).to_be_visible()
+        await eventually_received(receiver, 5)
+        assert receiver.events[4]["data"]["stack"]["name"] == "ship"
         await page.get_by_role("button", name="Delete").click()
         await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         await expect(page.get_by_role("heading", name="Subscriptions")).to_be_visible()
@@ -109,3 +120,20 @@ async def test_what_is_made_elsewhere_and_what_others_do_on_a_phone(
         await expect(page.get_by_role("alert")).to_contain_text("It was deleted by anonymous")
         await visitor.open("subscriptions", "no-such")
         await expect(page.get_by_role("alert")).to_contain_text("no subscription")
+
+
+async def test_what_the_server_s_configuration_names(visit: Visit, postgres: TestServer) -> None:
+    """It is shown, tried and delivered again; it is changed where it is written."""
+    async with receiving() as receiver, postgres.new_database() as url:
+        written = {"project": "ours", "channel": "webhook", "target": f"{receiver.url}/written"}
+        async with program(url, {"subscriptions": [written]}) as run:
+            visitor = await visit(Http(run.session, run.url, "ours"))
+            page = await visitor.open("subscriptions")
+            await page.get_by_role("link", name="/written").click()
+            await expect(page.get_by_text("It is in the server's configuration")).to_be_visible()
+            for name in ("Change", "Pause", "Delete"):
+                await expect(page.get_by_role("button", name=name)).to_have_count(0)
+            await page.get_by_role("button", name="Test it").click()
+            await expect(page.get_by_text("It arrived")).to_be_visible()
+            assert await visitor.breaks() == []
+            await page.close()

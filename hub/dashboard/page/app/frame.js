@@ -13,7 +13,7 @@ import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { KeyHelp, useKeys } from "./keys.js";
 import { Notices } from "./notices.js";
 import { NAVIGATION, pageNamed } from "./pages.js";
-import { go, here, href } from "./route.js";
+import { go, here, href, leave } from "./route.js";
 import { ThemeButton } from "./theme.js";
 
 export function Frame() {
@@ -197,7 +197,7 @@ function Who() {
   if (!who) return null;
   if (mode !== "none") {
     return html`<span class="name" title=${who.roles.join(", ")}>${who.name}</span>
-      <button class="plain" onClick=${() => signOut()}>Sign out</button>`;
+      <button class="plain" onClick=${() => leave(signOut)}>Sign out</button>`;
   }
   return html`<button class="plain" onClick=${() => {
     asking.value = true;

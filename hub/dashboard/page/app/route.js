@@ -55,13 +55,14 @@ export function ask(changed) {
   here.value = place(location.hash);
 }
 
-/** Says whether one may go to an address. @type {((to: string) => boolean) | null} */
+/** Says whether one may leave. @type {((then: () => void) => boolean) | null} */
 let keeper = null;
 let shown = location.hash;
 
 /**
- * Have a page asked before one goes elsewhere, until the function that is returned is called.
- * @param {(to: string) => boolean} asked false: one stays; the page goes there by itself, later
+ * Have a page asked before one leaves it, until the function that is returned is called.
+ * @param {(then: () => void) => boolean} asked false: one stays; the page leaves by itself, later,
+ *   by calling `then`
  */
 export function guard(asked) {
   keeper = asked;
@@ -70,9 +71,14 @@ export function guard(asked) {
   };
 }
 
+/** Do what leaves the page, unless that has something to say first. @param {() => void} then */
+export function leave(then) {
+  if (!keeper || keeper(then)) then();
+}
+
 addEventListener("hashchange", () => {
   const to = location.hash;
-  if (keeper && to !== shown && !keeper(to)) {
+  if (keeper && to !== shown && !keeper(() => go(to))) {
     history.pushState(null, "", shown);
     return;
   }

@@ -1,19 +1,19 @@
 /** Going elsewhere with something unsaved: asked first. */
 
-import { go, guard } from "../app/route.js";
+import { guard } from "../app/route.js";
 import { Dialog } from "../parts/dialog.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 
 /** when: whether something would be lost. @param {{when: () => boolean}} props */
 export function Leaving({ when }) {
-  const wanted = useSignal("");
+  const wanted = useSignal(/** @type {(() => void) | null} */ (null));
   const lost = useRef(when);
   lost.current = when;
   const released = useRef(false);
   useEffect(() => {
-    const end = guard((to) => {
+    const end = guard((then) => {
       if (released.current || !lost.current()) return true;
-      wanted.value = to;
+      wanted.value = then;
       return false;
     });
     /** @param {BeforeUnloadEvent} event */
@@ -26,13 +26,14 @@ export function Leaving({ when }) {
       removeEventListener("beforeunload", closing);
     };
   }, []);
-  if (!wanted.value) return null;
+  const then = wanted.value;
+  if (!then) return null;
   const stay = () => {
-    wanted.value = "";
+    wanted.value = null;
   };
   const leave = () => {
     released.current = true;
-    go(wanted.value);
+    then();
   };
   return html`<${Dialog} title="Leave without saving?" onClose=${stay}>
     <p>What you changed here is not sent yet. It is lost when you leave.</p>

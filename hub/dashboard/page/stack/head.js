@@ -7,7 +7,7 @@ import { notify } from "../app/notices.js";
 import { href } from "../app/route.js";
 import { Ago, span } from "../parts/ago.js";
 import { StatusBadge } from "../parts/badge.js";
-import { Dialog } from "../parts/dialog.js";
+import { Confirm } from "../parts/confirm.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
 import { actsFor } from "./actions.js";
@@ -97,30 +97,9 @@ function Acts({ watched, stack }) {
       )}
     </div>
     ${wrong.value && html`<${ProblemBox} error=${wrong.value} />`}
-    ${asked.value && html`<${Confirm} act=${asked.value} name=${watched.name} send=${send} close=${close} />`}`;
-}
-
-/** @param {{act: Act, name: string, send: (act: Act) => Promise<void>, close: () => void}} props */
-function Confirm({ act, name, send, close }) {
-  const wrong = useSignal(/** @type {unknown} */ (null));
-  const busy = useSignal(false);
-  async function press() {
-    busy.value = true;
-    try {
-      await send(act);
-      close();
-    } catch (error) {
-      wrong.value = error;
-    } finally {
-      busy.value = false;
-    }
-  }
-  return html`<${Dialog} title=${`${act.word}: ${name}?`} onClose=${close}>
-    <p>${act.asks}</p>
-    <${ProblemBox} error=${wrong.value} />
-    <div class="acts">
-      <button onClick=${close}>Leave it as it is</button>
-      <button class=${act.bad ? "danger" : "first"} disabled=${busy.value} onClick=${press}>${act.word}</button>
-    </div>
-  <//>`;
+    ${
+      asked.value &&
+      html`<${Confirm} title=${`${asked.value.word}: ${watched.name}?`} word=${asked.value.word}
+        bad=${asked.value.bad} send=${send.bind(null, asked.value)} close=${close}>${asked.value.asks}<//>`
+    }`;
 }

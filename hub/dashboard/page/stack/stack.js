@@ -14,6 +14,7 @@ import { Head } from "./head.js";
 import { Outputs } from "./outputs.js";
 import { Panel } from "./panel.js";
 import { Resources } from "./resources.js";
+import { Snapshots } from "./snapshots.js";
 import { Looking } from "./state.js";
 import { Versions } from "./versions.js";
 import { WatchedStack } from "./watch.js";
@@ -25,6 +26,7 @@ const VIEWS = [
   ["outputs", "Outputs"],
   ["events", "Events"],
   ["versions", "Versions"],
+  ["snapshots", "Snapshots"],
 ];
 
 /** @param {{project: string, rest: string[]}} props rest: the stack's name and id */
@@ -53,6 +55,7 @@ export function StackPage({ project, rest }) {
     ${view === "graph" && html`<${GraphView} looking=${looking} debugging=${debugging} />`}
     ${view === "resources" && html`<${Resources} looking=${looking} show=${show} />`}
     ${view === "outputs" && html`<${Outputs} watched=${watched} />`}
+    ${view === "snapshots" && html`<${Snapshots} watched=${watched} />`}
     ${view === "events" && html`<${Events} looking=${looking} show=${show} />`}
     ${
       view === "versions" &&
