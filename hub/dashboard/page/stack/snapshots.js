@@ -43,13 +43,13 @@ export function Snapshots({ watched }) {
   /** @param {Snapshot} one */
   async function restore(one) {
     await call("POST", watched.project, `${watched.path}/snapshots/${one.id}/restore`);
-    notify(`${watched.name}: It goes back to ${called(one)}.`, "good");
+    notify(`${watched.name}: It goes back to ${one.name}.`, "good");
     watched.reread();
   }
   /** @param {Snapshot} one */
   async function forget(one) {
     await call("DELETE", watched.project, `${watched.path}/snapshots/${one.id}`);
-    notify(`${watched.name}: ${called(one)} is deleted.`, "good");
+    notify(`${watched.name}: ${one.name} is deleted.`, "good");
     gone.value += 1;
   }
   return html`<${ProblemBox} error=${wrong.value} />
@@ -62,17 +62,17 @@ export function Snapshots({ watched }) {
           <th scope="col">Resources</th>${may("write") && html`<th scope="col">Do</th>`}</tr></thead>
         <tbody>${found.value.map(
           (one) => html`<tr key=${one.id}>
-            <th scope="row" class="breaks">${called(one)}</th>
+            <th scope="row" class="breaks">${one.name}</th>
             <td data-label="State"><${StatusBadge} action="SNAPSHOT" status=${one.status} />
               ${one.status === "FAILED" && html`<br /><span class="muted breaks">${one.status_reason}</span>`}</td>
             <td data-label="Made"><${Ago} at=${one.creation_time} /></td>
             <td data-label="Resources">${Object.keys(one.data.resources).length}</td>
             ${
               may("write") &&
-              html`<td data-label="Do" class="row">
+              html`<td data-label="Do"><span class="row">
                 ${one.status === "COMPLETE" && html`<button onClick=${() => (asked.value = { one, what: "restore" })}>Go back to it…</button>`}
                 <button class="danger" onClick=${() => (asked.value = { one, what: "delete" })}>Delete it…</button>
-              </td>`
+              </span></td>`
             }
           </tr>`,
         )}</tbody>
@@ -80,7 +80,7 @@ export function Snapshots({ watched }) {
     }
     ${
       asked.value?.what === "restore" &&
-      html`<${Confirm} title=${`Go back to ${called(asked.value.one)}?`} word="Go back"
+      html`<${Confirm} title=${`Go back to “${asked.value.one.name}”?`} word="Go back"
         send=${restore.bind(null, asked.value.one)} close=${close}>
         The stack is updated to the template of then, and its resources get back what they kept.
         What was added since is deleted.
@@ -88,14 +88,9 @@ export function Snapshots({ watched }) {
     }
     ${
       asked.value?.what === "delete" &&
-      html`<${Confirm} title=${`Delete ${called(asked.value.one)}?`} word="Delete" bad
+      html`<${Confirm} title=${`Delete “${asked.value.one.name}”?`} word="Delete" bad
         send=${forget.bind(null, asked.value.one)} close=${close}>
         What its resources kept is thrown away. The stack stays as it is.
       <//>`
     }`;
-}
-
-/** Its name, or the beginning of its id. @param {Snapshot} one */
-function called({ id, name }) {
-  return name || id.slice(0, 8);
 }
