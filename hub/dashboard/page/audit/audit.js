@@ -10,8 +10,8 @@ import { Copy } from "../parts/copy.js";
 import { Field } from "../parts/field.js";
 import { useHeld } from "../parts/held.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
+import { repeated } from "../parts/repeated.js";
 import { steadyRows } from "../parts/steady.js";
-import { repeated } from "../stack/repeated.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { about, drawn, keyOf, sent, words } from "./entry.js";
 

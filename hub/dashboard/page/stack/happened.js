@@ -3,8 +3,8 @@
 import { Problem } from "../api/client.js";
 import { Ago } from "../parts/ago.js";
 import { ProblemBox } from "../parts/problem.js";
-import { html, useEffect, useSignal } from "../vendor/preact.js";
-import { repeated } from "./repeated.js";
+import { useRead } from "../parts/read.js";
+import { html } from "../vendor/preact.js";
 
 /** @typedef {import("./state.js").Looking} Looking */
 /** @typedef {import("./state.js").Subject} Subject */
@@ -14,40 +14,23 @@ const AT_MOST = 50;
 
 /** @param {{looking: Looking, subject: Subject}} props */
 export function Happened({ looking, subject }) {
-  const found = useSignal(/** @type {Event[]} */ ([]));
-  const wrong = useSignal(/** @type {unknown} */ (null));
   const { watched } = looking;
-  useEffect(() => {
-    let ended = false;
-    const reread = repeated(async () => {
-      if (ended) return;
-      try {
-        const said = await watched.of(
-          subject,
-          `/events?limit=${AT_MOST}&sort_keys=event_time&sort_dir=desc`,
-        );
-        if (!ended) found.value = said.events;
-        wrong.value = null;
-      } catch (error) {
-        // Of what nothing happened to yet, there is none.
-        if (!ended && !(error instanceof Problem && error.status === 404)) wrong.value = error;
-      }
-    });
-    const stop = watched.events.subscribe((events) => {
-      const last = events.at(-1);
-      if (!last || last.subject === subject.path) reread();
-    });
-    return () => {
-      ended = true;
-      stop();
-    };
-  }, [subject.key]);
-  if (found.value.length === 0 && !wrong.value) return null;
+  const { found, wrong } = useRead(
+    () => latest(watched, subject),
+    [subject.key],
+    (again) =>
+      watched.events.subscribe((events) => {
+        const last = events.at(-1);
+        if (!last || last.subject === subject.path) again();
+      }),
+  );
+  const events = found.value ?? [];
+  if (events.length === 0 && !wrong.value) return null;
   return html`<details class="stack-values" open>
     <summary><h3>Events</h3></summary>
     <${ProblemBox} error=${wrong.value} />
     <ol class="stack-list stack-happened">
-      ${found.value.map(
+      ${events.map(
         (one) => html`<li key=${one.id}>
           <span>${one.resource_status}</span>
           <span class="muted breaks">${one.resource_status_reason}</span>
@@ -56,4 +39,16 @@ export function Happened({ looking, subject }) {
       )}
     </ol>
   </details>`;
+}
+
+/** @param {import("./watch.js").WatchedStack} watched @param {Subject} subject @returns {Promise<Event[]>} */
+async function latest(watched, subject) {
+  try {
+    const asked = `/events?limit=${AT_MOST}&sort_keys=event_time&sort_dir=desc`;
+    return (await watched.of(subject, asked)).events;
+  } catch (error) {
+    // Of what nothing happened to yet, there is none.
+    if (error instanceof Problem && error.status === 404) return [];
+    throw error;
+  }
 }

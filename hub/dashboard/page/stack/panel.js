@@ -7,13 +7,13 @@ import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
+import { repeated } from "../parts/repeated.js";
 import { MomentList } from "../timeline/moment_list.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { Breakpoints } from "./breakpoints.js";
 import { Happened } from "./happened.js";
 import { Hooks } from "./hooks.js";
 import { Marks } from "./marks.js";
-import { repeated } from "./repeated.js";
 import { Values } from "./values.js";
 import { Why } from "./why.js";
 

@@ -6,8 +6,8 @@ import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
-import { html, useEffect, useSignal } from "../vendor/preact.js";
-import { repeated } from "./repeated.js";
+import { useRead } from "../parts/read.js";
+import { html, useSignal } from "../vendor/preact.js";
 
 /** @typedef {import("./state.js").Looking} Looking */
 /** @typedef {import("./watch.js").WatchedStack} WatchedStack */
@@ -27,11 +27,14 @@ const DEPTH = 10;
 /** @param {{looking: Looking, show: (view: string) => void}} props */
 export function Resources({ looking, show }) {
   const { watched } = looking;
-  const found = useSignal(/** @type {Resource[] | null} */ (null));
-  const wrong = useSignal(/** @type {unknown} */ (null));
+  const { found, wrong } = useRead(
+    async () =>
+      /** @type {Resource[]} */ ((await watched.get(`/resources?nested_depth=${DEPTH}`)).resources),
+    [watched],
+    (again) => watched.events.subscribe(again),
+  );
   const asked = useSignal("");
   const many = useSignal(PAGE);
-  useEffect(() => watchResources(watched, found, wrong), [watched]);
   const rows = (found.value ?? []).map((one) => row(one, looking)).sort(byPath);
   const words = asked.value.toLowerCase().split(/\s+/).filter(Boolean);
   const fitting = rows.filter((one) => {
@@ -86,32 +89,6 @@ function InChange({ looking, path }) {
   const progress = model.progress(node.key).value;
   const state = shown(progress);
   return html`<${Badge} state=${state} word=${`${progress.operation}: ${sentence(progress)}`} />`;
-}
-
-/**
- * @param {WatchedStack} watched
- * @param {import("../vendor/preact.js").Signal<Resource[] | null>} found
- * @param {import("../vendor/preact.js").Signal<unknown>} wrong
- */
-function watchResources(watched, found, wrong) {
-  let ended = false;
-  const reread = repeated(async () => {
-    try {
-      const said = await watched.get(`/resources?nested_depth=${DEPTH}`);
-      if (ended) return;
-      found.value = said.resources;
-      wrong.value = null;
-    } catch (error) {
-      if (!ended) wrong.value = error;
-    }
-  });
-  const stop = watched.events.subscribe(() => {
-    if (!ended) reread();
-  });
-  return () => {
-    ended = true;
-    stop();
-  };
 }
 
 /** @param {Resource} resource @param {Looking} looking @returns {Row} */

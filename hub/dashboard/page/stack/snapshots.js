@@ -7,7 +7,8 @@ import { Ago } from "../parts/ago.js";
 import { StatusBadge } from "../parts/badge.js";
 import { Confirm } from "../parts/confirm.js";
 import { ProblemBox } from "../parts/problem.js";
-import { html, useEffect, useSignal } from "../vendor/preact.js";
+import { useRead } from "../parts/read.js";
+import { html, useSignal } from "../vendor/preact.js";
 
 /** @typedef {import("./watch.js").WatchedStack} WatchedStack */
 /**
@@ -17,26 +18,14 @@ import { html, useEffect, useSignal } from "../vendor/preact.js";
 
 /** @param {{watched: WatchedStack}} props */
 export function Snapshots({ watched }) {
-  const found = useSignal(/** @type {Snapshot[] | null} */ (null));
-  const wrong = useSignal(/** @type {unknown} */ (null));
   const asked = useSignal(/** @type {{one: Snapshot, what: "restore" | "delete"} | null} */ (null));
   const gone = useSignal(0);
   const stack = watched.stack.value;
   const walk = watched.traversal.value;
-  useEffect(() => {
-    let ended = false;
-    watched
-      .get("/snapshots")
-      .then((said) => {
-        if (!ended) found.value = said.snapshots;
-      })
-      .catch((error) => {
-        if (!ended) wrong.value = error;
-      });
-    return () => {
-      ended = true;
-    };
-  }, [stack?.stack_status, walk?.number, walk?.state, gone.value]);
+  const { found, wrong } = useRead(
+    async () => /** @type {Snapshot[]} */ ((await watched.get("/snapshots")).snapshots),
+    [stack?.stack_status, walk?.number, walk?.state, gone.value],
+  );
   const close = () => {
     asked.value = null;
   };

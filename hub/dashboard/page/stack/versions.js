@@ -3,7 +3,8 @@
 import { Ago, span } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { ProblemBox } from "../parts/problem.js";
-import { html, useEffect, useSignal } from "../vendor/preact.js";
+import { useRead } from "../parts/read.js";
+import { html } from "../vendor/preact.js";
 
 /** @typedef {import("./watch.js").WatchedStack} WatchedStack */
 /** @typedef {import("./shapes.js").Traversal} Traversal */
@@ -24,25 +25,14 @@ const STATES = {
 
 /** @param {{watched: WatchedStack, showTraversal: (number: number) => void}} props */
 export function Versions({ watched, showTraversal }) {
-  const found = useSignal(
-    /** @type {{versions: Version[], traversals: Traversal[]} | null} */ (null),
-  );
-  const wrong = useSignal(/** @type {unknown} */ (null));
   const stack = watched.stack.value;
-  useEffect(() => {
-    let ended = false;
-    watched
-      .get("/versions")
-      .then((said) => {
-        if (!ended) found.value = said;
-      })
-      .catch((error) => {
-        if (!ended) wrong.value = error;
-      });
-    return () => {
-      ended = true;
-    };
-  }, [stack?.stack_status, stack?.updated_time]);
+  const { found, wrong } = useRead(
+    async () =>
+      /** @type {{versions: Version[], traversals: Traversal[]}} */ (
+        await watched.get("/versions")
+      ),
+    [stack?.stack_status, stack?.updated_time],
+  );
   return html`<${ProblemBox} error=${wrong.value} />
     ${
       found.value &&

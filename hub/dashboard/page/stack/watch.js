@@ -10,8 +10,8 @@ import { call, isAborted, Problem } from "../api/client.js";
 import { connection, listen } from "../api/live.js";
 import { stackPath } from "../api/stack.js";
 import { graphModel } from "../graph/model.js";
+import { repeated } from "../parts/repeated.js";
 import { effect, signal } from "../vendor/preact.js";
-import { repeated } from "./repeated.js";
 
 /** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
 /** @typedef {import("../api/documents.js").Hook} Hook */

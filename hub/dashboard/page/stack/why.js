@@ -3,8 +3,8 @@
 import { clock } from "../parts/ago.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
-import { html, useEffect, useSignal } from "../vendor/preact.js";
-import { repeated } from "./repeated.js";
+import { useRead } from "../parts/read.js";
+import { html } from "../vendor/preact.js";
 
 /** @typedef {import("./state.js").Looking} Looking */
 /** @typedef {import("./shapes.js").Reason} Reason */
@@ -15,27 +15,12 @@ const AT_MOST = 60;
 /** @param {{looking: Looking}} props */
 export function Why({ looking }) {
   const { watched } = looking;
-  const found = useSignal(/** @type {Reason[] | null} */ (null));
-  const wrong = useSignal(/** @type {unknown} */ (null));
-  useEffect(() => {
-    let ended = false;
-    const reread = repeated(async () => {
-      if (ended) return;
-      try {
-        const said = await watched.get("/why");
-        found.value = said.nodes;
-        wrong.value = null;
-      } catch (error) {
-        if (!ended) wrong.value = error;
-      }
-    });
-    // Each event may be a reason less.
-    const stop = watched.events.subscribe(() => reread());
-    return () => {
-      ended = true;
-      stop();
-    };
-  }, [watched]);
+  // Each event may be a reason less.
+  const { found, wrong } = useRead(
+    async () => /** @type {Reason[]} */ ((await watched.get("/why")).nodes),
+    [watched],
+    (again) => watched.events.subscribe(again),
+  );
   const nodes = found.value;
   const more = (nodes?.length ?? 0) - AT_MOST;
   return html`<${ProblemBox} error=${wrong.value} />

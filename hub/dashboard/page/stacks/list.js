@@ -2,7 +2,7 @@
 
 import { call, isAborted } from "../api/client.js";
 import { listen } from "../api/live.js";
-import { repeated } from "../stack/repeated.js";
+import { repeated } from "../parts/repeated.js";
 import { batch, signal } from "../vendor/preact.js";
 import { countsPath, linesPath, PAGE, pagePath } from "./asked.js";
 import { joined, looked, meant } from "./fold.js";

@@ -6,8 +6,8 @@ import { may } from "../api/session.js";
 import { ask, here, href } from "../app/route.js";
 import { Badge } from "../parts/badge.js";
 import { ProblemBox } from "../parts/problem.js";
-import { repeated } from "../stack/repeated.js";
-import { html, useEffect, useSignal } from "../vendor/preact.js";
+import { useRead } from "../parts/read.js";
+import { html } from "../vendor/preact.js";
 import { health } from "./health.js";
 import { Recent } from "./recent.js";
 import { shownTarget, wanted } from "./wanted.js";
@@ -16,41 +16,21 @@ import { shownTarget, wanted } from "./wanted.js";
 
 /** Subscriptions on one page: the latest deliveries of each are asked for, too. */
 const PAGE = 25;
+/** After these the list may be another. */
+const TOLD = /^headgate\.(subscription\.|delivery\.dead|delivery\.delivered)/;
 
 /** @param {{project: string}} props */
 export function SubscriptionList({ project }) {
-  const found = useSignal(
-    /** @type {{subscriptions: Subscription[], next: string | null} | null} */ (null),
-  );
-  const wrong = useSignal(/** @type {unknown} */ (null));
   const from = here.value.query.get("from") ?? "";
-  useEffect(() => {
-    let ended = false;
-    const read = repeated(async () => {
-      if (ended) return;
+  const { found, wrong } = useRead(
+    async () => {
       const marker = from ? `&marker=${encodeURIComponent(from)}` : "";
-      try {
-        const said = await call("GET", project, `/subscriptions?limit=${PAGE}${marker}`);
-        if (ended) return;
-        found.value = said;
-        wrong.value = null;
-      } catch (error) {
-        if (!ended) wrong.value = error;
-      }
-    });
-    read();
-    const stop = listen({
-      event: (event) => {
-        if (/^headgate\.(subscription\.|delivery\.dead|delivery\.delivered)/.test(event.type))
-          read();
-      },
-      resync: read,
-    });
-    return () => {
-      ended = true;
-      stop();
-    };
-  }, [project, from]);
+      const said = await call("GET", project, `/subscriptions?limit=${PAGE}${marker}`);
+      return /** @type {{subscriptions: Subscription[], next: string | null}} */ (said);
+    },
+    [project, from],
+    (again) => listen({ event: (event) => TOLD.test(event.type) && again(), resync: again }),
+  );
   const said = found.value;
   return html`<div class="page-head">
       <h1>Subscriptions</h1>

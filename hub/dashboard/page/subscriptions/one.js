@@ -10,7 +10,7 @@ import { Badge } from "../parts/badge.js";
 import { Once } from "../parts/copy.js";
 import { Dialog } from "../parts/dialog.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
-import { repeated } from "../stack/repeated.js";
+import { repeated } from "../parts/repeated.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { Deliveries } from "./deliveries.js";
 import { ChangeForm } from "./form.js";

@@ -3,7 +3,7 @@
 import { call, isAborted } from "../api/client.js";
 import { listen } from "../api/live.js";
 import { Icon } from "../parts/icon.js";
-import { repeated } from "../stack/repeated.js";
+import { repeated } from "../parts/repeated.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { DELIVERY } from "./health.js";
 

@@ -3,8 +3,8 @@
 import { call } from "../api/client.js";
 import { listen } from "../api/live.js";
 import { ProblemBox } from "../parts/problem.js";
-import { repeated } from "../stack/repeated.js";
-import { html, useEffect, useSignal } from "../vendor/preact.js";
+import { useRead } from "../parts/read.js";
+import { html } from "../vendor/preact.js";
 
 /** @typedef {import("./shapes.js").Quota} Quota */
 
@@ -28,28 +28,11 @@ export function fill({ limit, used }) {
 
 /** @param {{project: string}} props */
 export function Quotas({ project }) {
-  const found = useSignal(/** @type {Quota[] | null} */ (null));
-  const wrong = useSignal(/** @type {unknown} */ (null));
-  useEffect(() => {
-    let ended = false;
-    const read = repeated(async () => {
-      if (ended) return;
-      try {
-        const said = await call("GET", project, "/quotas");
-        if (ended) return;
-        found.value = said.quotas;
-        wrong.value = null;
-      } catch (error) {
-        if (!ended) wrong.value = error;
-      }
-    });
-    read();
-    const stop = listen({ event: read, resync: read });
-    return () => {
-      ended = true;
-      stop();
-    };
-  }, [project]);
+  const { found, wrong } = useRead(
+    async () => /** @type {Quota[]} */ ((await call("GET", project, "/quotas")).quotas),
+    [project],
+    (again) => listen({ event: again, resync: again }),
+  );
   return html`<section class="card column" aria-labelledby="quotas">
     <h2 id="quotas">What ${project} uses</h2>
     <${ProblemBox} error=${wrong.value} />

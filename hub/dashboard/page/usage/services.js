@@ -4,7 +4,8 @@ import { call } from "../api/client.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { ProblemBox } from "../parts/problem.js";
-import { html, useEffect, useSignal } from "../vendor/preact.js";
+import { useRead } from "../parts/read.js";
+import { html } from "../vendor/preact.js";
 
 /** @typedef {import("./shapes.js").Service} Service */
 
@@ -13,28 +14,16 @@ const ASKED = 15_000;
 
 /** @param {{project: string}} props */
 export function Services({ project }) {
-  const found = useSignal(/** @type {Service[] | null} */ (null));
-  const wrong = useSignal(/** @type {unknown} */ (null));
-  useEffect(() => {
-    let ended = false;
-    async function read() {
-      if (document.hidden) return;
-      try {
-        const said = await call("GET", project, "/services");
-        if (ended) return;
-        found.value = said.services;
-        wrong.value = null;
-      } catch (error) {
-        if (!ended) wrong.value = error;
-      }
-    }
-    read();
-    const timer = setInterval(read, ASKED);
-    return () => {
-      ended = true;
-      clearInterval(timer);
-    };
-  }, [project]);
+  const { found, wrong } = useRead(
+    async () => /** @type {Service[]} */ ((await call("GET", project, "/services")).services),
+    [project],
+    (again) => {
+      const timer = setInterval(() => {
+        if (!document.hidden) again();
+      }, ASKED);
+      return () => clearInterval(timer);
+    },
+  );
   return html`<section class="card column" aria-labelledby="services">
     <h2 id="services">What runs</h2>
     <${ProblemBox} error=${wrong.value} />
