@@ -74,6 +74,7 @@ async def test_a_stack_is_stepped_through_and_seen_by_somebody_else(
     debugger = page.get_by_role("region", name="Debugger")
     await expect(debugger).to_contain_text("a at pre-create")
     await expect(status(page)).to_have_text(re.compile("CREATE_IN_PROGRESS"))
+    await expect(status(page).locator("svg")).to_be_visible()  # a shape beside the colour
     await expect(page.get_by_text("a waits at pre-create")).to_be_visible()
     assert await visitor.breaks() == []
     await stands(beside, "a", "waits at pre-create")

@@ -16,6 +16,16 @@ async def test_what_is_used_and_what_runs(visitor: Visitor, http: Http) -> None:
     await expect(used).to_contain_text("1 of 512")
     await expect(used).to_contain_text("2, unlimited")
     assert await visitor.breaks() == []
+    # What cannot be read is said, what was read stays; it goes when it can be read again.
+    await page.route("**/quotas", lambda route: route.abort())
+    await http.create("ship", {"a": resource()})
+    wrong = page.get_by_role("alert")
+    await expect(wrong).to_be_visible()
+    await expect(used).to_contain_text("1 of 512")
+    await page.unroute("**/quotas")
+    await http.create("boat", {"a": resource()})
+    await expect(wrong).to_have_count(0)
+    await expect(used).to_contain_text("3 of 512")
     said = await visitor.module(
         "usage/quotas.js",
         "(m, all) => all.map(([limit, used]) => m.fill({name: '', limit, used}).says)",

@@ -212,6 +212,8 @@ async def test_all_who_listen_share_a_connection_until_the_last_has_left(
         async with database.listen("headgate_hook", hooks):
             async with asyncio.TaskGroup() as group, database.listen("headgate_work", work):
                 group.create_task(_listened(database, "headgate_elsewhere"))
+                await connection.execute("notify headgate_work")
+                await work.next()
                 assert await connection.fetchval(KILL_LISTENERS) == 1
                 await work.next()
                 await hooks.next()
@@ -220,7 +222,7 @@ async def test_all_who_listen_share_a_connection_until_the_last_has_left(
             await connection.execute("notify headgate_work")
             await connection.execute("notify headgate_hook")
             await hooks.next()
-            assert (work.count, hooks.count) == (2, 2)
+            assert (work.count, hooks.count) == (3, 2)
         async with database.listen("headgate_work", work):
             await connection.execute("notify headgate_work")
             await work.next()
@@ -250,6 +252,30 @@ async def test_whoever_begins_while_the_connection_is_lost_is_heard_from_then_on
             await hooks.next()  # something may have been missed
             await connection.execute("notify headgate_hook")
             await hooks.next()
+
+
+async def test_whoever_begins_while_others_are_listened_to_anew_is_heard(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, hooks = Calls(), Calls()
+    asked, may = asyncio.Event(), asyncio.Event()
+    add_listener = asyncpg.Connection.add_listener
+
+    async def slow(self: Any, channel: str, callback: Any) -> None:
+        asked.set()
+        await may.wait()
+        await add_listener(self, channel, callback)
+
+    async with database.connection() as connection, database.listen("headgate_work", work):
+        monkeypatch.setattr(asyncpg.Connection, "add_listener", slow)
+        assert await connection.fetchval(KILL_LISTENERS) == 1
+        async with asyncio.timeout(10):
+            await asked.wait()
+            async with database.listen("headgate_hook", hooks):
+                may.set()
+                await hooks.next()  # something may have been missed
+                await connection.execute("notify headgate_hook")
+                await hooks.next()
 
 
 async def test_a_restarted_server_is_found_again(data_directory: Path) -> None:
