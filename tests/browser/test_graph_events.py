@@ -2,6 +2,7 @@
 changes, and at their ends."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from json import dumps
 from typing import Any
 
@@ -250,3 +251,39 @@ async def test_events_tell_what_the_graph_says(
     assert len(watcher.pictures) > 1
     argument = {"pictures": watcher.pictures, "events": events}
     assert await visitor.module("graph/model.js", COMPARED, argument) == []
+
+
+STEPS = """(m, {picture, events}) => {
+  const model = m.graphModel(picture);
+  const playback = model.playback(events);
+  const states = () => [...model.known.values()].map(({ state, phase, reason }) =>
+    [state, phase, reason].join(" "));
+  return events.map((event, at) => {
+    playback.seek(at);
+    const before = states();
+    playback.seek(at + 1);
+    return states().filter((one, place) => one !== before[place]);
+  });
+}"""
+
+
+async def test_what_only_tells_changes_nothing_and_what_is_tried_again_waits(
+    visitor: Visitor, http: Http
+) -> None:
+    watcher, events = await created(http)
+    started = next(
+        at for at, one in enumerate(events)
+        if one["type"] == "headgate.resource.create.started" and one["subject"] == "db"
+    )  # fmt: skip
+    again = deepcopy(events[started])
+    again["type"] = "headgate.resource.create.retrying"
+    again["data"]["resource"]["reason"] = "it is away"
+    events.insert(started + 1, again)
+    argument = {"picture": watcher.pictures[-1], "events": events}
+    changes = await visitor.module("graph/model.js", STEPS, argument)
+    told = [
+        change for change, event in zip(changes, events, strict=True)
+        if (event["data"].get("hook") or {}).get("mode") == "notify"
+    ]  # fmt: skip
+    assert told and not any(told)
+    assert changes[started + 1] == ["parked act it is away"]
