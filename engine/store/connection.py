@@ -70,6 +70,7 @@ def _remedy(error: BaseException) -> str:
 
 @contextmanager
 def connecting() -> Iterator[None]:
+    """Where a connection is made or borrowed: whatever goes wrong is Unavailable."""
     try:
         yield
     except FAILURES as error:

@@ -220,6 +220,12 @@ async def test_the_whole_stack_is_looked_after(visitor: Visitor, http: Http) -> 
     await dialog.get_by_role("button", name="Delete").click()
     await expect(page.get_by_text("No snapshot of it was made.")).to_be_visible()
 
+    await page.get_by_role("button", name="Snapshot", exact=True).click()
+    await expect(made).to_contain_text("SNAPSHOT_COMPLETE")
+    await http.at("DELETE", "shop")
+    await expect(page.get_by_role("alert").filter(has_text="was deleted")).to_be_visible()
+    await expect(page.get_by_role("button", name="Go back to it…")).to_have_count(0)
+
 
 async def test_an_update_is_cancelled(visitor: Visitor, http: Http) -> None:
     """It rolls back to what was reached; what was made to wait waits no more."""

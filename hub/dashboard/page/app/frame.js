@@ -7,11 +7,11 @@ import { waiting, watchInbox } from "../inbox/waiting.js";
 import { span } from "../parts/ago.js";
 import { Dialog } from "../parts/dialog.js";
 import { Icon } from "../parts/icon.js";
-import { ProblemBox } from "../parts/problem.js";
+import { asProblem, ProblemBox } from "../parts/problem.js";
 import { SignIn } from "../signin/signin.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { KeyHelp, useKeys } from "./keys.js";
-import { Notices } from "./notices.js";
+import { Notices, notify } from "./notices.js";
 import { NAVIGATION, pageNamed } from "./pages.js";
 import { go, here, href, leave } from "./route.js";
 import { ThemeButton } from "./theme.js";
@@ -196,8 +196,13 @@ function Who() {
   const who = session.value;
   if (!who) return null;
   if (mode !== "none") {
+    const out = () => {
+      signOut().catch((error) =>
+        notify(`You are still signed in: ${asProblem(error).message}`, "bad"),
+      );
+    };
     return html`<span class="name" title=${who.roles.join(", ")}>${who.name}</span>
-      <button class="plain" onClick=${() => leave(signOut)}>Sign out</button>`;
+      <button class="plain" onClick=${() => leave(out)}>Sign out</button>`;
   }
   return html`<button class="plain" onClick=${() => {
     asking.value = true;

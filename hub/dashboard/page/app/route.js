@@ -78,7 +78,11 @@ export function leave(then) {
 
 addEventListener("hashchange", () => {
   const to = location.hash;
-  if (keeper && to !== shown && !keeper(() => go(to))) {
+  const released = () => {
+    keeper = null;
+    go(to);
+  };
+  if (keeper && to !== shown && !keeper(released)) {
     history.pushState(null, "", shown);
     return;
   }

@@ -9,10 +9,9 @@ export function Leaving({ when }) {
   const wanted = useSignal(/** @type {(() => void) | null} */ (null));
   const lost = useRef(when);
   lost.current = when;
-  const released = useRef(false);
   useEffect(() => {
     const end = guard((then) => {
-      if (released.current || !lost.current()) return true;
+      if (!lost.current()) return true;
       wanted.value = then;
       return false;
     });
@@ -32,7 +31,7 @@ export function Leaving({ when }) {
     wanted.value = null;
   };
   const leave = () => {
-    released.current = true;
+    stay();
     then();
   };
   return html`<${Dialog} title="Leave without saving?" onClose=${stay}>

@@ -19,12 +19,13 @@ import { html, useSignal } from "../vendor/preact.js";
 /** @param {{watched: WatchedStack}} props */
 export function Snapshots({ watched }) {
   const asked = useSignal(/** @type {{one: Snapshot, what: "restore" | "delete"} | null} */ (null));
-  const gone = useSignal(0);
+  const deleted = useSignal(0);
+  const open = may("write") && watched.gone.value === null;
   const stack = watched.stack.value;
   const walk = watched.traversal.value;
   const { found, wrong } = useRead(
     async () => /** @type {Snapshot[]} */ ((await watched.get("/snapshots")).snapshots),
-    [stack?.stack_status, walk?.number, walk?.state, gone.value],
+    [stack?.stack_status, walk?.number, walk?.state, deleted.value],
   );
   const close = () => {
     asked.value = null;
@@ -39,7 +40,7 @@ export function Snapshots({ watched }) {
   async function forget(one) {
     await call("DELETE", watched.project, `${watched.path}/snapshots/${one.id}`);
     notify(`${watched.name}: ${one.name} is deleted.`, "good");
-    gone.value += 1;
+    deleted.value += 1;
   }
   return html`<${ProblemBox} error=${wrong.value} />
     ${found.value?.length === 0 && html`<p class="muted">No snapshot of it was made.</p>`}
@@ -48,7 +49,7 @@ export function Snapshots({ watched }) {
       found.value.length > 0 &&
       html`<section class="scrolls" aria-label="Snapshots"><table class="stack-table">
         <thead><tr><th scope="col">Snapshot</th><th scope="col">State</th><th scope="col">Made</th>
-          <th scope="col">Resources</th>${may("write") && html`<th scope="col">Do</th>`}</tr></thead>
+          <th scope="col">Resources</th>${open && html`<th scope="col">Do</th>`}</tr></thead>
         <tbody>${found.value.map(
           (one) => html`<tr key=${one.id}>
             <th scope="row" class="breaks">${one.name}</th>
@@ -57,7 +58,7 @@ export function Snapshots({ watched }) {
             <td data-label="Made"><${Ago} at=${one.creation_time} /></td>
             <td data-label="Resources">${Object.keys(one.data.resources).length}</td>
             ${
-              may("write") &&
+              open &&
               html`<td data-label="Do"><span class="row">
                 ${one.status === "COMPLETE" && html`<button onClick=${() => (asked.value = { one, what: "restore" })}>Go back to it…</button>`}
                 <button class="danger" onClick=${() => (asked.value = { one, what: "delete" })}>Delete it…</button>

@@ -55,8 +55,8 @@ export function StackPage({ project, rest }) {
     ${view === "graph" && html`<${GraphView} looking=${looking} debugging=${debugging} />`}
     ${view === "resources" && html`<${Resources} looking=${looking} show=${show} />`}
     ${view === "outputs" && html`<${Outputs} watched=${watched} />`}
-    ${view === "snapshots" && html`<${Snapshots} watched=${watched} />`}
     ${view === "events" && html`<${Events} looking=${looking} show=${show} />`}
+    ${view === "snapshots" && html`<${Snapshots} watched=${watched} />`}
     ${
       view === "versions" &&
       html`<${Versions} watched=${watched} showTraversal=${(/** @type {number} */ number) =>
