@@ -222,8 +222,9 @@ async def test_the_whole_stack_is_looked_after(visitor: Visitor, http: Http) -> 
 
     await page.get_by_role("button", name="Snapshot", exact=True).click()
     await expect(made).to_contain_text("SNAPSHOT_COMPLETE")
-    await http.at("DELETE", "shop")
-    await expect(page.get_by_role("alert").filter(has_text="was deleted")).to_be_visible()
+    await http.at("DELETE", "shop", "/abandon")
+    await expect(page.get_by_role("alert").filter(has_text="was abandoned")).to_be_visible()
+    await expect(made).to_be_visible()
     await expect(page.get_by_role("button", name="Go back to it…")).to_have_count(0)
 
 
