@@ -14,7 +14,7 @@ import yaml
 
 from engine.errors import Finding, Invalid
 from engine.hot.collector import held_back
-from engine.hot.yaml_loader import TemplateLoader, Twin, find_twin, nesting_is_safe
+from engine.hot.yaml_loader import TooDeep, Twin, find_twin, load
 from engine.words import Json
 
 
@@ -69,7 +69,7 @@ def _parse(text: str, what: str, limits: Limits) -> Json:
                 text, object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant
             )
         except Twin as twin:
-            raise _doubled(text, what, limits, twin) from None
+            raise _doubled(text, what, twin) from None
         except _Constant as constant:
             raise _refused(f"The {what} has the value {constant}, which JSON cannot say.") from None
         except RecursionError:
@@ -80,25 +80,17 @@ def _parse(text: str, what: str, limits: Limits) -> Json:
 
 
 def _parse_yaml(text: str, what: str, limits: Limits) -> Json:
-    if not nesting_is_safe(text, limits.max_depth):
-        raise _too_deep(what, limits)
-    loader = None
     try:
-        loader = TemplateLoader(text)
-        loader.pair_budget = limits.max_aliases
-        return loader.get_single_data()
+        return load(text, limits.max_depth, limits.max_aliases)
     except Twin as twin:
-        raise _doubled(text, what, limits, twin) from None
-    except RecursionError:
+        raise _doubled(text, what, twin) from None
+    except TooDeep:
         raise _too_deep(what, limits) from None
     except yaml.MarkedYAMLError as error:
         raise _refused(f"Error parsing {what}: {_described(error)}") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         said = " ".join(str(error).split())
         raise _refused(f"Error parsing {what}: {said}") from None
-    finally:
-        if loader is not None:
-            loader.dispose()
 
 
 def _described(error: yaml.MarkedYAMLError) -> str:
@@ -126,10 +118,10 @@ def _unique_pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return found
 
 
-def _doubled(text: str, what: str, limits: Limits, twin: Twin) -> Invalid:
+def _doubled(text: str, what: str, twin: Twin) -> Invalid:
     place = twin.key
     where = ""
-    if nesting_is_safe(text, limits.max_depth) and (found := find_twin(text)) is not None:
+    if (found := find_twin(text, twin.key)) is not None:
         place, line, first = found
         where = f" in line {line}, first in line {first}"
     return Invalid(

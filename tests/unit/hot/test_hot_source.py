@@ -25,6 +25,18 @@ def test_yaml_in_braces_is_read_too() -> None:
     assert read_document("{a: 1, b: [x]}", "t") == {"a": 1, "b": ["x"]}
 
 
+def test_tags_say_what_a_text_is() -> None:
+    text = "a: !!str 5\nb: !!int '5'\nc: !!float 1\nd: ! yes\ne: !!map {f: !!seq [!!null '']}\n"
+    wanted = {"a": "5", "b": 5, "c": 1.0, "d": True, "e": {"f": [None]}}
+    assert read_document(text, "t") == wanted
+
+
+def test_words_of_yaml_1_1_are_text_as_keys() -> None:
+    assert read_document("on: on\n'no': no\n? yes\n: &y yes\nc: *y\n", "t") == {
+        "on": True, "no": False, "yes": True, "c": True,
+    }  # fmt: skip
+
+
 def test_merge_keys_put_entries_of_its_own_first() -> None:
     text = "a: &a {x: 1, z: 9}\nb: {<<: *a, y: 2, x: 3}\n"
     assert read_document(text, "t")["b"] == {"x": 3, "y": 2, "z": 9}
@@ -34,9 +46,8 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
     f"{new}: &{new} [{','.join(['*' + old] * 9)}]"
     for old, new in zip("abcdefgh", "bcdefghi", strict=True)
 )
-MERGE_BOMB = "a: &a {x1: 1, x2: 2}\n" + "\n".join(
-    f"{new}: &{new} {{<<: [{','.join(['*' + old] * 9)}]}}"
-    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+MERGE_BOMB = f"a: &a {{{','.join(f'x{n}: 1' for n in range(101))}}}\n" + "\n".join(
+    f"b{n}: {{<<: *a}}" for n in range(100)
 )
 
 
@@ -51,7 +62,22 @@ MERGE_BOMB = "a: &a {x1: 1, x2: 2}\n" + "\n".join(
         ("", "The template is not a JSON object or YAML mapping."),
         ("[" * 100_000, "nested deeper than 64"),
         ("- " * 100_000, "nested deeper than 64"),
-        ("? " * 100_000, "nested deeper than 64"),
+        ("? " * 100_000, "found unhashable key in line 1, column 3"),
+        ("a: " + "[" * 63, "did not find expected node content"),
+        ("a: " + "[" * 64, "nested deeper than 64"),
+        ("a: <<", "a: A value of the kind MergeKey cannot be used here"),
+        ("a: {<<: 1}", "while reading a merge key expected a map in line 1"),
+        ("a: {<<: [b]}", "while reading a merge key expected a map in line 1"),
+        ("a: &a {b: 1, <<: *a}", "a map cannot bring in itself in line 1"),
+        ("a: &a {b: {<<: *a}}", "a map cannot bring in itself in line 1"),
+        ("a: &a {}\nb: {<<: *a, <<: *a}", 'b.<<: The key "<<" is given twice'),
+        ("a: *b", "found undefined alias 'b' in line 1, column 4"),
+        ("a: &b 1\nc: &b 2", "found duplicate anchor 'b'"),
+        ("{? {a: 1} : 2}", "found unhashable key"),
+        ("a: &b []\n*b : 1", "found unhashable key in line 2, column 1"),
+        ("a: !!seq x", "expected a seq, but found a scalar in line 1, column 4"),
+        ("a: !!map [x]", "could not determine a constructor"),
+        ("a:\n- {b: 1}\n- c: [1, {d: 1,\n  'd': 2}]", 'a[1].c[1].d: The key "d" is given twice'),
         ('{"a":' * 100 + "1" + "}" * 100, "nested deeper than 64"),
         ("a: &a {b: *a}", "contains itself"),
         ("1: x", "The key 1 is not text"),

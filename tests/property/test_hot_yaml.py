@@ -1,0 +1,69 @@
+"""Documents put together from events are those that PyYAML puts together from nodes."""
+
+from typing import Any
+
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.hot.yaml_loader import MergeKey, TooDeep, Twin, load
+
+PIECES = [
+    *"[]{}\"',:#!&*|>-?%\\ \n\t", "a", "b", ": ", "- ", "'a'", "a: ", "---\n", "<<: ", "*a ",
+    "&a ", "&b ", "*b ", "!!str ", "!!int ", "!!map ", "!!seq ", "! ", "no", "1", "0x1f", "~", "=",
+    "1:30", "2020-01-01", "\n  ", "{a: 1, b: 2}",
+]  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
+    lambda inside: st.lists(inside) | st.dictionaries(st.text(), inside),
+    max_leaves=30,
+)
+
+
+class Nodes(yaml.CSafeLoader):
+    """PyYAML's own loader, for which dates stay text."""
+
+
+for _tag in ("timestamp", "merge"):
+    _text = yaml.CSafeLoader.yaml_constructors["tag:yaml.org,2002:str"]
+    Nodes.add_constructor(f"tag:yaml.org,2002:{_tag}", _text)
+
+
+def by_nodes(text: str) -> Any:
+    return yaml.load(text, Nodes)
+
+
+def plain(value: Any) -> Any:
+    """With the text of what only the two loaders have names for."""
+    if isinstance(value, dict):
+        return {plain(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return "<<" if isinstance(value, MergeKey) else value
+
+
+@given(VALUES, st.sampled_from([None, True, False]), st.sampled_from([None, "|", '"', "'"]))
+def test_what_is_written_is_read(value: Any, flow: bool | None, style: str | None) -> None:
+    text = yaml.safe_dump(
+        value, default_flow_style=flow, default_style=style, allow_unicode=True, sort_keys=False
+    )
+    assert load(text, 100, 0) == by_nodes(text)
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.sampled_from(PIECES), max_size=16).map("".join))
+def test_any_text_is_read_alike_or_refused(text: str) -> None:
+    try:
+        wanted = by_nodes(text)
+    except (yaml.YAMLError, ValueError, TypeError, IndexError, KeyError, AttributeError):
+        wanted = Nodes
+    try:
+        made = plain(load(text, 100, 1000))
+    except (Twin, TooDeep):
+        return  # PyYAML has the later of two, and knows no depth
+    except (yaml.YAMLError, ValueError):
+        assert wanted is Nodes or any(odd in text for odd in ("<<", "!!", "? "))
+        return
+    if "no" in text:
+        return  # as a key it is text here
+    assert repr(made) == repr(wanted)
