@@ -91,7 +91,7 @@ $(HEAT): requirements/heat.lock | $(READY)
 	@.heat/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/heat.lock
 	@touch $(HEAT)
 
-bench: $(READY) ## measure, and print the figures
+bench: $(READY) ## measure, and print the figures; of one part with ARGS=language
 	@$(PYTHON) -m tests.bench $(ARGS)
 
 fuzz: $(READY) ## throw chance at the template language for FUZZ seconds each, 300 if not said

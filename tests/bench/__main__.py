@@ -1,6 +1,6 @@
 """Prints the figures of README and docs, medians of several runs, next to the machine's limit.
 
-``python -m tests.bench dashboard``: those of the dashboard alone.
+``python -m tests.bench language hooks``: those parts alone.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import aiohttp
@@ -28,39 +29,74 @@ from tests.bench import bare, channels, dashboard, hooks, language, reads, resta
 from tests.bench.process import cpu, memory, settled
 from tests.bench.shapes import chain, layered, wide
 from tests.support.keys import A_SEALER
-from tests.support.postgres import running_server
+from tests.support.postgres import TestServer, running_server
 from tests.support.program import Http, Json, Program, ServerProcess, program, resource, template
 
 RUNS = 5
 HELD = {"resource_registry": {"resources": {"*": {"hooks": "pre-create"}}}}
 
 
-async def main() -> None:
+async def main(wanted: list[str]) -> None:
     # Programs in this process write their lines with colours here, as no server does.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    if unknown := [one for one in wanted if one not in PARTS]:
+        sys.exit(f"bench: there is no part {unknown[0]}; parts are {', '.join(PARTS)}")
     print(f"{os.cpu_count()} cores; medians of {RUNS} runs; synchronous commit on\n")
-    if "dashboard" in sys.argv[1:]:
-        await dashboard.graph()
-        return
-    language.templates()
     async with running_server() as postgres:
-        async with postgres.new_database() as url:
-            await creates(url)
-        async with postgres.new_database() as url, program(url) as running:
-            await signals(running)
-            await one_of_a_thousand(running)
-        large = {"quotas.template_bytes": 8_000_000}
-        async with postgres.new_database() as url, program(url, large) as running:
-            await one_of_ten_thousand(running)
-        await restarts.rolling_restart(postgres)
-        await restarts.recovery(postgres)
-        await channels.deliveries(postgres)
-        await hooks.answers(postgres)
-        await reads.reads(postgres)
+        for name in wanted or PARTS:
+            await PARTS[name](postgres)
+
+
+async def templates(_: TestServer) -> None:
+    language.templates()
+
+
+async def lives(postgres: TestServer) -> None:
+    """Creates, signals and updates of whole stacks."""
+    async with postgres.new_database() as url:
+        await creates(url)
+    async with postgres.new_database() as url, program(url) as running:
+        await signals(running)
+        await one_of_a_thousand(running)
+    large = {"quotas.template_bytes": 8_000_000}
+    async with postgres.new_database() as url, program(url, large) as running:
+        await one_of_ten_thousand(running)
+
+
+async def crashes(postgres: TestServer) -> None:
+    await restarts.rolling_restart(postgres)
+    await restarts.recovery(postgres)
+
+
+async def held(postgres: TestServer) -> None:
+    await hooks.answers(postgres)
     await waiting()
+
+
+async def listeners(_: TestServer) -> None:
     await streams.readers()
+
+
+async def nested(_: TestServer) -> None:
     await trees.trees()
+
+
+async def pages(_: TestServer) -> None:
     await dashboard.graph()
+
+
+#: What `make bench ARGS=...` can name.
+PARTS: Mapping[str, Callable[[TestServer], Awaitable[None]]] = {
+    "language": templates,
+    "stacks": lives,
+    "restarts": crashes,
+    "channels": channels.deliveries,
+    "hooks": held,
+    "reads": reads.reads,
+    "streams": listeners,
+    "trees": nested,
+    "dashboard": pages,
+}
 
 
 async def creates(url: str) -> None:
@@ -239,4 +275,4 @@ async def waiting() -> None:
 
 if __name__ == "__main__":
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main())
+        runner.run(main(sys.argv[1:]))

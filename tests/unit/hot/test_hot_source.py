@@ -42,6 +42,11 @@ def test_merge_keys_put_entries_of_its_own_first() -> None:
     assert read_document(text, "t")["b"] == {"x": 3, "y": 2, "z": 9}
 
 
+def test_of_several_maps_that_are_merged_the_first_wins() -> None:
+    text = "a: &a {x: 1}\nb: &b {x: 2, y: 2}\nc: {<<: [*a, *b]}\n"
+    assert read_document(text, "t")["c"] == {"x": 1, "y": 2}
+
+
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
     f"{new}: &{new} [{','.join(['*' + old] * 9)}]"
     for old, new in zip("abcdefgh", "bcdefghi", strict=True)
