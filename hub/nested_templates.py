@@ -25,7 +25,7 @@ class TemplatesWanted(Invalid):
 
 
 async def with_fetched(
-    work: Callable[[Mapping[str, str]], T], fetch: Callable[[str], Awaitable[str]]
+    work: Callable[[Mapping[str, str]], Awaitable[T]], fetch: Callable[[str], Awaitable[str]]
 ) -> T:
     """What work gives when it has the templates that it asks for with TemplatesWanted.
 
@@ -34,7 +34,7 @@ async def with_fetched(
     fetched: dict[str, str] = {}
     while True:
         try:
-            return work(fetched)
+            return await work(fetched)
         except TemplatesWanted as wanted:
             await _fetch(wanted, fetched, fetch)
 

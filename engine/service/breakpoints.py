@@ -156,7 +156,7 @@ class LiveBreakpoints:
         if locked.path or not any("/" in pattern for pattern in patterns):
             return known
         stored = await read_template(conn, locked.id, locked.version)
-        blueprint = self._traversals.build(
+        blueprint = await self._traversals.build(
             StackRequest(existing=True),
             stored,
             project=locked.project,

@@ -134,7 +134,7 @@ async def _begin_rollback(
     version: int,
 ) -> None:
     stored = await read_template(conn, ended.stack_id, reached or ending.version)
-    blueprint = traversals.build(
+    blueprint = await traversals.build(
         StackRequest(template=emptied(stored.template))
         if reached is None
         else StackRequest(existing=True),

@@ -85,6 +85,7 @@ class Engine(Interrupting):
         self.marks = Marks(database)
         self.signals = ResourceSignals(database, self._traversals, wake)
         self.software = Software(database, new_id=new_id)
+        self.aside = traversals.aside
         self.overview = Overviews(database)
         self.inspecting = Inspecting(database, registry)
         self.nested = Nested(database, traversals, self.asking, new_id=new_id, wake=wake)
@@ -100,7 +101,7 @@ class Engine(Interrupting):
         """Validate whole, plan, store; return once durable. Conflict StackExists."""
         check_name(request.name)
         stack_id = self._new_id()
-        blueprint = self._traversals.build(
+        blueprint = await self._traversals.build(
             request, None, project=project, stack_id=stack_id, name=request.name
         )
         if request.adopted is not None:
@@ -183,7 +184,7 @@ class Engine(Interrupting):
             stored = None
             if request.looks_back:
                 stored = await read_template(conn, stack_id, locked.version)
-            blueprint = self._traversals.build(
+            blueprint = await self._traversals.build(
                 request,
                 stored,
                 project=project,
@@ -233,7 +234,7 @@ class Engine(Interrupting):
             if stack is None:
                 return {}
             stored = await read_template(conn, stack_id, stack.version)
-        blueprint = self._traversals.build(
+        blueprint = await self._traversals.build(
             request,
             stored,
             project=project,

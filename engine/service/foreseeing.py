@@ -4,9 +4,9 @@ A stack inside is planned as the one around it, as far as what it is given is kn
 inside of a type that makes up its own templates is not known before it is made.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from uuid import UUID
 
@@ -95,12 +95,11 @@ class Foreseeing:
 
     async def _changed(self, conn: Connection, told: "_Told", there: ThereRecord | None) -> Preview:
         """The stack inside of a resource that is made or updated."""
-        await asyncio.sleep(0)  # others have their turn: trees may be large
         goal, one = told.goal, told.resource
         stack_id = there.id if there else self._traversals.new_id()
         name = there.name if there else name_inside(told.here.name, one.name, stack_id)
         here = told.here.inside(one.name, name, there.id if there else None)
-        blueprint = self._blueprint(told, here, stack_id)
+        blueprint = await self._traversals.aside(partial(self._blueprint, told, here, stack_id))
         existing = await read_existing(conn, stack_id) if there else []
         live = await live_breakpoints(conn, stack_id) if there else []
         inside = await read_meant(conn, stack_id, blueprint) if there else ()

@@ -139,7 +139,7 @@ class Moves:
         left = without(stored.template, names)
         request = StackRequest(template=left, existing=True, requested_by=by)
         try:
-            blueprint = self._traversals.build(
+            blueprint = await self._traversals.build(
                 request, stored, project=project, stack_id=stack_id, name=locked.name
             )
         except Invalid as error:

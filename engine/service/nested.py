@@ -163,13 +163,17 @@ class Nested:
         stack_id = self._new_id() if child is None else child.id
         name = child.name if child else name_inside(work.stack_name, work.name, stack_id)
         limits = self._traversals.limits.of(work.project)
-        blueprint = build_inside(
-            read_around(around, limits),
-            goal,
-            _resource(asked.prepared),
-            Inside(stack_id, name, work.project, work.place.split("/"), held.asked),
-            registry=self._traversals.registry,
-            limits=limits,
+        inside = Inside(stack_id, name, work.project, work.place.split("/"), held.asked)
+        registry = self._traversals.registry
+        blueprint = await self._traversals.aside(
+            lambda: build_inside(
+                read_around(around, limits),
+                goal,
+                _resource(asked.prepared),
+                inside,
+                registry=registry,
+                limits=limits,
+            )
         )
         await self._asking.ask(blueprint.definition, work.project, call.credential)
         return _Plan(stack_id, name, blueprint)

@@ -38,7 +38,7 @@ class Previews:
             if await find_stack(conn, project, None, request.name) is not None:
                 raise taken(request.name)
         stack_id = self._traversals.new_id()
-        blueprint = self._traversals.build(
+        blueprint = await self._traversals.build(
             request, None, project=project, stack_id=stack_id, name=request.name
         )
         await self._asking.ask(blueprint.definition, project, request.credential)
@@ -56,7 +56,7 @@ class Previews:
         async with self._database.rehearsal() as conn:
             await self._moves.lock(conn, project, stack.id, request.moved)
             before = await read_template(conn, stack.id, stack.version)
-            blueprint = self._traversals.build(
+            blueprint = await self._traversals.build(
                 request,
                 before,
                 project=project,

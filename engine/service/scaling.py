@@ -63,7 +63,7 @@ class Scaling:
         self, conn: Connection, locked: Locked, name: str, asked: Mapping[str, Json], asker: Asker
     ) -> None:
         stored = await read_template(conn, locked.id, locked.version)
-        blueprint = self._traversals.build(
+        blueprint = await self._traversals.build(
             StackRequest(existing=True, requested_by=asker.name),
             stored,
             project=locked.project,

@@ -83,7 +83,7 @@ class Snapshots:
             if found.status != "COMPLETE":
                 raise _not_now(f"Snapshot is {found.status}, it cannot be restored")
             stored = await read_template(conn, stack_id, found.version)
-            blueprint = self._traversals.build(
+            blueprint = await self._traversals.build(
                 StackRequest(existing=True, requested_by=by),
                 stored,
                 project=project,

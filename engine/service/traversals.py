@@ -4,6 +4,7 @@ All methods work in the caller's transaction, under the lock on the stack's row.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 from engine.errors import Finding, Invalid, NotFound
@@ -14,6 +15,7 @@ from engine.plan.draft import Existing, Plan
 from engine.plan.gates import gated
 from engine.plan.passes import plan
 from engine.plan.visits import plan_visits
+from engine.service.aside import Aside
 from engine.service.beneath import check_rules
 from engine.service.blueprint import Blueprint, Limits, build, node_inputs
 from engine.service.goals import Goal, live_breakpoints
@@ -59,8 +61,9 @@ class Traversals:
         self.registry = registry
         self.limits = limits
         self.new_id = new_id
+        self.aside = Aside()
 
-    def build(
+    async def build(
         self,
         request: StackRequest,
         stored: TemplateRecord | None,
@@ -70,7 +73,8 @@ class Traversals:
         name: str,
     ) -> Blueprint:
         """Read a request whole. Raises Invalid, LimitReached."""
-        return build(
+        reading = partial(
+            build,
             request,
             stored,
             project=project,
@@ -79,6 +83,7 @@ class Traversals:
             registry=self.registry,
             limits=self.limits.of(project),
         )
+        return await self.aside(reading)
 
     async def lock(self, conn: Connection, project: str | None, stack_id: UUID) -> accept.Locked:
         """NotFound (code EntityNotFound) also when the stack was deleted. project: None: any."""

@@ -6,6 +6,7 @@ stack is accepted.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from aiohttp import web
 
@@ -69,7 +70,9 @@ async def validate(request: web.Request) -> web.Response:
     show_nested = query_flag(request, "show_nested") is True
     try:
         found = await with_fetched(
-            lambda fetched: validated(wanted, project, types, limits, judged, fetched),
+            lambda fetched: parts.engine.aside(
+                partial(validated, wanted, project, types, limits, judged, fetched)
+            ),
             lambda url: parts.fetch_template(url, limits.source.max_bytes),
         )
         await parts.engine.asking.ask(found.definition, project, wanted.credential)

@@ -12,7 +12,7 @@ from hub.nested_templates import MOST, TemplatesWanted, with_fetched
 NAMES: Mapping[str, set[str]] = {"top": {"a", "b"}, "a": {"c"}, "b": {"c"}, "c": set()}
 
 
-def work(fetched: Mapping[str, str]) -> set[str]:
+async def work(fetched: Mapping[str, str]) -> set[str]:
     """All that is there, once all is."""
     seen, missing, waiting = set[str](), set[str](), ["top"]
     while waiting:
@@ -56,7 +56,7 @@ async def test_all_that_cannot_be_fetched_is_told() -> None:
 
 
 async def test_no_more_than_so_many() -> None:
-    def endless(fetched: Mapping[str, str]) -> None:
+    async def endless(fetched: Mapping[str, str]) -> None:
         raise TemplatesWanted([Finding("place", "missing")], {str(len(fetched)), *fetched})
 
     asked: list[str] = []
@@ -71,7 +71,7 @@ async def test_no_more_than_so_many() -> None:
 
 
 async def test_what_is_asked_for_again_ends_it() -> None:
-    def never(fetched: Mapping[str, str]) -> None:
+    async def never(fetched: Mapping[str, str]) -> None:
         raise TemplatesWanted([Finding("place", "missing")], {"a"})
 
     async def fetch(address: str) -> str:
