@@ -80,6 +80,7 @@ def templates() -> None:
     print(
         "  resources    bytes      YAML     (bare)     JSON    (bare)   for each   memory of each"
     )
+    rates: list[float] = []
     for resources in (1_000, 10_000):
         text = written(resources)
         as_json = json.dumps(yaml.load(text, yaml.CSafeLoader), default=str)
@@ -91,9 +92,10 @@ def templates() -> None:
         )
         shown = "".join(f"{one * 1000:>8.1f} ms" for one in (whole, *others))
         each = whole / resources * 1_000_000
+        rates.append(each)
         kept = memory(text) / resources
         print(f"  {resources:>9,}{len(text):>11,}{shown}{each:>8.0f} µs{kept:>10,.0f} B")
-    print()
+    print(f"  each of 10,000 takes {rates[1] / rates[0]:.2f} times what each of 1,000 does\n")
 
 
 def read_bare(text: str) -> None:

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import orjson
 from yarl import URL
@@ -48,8 +49,7 @@ class Connection(asyncio.Protocol):
         self.size = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
         self._send()
 
     def _send(self) -> None:
