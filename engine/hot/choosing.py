@@ -112,6 +112,8 @@ class Choosing:
         return found
 
     def _tell_unknown(self, use: Use, wrong: Findings) -> None:
+        if self.environment.wrong:
+            return  # it may map it
         mapped = self.environment.registry.mapped.get(use.type)
         led = f'It is mapped to "{mapped.target}", which is none. ' if mapped else ""
         wrong.add(

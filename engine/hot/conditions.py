@@ -15,13 +15,16 @@ from engine.hot.yaql_evaluation import evaluate
 from engine.words import Json
 
 
+class Failed(Undecided):
+    """A named condition is wrong, and a finding says why."""
+
+
 @dataclass(slots=True)
 class Conditions:
     """Decides conditions: a name, a boolean, or a map that calls a condition function.
 
     parameters: converted values. unknown: parameters without a value so far; what reads them is
-    `Undecided`. mappings: of a CFN template. failed: some named condition could not be decided; a
-    finding says why, and nothing that depends on conditions should be judged any further.
+    `Undecided`. mappings: of a CFN template. failed: named conditions that are wrong.
     """
 
     named: Mapping[str, Json]
@@ -31,7 +34,7 @@ class Conditions:
     unknown: frozenset[str] = frozenset()
     mappings: Mapping[str, Json] = field(default_factory=dict)
     effort: Effort = field(default_factory=Effort)
-    failed: bool = False
+    failed: set[str] = field(default_factory=set)
     decided: dict[str, bool] = field(default_factory=dict)
     deciding: list[str] = field(default_factory=list)
 
@@ -45,6 +48,8 @@ class Conditions:
         and counts as on, so that all else that is wrong there is told as well."""
         try:
             return self.decide(condition, place)
+        except Failed:
+            return True
         except Undecided:
             return None
         except Wrong as wrong:
@@ -69,8 +74,9 @@ class Conditions:
             raise Wrong(f'Invalid condition "{name}"', nearest(name, list(self.named)))
         if name in self.deciding:
             raise Wrong(f'Circular definition for condition "{name}"')
+        if name in self.failed:
+            raise Failed
         self.deciding.append(name)
-        result = False
         try:
             if isinstance(self.named[name], str):
                 raise Wrong(f'The definition of condition "{name}" is invalid: {self.named[name]}')
@@ -78,19 +84,20 @@ class Conditions:
         except Undecided:
             raise
         except RecursionError:
-            self._failed(name, Wrong("It leads over too many conditions"))
+            raise self._failed(name, Wrong("It leads over too many conditions")) from None
         except Wrong as wrong:
-            self._failed(name, wrong)
+            raise self._failed(name, wrong) from None
         finally:
             self.deciding.pop()
         self.decided[name] = result
         return result
 
-    def _failed(self, name: str, wrong: Wrong) -> None:
-        self.failed = True
+    def _failed(self, name: str, wrong: Wrong) -> Failed:
+        self.failed.add(name)
         remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
         place = f"{self.version.spelling.conditions}.{name}"
         self.findings.add(place, f"Condition validation error: {wrong}", remedy)
+        return Failed()
 
     def _value(self, snippet: Json) -> Json:
         """Evaluate a snippet where only condition functions may be called."""

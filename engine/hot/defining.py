@@ -54,6 +54,10 @@ class Defining:
     def words(self) -> Spelling:
         return self.conditions.version.spelling
 
+    @property
+    def _unsound(self) -> frozenset[str]:
+        return self.template.unsound.resources
+
     def choose(self) -> None:
         """Decide which resources are on, and find their types. Raises LimitReached."""
         choosing = Choosing(
@@ -73,7 +77,9 @@ class Defining:
             name: self._resource(one, evaluator) for name, one in self.chosen.items() if one.decided
         }
         # One whose condition is not decided yet may be required, and requires nothing so far.
-        undecided = {name: frozenset[str]() for name in self.chosen.keys() - defined.keys()}
+        # So may one that could not be read.
+        others = self._unsound.union(self.chosen.keys() - defined.keys())
+        undecided = dict.fromkeys(others, frozenset[str]())
         circle = find_circle({name: one.requires for name, one in defined.items()} | undecided)
         if circle:
             shown = " -> ".join(circle)
@@ -85,10 +91,10 @@ class Defining:
         body, kind, schema = chosen.body, chosen.type, chosen.schema
         name, words = body.name, self.words
         place = f"{words.resources}.{name}"
+        self.findings.extend(chosen.wrong)
         before = len(self.findings.all)
         evaluator.owner, evaluator.reads, evaluator.secret = name, set(), False
         kept = evaluator.kept
-        self.findings.extend(chosen.wrong)
         properties = self._part(body.properties, words.properties, place, evaluator)
         if schema is not None and type(properties) is dict:
             properties = self._checked(schema, properties, place, evaluator.kept != kept)
@@ -172,7 +178,7 @@ class Defining:
     def _check_named(self, said: Expression, place: str) -> None:
         """Whether the resources that are named are there; what is not known yet may be."""
         for one in said if type(said) is list else ():
-            if type(one) is str and one not in self.chosen:
+            if type(one) is str and one not in self.chosen and one not in self._unsound:
                 reason = f'there is no resource "{one}" in this template'
                 self.findings.add(place, reason, nearest(one, list(self.chosen)))
 
@@ -200,7 +206,7 @@ class Defining:
     def _depends_on(self, body: ResourceBody, place: str) -> frozenset[str]:
         """What is required and on; requiring what is switched off means nothing."""
         for name in body.depends_on:
-            if name not in self.template.resources:
+            if name not in self.template.resources and name not in self._unsound:
                 self.findings.add(
                     f"{place}.{self.words.depends_on}",
                     f'The specified reference "{name}" (in {body.name}) is incorrect.',

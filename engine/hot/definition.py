@@ -111,20 +111,26 @@ class _Tree:
     effort: Effort
 
     def define(self, template: Template, environment: Environment, given: _Given) -> Definition:
-        findings = Findings()
+        # Of a template inside, its form is told of where it is found.
+        form = () if self.nesting.path else template.wrong
+        findings = Findings([*form, *environment.wrong])
         self.nesting.count(template)
         check_names(template.parameters, self.judged, findings)
         schemas = _schemas(template, given.secret.union(environment.encrypted_param_names))
+        said = {**environment.parameters, **given.parameters}
+        given_later = given.unknown
+        if environment.wrong:  # nobody knows what it gives
+            given_later = given_later.union(schemas.keys() - said.keys())
         values = parameter_values(
-            {name: one for name, one in schemas.items() if name not in given.unknown},
-            {**environment.parameters, **given.parameters},
+            {name: one for name, one in schemas.items() if name not in given_later},
+            {name: one for name, one in said.items() if name not in template.unsound.parameters},
             environment.parameter_defaults,
             findings,
             self.effort,
         )
         shown = pseudo_values(template, given.pseudo, environment.parameter_defaults, findings)
         known = {**shown, **values}
-        unknown = given.unknown.union(schemas).difference(known)
+        unknown = given.unknown.union(schemas, template.unsound.parameters).difference(known)
         version = VERSIONS[template.version]
         conditions = Conditions(
             template.conditions,
@@ -136,8 +142,6 @@ class _Tree:
             self.effort,
         )
         conditions.decide_all()
-        if conditions.failed:
-            findings.raise_if_any()
         hidden = frozenset(name for name, one in schemas.items() if one.hidden)
         work = Defining(
             template,
@@ -154,7 +158,7 @@ class _Tree:
             parameters=known,
             hidden=hidden,
             files=self.files,
-            types=work.schemas(),
+            types=work.schemas() | dict.fromkeys(template.unsound.resources),
             disabled=work.disabled,
             findings=findings,
             decide=conditions.decide,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from engine.errors import Findings, nearest
+from engine.errors import Finding, Findings, nearest
 from engine.hot.declared import DeclaredHook, declared_list
 from engine.hot.event_sinks import read_event_sinks
 from engine.hot.merging import Strategy
@@ -25,7 +25,8 @@ NO_OPERATOR: Final = Registry()
 class Environment:
     """declared: hooks in the order written, those of resource_registry first.
 
-    encrypted_param_names: parameters that are hidden although the template does not say so.
+    encrypted_param_names: parameters that are hidden although the template does not say so. wrong:
+    what is wrong with one that could not be read, so that nobody knows what it says.
     """
 
     parameters: Mapping[str, Json] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Environment:
     encrypted_param_names: tuple[str, ...] = ()
     declared: tuple[DeclaredHook, ...] = ()
     document: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    wrong: tuple[Finding, ...] = ()
 
 
 def parse_environment(
@@ -53,7 +55,9 @@ def parse_environment(
             findings.add(name, reason, "Leave it out.", "Invalid")
         elif name in MAPS and not isinstance(value, dict):
             findings.add(name, f'"{name}" must be a map.')
-    findings.raise_if_any()
+    if findings.all:
+        unread = {one.place for one in findings.all}
+        document = {name: value for name, value in document.items() if name not in unread}
     _check_strategies(document.get("parameter_merge_strategies", {}), findings)
     section = document.get("resource_registry", {})
     registry, declared = read_registry(section, findings, operator)

@@ -13,7 +13,7 @@ from engine.hot.environment import Environment
 from engine.hot.registry import ADDRESSES, Found, Mapped
 from engine.hot.schema import TypeSchema
 from engine.hot.source import DEFAULT_LIMITS, Limits, read_document
-from engine.hot.template import Template, parse_template
+from engine.hot.template import Template, read_template
 from engine.hot.template_types import (
     TemplateType,
     facade_faults,
@@ -125,8 +125,9 @@ class Nesting:
         if template is None:
             self._tell_missing(found.type, use, findings)
         elif isinstance(template, Invalid):
-            self._tell_wrong(found, place, template, findings)
+            self._tell_wrong(found, place, template.findings, findings)
         else:
+            self._tell_wrong(found, place, template.wrong, findings)
             return self._type(found, use.resource, template, around)
         return None
 
@@ -152,7 +153,7 @@ class Nesting:
     ) -> None:  # fmt: skip
         """Where a template stands for a type that there is as well, it has to be like that one."""
         facade = self._facade(found, use, around, types)
-        if facade is None:
+        if facade is None or kind.template.wrong:
             return
         for reason, remedy in facade_faults(replace(facade, name=use.type), kind.schema):
             findings.add(use.of_type, reason, remedy)
@@ -213,15 +214,17 @@ class Nesting:
             nearest(file, list(self.files)) or "Send its text in `files`.",
         )
 
-    def _tell_wrong(self, found: Found, place: str, error: Invalid, findings: Findings) -> None:
+    def _tell_wrong(
+        self, found: Found, place: str, wrong: Sequence[Finding], findings: Findings
+    ) -> None:
         """Once, however many resources use the file."""
         if _key(found) not in self._tree.told:
             self._tree.told.add(_key(found))
-            add_inside(place, error.findings, findings)
+            add_inside(place, wrong, findings)
 
     def _parsed(self, text: str, file: str) -> Template | Invalid:
         try:
-            return parse_template(read_document(text, f"template {file}", self.limits))
+            return read_template(read_document(text, f"template {file}", self.limits))
         except Invalid as error:
             return error
 

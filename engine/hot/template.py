@@ -5,7 +5,7 @@ in two ways (spelling.py)."""
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from engine.errors import Findings, nearest
+from engine.errors import Finding, Findings, Invalid, nearest
 from engine.hot.cfn_parameters import read_cfn_parameters
 from engine.hot.declared import DeclaredHook, declared_at, declared_list, escaped
 from engine.hot.parameter_groups import read_groups
@@ -41,10 +41,20 @@ class OutputBody:
 
 
 @dataclass(frozen=True, slots=True)
+class Unsound:
+    """Names of what could not be read: a finding tells why, and whoever names it is right."""
+
+    parameters: frozenset[str] = frozenset()
+    resources: frozenset[str] = frozenset()
+    outputs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """version is the date, also where the template gives an alias. document: what was sent.
 
-    mappings: what CFN templates look up, as it is written; nothing in there is called.
+    mappings: what CFN templates look up, as it is written; nothing in there is called. wrong: what
+    is wrong with its form; no stack is made of such a one, but its meaning can be looked at.
     """
 
     version: str
@@ -57,18 +67,29 @@ class Template:
     outputs: Mapping[str, OutputBody]
     declared: tuple[DeclaredHook, ...]
     document: Mapping[str, Json] = field(repr=False)
+    wrong: tuple[Finding, ...] = ()
+    unsound: Unsound = field(default_factory=Unsound)
 
 
 def parse_template(document: dict[str, Json]) -> Template:
     """Read a document (see source.py) as a template. Raises Invalid with all findings."""
+    template = read_template(document)
+    if template.wrong:
+        raise Invalid(template.wrong)
+    return template
+
+
+def read_template(document: dict[str, Json]) -> Template:
+    """The same with findings in `wrong`, of what could be read; Invalid when that says nothing of
+    the rest: its version is not known, or a section cannot be told."""
     findings = Findings()
     version = _version(document, findings)
     findings.raise_if_any()
     words = version.spelling
     _check_sections(document, version, findings)
     written = _section(document, words.parameters, findings)
-    read = read_parameters if words is HOT else read_cfn_parameters
-    parameters = read(written, version, findings)
+    read_each = read_parameters if words is HOT else read_cfn_parameters
+    parameters = read_each(written, version, findings)
     declared: list[DeclaredHook] = []
     resources = {
         name: body
@@ -88,7 +109,8 @@ def parse_template(document: dict[str, Json]) -> Template:
     conditions = _section(document, words.conditions, findings)
     description = _text(document, words.description, words.description, findings)
     mappings = {} if words is HOT else _section(document, "Mappings", findings)
-    findings.raise_if_any()
+    if not _is_told_apart(document, words):
+        findings.raise_if_any()
     return Template(
         version=version.date,
         description="No description" if description is None else description,
@@ -100,6 +122,27 @@ def parse_template(document: dict[str, Json]) -> Template:
         outputs=outputs,
         declared=tuple(declared),
         document=document,
+        wrong=tuple(findings.all),
+        unsound=_unsound(document, words, parameters, resources, outputs)
+        if findings.all
+        else Unsound(),
+    )
+
+
+def _is_told_apart(document: Mapping[str, Json], words: Spelling) -> bool:
+    """Whether each section is one that there is, and those that hold names are maps."""
+    maps = (words.parameters, words.resources, words.outputs, words.conditions, "Mappings")
+    return document.keys() <= set(words.sections) and all(
+        isinstance(document.get(name) or {}, dict) for name in maps
+    )
+
+
+def _unsound(document: Mapping[str, Json], words: Spelling, *read: Mapping[str, object]) -> Unsound:
+    """read: of parameters, resources and outputs, in this order."""
+    sections = (words.parameters, words.resources, words.outputs)
+    each = zip(sections, read, strict=True)
+    return Unsound(
+        *(frozenset((document.get(name) or {}).keys() - known.keys()) for name, known in each)
     )
 
 

@@ -78,16 +78,17 @@ def template_type(
     properties = {
         name: _property(one, around.parameter_defaults.get(name), name in hidden)
         for name, one in template.parameters.items()
-    }
+    } | dict.fromkeys(template.unsound.parameters, Property(Kind.ANY))
     attributes = {STACK_ID: Attribute(description="The id of the stack inside.")} | {
         name: Attribute(description=output.description) for name, output in template.outputs.items()
     }
+    attributes |= dict.fromkeys(template.unsound.outputs, Attribute())
     schema = TypeSchema(
         file,
         properties,
         attributes,
         template.description,
-        inside=frozenset(template.resources),
+        inside=template.unsound.resources.union(template.resources),
     )
     written = json.dumps([template.document, document], sort_keys=True, default=str)
     digest = sha256(written.encode("utf-8", "surrogatepass")).hexdigest()

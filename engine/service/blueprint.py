@@ -6,8 +6,8 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from engine.errors import Findings
-from engine.hooks.operator import OperatorRule, operator_declarations
+from engine.errors import Findings, Invalid
+from engine.hooks.operator import OperatorRule, always, operator_declarations
 from engine.hooks.reading import Declaration, Reader
 from engine.hooks.rule import Limits as HookLimits
 from engine.hot.definition import DefinedResource, Definition, define, fill_defaults
@@ -101,38 +101,49 @@ def build(
         parameters = unmasked("parameters", parameters, kept)
     if stored:
         environment = _known_only(environment, template, request.clear_parameters)
-    definition = define(
-        template=template,
-        environment=environment,
-        parameters=parameters,
-        files=written.files,
-        pseudo={
-            "OS::stack_id": str(stack_id),
-            "OS::project_id": project,
-            "OS::stack_name": stack_name,
-        },
-        types=registry.schemas(),
-        check_properties=partial(registry.check_properties, within=request.timeout_mins),
-        judged=registry.judges().keys(),
-        nesting=written.nesting,
-        limits=limits.language,
-    )
-    findings, steps = Findings(), registry.steps()
-    reader = Reader(findings, limits.hooks, definition.decide, steps)
-    blueprint = Blueprint(
+    findings = Findings()
+    definition = None
+    try:
+        definition = define(
+            template=template,
+            environment=environment,
+            parameters=parameters,
+            files=written.files,
+            pseudo={
+                "OS::stack_id": str(stack_id),
+                "OS::project_id": project,
+                "OS::stack_name": stack_name,
+            },
+            types=registry.schemas(),
+            check_properties=partial(registry.check_properties, within=request.timeout_mins),
+            judged=registry.judges().keys(),
+            nesting=written.nesting,
+            limits=limits.language,
+        )
+    except Invalid as error:
+        findings.all += error.findings
+    # Whether a rule's condition is sound, nobody can say without the parameters.
+    decide = definition.decide if definition else always
+    reader = Reader(findings, limits.hooks, decide, registry.steps())
+    asked = reader.requested(request.hooks_add)
+    by_environment = reader.declarations(environment.declared)
+    by_template = reader.declarations(template.declared)
+    if definition is None:
+        raise Invalid(findings.all)
+    findings.raise_if_any()
+    hidden, sources = definition.hidden, limits.source
+    return Blueprint(
         template,
         environment,
-        without_hidden(written.files, request.environment_files, definition.hidden, limits.source),
+        without_hidden(written.files, request.environment_files, hidden, sources),
         parameters,
         definition,
         operator_declarations(limits.operator, project, limits.hooks, definition.decide),
-        reader.requested(request.hooks_add),
-        reader.declarations(environment.declared),
-        reader.declarations(template.declared),
+        asked,
+        by_environment,
+        by_template,
         written.source,
     )
-    findings.raise_if_any()
-    return blueprint
 
 
 def _parameters(

@@ -16,7 +16,7 @@ from engine.hot.resolve import MASK
 from engine.hot.schema import TypeSchema
 from engine.hot.source import Limits, check_document, read_document
 from engine.hot.spelling import SPELLINGS
-from engine.hot.template import Template, parse_template
+from engine.hot.template import Template, parse_template, read_template
 from engine.service.requests import StackRequest
 from engine.store.records import TemplateRecord
 from engine.words import Json
@@ -67,15 +67,30 @@ def read_request(
 ) -> Written:
     """Read a request. stored: the version to start from, for an update of what exists. fetched:
     templates by their addresses. kept: the version that hidden values are taken from. Raises
-    Invalid with all that is wrong with the texts."""
+    Invalid with all that is wrong with the texts; what is wrong with their form is in what was read
+    of them, so that all else can be looked at."""
     files = {**(stored.files if stored else {}), **fetched, **request.files}
-    template = parse_template(_template(request, stored, limits))
-    document = _environment(request, stored, template, files, limits)
-    if kept:
-        document = with_hidden(document, kept)
+    findings = Findings()
+    template = None
+    try:
+        template = read_template(_template(request, stored, limits))
+    except Invalid as error:
+        findings.all += error.findings
+    try:
+        document = _environment(request, stored, template, files, limits)
+        environment = parse_environment(
+            with_hidden(document, kept) if kept else document, operator.registry
+        )
+    except Invalid as error:
+        environment = Environment(
+            registry=Registry(operator=operator.registry), wrong=error.findings
+        )
+        findings.all += error.findings
+    if template is None:
+        raise Invalid(findings.all)
     return Written(
         template,
-        parse_environment(document, operator.registry),
+        environment,
         files,
         Nesting(files, operator.files, limits, most_resources),
         _source(request, stored),
@@ -102,7 +117,7 @@ def _template(request: StackRequest, stored: TemplateRecord | None, limits: Limi
 def _environment(
     request: StackRequest,
     stored: TemplateRecord | None,
-    template: Template,
+    template: Template | None,
     files: Mapping[str, str],
     limits: Limits,
 ) -> dict[str, Json]:
@@ -111,20 +126,23 @@ def _environment(
 
 
 def _given(
-    request: StackRequest, template: Template, files: Mapping[str, str], limits: Limits
+    request: StackRequest, template: Template | None, files: Mapping[str, str], limits: Limits
 ) -> dict[str, Json]:
+    """template: None where it could not be read."""
     if request.environment_files:
         findings = Findings()
         for name in request.environment_files:
             if name not in request.files:
                 reason = f'"{name}" is not among the files'
                 findings.add("environment_files", reason, "Send its text in `files`.")
-        findings.raise_if_any()
         documents = [
             (name, _sound(name, request.files, limits, findings))
             for name in request.environment_files
+            if name in request.files
         ]
         findings.raise_if_any()
+        if template is None:
+            return {}
         schemas = _schemas(template, files, limits) if len(documents) > 1 else {}
         merged = merge_files(documents, schemas, findings)
         findings.raise_if_any()

@@ -139,11 +139,11 @@ def validated(
         fetched=fetched or {},
     )
     findings = Findings()
-    _check_hooks(written, limits, types, findings)
     given = {**written.environment.parameters, **wanted.parameters}
     definition = _check_meaning(
         wanted, written, given, project, types, judged, limits.language, findings
     )
+    _check_hooks(written, limits, types, findings)
     if findings.all and written.nesting.missing:
         raise TemplatesWanted(findings.all, written.nesting.missing)
     if findings.all or definition is None:
