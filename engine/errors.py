@@ -106,6 +106,9 @@ class AnswerRefused(Conflict):
 
 #: So much is told at once.
 MOST_FINDINGS = 100
+#: So many names are shown where none is near, and so much of each.
+MOST_SHOWN = 8
+LONGEST_SHOWN = 60
 #: So many pairs of letters are compared in search of a near name: some milliseconds.
 MOST_COMPARED = 200_000
 
@@ -150,3 +153,12 @@ def nearest(name: str, known: Sequence[str]) -> str:
         known = known[: bisect_right(list(sums), MOST_COMPARED)]
     near = get_close_matches(name, known, n=1, cutoff=0.6)
     return f'Did you mean "{near[0]}"?' if near else ""
+
+
+def one_of(name: str, known: Sequence[str], what: str) -> str:
+    """The nearest known name, or where none is near those that there are. what: what they are."""
+    if near := nearest(name, known):
+        return near
+    shown = ", ".join(one[:LONGEST_SHOWN] for one in known[:MOST_SHOWN])
+    more = f", and {len(known) - MOST_SHOWN} more" if len(known) > MOST_SHOWN else ""
+    return f"{what}: {shown or 'none'}{more}."

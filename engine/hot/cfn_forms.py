@@ -3,7 +3,7 @@ HOT one."""
 
 from typing import TYPE_CHECKING
 
-from engine.errors import nearest
+from engine.errors import one_of
 from engine.hot.cfn_functions import find_in_map
 from engine.hot.expression import Expression
 from engine.hot.function import Wrong
@@ -24,7 +24,7 @@ def ref(evaluator: "Evaluator", args: Json, place: str) -> Expression:
         return evaluator.get_param(args, place)
     raise Wrong(
         f'The specified reference "{args}" (in {evaluator.owner}) is incorrect.',
-        nearest(args, [*scope.types, *scope.parameters]),
+        one_of(args, [*scope.types, *scope.parameters], "Resources and parameters"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings, nearest, one_of
 from engine.hot.effort import Effort
 from engine.hot.parameter_schema import (
     APPLIES,
@@ -60,7 +60,7 @@ def _read(name: str, body: Json, findings: Findings, effort: Effort) -> Paramete
         return None
     for key in body:
         if key not in KEYS:
-            fault(f"Invalid key '{key}' for parameter ({name})", nearest(key, KEYS))
+            fault(f"Invalid key '{key}' for parameter ({name})", one_of(key, KEYS, "Keys"))
     written = body.get("Type")
     if not isinstance(written, str) or written not in KINDS:
         missing = f"Missing parameter type for parameter: {name}"

@@ -13,6 +13,8 @@ from engine.hot.template import ResourceBody
 from engine.hot.template_types import TemplateType
 from engine.words import Json
 
+ELSEWHERE = "Use one that there is, or map it to one in the environment's resource_registry."
+
 
 @dataclass(slots=True)
 class Chosen:
@@ -119,7 +121,7 @@ class Choosing:
         wrong.add(
             use.of_type,
             f"The Resource Type ({use.type}) could not be found.",
-            (led + nearest(mapped.target if mapped else use.type, list(self.types))).strip(),
+            led + (nearest(mapped.target if mapped else use.type, list(self.types)) or ELSEWHERE),
         )
 
 

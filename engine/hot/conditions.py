@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings, one_of
 from engine.hot.cfn_functions import find_in_map
 from engine.hot.data_functions import CONTAINS
 from engine.hot.effort import Effort
@@ -71,7 +71,9 @@ class Conditions:
         if (known := self.decided.get(name)) is not None:
             return known
         if name not in self.named:
-            raise Wrong(f'Invalid condition "{name}"', nearest(name, list(self.named)))
+            raise Wrong(
+                f'Invalid condition "{name}"', name and one_of(name, [*self.named], "Conditions")
+            )
         if name in self.deciding:
             raise Wrong(f'Circular definition for condition "{name}"')
         if name in self.failed:
@@ -122,7 +124,7 @@ class Conditions:
         if isinstance(name, str) and name in self.unknown:
             raise Undecided(name)
         if not isinstance(name, str) or name not in self.parameters:
-            near = nearest(str(name), list(self.parameters))
+            near = one_of(str(name), list(self.parameters), "Parameters")
             raise Wrong(f"The Parameter ({name}) was not provided.", near)
         value = self.effort.made(self.parameters[name])
         return select(value, path, "") if path else value

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import orjson
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings, one_of
 from engine.hot.choosing import Choosing, Chosen
 from engine.hot.conditions import Conditions
 from engine.hot.defined import DefinedOutput, DefinedResource
@@ -180,7 +180,7 @@ class Defining:
         for one in said if type(said) is list else ():
             if type(one) is str and one not in self.chosen and one not in self._unsound:
                 reason = f'there is no resource "{one}" in this template'
-                self.findings.add(place, reason, nearest(one, list(self.chosen)))
+                self.findings.add(place, reason, one_of(one, list(self.chosen), "Resources"))
 
     def _masked(
         self,
@@ -210,7 +210,7 @@ class Defining:
                 self.findings.add(
                     f"{place}.{self.words.depends_on}",
                     f'The specified reference "{name}" (in {body.name}) is incorrect.',
-                    nearest(name, list(self.template.resources)),
+                    one_of(name, list(self.template.resources), "Resources"),
                     "InvalidTemplateReference",
                 )
         return frozenset(name for name in body.depends_on if name in self.chosen)
@@ -243,7 +243,7 @@ class Defining:
         if not is_static(policy):
             self.findings.add(here, LATE, "Write the policy, or take it from a parameter.")
             return "Delete"
-        near = nearest(str(policy), ["Delete", "Retain", "Snapshot"])
+        near = one_of(str(policy), ["Delete", "Retain", "Snapshot"], "Policies")
         self.findings.add(here, f'Invalid deletion policy "{policy}"', near)
         return "Delete"
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from engine.errors import Finding, Findings, nearest
+from engine.errors import Finding, Findings, nearest, one_of
 from engine.hot.declared import DeclaredHook, declared_list
 from engine.hot.event_sinks import read_event_sinks
 from engine.hot.merging import Strategy
@@ -49,7 +49,7 @@ def parse_environment(
     for name, value in document.items():
         if name not in SECTIONS:
             reason = f'environment has wrong section "{name}"'
-            findings.add(name, reason, nearest(name, SECTIONS), "Invalid")
+            findings.add(name, reason, one_of(name, SECTIONS, "Sections"), "Invalid")
         elif value is None:
             reason = f'environment has empty section "{name}"'
             findings.add(name, reason, "Leave it out.", "Invalid")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings, nearest, one_of
 from engine.hot.effort import Effort, TooMuch
 from engine.hot.parameters import (
     PSEUDO,
@@ -79,7 +79,7 @@ def _read(
         return None
     for key in body:
         if key not in KNOWN or (key == "tags" and not version.parameter_tags):
-            fault(f"Invalid key '{key}' for parameter", nearest(key, KEYS))
+            fault(f"Invalid key '{key}' for parameter", one_of(key, KEYS, "Keys"))
     kind = body.get("type")
     if kind not in KINDS:
         said = "Missing parameter type" if kind is None else f'Invalid type "{kind}"'
@@ -177,7 +177,10 @@ def _constraint(one: Json, kind: ParameterKind, version: Version) -> Constraint:
     rules = {key: value for key, value in one.items() if key != "description"}
     for key in rules:
         if key not in READERS or (key == "modulo" and not version.modulo):
-            raise Fault(f"Invalid key '{key}' for parameter constraints", nearest(key, [*READERS]))
+            raise Fault(
+                f"Invalid key '{key}' for parameter constraints",
+                one_of(key, [*READERS], "Constraints"),
+            )
     if not rules:
         raise Fault("No constraint expressed", f"One of {', '.join(READERS)}.")
     if len(rules) > 1:

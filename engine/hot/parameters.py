@@ -9,7 +9,7 @@ from math import isfinite
 
 import orjson
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings, one_of
 from engine.hot.constraints import as_json, broken_rule
 from engine.hot.effort import Effort
 from engine.hot.schema import Constraint
@@ -84,7 +84,7 @@ def parameter_values(
             findings.add(
                 "",
                 f"The Parameter ({name}) was not defined in template.",
-                nearest(name, list(schemas)),
+                one_of(name, list(schemas), "Parameters"),
                 "UnknownUserParameter",
             )
     values: dict[str, Json] = {}
@@ -99,7 +99,8 @@ def parameter_values(
         )
         if value is None:
             reason = f"The Parameter ({name}) was not provided."
-            findings.add("", reason, "", "UserParameterMissing")
+            remedy = "Give it a value, or a default in the template."
+            findings.add("", reason, remedy, "UserParameterMissing")
             continue
         try:
             values[name] = check_value(schema, value, effort)

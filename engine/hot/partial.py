@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from engine.errors import Findings, Invalid, nearest
+from engine.errors import Findings, Invalid, one_of
 from engine.hot import cfn_forms as c
 from engine.hot.effort import Effort, TooMuch, size_of
 from engine.hot.expression import Call, Expression
@@ -156,7 +156,7 @@ class Evaluator:
                 return self.keep(REFUSED, None)  # refused already, or known later
             raise Wrong(
                 f"The Parameter ({name}) was not provided.",
-                nearest(name, [*scope.parameters]),
+                one_of(name, [*scope.parameters], "Parameters"),
             )
         if name in scope.hidden:
             self.secret = True
@@ -182,7 +182,7 @@ class Evaluator:
         if name not in self.scope.files:
             raise Wrong(
                 f'No content found in the "files" section for get_file path: {name}',
-                nearest(name, [*self.scope.files]),
+                one_of(name, [*self.scope.files], "Files that were sent"),
             )
         self.spend(f"get_file {name}", self.scope.files[name])
         return self.scope.files[name]
@@ -196,7 +196,8 @@ class Evaluator:
         if not isinstance(name, str) or name not in self.scope.types:
             shown = name if isinstance(name, str) else "the result of a function"
             off = isinstance(name, str) and name in self.scope.disabled
-            remedy = "Its condition is off." if off else nearest(str(name), [*self.scope.types])
+            known = one_of(str(name), [*self.scope.types], "Resources")
+            remedy = "Its condition is off." if off else known
             raise Wrong(
                 f'The specified reference "{shown}" (in {self.owner}) is incorrect.',
                 remedy,
@@ -229,14 +230,14 @@ class Evaluator:
         if schema is not None and not schema.has_attribute(attribute):
             raise Wrong(
                 f"The Referenced Attribute ({resource} {attribute}) is incorrect.",
-                nearest(attribute, schema.attribute_names()),
+                one_of(attribute, schema.attribute_names(), "Attributes"),
             )
         if schema is None or not isinstance(of_members, str) or attribute not in schema.attributes:
             return
         if schema.attributes[attribute].of_members and not schema.members_have(of_members):
             raise Wrong(
                 f"The Referenced Attribute ({resource} {attribute} {of_members}) is incorrect.",
-                nearest(of_members, sorted(schema.of_members or ())),
+                one_of(of_members, sorted(schema.of_members or ()), "Attributes of members"),
             )
 
     def _is_secret(self, known: list[Json]) -> bool:

@@ -6,7 +6,7 @@ and before an operation, when everything is.
 
 from collections.abc import Callable, Mapping
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings, one_of
 from engine.hot.constraints import as_json, broken_rule
 from engine.hot.expression import Call, Expression
 from engine.hot.parameters import BadValue, ParameterKind, convert, read_number
@@ -105,14 +105,16 @@ def _check_fields(
     for name, value in given.items():
         one = fields.get(name)
         if one is None:
-            findings.add(place, f"Unknown Property {name}", nearest(name, list(fields)))
+            findings.add(
+                place, f"Unknown Property {name}", one_of(name, list(fields), "Properties")
+            )
         elif type(value) is str and one.kind is Kind.STRING and not one.constraints:
             checked[name] = value
         else:
             checked[name] = _check(one, value, f"{place}.{name}", findings)
     for name, one in fields.items():
         if one.required and name not in given:
-            findings.add(place, f"Property {name} not assigned")
+            findings.add(place, f"Property {name} not assigned", f'Add "{name}".')
     return checked
 
 

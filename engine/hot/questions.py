@@ -7,7 +7,7 @@ Values that are not known before run time are not asked about.
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings, one_of
 from engine.hot.custom_constraints import CUSTOM, OF_SERVICES
 from engine.hot.defined import DefinedResource, Definition
 from engine.hot.expression import Expression, is_static
@@ -119,6 +119,6 @@ def check_names(
         for rule in schema.constraints:
             known = rule.name in CUSTOM or rule.name in OF_SERVICES or rule.name in asked
             if rule.kind == "custom_constraint" and not known:
-                near = nearest(rule.name, sorted({*CUSTOM, *OF_SERVICES, *asked}))
+                near = one_of(rule.name, sorted({*CUSTOM, *OF_SERVICES, *asked}), "Known")
                 reason = f'There is no custom constraint "{rule.name}"'
                 findings.add(f"parameters.{name}.constraints", reason, near)

@@ -5,7 +5,7 @@ in two ways (spelling.py)."""
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from engine.errors import Finding, Findings, Invalid, nearest
+from engine.errors import Finding, Findings, Invalid, nearest, one_of
 from engine.hot.cfn_parameters import read_cfn_parameters
 from engine.hot.declared import DeclaredHook, declared_at, declared_list, escaped
 from engine.hot.parameter_groups import read_groups
@@ -190,7 +190,7 @@ def _check_sections(document: Mapping[str, Json], version: Version, findings: Fi
     words = version.spelling
     for name in document:
         if name not in words.sections:
-            remedy = nearest(name, words.sections)
+            remedy = one_of(name, words.sections, "Sections")
         elif name == words.conditions and not version.has_conditions:
             remedy = f"Use {words.conditional}."
         else:
@@ -234,7 +234,7 @@ def _resource(
     kind = given.get(words.type)
     if not isinstance(kind, str) or not kind:
         reason = f'Resource "{name}" has no type' if kind is None else "The type must be text."
-        findings.add(place, reason)
+        findings.add(place, reason, f'Add "{words.type}: OS::Heat::None", or another one.')
         return None
     depends_on = given.get(words.depends_on)
     body = ResourceBody(name, kind, given.get(words.properties), given.get(words.metadata))
@@ -263,7 +263,7 @@ def _unknown_keys(
         near = nearest(key, known)
         if near or not words.passes_over:
             reason = f'"{key}" is not a valid keyword inside a {what} definition'
-            findings.add(place, reason, near)
+            findings.add(place, reason, near or one_of(key, known, "Keys"))
 
 
 def _rarer_keys(

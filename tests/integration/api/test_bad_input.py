@@ -60,6 +60,55 @@ async def test_all_that_is_wrong_is_said_at_once(running: Program) -> None:
     assert len(message.splitlines()) == 2
 
 
+async def test_every_request_says_all_that_is_wrong_and_stores_nothing(running: Program) -> None:
+    """With form, environment, meaning, breakpoints, templates inside and members."""
+    member = {"type": "OS::Heat::TestResource", "properties": {"vaule": 1}}
+    inside = template({"x": member, "y": {}}, parameters={"bad": {"type": "nummer"}})
+    wrong = template(
+        {
+            "form": {"typ": "OS::Heat::None"},
+            "meaning": member,
+            "break": resource(hooks={"on": "pre-creat"}),
+            "nested": {"type": "in.yaml"},
+            "group": {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": member}},
+        },
+        parameters={"bad": {"type": "nummer"}},
+        conditions={"bad": {"not": "nix"}},
+        outputs={"o": {"value": {"get_attr": ["meaning", "outptu"]}}},
+    )
+    told = [
+        "parameters.bad", "resources.form", "resource_registry.a", "conditions.bad",
+        "resources.nested<in.yaml>.parameters.bad", "resources.nested<in.yaml>.resources.y",
+        "resources.meaning.properties", "outputs.o.value.get_attr",
+        "resources.nested<in.yaml>.resources.x.properties",
+        "resources.group.properties.resource_def.properties", "resources.break.hooks.on",
+    ]  # fmt: skip
+    body = {
+        "template": wrong,
+        "files": {"in.yaml": json.dumps(inside)},
+        "environment": {"resource_registry": {"a": 5}},
+    }
+    there = await running.create("there", {"a": resource()})
+    stack = f"/stacks/there/{there}"
+    before = await running.database.pool.fetchval("select count(*) from template")
+    for method, path in (
+        ("POST", "/stacks"),
+        ("POST", "/stacks/preview"),
+        ("POST", "/validate"),
+        ("PUT", stack),
+        ("PATCH", stack),
+        ("PUT", f"{stack}/preview"),
+        ("PATCH", f"{stack}/preview"),
+    ):
+        sent = body | ({"stack_name": "s"} if path.startswith("/stacks") else {})
+        status, said = await running.call(method, path, sent)
+        message = said["error"]["message"]
+        missing = [place for place in told if place not in message]
+        assert status == 400 and missing == [], (method, path, message)
+    assert await running.database.pool.fetchval("select count(*) from stack") == 1
+    assert await running.database.pool.fetchval("select count(*) from template") == before
+
+
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [

@@ -12,7 +12,7 @@ from engine.hot.expression import Expression
 from engine.hot.registry import Registry
 from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.hot.spelling import SPELLINGS
-from engine.hot.template import parse_template
+from engine.hot.template import read_template
 from engine.words import Json
 
 THING = TypeSchema(
@@ -57,10 +57,12 @@ def defined(
     operator: Registry = NO_OPERATOR,
     **more: Any,
 ) -> Definition:
+    """read: an environment, in place of the document of one."""
     if not SPELLINGS.keys() & template.keys():
         template = {"heat_template_version": "2021-04-16"} | template
-    read = parse_template(template)
+    read = read_template(template)
     arguments: dict[str, Any] = {
+        "environment": more.pop("read", None) or parse_environment(environment or {}, operator),
         "files": {},
         "pseudo": PSEUDO,
         "types": TYPES,
@@ -68,7 +70,6 @@ def defined(
     }
     return define(
         template=read,
-        environment=parse_environment(environment or {}, operator),
         parameters=parameters or {},
         **(arguments | more),
     )

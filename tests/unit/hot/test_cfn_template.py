@@ -207,7 +207,10 @@ def test_everything_is_told_at_once() -> None:
         Outputs={"o": {}},
     )
     places = {one.place for one in faults(bad)}
-    assert places == {"Parameters.p.Type", "Resources.b", "Outputs.o"}
+    assert places == {
+        "Parameters.p.Type", "Resources.b", "Outputs.o",
+        "Resources.a.Properties.size", "Resources.a.Properties.value.Ref",
+    }  # fmt: skip
     bad = cfn(Resources={"a": cfn_thing(size=99, value={"Ref": "x"}), "b": cfn_thing(flag="x")})
     places = {one.place for one in faults(bad)}
     wanted = {"Properties.size", "Properties.value.Ref"}

@@ -83,7 +83,7 @@ def test_properties_that_the_template_does_not_take(
 def test_a_parameter_without_a_default_is_required() -> None:
     files = {"server.yaml": template(parameters={"r": {"type": "string"}})}
     (finding,) = wrong(web(), files)
-    assert str(finding) == "resources.web.properties: Property r not assigned"
+    assert str(finding) == 'resources.web.properties: Property r not assigned. Add "r".'
     assert nested(web(), files, environment={"parameter_defaults": {"r": "z"}}).parameters == {}
     # Parameters of the stack around are its own.
     around = {"parameters": {"r": {"type": "string", "default": "z"}}}
