@@ -25,6 +25,9 @@ from engine.store.sealing import Hidden
 from engine.types.registry import Registry
 from engine.words import DeletionPolicy, Json, Restriction
 
+#: Pseudo parameters that nobody knows before the stack is made.
+IDS = frozenset({"OS::stack_id", "AWS::StackId"})
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -76,12 +79,13 @@ def build(
     stored: TemplateRecord | None,
     *,
     project: str,
-    stack_id: UUID,
+    stack_id: UUID | None,
     stack_name: str,
     registry: Registry,
     limits: Limits,
 ) -> Blueprint:
     """Read a request. stored: the version that the stack has, which some updates start from.
+    stack_id: None: nobody knows before it is made.
 
     Raises Invalid with all that is wrong, LimitReached.
     """
@@ -109,15 +113,13 @@ def build(
             environment=environment,
             parameters=parameters,
             files=written.files,
-            pseudo={
-                "OS::stack_id": str(stack_id),
-                "OS::project_id": project,
-                "OS::stack_name": stack_name,
-            },
+            pseudo={"OS::project_id": project, "OS::stack_name": stack_name}
+            | ({"OS::stack_id": str(stack_id)} if stack_id else {}),
             types=registry.schemas(),
             check_properties=partial(registry.check_properties, within=request.timeout_mins),
             judged=registry.judges().keys(),
             nesting=written.nesting,
+            unknown=frozenset() if stack_id else IDS,
             limits=limits.language,
         )
     except Invalid as error:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from uuid import UUID
 
 import orjson
@@ -125,7 +126,9 @@ class Engine(Interrupting):
                     credential=request.credential,
                 )
                 if request.plan_digest:
-                    await self.previews.foresee(conn, project, request.name, goal)
+                    to_be = await self.previews.to_be(project, request)
+                    looked_at = replace(goal, blueprint=to_be)
+                    await self.previews.foresee(conn, project, request.name, looked_at)
                 planned = await self._traversals.toward(conn, goal)
                 await self.quotas_of(project).keep(conn, project, STACKS)
                 await self.quotas_of(project).keep_change(conn, project, planned)

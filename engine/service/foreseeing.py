@@ -12,7 +12,7 @@ from uuid import UUID
 
 from engine.errors import Conflict
 from engine.hooks.matching import cleared_inside
-from engine.hot.definition import Definition
+from engine.hot.definition import OF_ONE_STACK, Definition
 from engine.hot.expression import is_static
 from engine.hot.nesting import Nesting
 from engine.hot.resolve import MASK
@@ -131,6 +131,8 @@ class Foreseeing:
         )
         given = kind.schema.properties if "" in told.values else told.values
         unknown = frozenset(kind.schema.properties.keys() & given.keys() - known.keys())
+        if here.stack_id is None:
+            unknown |= OF_ONE_STACK
         asked = goal.below().asked
         return build_inside(
             told.written,

@@ -83,19 +83,21 @@ def build_inside(
     limits: Limits,
     unknown: frozenset[str] = frozenset(),
 ) -> Blueprint:
-    """written: of the stack around. unknown: parameters that have their values when it is made.
+    """written: of the stack around. unknown: parameters, pseudo ones too, that have their values
+    when it is made.
     Raises Invalid with all that is wrong, LimitReached."""
     template, environment, parameters = _chosen(written, goal, resource, registry, limits)
+    pseudo = {
+        "OS::stack_id": str(child.stack_id),
+        "OS::project_id": child.project,
+        "OS::stack_name": child.stack_name,
+    }
     definition = define(
         template=template,
         environment=environment,
         parameters=parameters,
         files=written.files,
-        pseudo={
-            "OS::stack_id": str(child.stack_id),
-            "OS::project_id": child.project,
-            "OS::stack_name": child.stack_name,
-        },
+        pseudo={name: value for name, value in pseudo.items() if name not in unknown},
         types=registry.schemas(),
         check_properties=registry.check_properties,
         judged=registry.judges().keys(),

@@ -3,6 +3,7 @@
 from engine.hot.definition import Definition
 from engine.plan.draft import Options
 from engine.service.asking import Asking
+from engine.service.blueprint import Blueprint
 from engine.service.foreseeing import Around, Foreseeing
 from engine.service.goals import Found, Goal, live_breakpoints, read_meant
 from engine.service.moves import Moves
@@ -37,16 +38,20 @@ class Previews:
         async with self._database.connection() as conn:
             if await find_stack(conn, project, None, request.name) is not None:
                 raise taken(request.name)
-        stack_id = self._traversals.new_id()
-        blueprint = await self._traversals.build(
-            request, None, project=project, stack_id=stack_id, name=request.name
-        )
+        blueprint = await self.to_be(project, request)
         await self._asking.ask(blueprint.definition, project, request.credential)
+        stack_id = self._traversals.new_id()
         goal = Goal(stack_id, Action.CREATE, 1, 1, blueprint, Found(), request.requested_by,
                     cleared=request.hooks_clear, wanted_plan=request.plan_digest)  # fmt: skip
         async with self._database.connection() as conn:
             preview = await self.foresee(conn, project, request.name, goal)
         return preview, blueprint.definition
+
+    async def to_be(self, project: str, request: StackRequest) -> Blueprint:
+        """A stack that is not there yet, of which nobody knows the id."""
+        return await self._traversals.build(
+            request, None, project=project, stack_id=None, name=request.name
+        )
 
     async def update(self, project: str, stack: StackRecord, request: StackRequest) -> Preview:
         """What the update would do to what exists now. Raises what the update would.

@@ -69,10 +69,13 @@ class Traversals:
         stored: TemplateRecord | None,
         *,
         project: str,
-        stack_id: UUID,
+        stack_id: UUID | None,
         name: str,
     ) -> Blueprint:
-        """Read a request whole. Raises Invalid, LimitReached."""
+        """Read a request whole. stack_id: None: nobody knows before it is made.
+
+        Raises Invalid, LimitReached.
+        """
         reading = partial(
             build,
             request,

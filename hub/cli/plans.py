@@ -34,6 +34,7 @@ def picture(name: str, preview: Mapping[str, Json]) -> Text:
             said.append(f"{mark:<3} {_resource(kind, one, width)}\n", style)
             said.append("".join(f"      {line}\n" for line in properties(one["changes"])))
     said.append(f"{plain(name)}: {counted(changes)}\n")
+    said.append("".join(f"{line}\n" for line in outputs(preview.get("outputs", []))))
     said.append("".join(f"{line}\n" for line in stops(preview["stops"])))
     if preview["stale"]:
         names = ", ".join(preview["stale"])
@@ -66,6 +67,15 @@ def counted(changes: Mapping[str, Json]) -> str:
     kinds = (*MARKS, "unchanged")
     found = [f"{len(changes[kind])} {kind}" for kind in kinds if changes[kind]]
     return ", ".join(found) or "nothing to do"
+
+
+def outputs(found: Json) -> Iterator[str]:
+    """Of a stack to be."""
+    if found:
+        yield "Its outputs:"
+    for one in found:
+        value = UNKNOWN if one["unknown"] else _value(one["output_value"])
+        yield plain(f"      {one['output_key']}: {value}")
 
 
 def stops(found: Json) -> Iterator[str]:

@@ -197,7 +197,7 @@ THOUGHT_OF = fields({"stack": Shape("PreviewedStack", fields({
     "id": {"const": "None"},
     "creation_time": NOTHING,
     "stack_user_project_id": NOTHING,
-    "outputs": list_of(OUTPUT),
+    "outputs": list_of(fields({**_OUTPUT_NAME, "output_value": ANYTHING, "unknown": FLAG})),
     "resources": list_of({"oneOf": [_PREVIEWED, LIST]}),
     "resource_changes": _CHANGES,
     **_PLAN,

@@ -5,6 +5,10 @@ from collections.abc import Iterator, Mapping
 from aiohttp import web
 
 from engine.hooks.rule import Rule
+from engine.hot.definition import DefinedOutput, Definition
+from engine.hot.expression import is_static
+from engine.hot.spelling import HOT
+from engine.hot.versions import VERSIONS
 from engine.plan.predict import Stop
 from engine.service.prediction import KINDS, Preview, Previewed
 from engine.words import Json
@@ -116,6 +120,22 @@ def _made(preview: Preview, project: str) -> list[Json]:
     ]
 
 
+def _parameters(definition: Definition) -> Json:
+    """With the id that the stack will have, as clients know it."""
+    is_hot = VERSIONS[definition.version].spelling is HOT
+    return {"OS::stack_id" if is_hot else "AWS::StackId": NO_ID} | definition.shown_parameters()
+
+
+def _output(key: str, one: DefinedOutput) -> Json:
+    known = is_static(one.value)
+    return {
+        "output_key": key,
+        "description": one.description,
+        "output_value": one.value if known else None,
+        "unknown": not known,
+    }
+
+
 async def create(request: web.Request) -> web.Response:
     project, by = project_of(request), identity_of(request).name
     wanted = stack_request(await stack_body(request), existing=False, requested_by=by)
@@ -129,7 +149,7 @@ async def create(request: web.Request) -> web.Response:
         "links": [show.link(url)],
         "description": definition.description,
         "template_description": definition.description,
-        "parameters": definition.shown_parameters(),
+        "parameters": _parameters(definition),
         "capabilities": [],
         "notification_topics": [],
         "creation_time": None,
@@ -141,10 +161,7 @@ async def create(request: web.Request) -> web.Response:
         "parent": None,
         "stack_user_project_id": None,
         "tags": list(wanted.tags or []),
-        "outputs": [
-            {"output_key": key, "description": one.description, "output_value": None}
-            for key, one in definition.outputs.items()
-        ],
+        "outputs": [_output(key, one) for key, one in definition.outputs.items()],
         "resources": _made(preview, project),
     }
     return answer({"stack": stack | document})

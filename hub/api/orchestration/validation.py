@@ -13,7 +13,7 @@ from aiohttp import web
 from engine.errors import Findings, Invalid
 from engine.hooks.operator import always
 from engine.hooks.reading import Reader
-from engine.hot.definition import Definition, NestedDefinition, define
+from engine.hot.definition import OF_ONE_STACK, Definition, NestedDefinition, define
 from engine.hot.effort import EffortLimits
 from engine.hot.environment import Environment
 from engine.hot.facade import PRESUMED
@@ -54,8 +54,6 @@ SOFTWARE_CONFIG = TypeSchema(
 )
 #: A resource type whose service is away.
 IGNORABLE = ("99001",)
-#: No stack has this id: it stands for the one to be.
-NO_STACK = "00000000-0000-0000-0000-000000000000"
 
 
 async def validate(request: web.Request) -> web.Response:
@@ -178,18 +176,17 @@ def _check_meaning(
         for name, one in written.template.parameters.items()
         if all(value is None for value in (given.get(name), defaults.get(name), one.default))
     )
-    pseudo = {"OS::stack_id": NO_STACK, "OS::project_id": project, "OS::stack_name": wanted.name}
     try:
         return define(
             template=written.template,
             environment=written.environment,
             parameters=wanted.parameters,
             files=written.files,
-            pseudo=pseudo,
+            pseudo={"OS::project_id": project},
             types=types,
             check_properties=lambda *_: None,
             nesting=written.nesting,
-            unknown=unknown,
+            unknown=unknown | OF_ONE_STACK,
             facade=PRESUMED,
             judged=judged,
             limits=language,

@@ -1,5 +1,7 @@
 """What a change would do, in all the stacks it goes through, and where it would stop."""
 
+import json
+
 from tests.integration.nested.test_rules import DB, DISK, FILES, web
 from tests.support.changes import refused
 from tests.support.program import Json, Program, resource, template
@@ -29,6 +31,45 @@ def stops(preview: Json) -> list[str]:
 
 async def looked_at(run: Program, body: Json, query: str = "?show_nested=True") -> Json:
     return await run.at("PUT", "s", f"/preview{query}", {"files": FILES, **body})
+
+
+async def test_nobody_knows_the_id_of_a_stack_before_it_is_made(running: Program) -> None:
+    """Nor the name of one inside; and whoever looked at the plan may have it carried out."""
+    who = {"list_join": ["", [{"get_param": "OS::stack_name"}, {"get_param": "OS::stack_id"}]]}
+    inside = template({"x": resource({"get_param": "OS::stack_name"})})
+    body = {
+        "stack_name": "s", "files": {"in.yaml": json.dumps(inside)},
+        "template": template(
+            {"a": resource(who), "b": resource({"get_param": "OS::stack_name"}),
+             "c": {"type": "in.yaml"}},
+            outputs={"id": {"value": {"get_param": "OS::stack_id"}}, "known": {"value": {"a": None}},
+                     "late": {"value": ["x", {"get_attr": ["a", "output"]}]}},
+        ),
+    }  # fmt: skip
+    status, said = await running.call("POST", "/stacks/preview", body)
+    assert status == 200, said
+    by_path = {one["path"]: one for one in said["stack"]["resource_changes"]["added"]}
+    assert by_path["a"]["unknown"] == by_path["c/x"]["unknown"] == ["value"]
+    assert by_path["b"]["changes"]["value"] == {"to": "s"}
+    assert said["stack"]["parameters"]["OS::stack_id"] == "None"
+    assert [(one["output_key"], one["output_value"], one["unknown"])
+            for one in said["stack"]["outputs"]] == [
+        ("id", None, True), ("known", {"a": None}, False), ("late", None, True),
+    ]  # fmt: skip
+    digest = said["stack"]["plan_digest"]
+    assert (await running.call("POST", "/stacks", body | {"plan_digest": digest}))[0] == 201
+
+
+async def test_nor_that_of_one_in_the_older_form(running: Program) -> None:
+    called = "AWS::StackId"
+    a = {"Type": "OS::Heat::TestResource", "Properties": {"value": {"Ref": called}}}
+    sent = {"HeatTemplateFormatVersion": "2012-12-12", "Resources": {"a": a}}
+    status, said = await running.call(
+        "POST", "/stacks/preview", {"stack_name": "s", "template": sent}
+    )
+    assert status == 200, said
+    (one,) = said["stack"]["resource_changes"]["added"]
+    assert one["unknown"] == ["value"] and said["stack"]["parameters"][called] == "None"
 
 
 async def test_a_create(running: Program) -> None:

@@ -30,6 +30,14 @@ def lines(said: Json) -> list[str]:
     return plans.picture("web", said).plain.splitlines()
 
 
+def test_outputs_of_a_stack_to_be_are_shown_with_those_that_nobody_knows() -> None:
+    known = {"output_key": "a", "output_value": {"x": None}, "unknown": False}
+    late = {"output_key": "b", "output_value": None, "unknown": True}
+    said = lines(preview() | {"outputs": [known, late]})
+    assert said[1:4] == ["Its outputs:", '      a: {"x":null}', "      b: (unknown until created)"]
+    assert "Its outputs:" not in lines(preview())
+
+
 def test_each_kind_of_change_has_its_mark_and_is_counted() -> None:
     said = lines(preview(
         added=[change("new")], updated=[change("a", size={"from": 1, "to": 2})],
