@@ -23,10 +23,12 @@ class Actual:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """operation: None when nothing is to be done. changed: names of properties that differ."""
+    """operation: None when nothing is to be done. changed: names of properties that differ. fixed:
+    those of them that no update may change, so that it is refused."""
 
     operation: Operation | None
     changed: frozenset[str] = frozenset()
+    fixed: frozenset[str] = frozenset()
 
 
 def forward_change(
@@ -58,6 +60,8 @@ def forward_change(
         return Change(Operation.UPDATE if again else Operation.REPLACE, changed)
     if not changed:
         return Change(Operation.UPDATE if restores else None)
+    if fixed := frozenset(name for name in changed if _is_fixed(schema, name)):
+        return Change(Operation.UPDATE, changed, fixed)
     in_place = all(_may_change(schema, name) for name in changed)
     return Change(Operation.UPDATE if in_place else Operation.REPLACE, changed)
 
@@ -109,3 +113,8 @@ def _may_change(schema: TypeSchema, name: str) -> bool:
         return True
     known = schema.properties.get(name)
     return known is not None and known.update_allowed
+
+
+def _is_fixed(schema: TypeSchema, name: str) -> bool:
+    known = schema.properties.get(name)
+    return known is not None and known.immutable

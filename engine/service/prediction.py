@@ -37,7 +37,7 @@ from engine.words import (
     Status,
 )
 from engine.work.notices import masked
-from engine.work.prepare import refusal
+from engine.work.prepare import refusal, unchangeable
 
 #: What a resource meets, in the words of the Orchestration API.
 KINDS: Mapping[Operation | None, str] = {
@@ -237,16 +237,16 @@ class Prediction:
             changes=changes if said.change.operation in _CHANGING else {},
             unknown=[name for name in said.unknown if name],
             requires=self._requires(node.name),
-            denied=self._denied(node, row, said.change.operation),
+            denied=self._denied(node, row, said),
         )
 
-    def _denied(
-        self, node: PlannedNode, row: PlannedRecord | None, operation: Operation | None
-    ) -> str | None:
+    def _denied(self, node: PlannedNode, row: PlannedRecord | None, said: Predicted) -> str | None:
+        if fixed := said.change.fixed.difference(said.unknown):
+            return unchangeable(node.name, node.type, fixed)
         wanted = self._definition.resources.get(node.name)
         return refusal(
             node.name,
-            operation,
+            said.change.operation,
             restricted=self._restricted(node.name),
             protected=row is not None and row.protected,
             external_id=wanted.external_id if wanted else None,

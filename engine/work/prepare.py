@@ -86,6 +86,8 @@ def prepare(work: Work, registry: Registry) -> Prepared:
 
 def _refusal(work: Work, change: Change) -> str | None:
     """Once begun, an operation goes on to its end: what was forbidden since came too late."""
+    if change.fixed:
+        return unchangeable(work.name, work.type, change.fixed)
     begun = work.phase != Phase.PRE
     return None if begun and work.operation != Operation.ADOPT else denied(work, change.operation)
 
@@ -143,6 +145,11 @@ def denied(work: Work, operation: Operation | None) -> str | None:
         external_id=definition.get("external_id"),
         physical_id=work.physical_id,
     )
+
+
+def unchangeable(name: str, type_name: str, properties: Collection[str]) -> str:
+    said = ", ".join(sorted(properties))
+    return f"Update to properties {said} of {name} ({type_name}) is not supported."
 
 
 def refusal(

@@ -56,18 +56,28 @@ def picture(found: Json) -> RenderableType:
     )
 
 
-def _rows(name: str, one: Json) -> list[Json]:
-    """A property, and those inside it: ``ports[].port`` is of each item of a list."""
-    changes = "never" if one.get("immutable") else "replaces"
+def _rows(name: str, one: Json, update: str | None = None) -> list[Json]:
+    """A property, and those inside it: ``ports[].port`` is of each item of a list. update: "" for
+    what is inside, which changes with the whole."""
+    formerly = ", ".join(one.get("former_names", []))
     row = one | {
         "name": name,
         "required": "required" if one.get("required") else "",
-        "update": "in place" if one.get("update_allowed") else changes,
+        "update": _update(one) if update is None else update,
+        "description": " ".join(
+            filter(None, (one["description"], formerly and f"Formerly {formerly}."))
+        ),
         "rules": "; ".join(_rule(rule) for rule in one.get("constraints", [])),
     }
     inside = one.get("schema", {}).items()
     below = [(f"{name}[]", item) if key == "*" else (f"{name}.{key}", item) for key, item in inside]
-    return [row, *(deeper for place, item in below for deeper in _rows(place, item))]
+    return [row, *(deeper for place, item in below for deeper in _rows(place, item, ""))]
+
+
+def _update(one: Json) -> str:
+    if one.get("update_allowed"):
+        return "in place"
+    return "never" if one.get("immutable") else "replaces"
 
 
 def _rule(rule: Json) -> str:

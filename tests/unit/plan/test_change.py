@@ -1,5 +1,7 @@
 """What has to be done to a resource, seen from what exists; and what ends a traversal."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.hot.schema import Kind, Property, TypeSchema
@@ -108,3 +110,14 @@ def test_a_stop_is_shown_as_failed_to_clients_that_know_no_other_end() -> None:
     said = verdict(Action.UPDATE, [ended(State.STOPPED)])
     assert (said.status, said.shown) == (Status.STOPPED, Status.FAILED)
     assert said.reason.startswith("Stopped: web (why)") and "update the stack" in said.reason
+
+
+def test_what_is_immutable_changes_with_a_replacement_for_another_reason_alone() -> None:
+    never = replace(
+        SCHEMA, properties={**SCHEMA.properties, "kept": Property(Kind.STRING, immutable=True)}
+    )
+    after = {**MADE, "free": "2", "kept": "2"}
+    change = forward_change(actual(properties={**MADE, "kept": "1"}), "T", never, after)
+    assert (change.operation, change.fixed) == (Operation.UPDATE, {"kept"})
+    for there in (None, actual(broken=True, status=Status.FAILED), actual(type="Other")):
+        assert forward_change(there, "T", never, after).fixed == frozenset()

@@ -55,11 +55,11 @@ def test_it_shows_all_that_a_template_may_say() -> None:
     lines = [" ".join(line.split()) for line in shown.get().splitlines()]
     for line in (
         "size integer required in place range 1 to 5; modulo 2 + 1 How large.",
-        "zone string never one of a, b",
+        "zone string never one of a, b Formerly availability_zone.",
         "ports list replaces length 3 or less",
-        "ports[] map replaces",
-        "ports[].net string replaces custom_constraint net",
-        "ports[].name string replaces letters",
+        "ports[] map",
+        "ports[].net string custom_constraint net",
+        "ports[].name string letters",
         "address string Where it is.",
     ):
         assert line in lines, shown.get()
