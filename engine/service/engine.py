@@ -1,19 +1,20 @@
 """The front door: accept a change, answer a hook, read what there is."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
 import orjson
 
-from engine.errors import Conflict, Finding, Invalid, NotFound
+from engine.errors import Conflict, NotFound
 from engine.plan.draft import Options
 from engine.service import ending
 from engine.service.asking import Answered, Asking
-from engine.service.blueprint import Blueprint, Limits
+from engine.service.blueprint import Limits
 from engine.service.breakpoints import LiveBreakpoints
 from engine.service.exports import Exports, check_adopted
+from engine.service.fixed import check_immutable
 from engine.service.goals import Found, Goal, find
 from engine.service.inspecting import Inspecting
 from engine.service.interrupting import Interrupting, check_settled
@@ -36,11 +37,11 @@ from engine.store.advance import End
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.existing import read_existing
-from engine.store.read import find_stack, read_given, read_template
+from engine.store.read import find_stack, read_template
 from engine.store.records import StackRecord
 from engine.store.sealing import Sealer
 from engine.types.registry import Registry
-from engine.words import Action, Json, Operation
+from engine.words import Action, Operation
 from engine.work.measures import Measures
 
 #: Actions on a whole stack that leave its definition alone.
@@ -197,7 +198,7 @@ class Engine(Interrupting):
             await self.asking.ask_again(
                 conn, blueprint.definition, project, request.credential, answered
             )
-            _check_immutable(blueprint, await read_given(conn, stack_id, locked.version))
+            await check_immutable(conn, stack_id, locked.version, blueprint)
             await self._traversals.supersede(conn, locked, request.requested_by)
             await self._moves.carry_out(conn, project, locked, request, blueprint)
             found = await find(conn, stack_id, blueprint)
@@ -287,16 +288,3 @@ class Engine(Interrupting):
         async with self._database.transaction("end") as conn:
             await ending.end(conn, self._traversals, ended)
         self._wake()
-
-
-def _check_immutable(blueprint: Blueprint, was: Mapping[str, Json]) -> None:
-    now = {**blueprint.environment.parameters, **blueprint.parameters}
-    changed = sorted(
-        name
-        for name, schema in blueprint.definition.schemas.items()
-        if schema.immutable and was.get(name, schema.default) != now.get(name, schema.default)
-    )
-    if changed:
-        names = ", ".join(changed)
-        reason = f"The following parameters are immutable and may not be updated: {names}"
-        raise Invalid([Finding("", reason, code="ImmutableParameterModified")])

@@ -19,6 +19,7 @@ from engine.service import ending
 from engine.service.asking import Asking
 from engine.service.blueprint import Blueprint
 from engine.service.children import Children
+from engine.service.fixed import check_immutable
 from engine.service.goals import Found, Goal, find, live_breakpoints
 from engine.service.inside import Inside, Resource, build_inside, name_inside, read_around
 from engine.service.traversals import UNDER_WAY, Traversals
@@ -189,6 +190,7 @@ class Nested:
             locked = await self._traversals.lock(conn, work.project, plan.stack_id)
             await self._traversals.supersede(conn, locked, held.requested_by)
             number, version, action = locked.traversal + 1, locked.newest + 1, Action.UPDATE
+            await check_immutable(conn, plan.stack_id, locked.version, plan.blueprint)
             found = await find(conn, plan.stack_id, plan.blueprint)
         goal = Goal(
             stack_id=plan.stack_id,

@@ -4,6 +4,7 @@ from engine.hot.definition import Definition
 from engine.plan.draft import Options
 from engine.service.asking import Asking
 from engine.service.blueprint import Blueprint
+from engine.service.fixed import check_immutable
 from engine.service.foreseeing import Around, Foreseeing
 from engine.service.goals import Found, Goal, live_breakpoints, read_meant
 from engine.service.moves import Moves
@@ -68,6 +69,7 @@ class Previews:
                 stack_id=stack.id,
                 name=stack.name,
             )
+            await check_immutable(conn, stack.id, stack.version, blueprint)
             if request.moved:
                 locked = await self._traversals.lock(conn, project, stack.id)
                 await self._moves.carry_out(conn, project, locked, request, blueprint)

@@ -29,10 +29,6 @@ READ_TEMPLATE = """
 select version, template, environment, files, parameters, hidden, created_at, source
   from template where stack_id = $1 and version = $2
 """
-READ_GIVEN = """
-select parameters, environment -> 'parameters' as by_environment
-  from template where stack_id = $1 and version = $2
-"""
 READ_VERSIONS = """
 select t.version, t.description, t.requested_by, t.created_at, t.version = s.version as current,
        exists (select from traversal v
@@ -164,12 +160,6 @@ def _there(row: Any) -> Any:
 
 async def read_template(conn: Connection, stack_id: UUID, version: int) -> TemplateRecord:
     return TemplateRecord(**_there(await conn.fetchrow(READ_TEMPLATE, stack_id, version)))
-
-
-async def read_given(conn: Connection, stack_id: UUID, version: int) -> dict[str, Json]:
-    """The parameters that a version was given, without reading the whole of it."""
-    row = _there(await conn.fetchrow(READ_GIVEN, stack_id, version))
-    return {**(row["by_environment"] or {}), **row["parameters"]}
 
 
 async def read_versions(conn: Connection, stack_id: UUID) -> list[VersionRecord]:

@@ -118,6 +118,6 @@ def test_what_is_immutable_changes_with_a_replacement_for_another_reason_alone()
     )
     after = {**MADE, "free": "2", "kept": "2"}
     change = forward_change(actual(properties={**MADE, "kept": "1"}), "T", never, after)
-    assert (change.operation, change.fixed) == (Operation.UPDATE, {"kept"})
+    assert change.operation is Operation.UPDATE and change.fixed == frozenset({"kept"})
     for there in (None, actual(broken=True, status=Status.FAILED), actual(type="Other")):
         assert forward_change(there, "T", never, after).fixed == frozenset()

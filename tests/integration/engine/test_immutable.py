@@ -1,5 +1,6 @@
-"""A property that no update may change: told by a preview, refused when it comes to it."""
+"""What no update may change: parameters, refused at once; properties, when it comes to it."""
 
+import json
 from collections.abc import AsyncIterator
 
 import pytest
@@ -56,4 +57,53 @@ async def test_it_is_refused_and_the_preview_says_so(run: Program) -> None:
     (_, told) = (await run.at("PUT", "s", "/preview", late))["resource_changes"]["updated"]
     assert told["resource_name"] == "d" and told["denied"] is None
     await run.update("s", "PUT", template=template(disk(size=2, zone="x")))
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+
+
+FIXED = {"type": "string", "immutable": True, "default": "x"}
+
+
+def with_parameter(**more: Json) -> Json:
+    read = resource({"get_param": "p"})
+    return template({"a": read}, parameters={"p": FIXED | more})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"parameters": {"p": "y"}},
+        {"environment": {"parameters": {"p": "y"}}},
+        {"environment": {"parameter_defaults": {"p": "y"}}},
+        {"template": with_parameter(default="y")},
+    ],
+)
+async def test_whoever_gives_an_immutable_parameter_another_value_is_refused(
+    run: Program, change: Json
+) -> None:
+    stack = await run.create("s", {}, template=with_parameter())
+    await run.until_ended("s")
+    for path in (f"/stacks/s/{stack}", f"/stacks/s/{stack}/preview"):
+        status, said = await run.call("PUT", path, {"template": with_parameter()} | change)
+        assert status == 400 and said["error"]["type"] == "ImmutableParameterModified"
+        assert "may not be updated: p" in said["error"]["message"]
+    await run.update("s", "PUT", template=with_parameter(default="y"), parameters={"p": "x"})
+
+
+async def test_one_that_is_new_may_have_any_value(run: Program) -> None:
+    await run.create("s", {"a": resource()})
+    await run.until_ended("s")
+    await run.update("s", "PUT", template=with_parameter(), parameters={"p": "y"})
+
+
+async def test_that_of_a_template_inside_keeps_its_value_too(run: Program) -> None:
+    def around(value: str) -> Json:
+        web = {"web": {"type": "in.yaml", "properties": {"p": value}}}
+        return {"template": template(web), "files": {"in.yaml": json.dumps(with_parameter())}}
+
+    await run.create("s", {}, **around("x"))
+    await run.until_ended("s")
+    await run.update("s", "PUT", **around("y"))
+    assert await run.until_ended("s") == "UPDATE_FAILED"
+    assert "may not be updated: p" in (await run.stack("s"))["stack_status_reason"]
+    await run.update("s", "PUT", **around("x"))
     assert await run.until_ended("s") == "UPDATE_COMPLETE"
