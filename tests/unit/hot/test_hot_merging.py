@@ -197,12 +197,15 @@ def test_the_other_sections() -> None:
     )
 
 
-NULLS = [
+NULLS: list[tuple[dict[str, Json], ...]] = [
     ({"A": "B"}, {"A": None}, {"A": None}),
     ({"A::B": "X", "A::C*": "Y", "B": "Z"}, {"A::*": None}, {"B": "Z", "A::*": None}),
     ({"A": None}, {"A": "B"}, {"A": "B"}),
     ({"A*": None}, {"AB": "C"}, {"A*": None, "AB": "C"}),
-]
+    # The key `resources` is no type.
+    ({"r": "B", "resources": {"a": {"r": "C"}}}, {"r*": None},
+     {"resources": {"a": {"r": "C"}}, "r*": None}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("before", "after", "registry"), NULLS)
