@@ -1,6 +1,6 @@
 """What a definition is: values that planning, the store and the API read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from engine.hot.declared import DeclaredHook
@@ -81,7 +81,8 @@ class NestedDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """nested: by resource, where its type is a template.
+    """nested: by resource, where its type is a template. inside: what that came to, and members of
+    groups, as far as they are known.
 
     parameters: converted values by name, without pseudo ones. version: a date.
 
@@ -99,6 +100,7 @@ class Definition:
     schemas: Mapping[str, ParameterSchema]
     decide: Callable[[Json, str], bool] = never
     nested: Mapping[str, NestedDefinition] = field(default_factory=dict)
+    inside: tuple["Within", ...] = ()
 
     def shown_parameters(self) -> dict[str, str]:
         """Parameters as the Orchestration API shows them: text, hidden ones masked."""
@@ -107,3 +109,13 @@ class Definition:
             kind = self.schemas[name].kind
             shown[name] = MASK if name in self.hidden else shown_value(kind, value)
         return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """What a resource holds. given: names of parameters that the resource gives. place(where in
+    there): where that is, seen from the outermost stack."""
+
+    definition: Definition
+    given: Collection[str]
+    place: Callable[[str], str]

@@ -3,6 +3,7 @@ values and to expressions over resources. Pure; called by accepting, previewing 
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 
 from engine.errors import Findings, Invalid
@@ -14,12 +15,20 @@ from engine.hot.defined import (
     DefinedResource,
     Definition,
     NestedDefinition,
+    Within,
 )
 from engine.hot.defining import CheckProperties, Defining
 from engine.hot.effort import DEFAULT_LIMITS, Effort, EffortLimits
 from engine.hot.environment import Environment
 from engine.hot.facade import PRESUMED, Facade
-from engine.hot.nesting import Nesting, add_inside, add_members, inside_place
+from engine.hot.nesting import (
+    Nesting,
+    add_inside,
+    add_members,
+    inside_place,
+    place_inside,
+    place_of_member,
+)
 from engine.hot.parameters import ParameterSchema, parameter_values
 from engine.hot.partial import Scope
 from engine.hot.properties import check_resolved, fill_defaults
@@ -169,12 +178,13 @@ class _Tree:
         )
         resources = work.define_resources(scope)
         outputs = work.define_outputs(scope)
-        nested = self._nested(work, resources, given.pseudo)
+        within: list[Within] = []
+        nested = self._nested(work, resources, given.pseudo, within)
         for name, one in nested.items():
             resources[name].digest = _with(resources[name].digest, one.digest)
             resources[name].asks = one.asks()
         for name, schema in work.groups.items():
-            digest = self._members(work, schema, resources[name], given.pseudo)
+            digest = self._members(work, schema, resources[name], given.pseudo, within)
             resources[name].digest = _with(resources[name].digest, digest)
         findings.raise_if_any()
         return Definition(
@@ -190,10 +200,15 @@ class _Tree:
             # Breakpoints may be conditional in templates of any version.
             decide=replace(conditions, version=VERSIONS[max(VERSIONS)]).decide,
             nested=nested,
+            inside=tuple(within),
         )
 
     def _nested(
-        self, work: Defining, resources: Mapping[str, DefinedResource], pseudo: Mapping[str, str]
+        self,
+        work: Defining,
+        resources: Mapping[str, DefinedResource],
+        pseudo: Mapping[str, str],
+        within: list[Within],
     ) -> dict[str, NestedDefinition]:
         """What is nested, as far as it is sound; findings go to those of the stack around."""
         nested: dict[str, NestedDefinition] = {}
@@ -214,6 +229,8 @@ class _Tree:
                 place = inside_place(resource.place, kind.file)
                 add_inside(place, error.findings, work.findings)
                 continue
+            place = inside_place(resource.place, kind.file)
+            within.append(Within(found, given.parameters, partial(place_inside, place)))
             written = work.template.resources[name].type
             nested[name] = NestedDefinition(
                 written, kind, given.parameters, found.hidden, found.nested, _digest(kind, found)
@@ -221,7 +238,12 @@ class _Tree:
         return nested
 
     def _members(
-        self, work: Defining, schema: TypeSchema, group: DefinedResource, pseudo: Mapping[str, str]
+        self,
+        work: Defining,
+        schema: TypeSchema,
+        group: DefinedResource,
+        pseudo: Mapping[str, str],
+        within: list[Within],
     ) -> str:
         """Check what a group is to hold, as far as it is known; the digest of what that is."""
         grouping = schema.grouping
@@ -237,6 +259,7 @@ class _Tree:
         said = said_inside(work.environment.document, group.name)
         nesting = self.nesting.inside(group.type)
         before = nesting.counted
+        place = f"{group.place}.{work.words.properties}"
         try:
             nesting.check_depth(f"{group.place}.{work.words.type}")
             template = parse_template(dict(document))
@@ -244,9 +267,9 @@ class _Tree:
             given = _given_inside(group, pseudo, parameters, frozenset())
             found = replace(self, nesting=nesting).define(template, kind.environment, given)
         except Invalid as error:
-            place = f"{group.place}.{work.words.properties}"
             add_members(place, grouping.place, error.findings, work.findings)
             return ""
+        within.append(Within(found, parameters, partial(place_of_member, place, grouping.place)))
         size = grouping.size(group.properties)
         alike = max((size or 0) - len(template.resources), 0)
         nesting.count_resources(

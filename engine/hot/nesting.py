@@ -239,19 +239,28 @@ def inside_place(place: str, file: str) -> str:
     return f"{place}<{file}>"
 
 
+def place_inside(place: str, there: str) -> str:
+    """place: of a nested template. there: in it; "" for the whole."""
+    return f"{place}.{there}" if there else place
+
+
+def place_of_member(place: str, among: Callable[[str], str], there: str) -> str:
+    """place: of the properties of a group. among(place in the template of the members): where that
+    is among these."""
+    inside = among(there) if there.startswith("resources.") else ""
+    return f"{place}.{inside}" if inside else there or place
+
+
 def add_inside(place: str, wrong: Sequence[Finding], findings: Findings) -> None:
     """Tell of what is wrong inside a nested template, with places that lead there."""
     for one in wrong:
-        there = f"{place}.{one.place}" if one.place else place
-        findings.add(there, one.reason, one.remedy, one.code)
+        findings.add(place_inside(place, one.place), one.reason, one.remedy, one.code)
 
 
 def add_members(
     place: str, among: Callable[[str], str], wrong: Sequence[Finding], findings: Findings
 ) -> None:
-    """Tell of what is wrong with members of a group. place: of its properties. among(place in the
-    template of the members): where that is among these."""
+    """Tell of what is wrong with members of a group."""
     for one in wrong:
-        inside = among(one.place) if one.place.startswith("resources.") else ""
-        there = f"{place}.{inside}" if inside else one.place or place
+        there = place_of_member(place, among, one.place)
         findings.add(there, one.reason, one.remedy, one.code)

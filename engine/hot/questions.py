@@ -5,7 +5,7 @@ Values that are not known before run time are not asked about.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.errors import Findings, one_of
 from engine.hot.custom_constraints import CUSTOM, OF_SERVICES
@@ -35,7 +35,30 @@ class Question:
 def questions(
     definition: Definition, types: Mapping[str, TypeSchema], asked: Collection[str]
 ) -> list[Question]:
-    """What is to be asked. asked: the names of constraints and types that somebody judges for."""
+    """What is to be asked. asked: the names of constraints and types that somebody judges for.
+
+    What is the same for several stacks inside is asked about once.
+    """
+    if not asked:
+        return []
+    return [*_questions(definition, types, asked, set())]
+
+
+def _questions(
+    definition: Definition, types: Mapping[str, TypeSchema], asked: Collection[str], seen: set[int]
+) -> Iterator[Question]:
+    yield from _of_stack(definition, types, asked)
+    for one in definition.inside:
+        if id(one.definition) not in seen:
+            seen.add(id(one.definition))
+            for question in _questions(one.definition, types, asked, seen):
+                if question.parameter not in one.given:
+                    yield replace(question, place=one.place(question.place))
+
+
+def _of_stack(
+    definition: Definition, types: Mapping[str, TypeSchema], asked: Collection[str]
+) -> list[Question]:
     return [
         *_of_parameters(definition, asked),
         *(

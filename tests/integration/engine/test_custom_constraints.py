@@ -254,6 +254,40 @@ async def test_a_template_as_a_type_has_its_parameters_asked_about(
     assert "there is no such flavor" in said["error"]["message"]
 
 
+async def test_what_is_inside_of_templates_and_groups_is_asked_about_before_anything_is_stored(
+    run: Program, catalogue: Catalogue
+) -> None:
+    rule = {"custom_constraint": "acme.flavor"}
+    inside = template(
+        parameters={
+            "f": {"type": "string"},
+            "own": {"type": "string", "default": "own", "constraints": [rule]},
+        },
+        resources={"m": machine(flavor={"get_param": "f"})},
+    )
+    web = {"type": "n.yaml", "properties": {"f": "huge"}}
+    late = {"type": "n.yaml", "properties": {"f": {"get_resource": "web"}, "own": "small"}}
+    members = {"count": 2, "resource_def": machine(flavor="tiny")}
+    outer = {
+        "web": web,
+        "again": web,
+        "late": late,
+        "group": {"type": "OS::Heat::ResourceGroup", "properties": members},
+    }
+    said = await refused(
+        run, template=template(resources=outer), files={"n.yaml": json.dumps(inside)}
+    )
+    assert said.splitlines() == [
+        "resources.web<n.yaml>: Parameter 'own' is invalid: Error validating value 'own': "
+        "there is no such flavor",
+        "Property error: : resources.web<n.yaml>.resources.m.properties.flavor: : "
+        "Error validating value 'huge': there is no such flavor",
+        "Property error: : resources.group.properties.resource_def.properties.flavor: : "
+        "Error validating value 'tiny': there is no such flavor",
+    ]
+    assert {value for value, _, _ in catalogue.asked} == {"own", "huge", "small", "tiny"}
+
+
 @pytest.mark.parametrize(
     ("value", "part"),
     [
