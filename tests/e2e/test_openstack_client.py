@@ -1,5 +1,6 @@
 """The unmodified `openstack` command line waits for what it began, and ends at whatever came of it."""
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -112,3 +113,85 @@ def test_a_template_with_nested_ones_is_validated_and_made(client: Walk) -> None
     assert "CREATE_COMPLETE" in said
     (shown,) = client.shows("stack", "list")
     assert shown["Stack Name"] == "tree", "those inside are not among them"
+
+
+def test_environments_are_merged_in_their_order_as_their_files_say(client: Walk) -> None:
+    client.file("inside.yaml", "heat_template_version: 2018-08-31\n"
+        "resources: {x: {type: 'My::Value', properties: {value: 1}}}")  # fmt: skip
+    template = client.file(
+        "t.yaml",
+        """
+heat_template_version: 2018-08-31
+parameters:
+  l: {type: comma_delimited_list}
+  j: {type: json}
+  s: {type: string}
+  secret: {type: string}
+resources:
+  web: {type: 'My::Server'}
+  v: {type: 'My::Value', properties: {value: [{get_param: l}, {get_param: j}, {get_param: s}]}}
+outputs: {all: {value: {get_attr: [v, value]}}}
+""",
+    )
+    one = client.file(
+        "one.yaml",
+        """
+parameters: {l: "a,b", j: {x: {y: [1]}}, s: one, secret: hush}
+parameter_merge_strategies: {default: merge, j: deep_merge}
+encrypted_param_names: [secret]
+resource_registry: {'My::Server': inside.yaml, 'My::V*': 'OS::Heat::None'}
+""",
+    )
+    two = client.file(
+        "two.yaml",
+        """
+parameters: {l: [c], j: {x: {y: [2], z: 1}}, s: two}
+resource_registry:
+  'My::V*': 'OS::Heat::V*'
+  resources: {web: {x: {hooks: pre-create}}}
+""",
+    )
+    client.says("stack", "create", "-t", template, "-e", one, "-e", two, "merged")
+    shown = client.shows("stack", "show", "merged")
+    assert shown["parameters"]["secret"] == "******"
+    said = client.shows("stack", "output", "show", "merged", "all")["output_value"]
+    merged = json.loads(said) if isinstance(said, str) else said
+    assert merged == [["a", "b", "c"], {"x": {"y": [1, 2], "z": 1}}, "onetwo"]
+    held = client.shows("stack", "resource", "list", "-n", "2", "merged")
+    assert {one["resource_name"]: one["resource_type"] for one in held}["x"] == "OS::Heat::Value"
+
+
+def test_all_that_is_wrong_is_printed_by_each_command_and_nothing_is_stored(client: Walk) -> None:
+    client.file("in.yaml", "heat_template_version: 2018-08-31\n"
+        "resources: {x: {type: OS::Heat::Value, properties: {vaule: 1}}, y: {}}")  # fmt: skip
+    template = client.file(
+        "wrong.yaml",
+        """
+heat_template_version: 2018-08-31
+parameters: {size: {type: nummer}}
+conditions: {bad: {not: nix}}
+resources:
+  form: {typ: OS::Heat::None}
+  meaning: {type: OS::Heat::Value, properties: {vaule: {get_param: size}}}
+  nested: {type: in.yaml}
+  held: {type: OS::Heat::None, hooks: pre-creat}
+outputs: {o: {value: {get_attr: [meaning, vaule]}}}
+""",
+    )
+    environment = client.file("e.yaml", "parameters: {sise: 1}")
+    told = [
+        "parameters.size: Invalid type", "resources.form: ", "conditions.bad: ",
+        "resources.meaning.properties: : Unknown Property vaule", "in.yaml>.resources.y: ",
+        "in.yaml>.resources.x.properties: : Unknown Property vaule",
+        "resources.held.hooks: Invalid hook type", "outputs.o.value.get_attr: ",
+        "The Parameter (sise) was not defined",
+    ]  # fmt: skip
+    for words in (
+        ("stack", "create", "-t", template, "-e", environment, "wrong"),
+        ("stack", "create", "-t", template, "-e", environment, "--dry-run", "wrong"),
+        ("orchestration", "template", "validate", "-t", template, "-e", environment,
+         "--show-nested", "--ignore-errors", "99001"),
+    ):  # fmt: skip
+        said = client.says(*words, code=1)
+        assert [one for one in told if one not in said] == [], said
+    assert client.shows("stack", "list") == []
