@@ -98,9 +98,9 @@ class Defining:
         properties = self._part(body.properties, words.properties, place, evaluator)
         if schema is not None and type(properties) is dict:
             properties = self._checked(schema, properties, place, evaluator.kept != kept)
-        secret = evaluator.secret  # metadata is shown as it is
+        secret, evaluator.secret = evaluator.secret, False  # metadata is shown as it is
         metadata = self._part(body.metadata, words.metadata, place, evaluator)
-        secret_metadata = evaluator.secret and not secret
+        secret_metadata = evaluator.secret
         reads = frozenset(evaluator.reads)
         masked = None
         if len(self.findings.all) == before and schema is not None:

@@ -93,3 +93,9 @@ def test_people_see_what_members_make_and_not_the_entry() -> None:
     seen = {"own": 1, "refs": ["ref-b", "ref-a"], "refs_map": {"b": "ref-b", "a": "ref-a"}}
     assert shown(attributes) == get_attr(attributes) == {**seen, "current_size": 2}
     assert INSIDE not in shown(attributes)
+
+
+def test_what_members_hold_that_is_nobodys_to_see_is_masked_for_people_alone() -> None:
+    attributes = kept(MEMBERS, WAYS, secret=True)
+    assert set(shown(attributes, "***").values()) == {"***"}
+    assert shown(attributes)["refs"] == ["ref-b", "ref-a"]

@@ -4,7 +4,7 @@ import pytest
 
 from engine.hot.nesting import Nesting
 from engine.words import Json
-from tests.unit.hot.hot_support import thing
+from tests.unit.hot.hot_support import defined, thing
 from tests.unit.hot.nested_support import nested, operated, stack, template, web, wrong
 
 PROVIDER = {
@@ -114,3 +114,30 @@ def test_addresses_that_are_missing_are_known() -> None:
     resources = web() | {"y": {"type": f"{far}a.yaml"}, "z": {"type": "gone.yaml"}}
     assert len(wrong(resources, files, nesting=nesting)) == 3
     assert nesting.missing == {f"{far}a.yaml", f"{far}b.template"}
+
+
+def test_each_way_to_a_template_leaves_out_the_entry_that_led_there() -> None:
+    """Another entry that leads to the same template holds inside of it."""
+    provider = {"f.yaml": template(resources={"x": {"type": "Test::Free"}})}
+    ways: dict[str, Json] = {"Test::Free": "f.yaml", "My::Other": "f.yaml"}
+    found = stack({"a": {"type": "Test::Free"}, "b": {"type": "My::Other"}}, provider, ways)
+    assert found.nested["a"].nested == {}
+    assert list(found.nested["b"].nested) == ["x"]
+
+
+@pytest.mark.parametrize("properties", [{}, {"p": {"get_param": "s"}}], ids=["alone", "too"])
+def test_metadata_with_a_hidden_value_is_told_of_and_left_open_inside(
+    properties: dict[str, Json],
+) -> None:
+    """Whether the properties have one as well, or not."""
+    inner = template(
+        parameters={"p": {"type": "string", "default": "a"}},
+        resources={"x": thing(value={"resource_facade": "metadata"})},
+    )
+    s = {"type": "string", "hidden": True, "default": "hush"}
+    web = {"type": "f.yaml", "properties": properties, "metadata": {"m": {"get_param": "s"}}}
+    around = {"parameters": {"s": s}, "resources": {"web": web}}
+    found = defined(around, nesting=Nesting({"f.yaml": inner}))
+    assert found.resources["web"].secret_metadata
+    (one,) = found.inside
+    assert "hush" not in str(one.definition.resources["x"])
