@@ -280,6 +280,9 @@ def test_digests_tell_definitions_apart() -> None:
     assert same != digest(properties={"text": "x", "size": 5}, metadata={"m": 2})
     assert same != digest(properties={"text": "y", "size": 5}, metadata={"m": 1})
     assert digest(properties={"value": {"get_resouce": "a"}}) != digest(properties={})
+    kept = [digest(deletion_policy=one) for one in ("Delete", "Retain", "delete", "retain")]
+    assert kept[0] == kept[2] == digest() != kept[1] == kept[3]
+    assert len({digest(), digest(external_id="x"), digest(external_id="y")}) == 3
 
 
 def test_aliases_are_followed() -> None:
