@@ -8,15 +8,22 @@ import pytest
 
 from channels.schemas.events import SCHEMAS
 from engine.hot.cfn_parameters import KEYS, KINDS
+from engine.hot.custom_constraints import CUSTOM
+from engine.hot.environment import SECTIONS
+from engine.hot.merging import Strategy
+from engine.hot.parameter_schema import KNOWN, READERS
+from engine.hot.parameters import ParameterKind
+from engine.hot.reading_registry import OF_RESOURCE
 from engine.hot.schema import TypeSchema
 from engine.hot.spelling import AWS, HOT
 from engine.hot.versions import ALIASES, VERSIONS
+from engine.service.asking import OWN
 from engine.types.command.schema import SCHEMA
 from engine.types.contract import ResourceType
 from engine.types.http.schema import SCHEMA as HTTP
 from engine.types.remote_stack.schema import SCHEMA as STACK
 from engine.types.software import ServerDoors, software_types
-from engine.words import Point
+from engine.words import Point, Restriction
 from hub.api.orchestration.actions import ACTIONS
 from hub.settings import Settings
 from tests.unit.types.software.in_memory import InMemory
@@ -110,6 +117,43 @@ def test_every_version_of_the_language_is_listed_with_its_name() -> None:
     names = {date: name for name, date in ALIASES.items()}
     dates = [date for date, version in VERSIONS.items() if version.spelling is HOT]
     assert rows == [(date, names.get(date, "")) for date in dates]
+
+
+def first_cells(page: str, heading: str) -> list[str]:
+    """The words in backquotes in the first cell of each row of a section's tables."""
+    section = (REFERENCE / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    cells = re.findall(r"^\| ([^|]*) \|", section, re.M)
+    return [word for cell in cells for word in re.findall(r"`(\w+)[^`]*`", cell)]
+
+
+def test_every_section_and_key_of_a_template_is_listed() -> None:
+    assert {*first_cells("templates.md", "Sections")} == {*HOT.sections} - {HOT.version}
+    assert {*first_cells("templates.md", "Resources")} == {*HOT.resource_keys}
+    told = first_cells("templates.md", "Parameters")
+    kinds = [kind.value for kind in ParameterKind]
+    assert told == ["type", *kinds, *READERS]
+    text = (REFERENCE / "templates.md").read_text().split("\n## Parameters\n")[1]
+    assert [key for key in KNOWN if f"`{key}`" not in text.split("\n## ")[0]] == []
+    outputs = (REFERENCE / "templates.md").read_text().split("| `outputs` |")[1].split("\n")[0]
+    assert {*re.findall(r"`(\w+)`", outputs)} == {*HOT.output_keys}
+
+
+def test_every_section_and_entry_of_an_environment_is_listed() -> None:
+    text = (REFERENCE / "environments.md").read_text()
+    told = re.findall(r"^\| `(\w+)`", text.split("\n## ")[0], re.M)
+    assert {*told} == {*SECTIONS}
+    files = text.split("\n## Several files\n")[1].split("\n## ")[0]
+    assert [one for one in Strategy if one not in files and one != "overwrite"] == []
+    registry = text.split("\n## The registry\n")[1].split("\n## ")[0]
+    assert [one for one in (*OF_RESOURCE, "base_url", *Restriction) if one not in registry] == []
+
+
+def test_every_custom_constraint_is_named_with_who_judges() -> None:
+    section = (REFERENCE / "resource-types.md").read_text().split("\n## Custom constraints\n")[1]
+    rows = re.findall(r"^\| (`.*?) \| (.*?) \|$", section.split("\n## ")[0], re.M)
+    told = {word: who for cell, who in rows for word in re.findall(r"`([\w.]+)`", cell)}
+    assert {name for name, who in told.items() if "the form" in who} == {*CUSTOM}
+    assert {name for name, who in told.items() if who.startswith("Headgate")} == OWN
 
 
 def test_every_function_of_the_older_form_is_listed() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from engine.errors import LimitReached
 from engine.hot.nesting import Nesting
+from engine.hot.schema import Attribute, TypeSchema
 from engine.types.groups.resource_group import ResourceGroup
 from tests.unit.hot.hot_support import TYPES, defined, thing
 from tests.unit.hot.nested_support import template
@@ -27,3 +28,15 @@ def test_members_are_counted_with_all_that_each_holds(type_: str, count: int) ->
     made(count)
     with pytest.raises(LimitReached):
         made(count - 1)
+
+
+@pytest.mark.parametrize("path", [["refs"], ["resource.0", "value"], ["attributes", "value"]])
+def test_what_is_read_of_members_with_secrets_is_a_secret(path: list[str]) -> None:
+    plain = {"value": Attribute()}
+    keys = TypeSchema("Keys", attributes={**plain, "key": Attribute(secret=True)})
+    for type_, masked in ((keys, True), (TypeSchema("Plain", attributes=plain), False)):
+        types = TYPES | {GROUP.name: GROUP, type_.name: type_}
+        body = {"type": GROUP.name, "properties": {"resource_def": {"type": type_.name}}}
+        reads = thing(text="x", value={"get_attr": ["g", *path]})
+        found = defined({"resources": {"g": body, "a": reads}}, types=types).resources["a"]
+        assert (found.masked_properties == {"text": "x", "value": "******"}) is masked
