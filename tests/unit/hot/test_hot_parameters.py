@@ -2,8 +2,10 @@
 
 import pytest
 
+from engine.hot.custom_constraints import CUSTOM
+from engine.hot.expression import is_static
 from engine.words import Json
-from tests.unit.hot.hot_support import defined, faults
+from tests.unit.hot.hot_support import defined, faults, thing
 
 
 def value(kind: str, given: Json, **more: Json) -> Json:
@@ -151,3 +153,23 @@ def test_who_wins() -> None:
     assert defined(template, environment).parameters["p"] == "environment"
     assert defined(template, environment, {"p": "request"}).parameters["p"] == "request"
     assert defined(template, {}, {"p": None}).parameters["p"] == "template"
+
+
+def test_a_default_is_not_held_against_custom_constraints_where_another_value_is_given() -> None:
+    p = {"type": "string", "default": "here", "constraints": [{"custom_constraint": "ip_addr"}]}
+    assert defined({"parameters": {"p": p}}, parameters={"p": "::1"}).parameters == {"p": "::1"}
+    (one,) = faults({"parameters": {"p": p}})
+    assert one.code != "InvalidSchemaError"
+
+
+def test_custom_constraints_at_their_bounds() -> None:
+    longest = ".".join(["a" * 63] * 3 + ["a" * 60])
+    assert CUSTOM["rel_dns_name"](longest) and not CUSTOM["rel_dns_name"](longest + "a")
+    assert CUSTOM["dns_name"](longest + "a")
+    assert not CUSTOM["ip_addr"](5) and CUSTOM["ip_addr"]("5.0.0.1")
+
+
+def test_a_delimiter_may_be_unknown() -> None:
+    late = {"get_attr": ["b", "output"]}
+    resources = {"a": thing(value={"list_join": [late, ["x", "y"]]}), "b": thing()}
+    assert not is_static(defined({"resources": resources}).resources["a"].properties)
