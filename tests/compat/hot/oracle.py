@@ -132,9 +132,9 @@ def outcome(made: Any) -> dict[str, Any]:
     for resource in made._explicit_dependencies():  # as when a stack is shown
         data = resource.node_data(for_resources=False, for_outputs=True)
         stk_defn.update_resource_data(made.defn, resource.name, data)
-    for name, resource in made.resources.items():
+    for name, resource in sorted(made.resources.items()):
         told["resources"][name] = {"type": resource.type(), "metadata": resource.metadata_get()}
-    for key, output in made.outputs.items():
+    for key, output in sorted(made.outputs.items()):
         try:
             told["outputs"][key] = output.get_value()
         except Exception as error:

@@ -5,6 +5,7 @@ and the answer}}}, and combined_snippets.json, what Hypothesis made.
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,8 +38,9 @@ def write(name: str, text: str) -> None:
 
 def ask(python: str, cases: list[Case]) -> dict[str, list[dict[str, object]]]:
     given = json.dumps(cases)
+    same = {**os.environ, "PYTHONHASHSEED": "0"}  # texts of Heat's name sets
     done = subprocess.run(
-        [python, ORACLE], input=given, stdout=subprocess.PIPE, text=True, check=True
+        [python, ORACLE], input=given, stdout=subprocess.PIPE, text=True, check=True, env=same
     )
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
