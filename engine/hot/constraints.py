@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 
 import orjson
 
-from engine.hot.custom_constraints import CUSTOM
+from engine.hot.custom_constraints import CUSTOM, OR_NOTHING
 from engine.hot.data_functions import as_key
 from engine.hot.effort import Effort, at_once
 from engine.hot.function import Wrong
@@ -92,7 +92,7 @@ def _allowed_pattern(rule: Constraint, value: Json, effort: Effort) -> str | Non
 
 def _custom(rule: Constraint, value: Json, effort: Effort) -> str | None:
     check = CUSTOM.get(rule.name)
-    if check is None or value in (None, ""):
+    if check is None or value is None or (value == "" and rule.name in OR_NOTHING):
         return None
     bad = [item for item in (value if isinstance(value, list) else [value]) if not check(item)]
     if not bad:

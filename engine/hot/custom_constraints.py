@@ -70,6 +70,19 @@ def _rel_dns_name(value: Json) -> bool:
     return fits and not value.endswith(".")
 
 
+#: Nothing at all is right for these.
+OR_NOTHING = frozenset(
+    {
+        "cron_expression",
+        "dns_domain",
+        "dns_name",
+        "expiration",
+        "json_string",
+        "rel_dns_name",
+        "timezone",
+    }
+)
+
 CUSTOM: Mapping[str, Callable[[Json], bool]] = {
     "dns_domain": _dns_domain,
     "dns_name": _dns_name,

@@ -5,6 +5,7 @@ from urllib.parse import quote, urlencode
 
 from engine.hot import presuming
 from engine.hot.function import Function, Wrong, listed, mapped
+from engine.hot.text_functions import as_text
 from engine.words import Json
 
 # -- maps -----------------------------------------------------------------------------------------
@@ -34,8 +35,8 @@ def _map_replace(args: list[Json]) -> Json:
     replaced: dict[str, Json] = {}
     for old, value in given.items():
         new = old if keys.get(old) is None else keys[old]
-        if isinstance(new, int | float) and not isinstance(new, bool):
-            new = str(new)
+        if isinstance(new, int | float):
+            new = as_text(new)
         if not isinstance(new, str):
             raise Wrong(f'"map_replace" can only rename a key to text, not to {new!r}')
         if new in given and new != old:
@@ -124,6 +125,35 @@ LIST_CONCAT_UNIQUE = Function(
 
 # -- addresses ------------------------------------------------------------------------------------
 
+#: Schemes of addresses that name a host, be it an empty one.
+WITH_HOST = frozenset(
+    [
+        "file",
+        "ftp",
+        "git",
+        "git+ssh",
+        "gopher",
+        "http",
+        "https",
+        "imap",
+        "mms",
+        "nfs",
+        "nntp",
+        "prospero",
+        "rsync",
+        "rtsp",
+        "rtspu",
+        "sftp",
+        "shttp",
+        "snews",
+        "svn",
+        "svn+ssh",
+        "telnet",
+        "wais",
+        "ws",
+        "wss",
+    ]
+)
 URL_PARTS = frozenset(
     {"scheme", "username", "password", "host", "port", "path", "query", "fragment"}
 )
@@ -150,7 +180,7 @@ def _port(args: Mapping[str, Json]) -> str:
         raise Wrong(f"Invalid URL port {given!r}, must be a number") from None
     if not 1 <= port <= 65535:
         raise Wrong(f"Invalid URL port {port}, must be in range 1-65535")
-    return f":{port}"
+    return f":{given}"
 
 
 def _authority(args: Mapping[str, Json]) -> str:
@@ -168,11 +198,12 @@ def _authority(args: Mapping[str, Json]) -> str:
 
 def _make_url(args: Mapping[str, Json]) -> Json:
     authority, path = _authority(args), quote(_part(args, "path"))
-    if authority and path and not path.startswith("/"):
-        path = "/" + path
     scheme = _part(args, "scheme")
     if ":" in scheme:
         raise Wrong("URL \"scheme\" should not contain ':'")
+    with_host = authority or (scheme in WITH_HOST and not path.startswith("//"))
+    if with_host and path and not path.startswith("/"):
+        path = "/" + path
     query = {} if args.get("query") is None else args["query"]
     if not isinstance(query, dict):
         raise Wrong('The "query" of "make_url" must be a map.')
@@ -180,7 +211,7 @@ def _make_url(args: Mapping[str, Json]) -> Json:
     return "".join(
         (
             f"{scheme}:" if scheme else "",
-            f"//{authority}" if authority else "",
+            f"//{authority}" if with_host else "",
             path,
             "?" + urlencode(query, safe="/") if query else "",
             f"#{fragment}" if fragment else "",

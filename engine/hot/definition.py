@@ -130,9 +130,10 @@ class _Tree:
         given_later = given.unknown
         if environment.wrong:  # nobody knows what it gives
             given_later = given_later.union(schemas.keys() - said.keys())
+        untold = given.unknown | template.unsound.parameters
         values = parameter_values(
             {name: one for name, one in schemas.items() if name not in given_later},
-            {name: one for name, one in said.items() if name not in template.unsound.parameters},
+            {name: one for name, one in said.items() if name not in untold},
             environment.parameter_defaults,
             findings,
             self.effort,

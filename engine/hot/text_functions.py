@@ -38,7 +38,8 @@ def join_texts(name: str, args: list[Json], *, with_json: bool) -> Json:
         raise Wrong(f'The delimiter of "{name}" must be text.')
     items: list[Json] = []
     for one in lists:
-        if one is not None and not isinstance(one, list):
+        nothing = not one if with_json else one is None
+        if not nothing and not isinstance(one, list):
             raise Wrong(f'"{name}" joins lists, not {repr(one)[:200]}')
         items += one or []
     texts = [_join_item(item, with_json) for item in items]
@@ -62,7 +63,7 @@ def _split(args: list[Json]) -> Json:
     delimiter, text, *rest = args
     if text is None:
         return None
-    if not isinstance(text, str) or not isinstance(delimiter, str) or not delimiter:
+    if not isinstance(text, str) or not isinstance(delimiter, str | None) or delimiter == "":
         raise Wrong('"str_split" takes a delimiter that is not empty and a text.')
     parts = text.split(delimiter)
     if not rest:
@@ -222,11 +223,12 @@ def _repeat(args: Mapping[str, Json], with_maps: bool) -> Json:
         if items is not None and not isinstance(items, list):
             raise Wrong(f'The values of "{variable}" in "for_each" of "repeat" must be a list')
         rows.append(items or [])
-    if not permutations and len({len(items) for items in rows}) > 1:
+    given = [items for items in for_each.values() if items is not None]
+    if not permutations and len({len(items) for items in given}) > 1:
         raise Wrong("For repeat without permutations all lists must have the same length.")
     if permutations and prod(map(len, rows)) > MOST_VALUES:
         raise Wrong(f'"repeat" would make more than {MOST_VALUES} items.')
-    walk = product(*rows) if permutations else zip(*rows, strict=True)
+    walk = product(*rows) if permutations else zip(*rows, strict=False)
     room = _Room()
     return [
         _repeated(args["template"], list(zip(for_each, row, strict=True)), room) for row in walk

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from engine.hot.inside import kept
 from engine.hot.schema import TypeSchema
 from engine.types.contract import Away, Call, Child, Done, Outcome, ResourceType, Toward, Visit
 from engine.types.nested import brought
@@ -57,7 +58,11 @@ def _made(call: Call) -> Callable[[Child], Done]:
     def done(child: Child) -> Done:
         known = address(call.project, child)
         reference = child.outputs.get(STACK_ID) or known
-        attributes = {STACK_ID: known, **child.outputs}
+        inside = kept(
+            ((one.name, one.reference, one.attributes) for one in child.members),
+            secret=any(one.secret for one in child.members),
+        )
+        attributes = {STACK_ID: known, **child.outputs, **inside}
         return Done(str(child.id), attributes, {"reference": reference})
 
     return done

@@ -19,6 +19,7 @@ from engine.tracing import Tracer
 from engine.types.signal_doors import SignalDoors
 from engine.types.software import ServerDoors
 from engine.words import Json
+from hub.api.numbers import too_large
 from hub.auth.identity import Identity
 from hub.auth.roles import HOLDERS, Right
 from hub.metrics import Metrics
@@ -176,6 +177,8 @@ async def body_of(request: web.Request) -> dict[str, Json]:
     if raw.count(b"{") + raw.count(b"[") > DEEPEST and _is_deep(body):
         reason = f"the body is nested more than {DEEPEST} levels deep"
         raise invalid("", reason, "Send it flatter.")
+    if (place := too_large(raw, body)) is not None:
+        raise invalid(place, "the number is too large", "Write it as text.")
     return body
 
 

@@ -77,8 +77,8 @@ def parameter(schema: ParameterSchema, value: Json, default: Json = None) -> dic
         shown["Tags"] = list(schema.tags)
     for rule in schema.constraints:
         shown |= constraint(rule)
-        if rule.description:
-            shown["ConstraintDescription"] = rule.description
+    if said := [rule.description for rule in schema.constraints if rule.description]:
+        shown["ConstraintDescription"] = " ".join(said)
     return shown
 
 

@@ -101,7 +101,8 @@ class Validated:
         """What the API answers."""
         hidden = hidden_names(self.template, self.environment)
         shown = described(self.template, self.environment, self.given, hidden)
-        document, nested = self.environment.document, self.definition.nested
+        document = {**self.environment.document, "parameters": dict(self.given)}
+        nested = self.definition.nested
         # Defaults are those of nested templates, too.
         masked = masked_environment(document, hidden | _hidden_inside(nested))
         registry = {"resources": {}} | document.get("resource_registry", {})

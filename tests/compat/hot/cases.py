@@ -35,6 +35,7 @@ PARAMETERS: Mapping[str, Json] = {
             "1": "one",
             "text": "t",
             "switch": True,
+            "nothing": None,
         },
     },
 }
@@ -252,6 +253,61 @@ def of_combined() -> Iterator[Case]:
         yield {"name": f"combined/{number}", "request": around(snippet, NEWEST)}
 
 
+def of_updates() -> Iterator[Case]:
+    """A stack made by `create` and then changed by `update`; `patch`: what is not said stays."""
+    for name, row in asked("updates").items():
+        request = {"patch": row.get("patch", False)}
+        for what in ("create", "update"):
+            request[what] = dict(row[what])
+            if "template" in row[what]:
+                request[what]["template"] = template(row[what]["template"])
+        yield {"name": f"updates/{name}", "asks": "update", "request": request}
+
+
+def of_validations() -> Iterator[Case]:
+    """What POST /validate answers. `cfn`: the template is one of AWS."""
+    for name, row in asked("validations").items():
+        row = dict(row)
+        query = {key: row.pop(key) for key in ("show_nested", "ignore_errors") if key in row}
+        whole = {**AWS, **row.pop("cfn")} if "cfn" in row else template(row["template"])
+        files = {
+            file: yaml.safe_dump(template(text)) for file, text in row.get("files", {}).items()
+        }
+        request = {**query, "body": {**row, "template": whole, "files": files}}
+        yield {"name": f"validations/{name}", "asks": "validation", "request": request}
+
+
+def of_versions() -> Iterator[Case]:
+    """The versions of the language, and the functions of each."""
+    yield {"name": "versions/all", "asks": "versions", "request": {}}
+    for version in asked("versions"):
+        for conditions in (False, True):
+            request = {"version": version, "conditions": conditions}
+            name = f"versions/{version} {'with conditions' if conditions else 'alone'}"
+            yield {"name": name, "asks": "functions", "request": request}
+
+
+def of_nested() -> Iterator[Case]:
+    """A template in.yaml of two resources, made by a resource `nest` with `properties`; `read` is
+    shown of it."""
+    tables = asked("nested")
+    for name, row in tables["cases"].items():
+        inside = {**tables["inside"], **row.get("inside", {})}
+        resources = {
+            "late": {"type": "OS::Heat::Value", "properties": {"value": row.get("late", "x")}},
+            "nest": {"type": "in.yaml", "properties": row.get("properties", {})},
+        }
+        outputs = {
+            f"o{at}": {"value": {"get_attr": ["nest", *path]}}
+            for at, path in enumerate(row.get("read", []))
+        }
+        request = {
+            "template": template({"resources": resources, "outputs": outputs}),
+            "files": {"in.yaml": yaml.safe_dump(template(inside))},
+        }
+        yield {"name": f"nested/{name}", "request": request}
+
+
 def digest(case: Case) -> str:
     """Tells whether a case asks what it asked when its answer was recorded."""
     return sha256(json.dumps(case["request"], sort_keys=True).encode()).hexdigest()[:12]
@@ -265,4 +321,8 @@ TABLES: Mapping[str, Callable[[], Iterator[Case]]] = {
     "environments": of_environments,
     "cfn": of_cfn,
     "combined": of_combined,
+    "updates": of_updates,
+    "validations": of_validations,
+    "versions": of_versions,
+    "nested": of_nested,
 }

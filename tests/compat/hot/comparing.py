@@ -20,6 +20,8 @@ class Unlike(StrEnum):
     STATUS = "the stack ends in another status"
     OUTPUTS = "outputs have other values"
     RESOURCES = "there are other resources"
+    KEPT = "other resources are still the same ones"
+    SAID = "it is said otherwise"
 
 
 def unlike(heat: Mapping[str, Any], ours: Mapping[str, Any]) -> Unlike | None:
@@ -33,8 +35,12 @@ def unlike(heat: Mapping[str, Any], ours: Mapping[str, Any]) -> Unlike | None:
             return Unlike.ONLY_HEAT_REFUSES
         case False, True:
             return Unlike.ONLY_WE_REFUSE
+    if "said" in heat:
+        return Unlike.SAID if heat["said"] != ours["said"] else None
     if heat["status"] != ours["status"]:
         return Unlike.STATUS
     if heat["outputs"] != ours["outputs"] or heat["errors"].keys() != ours["errors"].keys():
         return Unlike.OUTPUTS
-    return Unlike.RESOURCES if heat["resources"] != ours["resources"] else None
+    if heat["resources"] != ours["resources"]:
+        return Unlike.RESOURCES
+    return Unlike.KEPT if heat.get("kept") != ours.get("kept") else None

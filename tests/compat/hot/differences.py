@@ -11,7 +11,7 @@ from tests.compat.hot.comparing import Unlike
 
 HEAT_REFUSES, WE_REFUSE = Unlike.ONLY_HEAT_REFUSES, Unlike.ONLY_WE_REFUSE
 TYPE, STATUS, OUTPUTS = Unlike.ERROR_TYPE, Unlike.STATUS, Unlike.OUTPUTS
-RESOURCES = Unlike.RESOURCES
+RESOURCES, SAID = Unlike.RESOURCES, Unlike.SAID
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,9 @@ DIFFERENCES: Sequence[Difference] = (
         *(f"functions/{name}/* output" for name in SHOWN.split()),
         "sections/condition_off_referred", "sections/output_reference_unknown",
         "cfn/aws/ref_unknown", "cfn/aws/mappings_unknown",
+        "nested/resource_unknown", "nested/output_unknown",
     ]),
+    Difference("outputs", OUTPUTS, ["nested/resource_attribute_unknown"]),
     Difference("unknown", HEAT_REFUSES, [
         *(f"functions/{name}/* late" for name in (
             "str_replace", "str_replace_strict", "str_replace_vstrict", "repeat",
@@ -60,6 +62,7 @@ DIFFERENCES: Sequence[Difference] = (
         "functions/str_replace/20 *", "functions/repeat/10 *", "functions/repeat/29 *",
         "functions/str_split/18 *", "combined/48", "combined/49", "sections/output_unknown_key",
         "sections/output_condition_early", "cfn/aws/resource_key_unknown", "cfn/heat/condition",
+        "updates/patch_unknown",
     ]),
     Difference("checked-whole", WE_REFUSE, [
         "conditions/52", "sections/condition_circle", "sections/condition_circle_self",
@@ -68,8 +71,9 @@ DIFFERENCES: Sequence[Difference] = (
     Difference("kinds", WE_REFUSE, [
         *(f"parameters/{number}" for number in (4, 5, 13, 25, 27, 28, 76, 79, 82)),
         "sections/description_list", "functions/if/19 *", "functions/make_url/12 *",
-        "cfn/aws/mappings_list", "cfn/aws/mappings_into_text",
+        "cfn/aws/mappings_list", "cfn/aws/mappings_into_text", "functions/map_replace/22 property",
     ]),
+    Difference("kinds", STATUS, ["functions/map_replace/22 late"]),
     Difference("list-items", OUTPUTS, ["parameters/36"]),
     Difference("list-items", HEAT_REFUSES, ["parameters/186"]),
     Difference("whole-pattern", HEAT_REFUSES, ["parameters/140"]),
@@ -87,7 +91,7 @@ DIFFERENCES: Sequence[Difference] = (
     Difference("availability-zones", OUTPUTS, ["functions/cfn_functions/8 output"]),
     Difference("resource-type", RESOURCES, [
         "environments/alias*", "environments/wildcard*", "environments/one_resource*",
-        "environments/base_url", "environments/files_registry*",
+        "environments/base_url", "environments/files_registry*", "updates/patch_keeps_registry",
     ]),
     Difference("given-wins", OUTPUTS, [
         "environments/files_given_wins", "environments/merge_with_given",
@@ -104,6 +108,35 @@ DIFFERENCES: Sequence[Difference] = (
     ]),
     Difference("crashes", HEAT_REFUSES, [
         "parameters/181", "environments/alias_self", "environments/encrypted",
+        "functions/get_attr/32 *", "updates/if_leaves_out",
     ]),
-    Difference("error-types", TYPE, ["conditions/29", "sections/parameter_pseudo_name"]),
+    Difference("error-types", TYPE, [
+        "conditions/29", "sections/parameter_pseudo_name", "updates/put_without_template",
+        "nested/rule_broken_by_default",
+        *(f"validations/{name}" for name in (
+            "given_unknown", "environment_unknown", "reference_unknown", "circle", "nested_wrong",
+        )),
+    ]),
+    Difference("chance", WE_REFUSE, ["functions/yaql/45 *", "functions/yaql/46 *"]),
+    Difference("metadata", RESOURCES, [
+        "updates/metadata_changes", "updates/metadata_goes", "updates/external_id_changes",
+    ]),
+    Difference("same-value", HEAT_REFUSES, [
+        "updates/immutable_written_otherwise", "updates/immutable_json",
+    ]),
+    Difference("failed", OUTPUTS, ["updates/restricted_update"]),
+    Difference("validated", WE_REFUSE, [
+        *(f"validations/{name}" for name in (
+            "given_wrong", "given_against_rule", "property_missing", "property_by_parameter_wrong",
+            "nested_missing",
+        )),
+    ]),
+    Difference("validated", HEAT_REFUSES, ["validations/condition_by_parameter"]),
+    Difference("described", SAID, [
+        *(f"validations/{name}" for name in (
+            "hidden_given", "defaults_hidden", "given_empty", "given_zero", "given_false",
+            "registry_wildcard", "allowed_values", "nested_not_shown", "nested", "nested_groups",
+            "nested_deep", "nested_defaults", "nested_list", "nested_by_parameter",
+        )),
+    ]),
 )  # fmt: skip

@@ -8,6 +8,8 @@ answer a case, in their order:
     {"refused": {"type": ..., "message": ...}}     the request was answered with an error
     {"status": ..., "reason": ..., "resources": {name: {"type": ..., "metadata": ...}},
      "outputs": {key: value}, "errors": {key: message}}    a stack was made
+    the same, and "kept": [name]    it was updated; of these resources there is still the same one
+    {"said": ...}    what was asked for needs no stack: see ASKED
 
 Runs in an environment of its own, where openstack-heat is installed; no part of Headgate is there.
 Reads standard input and writes standard output; the database is SQLite, in memory.
@@ -34,6 +36,9 @@ from heat.db import models  # noqa: E402
 from heat.engine import environment, scheduler, service, stack, stk_defn, template  # noqa: E402
 from heat.engine import resources as plugins  # noqa: E402
 from heat.engine.clients.os.keystone import fake_keystoneclient  # noqa: E402
+from heat.rpc import api as rpc_api  # noqa: E402
+from heat.rpc import client as rpc_client  # noqa: E402
+from oslo_messaging import ExpectedException  # noqa: E402
 
 SECONDS = 20  # for one case
 PROJECT = "acme"
@@ -54,6 +59,8 @@ def prepare() -> None:
     models.BASE.metadata.create_all(database.get_engine())
     plugins.initialise()
     scheduler.ENABLE_SLEEP = False
+    rpc_client.EngineClient.call = call
+    rpc_client.EngineClient.cast = call
 
 
 def caller() -> Any:
@@ -72,9 +79,9 @@ def caller() -> Any:
 
 
 def ask(case: dict[str, Any]) -> dict[str, Any]:
-    """Create the stack of a case, as POST /stacks would, and tell what became of it."""
+    """What becomes of a request; without a word of what is asked, it is one for a stack."""
     try:
-        return create(accept(case))
+        return ASKED[case.get("asks", "stack")](case["request"])
     except Timeout:
         return {"refused": {"type": "Timeout", "message": f"took more than {SECONDS} seconds"}}
     except Exception as error:
@@ -83,11 +90,116 @@ def ask(case: dict[str, Any]) -> dict[str, Any]:
         forget()
 
 
-def create(made: Any) -> dict[str, Any]:
+def create(request: Any) -> dict[str, Any]:
+    """As POST /stacks."""
+    return outcome(created(request))
+
+
+def created(request: Any) -> Any:
+    made = accept(request)
     made.store()
     made.create()
     made._persist_state()  # as whoever holds the lock of a stack does at the end
-    return outcome(stack.Stack.load(caller(), stack_id=made.id))
+    return stack.Stack.load(caller(), stack_id=made.id)
+
+
+def update(request: Any) -> dict[str, Any]:
+    """As PUT /stacks/.. after POST /stacks, or PATCH."""
+    before = created(request["create"])
+    ids = {name: one.resource_id for name, one in before.resources.items()}
+    patch = request["patch"]
+    body = stacks.InstantiationData(request["update"], patch=patch)
+    args = body.args() | ({rpc_api.PARAM_EXISTING: True} if patch else {})
+    written = body.template() if "template" in request["update"] or not patch else None
+    _, current, wanted = engine()._prepare_stack_updates(
+        caller(), before, written, body.environment(), body.environment_files() or None,
+        body.files() or {}, None, args,
+    )  # fmt: skip
+    current.update(wanted)
+    current._persist_state()
+    after = stack.Stack.load(caller(), stack_id=before.id)
+    same = [name for name, one in after.resources.items() if ids.get(name) == one.resource_id]
+    return outcome(after) | {"kept": sorted(same)}
+
+
+def validate(request: Any) -> dict[str, Any]:
+    """As POST /validate."""
+    body = stacks.InstantiationData(request["body"])
+    codes = request.get("ignore_errors")
+    said = engine().validate_template(
+        caller(), body.template(), body.environment(), body.files() or {},
+        body.environment_files() or None, show_nested=request.get("show_nested", False),
+        ignorable_errors=codes.split(",") if codes else None,
+    )  # fmt: skip
+    if "Error" in said:
+        return {"refused": {"type": "HTTPBadRequest", "message": said["Error"]}}
+    return {"said": json.loads(json.dumps(said, sort_keys=True, default=str))}
+
+
+def list_versions(_: Any) -> dict[str, Any]:
+    said = engine().list_template_versions(caller())
+    return {"said": sorted(said, key=lambda one: str(one["version"]))}
+
+
+def list_functions(request: Any) -> dict[str, Any]:
+    """Their names; Heat adds those of conditions for good when it was once asked for them."""
+    language = template._get_template_extension_manager()[request["version"]].plugin
+    before = dict(language.functions)
+    try:
+        said = engine().list_template_functions(caller(), request["version"], request["conditions"])
+    finally:
+        language.functions.clear()
+        language.functions.update(before)
+    return {"said": sorted(one["functions"] for one in said)}
+
+
+#: What a case may ask for.
+ASKED = {
+    "stack": create,
+    "update": update,
+    "validation": validate,
+    "versions": list_versions,
+    "functions": list_functions,
+}
+
+
+def engine() -> Any:
+    """As much of Heat's engine as does what is asked of it at once, in this process."""
+    made = object.__new__(service.EngineService)
+    made.resource_enforcer = AnyoneMay()
+    made.thread_group_mgr = AtOnce()
+    made.engine_id = "asked"
+    return made
+
+
+class AnyoneMay:
+    def enforce_stack(self, *_: Any, **__: Any) -> None:
+        pass
+
+
+class AtOnce:
+    """In place of threads."""
+
+    def start_with_lock(self, _: Any, made: Any, __: str, do: Any, *args: Any, **more: Any) -> Any:
+        more.pop("msg_queue", None)
+        do(*args, **more)
+        made._persist_state()
+        return self
+
+    def link(self, *_: Any) -> None:
+        pass
+
+    def add_msg_queue(self, *_: Any) -> None:
+        pass
+
+    def remove_msg_queue(self, *_: Any) -> None:
+        pass
+
+
+def call(_: Any, who: Any, message: tuple[str, Any], **__: Any) -> Any:
+    """What a stack asks of an engine about the stacks inside of it."""
+    method, args = message
+    return getattr(engine(), method)(who, **args)
 
 
 def forget() -> None:
@@ -97,9 +209,9 @@ def forget() -> None:
             connection.execute(table.delete())
 
 
-def accept(case: dict[str, Any]) -> Any:
+def accept(request: Any) -> Any:
     """What heat.engine.service does with a request before it answers."""
-    body = stacks.InstantiationData({"stack_name": "asked", **case["request"]})
+    body = stacks.InstantiationData({"stack_name": "asked", **request})
     written, files = body.template(), body.files() or {}
     given = body.environment()
     names = body.environment_files() if body.environment_files() else None
@@ -116,6 +228,8 @@ def accept(case: dict[str, Any]) -> Any:
 def refusal(error: Exception) -> dict[str, str]:
     if isinstance(error, exception.HTTPExceptionDisguise):
         error = error.exc
+    if isinstance(error, ExpectedException):
+        error = error.exc_info[1]
     kind = type(error).__name__
     message = error.message if isinstance(error, exception.HeatException) else str(error)
     return {"type": kind, "message": str(message)}
