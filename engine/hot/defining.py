@@ -97,14 +97,14 @@ class Defining:
         kept = evaluator.kept
         properties = self._part(body.properties, words.properties, place, evaluator)
         if schema is not None and type(properties) is dict:
-            properties = self._checked(schema, properties, place, evaluator.kept != kept)
+            properties = self._checked(schema, properties, place, evaluator, kept)
         secret, evaluator.secret = evaluator.secret, False  # metadata is shown as it is
         metadata = self._part(body.metadata, words.metadata, place, evaluator)
         secret_metadata = evaluator.secret
         reads = frozenset(evaluator.reads)
         masked = None
         if len(self.findings.all) == before and schema is not None:
-            masked = self._masked(schema, body, properties, secret, evaluator.scope)
+            masked = self._masked(schema, body, properties, secret, evaluator.scope, place)
             if chosen.template is not None:
                 self.sound[name] = chosen.template
             elif schema.grouping is not None:
@@ -149,7 +149,8 @@ class Defining:
         said = self._part(body.update_policy, key, place, evaluator)
         if schema is None or not schema.update_policy or type(said) is not dict:
             return said
-        return check_policy(schema, said, f"{place}.{key}", self.findings)
+        effort = evaluator.scope.effort
+        return check_policy(schema, said, f"{place}.{key}", self.findings, effort)
 
     def _part(self, snippet: Json, key: str, place: str, evaluator: Evaluator) -> Expression:
         if snippet is None:
@@ -164,11 +165,18 @@ class Defining:
         return {} if found is None else found
 
     def _checked(
-        self, schema: TypeSchema, properties: dict[str, Expression], place: str, dynamic: bool
+        self,
+        schema: TypeSchema,
+        properties: dict[str, Expression],
+        place: str,
+        evaluator: Evaluator,
+        kept: int,
     ) -> dict[str, Expression]:
+        """kept: calls that were left standing before these properties."""
         here = f"{place}.{self.words.properties}"
         before = len(self.findings.all)
-        checked = check_known(schema, properties, here, self.findings)
+        effort, dynamic = evaluator.scope.effort, evaluator.kept != kept
+        checked = check_known(schema, properties, here, self.findings, effort)
         if len(self.findings.all) == before and schema.name in self.types:
             self.check(schema.name, _known(checked) if dynamic else checked, here, self.findings)
         for name in schema.names_resources:
@@ -189,6 +197,7 @@ class Defining:
         properties: Expression,
         secret: bool,
         scope: Scope,
+        place: str,
     ) -> Expression | None:
         hiding = self.hiding.get(schema.name)
         if hiding is None:
@@ -197,7 +206,8 @@ class Defining:
             return None
         masked = properties
         if secret:
-            masked = Evaluator(scope, masked=True).evaluate(body.properties, "") or {}
+            here = f"{place}.{self.words.properties}"
+            masked = Evaluator(scope, masked=True).evaluate(body.properties, here) or {}
             masked = present_names(schema, masked)
         if hiding:
             masked = mask_hidden(schema, masked)

@@ -265,7 +265,7 @@ class Evaluator:
         known = {key: self.evaluate(item, f"{place}.{key}") for key, item in args.items()}
         text = known["expression"]
         if not isinstance(text, Call):
-            check_expression(text)
+            check_expression(text, self.scope.effort)
         limits = self.scope.effort.limits
         if self.kept != before:
             return self.keep("yaql", known | limits_said(limits))

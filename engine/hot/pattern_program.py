@@ -6,14 +6,16 @@ from enum import Enum, auto
 from re import _parser
 from typing import Any
 
-#: So many moves a program may have; counted repetitions are written out.
+#: So many parts of a pattern are written; counted repetitions are written out.
 LARGEST = 20_000
+#: Moves that it takes to make one test that is not there yet.
+MOVES_FOR_A_TEST = 12
 
 NOTHING = re.compile("")
 
 
 class TooLarge(Exception):
-    """The program would have more than `LARGEST` moves."""
+    """More than `LARGEST` parts would be written."""
 
 
 class Do(Enum):
@@ -55,36 +57,64 @@ class Move:
 @dataclass(frozen=True, slots=True)
 class Program:
     """refers_back: what was tried depends on what groups hold. notes: how many NOTE keeps.
-    names: of groups, with numbers."""
+    names: of groups, with numbers. cost: of making it, in moves."""
 
     moves: list[Move]
     groups: int
     notes: int
     refers_back: bool
     names: dict[str, int]
+    cost: int
 
 
 def make_program(tree: Any, flags: int) -> Program:
     """tree: of re's own reader. Raises TooLarge."""
+    parts = _parts(tree)
+    if parts > LARGEST:
+        raise TooLarge
     writer = _Writer()
     moves: list[Move] = []
     writer.write(moves, tree, flags)
     moves.append(Move(Do.END))
     names = dict(tree.state.groupdict)
-    return Program(moves, tree.state.groups, writer.notes, writer.refers_back, names)
+    cost = parts + MOVES_FOR_A_TEST * len(writer.tests)
+    return Program(moves, tree.state.groups, writer.notes, writer.refers_back, names, cost)
+
+
+def _parts(tree: Any) -> int:
+    """How many are written, without writing them."""
+    count: int = len(tree)
+    return count + sum(_parts_inside(str(op), given) for op, given in tree)
+
+
+def _parts_inside(op: str, given: Any) -> int:
+    match op:
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+            least, most, tree = given
+            rounds: int = least + 1 if most == _parser.MAXREPEAT else most
+            return rounds * _parts(tree)
+        case "SUBPATTERN":
+            return _parts(given[-1])
+        case "BRANCH":
+            return sum(map(_parts, given[1]))
+        case "ATOMIC_GROUP":
+            return _parts(given)
+        case "ASSERT" | "ASSERT_NOT":
+            return _parts(given[1])
+        case "GROUPREF_EXISTS":
+            return sum(_parts(one) for one in given[1:] if one is not None)
+        case _:
+            return 0
 
 
 class _Writer:
     def __init__(self) -> None:
         self.refers_back = False
-        self.left = LARGEST
         self.notes = 0
+        self.tests: dict[tuple[str, int], re.Pattern[str]] = {}
 
     def write(self, moves: list[Move], tree: Any, flags: int) -> None:
         for op, given in tree:
-            self.left -= 1
-            if self.left < 0:
-                raise TooLarge
             WRITERS[str(op)](self, moves, given, flags)
 
     def _inside(self, tree: Any, flags: int) -> list[Move]:
@@ -93,20 +123,26 @@ class _Writer:
         moves.append(Move(Do.END))
         return moves
 
+    def _test(self, source: str, flags: int) -> Move:
+        """A test of one character, or of a place, which Python's engine makes."""
+        if (test := self.tests.get((source, flags))) is None:
+            test = self.tests[source, flags] = re.compile(source, flags)
+        return Move(Do.TEST, test=test)
+
     def literal(self, moves: list[Move], given: Any, flags: int) -> None:
-        moves.append(_test(re.escape(chr(given)), flags))
+        moves.append(self._test(re.escape(chr(given)), flags))
 
     def not_literal(self, moves: list[Move], given: Any, flags: int) -> None:
-        moves.append(_test(f"[^{_in_class(given)}]", flags))
+        moves.append(self._test(f"[^{_in_class(given)}]", flags))
 
     def any(self, moves: list[Move], given: Any, flags: int) -> None:
-        moves.append(_test(".", flags))
+        moves.append(self._test(".", flags))
 
     def in_class(self, moves: list[Move], given: Any, flags: int) -> None:
-        moves.append(_test("[" + "".join(_class_item(*item) for item in given) + "]", flags))
+        moves.append(self._test("[" + "".join(_class_item(*item) for item in given) + "]", flags))
 
     def at(self, moves: list[Move], given: Any, flags: int) -> None:
-        moves.append(_test(PLACES[str(given)], flags))
+        moves.append(self._test(PLACES[str(given)], flags))
 
     def subpattern(self, moves: list[Move], given: Any, flags: int) -> None:
         group, added, removed, tree = given
@@ -204,7 +240,7 @@ class _Writer:
         end.to = len(moves)
 
     def never(self, moves: list[Move], given: Any, flags: int) -> None:
-        moves.append(_test("(?!)", flags))
+        moves.append(self._test("(?!)", flags))
 
 
 WRITERS = {
@@ -260,8 +296,3 @@ def _class_item(op: object, given: Any) -> str:
 def _in_class(code: int) -> str:
     """A character as it is written inside brackets."""
     return f"\\U{code:08x}"
-
-
-def _test(source: str, flags: int) -> Move:
-    """A test of one character, or of a place, which Python's engine makes."""
-    return Move(Do.TEST, test=re.compile(source, flags))

@@ -16,6 +16,8 @@ ESCAPES = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\
 
 #: So many moves are told at once.
 TOLD = 1_000
+#: So many spans are copied, or compared, in one move.
+SPANS_IN_A_MOVE = 32
 
 #: Start and end of each group, the whole match first, -1 where it has none; then what was noted.
 Spans = tuple[int, ...]
@@ -71,8 +73,10 @@ def walk(
     not_empty: it is not to be empty at ``start``. spend(moves) is told what was done.
     """
     first_note = 2 * program.groups
-    walker = _Walker(text, 0 if program.refers_back else first_note, first_note, spend)
     none = (-1,) * (first_note + program.notes)
+    known_from = 0 if program.refers_back else first_note
+    costs = [1 + (len(none) - start) // SPANS_IN_A_MOVE for start in (known_from, 0)]
+    walker = _Walker(text, known_from, first_note, spend, *costs)
     passed: set[object] = set()
     end = len(text) if whole else None
     for at in range(start, start + 1 if whole else len(text) + 1):
@@ -88,12 +92,15 @@ def walk(
 
 @dataclass(slots=True)
 class _Walker:
-    """known_from: which of the spans are part of a state. first_note: where notes begin."""
+    """known_from: which of the spans are part of a state. first_note: where notes begin. each,
+    copy: moves that a state, and other spans, count as."""
 
     text: str
     known_from: int
     first_note: int
     spend: Callable[[int], None]
+    each: int
+    copy: int
     moves: int = 0
 
     def tell(self) -> None:
@@ -133,7 +140,7 @@ class _Walker:
         if known in passed:
             return False
         passed.add(known)
-        self.moves += 1
+        self.moves += self.each
         if self.moves >= TOLD:
             self.tell()
         return True
@@ -148,9 +155,11 @@ class _Walker:
         return move.to, at, spans
 
     def _save(self, move: Move, after: int, at: int, spans: Spans) -> State | None:
+        self.moves += self.copy
         return after, at, (*spans[: move.to], at, *spans[move.to + 1 :])
 
     def _note(self, move: Move, after: int, at: int, spans: Spans) -> State | None:
+        self.moves += self.copy
         place = self.first_note + move.to
         return after, at, (*spans[:place], at, *spans[place + 1 :])
 

@@ -7,8 +7,8 @@ text has letters. Only patterns that refer back to groups can still be costly; s
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
 from re import _parser
@@ -28,8 +28,9 @@ FEW_WAYS = 200_000
 WAYS_IN_A_STEP = 2_000
 MOVES_IN_A_STEP = 8
 
-#: So much of a pattern is compiled in one step.
-LETTERS_IN_A_STEP = 16
+#: So much of a pattern is read and compiled in one step, and looked through in another.
+READ_IN_A_STEP = 5
+SEEN_IN_A_STEP = 200
 
 #: Flags that say what matches; the others say how a pattern is written.
 MATCHING = re.UNICODE | re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL
@@ -41,12 +42,15 @@ class BadPattern(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern that was read. text: as written. Its methods raise TooMuch."""
+    """A pattern that was read. text: as written. size: of the tree. Its methods raise TooMuch."""
 
     text: str
     compiled: re.Pattern[str]
     tree: Any
     flags: int
+    size: int
+    #: Once it was needed.
+    _programs: list[Program] = field(default_factory=list, compare=False, repr=False)
 
     def fullmatch(self, text: str, effort: Effort) -> bool:
         """Whether the whole text matches."""
@@ -75,19 +79,20 @@ class Pattern:
     def _walk(
         self, text: str, start: int, effort: Effort, *, whole: bool = False, not_empty: bool = False
     ) -> Found | None:
-        program = _program(self.text, self.flags)
-        return walk(
-            program,
-            text,
-            start,
-            lambda moves: effort.step(1 + moves // MOVES_IN_A_STEP),
-            whole=whole,
-            not_empty=not_empty,
-        )
+        def spend(moves: int) -> None:
+            effort.step(1 + moves // MOVES_IN_A_STEP)
+
+        if not self._programs:
+            self._programs.append(_program(self.text, self.flags, spend))
+        return walk(self._programs[0], text, start, spend, whole=whole, not_empty=not_empty)
 
     def _is_cheap(self, length: int, starts: int, effort: Effort) -> bool:
         """Whether Python's engine may be asked; what that costs is counted."""
-        ways = _ways(self.tree, length) * starts
+        effort.step(self.size // SEEN_IN_A_STEP)
+        try:
+            ways = _ways(self.tree, length) * starts
+        except RecursionError:
+            return False
         if ways > FEW_WAYS:
             return False
         effort.step(1 + int(ways) // WAYS_IN_A_STEP)
@@ -100,12 +105,13 @@ def read_pattern(text: str, effort: Effort, flags: int = 0) -> Pattern:
         raise BadPattern(f"A regular expression has at most {LONGEST} characters.")
     try:
         tree = _parsed(text, flags)
-        effort.step(_length(tree) // LETTERS_IN_A_STEP)
+        size = _size(tree)
+        effort.step(size // READ_IN_A_STEP)
         compiled = _compiled(text, flags)
     except (re.error, RecursionError, OverflowError) as error:
         shown = text if len(text) <= 200 else text[:200] + "..."
         raise BadPattern(f'The pattern "{shown}" is not a regular expression: {error}') from None
-    return Pattern(text, compiled, tree, compiled.flags & MATCHING)
+    return Pattern(text, compiled, tree, compiled.flags & MATCHING, size)
 
 
 @lru_cache(maxsize=256)
@@ -118,25 +124,32 @@ def _compiled(text: str, flags: int) -> re.Pattern[str]:
     return re.compile(text, flags)
 
 
-def _length(tree: Any) -> int:
+def _size(tree: Any) -> int:
     """How much there is to compile. Python writes down every letter of a wide class."""
-    length, waiting = 0, [tree]
+    size, waiting = 0, [tree]
     while waiting:
         one = waiting.pop()
-        length += 1
+        size += 1
         if isinstance(one, tuple) and len(one) == 2 and str(one[0]) == "RANGE":
-            length += min(one[1][1] - one[1][0], 65_536) // 16
+            size += min(one[1][1] - one[1][0], 65_536) // 64
         elif isinstance(one, tuple | list | _parser.SubPattern):
             waiting += one
-    return length
+    return size
+
+
+def _program(text: str, flags: int, spend: Callable[[int], None]) -> Program:
+    """spend(moves) is told what making it comes to, also where it is there already."""
+    try:
+        program = _made(text, flags)
+    except (TooLarge, RecursionError):
+        raise BadPattern(f'The pattern "{text[:200]}" is too large for the text.') from None
+    spend(program.cost)
+    return program
 
 
 @lru_cache(maxsize=64)
-def _program(text: str, flags: int) -> Program:
-    try:
-        return make_program(_parsed(text, flags), flags)
-    except (TooLarge, RecursionError):
-        raise BadPattern(f'The pattern "{text[:200]}" is too large for the text.') from None
+def _made(text: str, flags: int) -> Program:
+    return make_program(_parsed(text, flags), flags)
 
 
 def _ways(tree: Any, length: int) -> float:

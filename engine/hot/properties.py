@@ -8,32 +8,42 @@ from collections.abc import Callable, Mapping
 
 from engine.errors import Findings, one_of
 from engine.hot.constraints import as_json, broken_rule
+from engine.hot.effort import Effort, at_once
 from engine.hot.expression import Call, Expression
 from engine.hot.parameters import BadValue, ParameterKind, convert, read_number
 from engine.hot.resolve import MASK
-from engine.hot.schema import Kind, Property, TypeSchema
+from engine.hot.schema import Constraint, Kind, Property, TypeSchema
 from engine.words import Json
 
 
 def check_properties(
-    schema: TypeSchema, properties: Mapping[str, Expression], place: str, findings: Findings
+    schema: TypeSchema,
+    properties: Mapping[str, Expression],
+    place: str,
+    findings: Findings,
+    effort: Effort | None = None,
 ) -> dict[str, Expression]:
     """Check all that is known now; return the properties, known ones as their kind has them.
 
-    place: of the map, such as ``resources.a.properties``. Null counts as not given.
+    place: of the map, such as ``resources.a.properties``. Null counts as not given. effort: what
+    rules may cost, together with others; if none is given, they are alone.
     """
     if schema.any_property:
         return dict(properties)
     if schema.renames:
         properties = _renamed(schema.properties, properties, place, findings)
-    return _check_fields(schema.properties, properties, place, findings)
+    return _check_fields(schema.properties, properties, place, findings, effort or at_once())
 
 
 def check_policy(
-    schema: TypeSchema, policy: Mapping[str, Expression], place: str, findings: Findings
+    schema: TypeSchema,
+    policy: Mapping[str, Expression],
+    place: str,
+    findings: Findings,
+    effort: Effort,
 ) -> dict[str, Expression]:
     """The same for an ``update_policy``."""
-    return _check_fields(schema.update_policy, policy, place, findings)
+    return _check_fields(schema.update_policy, policy, place, findings, effort)
 
 
 def present_names(schema: TypeSchema, properties: Expression) -> Expression:
@@ -99,7 +109,11 @@ def has_hidden(fields: Mapping[str, Property]) -> bool:
 
 
 def _check_fields(
-    fields: Mapping[str, Property], given: Mapping[str, Expression], place: str, findings: Findings
+    fields: Mapping[str, Property],
+    given: Mapping[str, Expression],
+    place: str,
+    findings: Findings,
+    effort: Effort,
 ) -> dict[str, Expression]:
     checked: dict[str, Expression] = {}
     for name, value in given.items():
@@ -111,14 +125,16 @@ def _check_fields(
         elif type(value) is str and one.kind is Kind.STRING and not one.constraints:
             checked[name] = value
         else:
-            checked[name] = _check(one, value, f"{place}.{name}", findings)
+            checked[name] = _check(one, value, f"{place}.{name}", findings, effort)
     for name, one in fields.items():
         if one.required and name not in given:
             findings.add(place, f"Property {name} not assigned", f'Add "{name}".')
     return checked
 
 
-def _check(one: Property, value: Expression, place: str, findings: Findings) -> Expression:
+def _check(
+    one: Property, value: Expression, place: str, findings: Findings, effort: Effort
+) -> Expression:
     if type(value) is Call:
         return value
     if value is None:
@@ -131,14 +147,14 @@ def _check(one: Property, value: Expression, place: str, findings: Findings) -> 
         findings.add(place, bad.safe if one.hidden else str(bad))
         return value
     if type(known) is dict and one.fields is not None:
-        known = _check_fields(one.fields, known, place, findings)
+        known = _check_fields(one.fields, known, place, findings, effort)
     elif type(known) is list and one.items is not None:
         known = [
-            _check(one.items, item, f"{place}[{index}]", findings)
+            _check(one.items, item, f"{place}[{index}]", findings, effort)
             for index, item in enumerate(known)
         ]
     for rule in one.constraints:
-        if said := _broken(rule_of=one, index=one.constraints.index(rule), value=known):
+        if said := _broken(one, rule, known, effort):
             findings.add(place, said)
     return known
 
@@ -152,13 +168,12 @@ def _coerced(one: Property, value: Json) -> Json:
     return COERCIONS[one.kind](value)
 
 
-def _broken(rule_of: Property, index: int, value: Expression) -> str | None:
+def _broken(one: Property, rule: Constraint, value: Expression, effort: Effort) -> str | None:
     """A rule about length looks at the container; one about items only at items known now."""
-    rule = rule_of.constraints[index]
     if rule.kind != "length" and isinstance(value, list):
         value = [item for item in value if not isinstance(item, Call)]
-    said = broken_rule(rule, value)
-    if said and rule_of.hidden:
+    said = broken_rule(rule, value, effort)
+    if said and one.hidden:
         return rule.description or f"its hidden value breaks a constraint of {rule.kind}"
     return said
 

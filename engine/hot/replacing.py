@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from engine.hot.function import fits
 from engine.words import Json
 
-#: So many keys are compared in one step of an Effort.
+#: So many keys are compared in one step of an Effort; a place to compare them at is so many.
 KEYS_IN_A_STEP = 200
+KEYS_FOR_A_PLACE = 8
 
 #: Fewer letters times keys take less than a step.
 HARDLY_ANY = 20_000
@@ -54,5 +55,7 @@ def price(template: Json, params: Json) -> int:
     if len(params) * len(template) < HARDLY_ANY:
         return 0
     there = Counter(template)
-    compared = sum(1 + there[key[0]] for key in params if isinstance(key, str) and key)
-    return compared // KEYS_IN_A_STEP
+    first = [key[0] for key in params if isinstance(key, str) and key]
+    places = sum(there[letter] for letter in set(first))
+    compared = sum(1 + there[letter] for letter in first)
+    return (compared + KEYS_FOR_A_PLACE * places) // KEYS_IN_A_STEP

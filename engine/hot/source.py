@@ -27,6 +27,11 @@ class Limits:
     max_nodes: int = 200_000
     max_aliases: int = 10_000
 
+    @property
+    def max_text(self) -> int:
+        """Characters of all texts and keys, after alias expansion."""
+        return 16 * self.max_bytes
+
 
 DEFAULT_LIMITS = Limits()
 
@@ -42,17 +47,22 @@ def read_document(text: str, what: str, limits: Limits = DEFAULT_LIMITS) -> dict
             f"The {what} has {size} bytes, {limits.max_bytes} are allowed.", "RequestLimitExceeded"
         )
     with held_back():
-        return check_document(_parse(text, what, limits), what, limits)
+        return check_document(_parse(text, what, limits), what, limits, aliases="*" in text)
 
 
-def check_document(value: Json, what: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, Json]:
+def check_document(
+    value: Json, what: str, limits: Limits = DEFAULT_LIMITS, *, aliases: bool = False
+) -> dict[str, Json]:
     """Check a document that is already parsed: a map of JSON values within the limits.
 
-    Raises Invalid. Costs about a microsecond for each resource.
+    aliases: one text may be there many times. Raises Invalid. Costs about a microsecond for each
+    resource.
     """
     if type(value) is not dict:
         raise _refused(f"The {what} is not a JSON object or YAML mapping.")
     _walk(value, what, limits)
+    if aliases:
+        _refuse_much_text(value, what, limits)
     try:
         raw = orjson.dumps(value)
     except (TypeError, ValueError):
@@ -158,6 +168,25 @@ def _walk(top: dict[str, Json], what: str, limits: Limits) -> None:
                     "RequestLimitExceeded",
                 )
         level = below
+
+
+def _refuse_much_text(top: Json, what: str, limits: Limits) -> None:
+    """A text that is named ten thousand times must not become ten thousand texts."""
+    left, waiting = limits.max_text, [top]
+    while waiting:
+        one = waiting.pop()
+        if type(one) is str:
+            left -= len(one)
+            if left < 0:
+                raise _refused(
+                    f"The {what} has more than {limits.max_text} characters, counting each alias.",
+                    "RequestLimitExceeded",
+                )
+        elif type(one) is dict:
+            waiting += one
+            waiting += one.values()
+        elif type(one) is list:
+            waiting += one
 
 
 def _unsayable(value: Json, what: str, place: str) -> Finding:

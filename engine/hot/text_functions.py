@@ -235,16 +235,54 @@ def _repeat(args: Mapping[str, Json], with_maps: bool) -> Json:
     ]
 
 
+#: So many values of a template are made in one step, or so many variables looked for in them; and
+#: so many letters looked through.
+MADE_IN_A_STEP = 20
+SOUGHT_IN_A_STEP = 80
+LETTERS_IN_A_STEP = 10_000
+
+
+def _repeat_price(args: Mapping[str, Json]) -> int:
+    """Steps for the texts of all rows, in each of which every variable is looked for."""
+    for_each = args["for_each"]
+    if not isinstance(for_each, dict):
+        return 0
+    lengths = [len(items) for items in for_each.values() if isinstance(items, list | dict)]
+    rows = max(lengths, default=0) if args.get("permutations") is False else prod(lengths)
+    if rows > MOST_VALUES:
+        return 0  # it is refused
+    values, letters = _extent(args["template"])
+    sought = values / SOUGHT_IN_A_STEP + letters / LETTERS_IN_A_STEP
+    return int(rows * (values / MADE_IN_A_STEP + sought * len(for_each)))
+
+
+def _extent(template: Json) -> tuple[int, int]:
+    """How many values and keys there are in it, and letters."""
+    values, letters, waiting = 0, 0, [template]
+    while waiting:
+        one = waiting.pop()
+        values += 1
+        if isinstance(one, str):
+            letters += len(one)
+        elif isinstance(one, dict):
+            waiting += one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return values, letters
+
+
 REPEAT_KEYS = frozenset({"template", "for_each"})
 PLAIN_REPEAT = mapped("repeat", REPEAT_KEYS, REPEAT_KEYS)
 REPEAT_LISTS = Function(
-    lambda args: _repeat(args, with_maps=False), PLAIN_REPEAT, presume=presuming.repeating
+    lambda args: _repeat(args, with_maps=False), PLAIN_REPEAT, _repeat_price, presuming.repeating
 )
 REPEAT = Function(
-    lambda args: _repeat(args, with_maps=True), PLAIN_REPEAT, presume=presuming.repeating
+    lambda args: _repeat(args, with_maps=True), PLAIN_REPEAT, _repeat_price, presuming.repeating
 )
 REPEAT_PERMUTING = Function(
     REPEAT.apply,
     mapped("repeat", REPEAT_KEYS, REPEAT_KEYS | {"permutations"}),
-    presume=presuming.repeating,
+    _repeat_price,
+    presuming.repeating,
 )

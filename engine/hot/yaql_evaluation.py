@@ -17,8 +17,9 @@ from engine.hot.yaql_context import new_context
 from engine.hot.yaql_functions import GIVE, NEVER
 from engine.words import Json
 
-#: The longest expression, in characters; and the longest number in one.
+#: The longest expression, in characters; so many are read in one step; the longest number in one.
 LONGEST = 10_000
+LETTERS_IN_A_STEP = 5
 LONG_NUMBER = re.compile(r"\d{310}")
 
 #: Errors whose text names kinds and places, and no value.
@@ -28,9 +29,9 @@ SAYABLE = (
 )  # fmt: skip
 
 
-def check_expression(text: Json) -> None:
+def check_expression(text: Json, effort: Effort) -> None:
     """Raise Wrong when it is no expression of yaql, or one that changes with time or by chance."""
-    for one in _parts(_tree(_expression(text))):
+    for one in _parts(_read(text, effort)):
         if isinstance(one, expressions.Function) and one.name in NEVER:
             raise Wrong(f'The yaql function "{one.name}" cannot be used in a template.', GIVE)
 
@@ -51,7 +52,6 @@ def limits_of(args: Mapping[str, Json]) -> EffortLimits:
 
 def evaluate(text: Json, data: Json, limits: EffortLimits, effort: Effort) -> Json:
     """Return the value of an expression, in which ``$.data`` is the data. Raises Wrong."""
-    tree = _tree(_expression(text))
     engine = _engine().copy(
         {
             "yaql.limitIterators": limits.yaql_elements,
@@ -61,6 +61,7 @@ def evaluate(text: Json, data: Json, limits: EffortLimits, effort: Effort) -> Js
     )
     try:
         with effort.share() as share:
+            tree = _read(text, share)
             context = new_context(share, {"data": data})
             return _as_json(expressions.Statement(tree, engine)(utils.NO_VALUE, context, engine))
     except Wrong:
@@ -69,12 +70,14 @@ def evaluate(text: Json, data: Json, limits: EffortLimits, effort: Effort) -> Js
         raise Wrong(f"The yaql expression failed: {_said(error, text)}") from None
 
 
-def _expression(text: Json) -> str:
+def _read(text: Json, effort: Effort) -> Any:
+    """What an expression is made of. Reading it is counted, also where it was read before."""
     if not isinstance(text, str):
         raise Wrong('The "expression" argument to yaql must contain a string.')
     if len(text) > LONGEST:
         raise Wrong(f"A yaql expression has at most {LONGEST} characters, not {len(text)}.")
-    return text
+    effort.step(len(text) // LETTERS_IN_A_STEP)
+    return _tree(text)
 
 
 @lru_cache(maxsize=1)

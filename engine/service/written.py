@@ -6,7 +6,7 @@ from typing import Final
 
 import orjson
 
-from engine.errors import Findings, Invalid
+from engine.errors import Findings, Invalid, LimitReached
 from engine.hot.environment import Environment, parse_environment
 from engine.hot.merging import VALUES, add_to, merge_files
 from engine.hot.nesting import Nesting
@@ -24,6 +24,9 @@ from engine.words import Json
 #: The section whose names are hidden although no template says so.
 HIDES = "encrypted_param_names"
 EMPTY: Final[Mapping[str, str]] = {}
+#: Environments of one request, and their characters; each counts as often as it is named.
+MOST_ENVIRONMENTS: Final = 1_000
+MOST_OF_ENVIRONMENTS: Final = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +138,14 @@ def _given(
             if name not in request.files:
                 reason = f'"{name}" is not among the files'
                 findings.add("environment_files", reason, "Send its text in `files`.")
-        documents = [
-            (name, _sound(name, request.files, limits, findings))
-            for name in request.environment_files
+        _refuse_many(request)
+        read = {
+            name: _sound(name, request.files, limits, findings)
+            for name in dict.fromkeys(request.environment_files)
             if name in request.files
-        ]
+        }
         findings.raise_if_any()
+        documents = [(name, read[name]) for name in request.environment_files]
         if template is None:
             return {}
         schemas = _schemas(template, files, limits) if len(documents) > 1 else {}
@@ -152,6 +157,20 @@ def _given(
     document = _document(request.environment, "environment", limits)
     parse_environment(document)
     return add_to({}, document)
+
+
+def _refuse_many(request: StackRequest) -> None:
+    """One file that is named a thousand times is merged a thousand times. Raises LimitReached."""
+    names = request.environment_files
+    size = sum(len(request.files.get(name, "")) for name in names)
+    if len(names) > MOST_ENVIRONMENTS or size > MOST_OF_ENVIRONMENTS:
+        raise LimitReached(
+            f"it names {len(names)} files, with {size} characters",
+            place="environment_files",
+            remedy=f"The most are {MOST_ENVIRONMENTS}, with {MOST_OF_ENVIRONMENTS} characters;"
+            " a file counts each time it is named.",
+            code="RequestLimitExceeded",
+        )
 
 
 def with_hidden(document: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
@@ -226,7 +245,7 @@ def without_hidden(
     """The files as they are kept and shown: environments among them have been merged, and their
     hidden values are nobody's to see."""
     kept = dict(files)
-    for name in environment_files:
+    for name in dict.fromkeys(environment_files):
         said = _file(files[name], name, limits)
         for section in VALUES:
             values = said.get(section)

@@ -39,7 +39,7 @@ async def _check(parts: Parts, sink: EventSink, findings: Findings) -> None:
 
 
 def _documents(wanted: StackRequest, limits: Limits) -> Iterator[dict[str, Json]]:
-    named = [wanted.files.get(name) for name in wanted.environment_files]
+    named = [wanted.files.get(name) for name in dict.fromkeys(wanted.environment_files)]
     for given in named or [wanted.environment]:
         if isinstance(given, dict):
             yield given

@@ -1,56 +1,24 @@
 """Templates that are small and would cost much, by name: what is sent, and what is said of it."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
-from engine.words import Json
-
-JSON = '{"heat_template_version": "2021-04-16", '
-YAML = "heat_template_version: 2021-04-16\n"
-LARGE = "z" * 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Bomb:
-    """said: a part of the first finding, or of the last with ``last``; empty: it is no fault."""
-
-    text: str
-    said: str = ""
-    files: Mapping[str, str] = field(default_factory=dict)
-    parameters: Mapping[str, Json] = field(default_factory=dict)
-    environment: str = "{}"
-
-
-def each(count: int, value: Json) -> str:
-    """A template with so many resources of one value."""
-    body = json.dumps({"type": "Test::Thing", "properties": {"value": value}})
-    return JSON + '"resources": {' + ", ".join(f'"r{n}": {body}' for n in range(count)) + "}}"
-
-
-def number(digits: str) -> str:
-    return YAML + f"resources: {{a: {{type: Test::Thing, properties: {{value: {digits}}}}}}}"
-
-
-def section(name: str, count: int, entry: Callable[[int], Json], **more: Json) -> str:
-    return json.dumps(
-        {"heat_template_version": "2021-04-16", name: {f"x{n}": entry(n) for n in range(count)}}
-        | more
-    )
-
-
-def resource(n: int, **more: Json) -> Json:
-    return {"type": "Test::Thing", **more}
-
-
-def nested(snippet: Callable[[Json], Json], value: Json, times: int) -> Json:
-    for _ in range(times):
-        value = snippet(value)
-    return value
-
-
-TOO_LARGE = "functions make the stack larger than"
-TOO_LONG = "take more steps than are allowed"
+from tests.unit.hot.bomb_support import (
+    JSON,
+    LARGE,
+    TOO_LARGE,
+    TOO_LONG,
+    YAML,
+    Bomb,
+    each,
+    letters,
+    nested,
+    number,
+    of_text,
+    patterns,
+    resource,
+    section,
+)
 
 BOMBS: Mapping[str, Bomb] = {
     "one large file, often": Bomb(each(3_000, {"get_file": "f"}), TOO_LARGE, {"f": LARGE}),
@@ -76,6 +44,25 @@ BOMBS: Mapping[str, Bomb] = {
         ),
         TOO_LARGE,
     ),
+    "many variables in many texts": Bomb(
+        each(10, {"repeat": {
+            "for_each": {f"%{n}%": ["x"] for n in range(3_000)}, "template": {"get_param": "p"},
+        }})[:-1] + ', "parameters": {"p": {"type": "json"}}}',
+        TOO_LONG,
+        parameters={"p": ["x"] * 40_000},
+    ),
+    "many variables in a large text": Bomb(
+        each(4, {"repeat": {
+            "for_each": {f"%{n}%": ["x"] for n in range(3_000)}, "template": {"get_file": "f"},
+        }}),
+        TOO_LONG,
+        {"f": "%" * 900_000},
+    ),
+    "a letter that is everywhere": Bomb(
+        each(20, {"str_replace": {"template": {"get_file": "f"}, "params": {"x": "yz"}}}),
+        TOO_LONG,
+        {"f": "x" * 250_000},
+    ),
     "all combinations": Bomb(
         each(1, {"repeat": {"template": "x", "for_each": {f"%{n}%": ["a"] * 9 for n in range(9)}}}),
         "would make more than 200000 items",
@@ -84,7 +71,7 @@ BOMBS: Mapping[str, Bomb] = {
         each(1, {"repeat": {
             "template": {"get_file": "f"}, "for_each": {"%a%": {"get_param": "p"}},
         }})[:-1] + ', "parameters": {"p": {"type": "json"}}}',
-        "more than 1048576 characters",
+        TOO_LONG,
         {"f": "x" * 400_000},
         {"p": ["y"] * 100_000},
     ),
@@ -166,6 +153,40 @@ BOMBS: Mapping[str, Bomb] = {
             "constraints": [{"allowed_pattern": f"(a|aa)+{n}?$"}]}),
         "does not match pattern",
     ),
+    "patterns with many different letters": Bomb(
+        patterns(20, lambda n: f"(?:{letters(9 * n, 1_900, '[{}b]')}){{9}}(?:a|a)*b|(?:a|a)*b",
+                 "a" * 50),
+        "does not match pattern",
+    ),
+    "counted rounds of counted rounds": Bomb(
+        patterns(50, lambda n: f"(?:(?:a{{0,1000}}){{0,1000}}){{0,1000}}{n}", "a" * 5_000),
+        "is too large for the text",
+    ),
+    "long patterns": Bomb(
+        patterns(49, lambda n: f"a{n}{'(?:a|b)' * 1_400}", "a"), "does not match pattern"
+    ),
+    "wide letters of any case": Bomb(
+        patterns(900, lambda n: f"(?i){'[a-￾]' * 40}{n}", "a"), "does not match pattern"
+    ),
+    "a pattern of thousands of groups": Bomb(
+        patterns(1, lambda n: "(?:(a)|b)*c" + "()" * 3_000, "a" * 200_000), "20000 steps"
+    ),
+    "thousands of groups that are referred to": Bomb(
+        patterns(1, lambda n: "(?:(a)|(b)|a)*\\1c" + "()" * 3_000, "ab" * 20_000), "20000 steps"
+    ),
+    "thousands of empty rounds": Bomb(
+        patterns(5, lambda n: f"(?:{'(?:a?)*' * 900})*{n}", "a" * 20_000), "20000 steps"
+    ),
+    "a pattern that is deep": Bomb(
+        patterns(1, lambda n: "(?:a|b" * 400 + "a" + ")" * 400, "a"), 'The pattern "(?:a|b'
+    ),
+    "patterns of nested templates": Bomb(
+        section("resources", 95, lambda n: {
+            "type": "l.yaml", "properties": {"x0": "a" * 1_200 + str(n)}}),
+        "20000 steps",
+        {"l.yaml": section("parameters", 1, lambda n: {
+            "type": "string", "constraints": [{"allowed_pattern": "(?:(a)|a)*\\1\\1c"}]})},
+    ),
     "patterns of all letters": Bomb(
         section("parameters", 30, lambda n: {
             "type": "string", "constraints": [{"allowed_pattern": "[a-￾]" * 500 + str(n)}]}),
@@ -190,12 +211,50 @@ BOMBS: Mapping[str, Bomb] = {
     "yaql without end": Bomb(
         each(9, {"yaql": {"expression": "[[].repeat()].flatten().len()"}}), "steps"
     ),
+    "yaql that is read again and again": Bomb(
+        section("resources", 3_000, lambda n: resource(n, properties={"value": {"yaql": {
+            "expression": {"get_param": f"p{n % 129}"}, "data": {"get_attr": ["x0", "output"]}}}}),
+            parameters={f"p{n}": {"type": "string"} for n in range(129)}),
+        TOO_LONG,
+        parameters={f"p{n}": f"{n}" + "+1" * 1_500 for n in range(129)},
+    ),
+    "yaql that is long": Bomb(
+        section("resources", 48, lambda n: resource(n, properties={"value": {"yaql": {
+            "expression": f"{n}" + "+1" * 4_900}}})),
+        "it calls itself too often",
+    ),
+    "a long pattern in yaql, often": Bomb(
+        section("resources", 40, lambda n: resource(n, properties={"value": {"yaql": {
+            "expression": "let(r => regex($.data.p)) -> $.data.l.select($r.matches($)).len()",
+            "data": {"l": [str(n) for n in range(200)], "p": "a" * 9_000 + str(n)}}}})),
+        "20000 steps",
+    ),
     "json that is deep": Bomb(
         section("parameters", 1, lambda n: {"type": "json"}),
         "must be valid JSON",
         parameters={"x0": "[" * 400_000},
     ),
     "brackets": Bomb("[" * 500_000, "nested deeper than 64"),
+    "brackets that close": Bomb(
+        YAML + "a: " + "[" * 250_000 + "]" * 250_000, "nested deeper than 64"
+    ),
+    "many deep rows of brackets": Bomb(
+        YAML + "a: " + ("[" * 2_500 + "]" * 2_500 + ", ") * 90, "nested deeper than 64"
+    ),
+    "flat brackets that hide": Bomb(
+        YAML + "resources: {a: {type: Test::Thing, properties: {value: ["
+        + '[a"b],' * 70_000 + "]}}}\nx: 1\nx: 1",
+        "is given twice",
+    ),
+    "a large text by aliases": Bomb(
+        YAML + f'x: &a "{"z" * 400_000}"\ny: [' + "*a," * 30_000 + "]", "counting each alias"
+    ),
+    "digests of a text by aliases": Bomb(
+        of_text("z" * 400_000, 1_200, "{digest: [sha512, *a]}"), "counting each alias"
+    ),
+    "a long key above many values": Bomb(
+        each(1, {"k" * 240_000: [1] * 90_000}),
+    ),
     "a large number": Bomb(number("9" * 400_000), "a number has 400000 characters"),
     "a large hexadecimal number": Bomb(number("0x" + "f" * 400_000), "a number has"),
     "a large octal number": Bomb(number("0" + "7" * 400_000), "a number has"),

@@ -271,8 +271,8 @@ def test_one_expression_may_not_spend_what_is_for_a_template() -> None:
 
 def test_an_expression_is_read_alone() -> None:
     """Two that are read at the same time, in threads, do not meet in the reader."""
-    check_expression("1 + 1")
+    check_expression("1 + 1", Effort())
     for _ in range(3):
         with pytest.raises(Wrong):
-            check_expression("(1 +")
-        check_expression("(1 + 2)")
+            check_expression("(1 +", Effort())
+        check_expression("(1 + 2)", Effort())

@@ -1,0 +1,45 @@
+"""Environments that a request names again and again."""
+
+import json
+
+import pytest
+
+from engine.errors import LimitReached
+from engine.hot.source import DEFAULT_LIMITS
+from engine.service import StackRequest
+from engine.service.written import (
+    MOST_ENVIRONMENTS,
+    OperatorEnvironment,
+    Written,
+    read_request,
+)
+
+TEMPLATE = """\
+heat_template_version: 2021-04-16
+parameters: {l: {type: comma_delimited_list}}
+"""
+
+
+def written(names: list[str], value: str) -> Written:
+    document = {"parameters": {"l": value}, "parameter_merge_strategies": {"l": "merge"}}
+    request = StackRequest(
+        name="s",
+        template=TEMPLATE,
+        environment_files=names,
+        files={"e": json.dumps(document)},
+    )
+    return read_request(
+        request, None, limits=DEFAULT_LIMITS, most_resources=10, operator=OperatorEnvironment()
+    )
+
+
+def test_one_that_is_named_twice_is_merged_twice() -> None:
+    assert written(["e", "e", "e"], "a").environment.parameters == {"l": "a,a,a"}
+
+
+@pytest.mark.parametrize(
+    ("names", "value"), [(["e"] * (MOST_ENVIRONMENTS + 1), ""), (["e"] * 4, "a" * 300_000)]
+)
+def test_one_that_is_named_too_often_is_refused(names: list[str], value: str) -> None:
+    with pytest.raises(LimitReached, match="a file counts each time it is named"):
+        written(names, value)
