@@ -1,17 +1,17 @@
 """Which resources of a template are on, and what they are: types that there are, or templates."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from engine.errors import Findings, nearest
 from engine.hot.conditions import Conditions
 from engine.hot.environment import Environment
+from engine.hot.known_members import with_members
 from engine.hot.nesting import Nesting, Use
 from engine.hot.registry import CircularAlias, Found, is_template_file
 from engine.hot.schema import TypeSchema
 from engine.hot.template import ResourceBody
 from engine.hot.template_types import TemplateType
-from engine.words import Json
 
 ELSEWHERE = "Use one that there is, or map it to one in the environment's resource_registry."
 
@@ -69,39 +69,13 @@ class Choosing:
             self._tell_unknown(use, wrong)
             return Chosen(body, body.type, None, wrong=wrong)
         if not is_template_file(found.type):
-            return Chosen(body, found.type, self._schema(self.types[found.type], body))
-        kind = self.nesting.open(found, use, self.environment, wrong)
+            registry = self.environment.registry
+            schema = with_members(self.types[found.type], body, registry, self.types)
+            return Chosen(body, found.type, schema)
+        kind = self.nesting.open(found, use, self.environment, self.types, wrong)
         if kind is not None:
             self.nesting.check_facade(kind, found, use, self.environment, self.types, wrong)
-        schema = kind.schema if kind else None
-        return Chosen(body, found.type, schema, kind, wrong)
-
-    def _schema(self, schema: TypeSchema, body: ResourceBody) -> TypeSchema:
-        """Of a group, with what is known of its members before anything is evaluated."""
-        if schema.grouping is None or not isinstance(body.properties, dict):
-            return schema
-        sample = schema.grouping.sample(body.properties)
-        if sample is None:
-            return schema
-        bodies = sample[0]["resources"].values()
-        known = [self._of_member(member.get("type"), body.name) for member in bodies]
-        found = [one for one in known if one is not None]
-        return replace(
-            schema,
-            of_members=_attributes(found) if len(found) == len(known) else None,
-            secret_members=any(one.has_secrets() or one.secret_members for one in found),
-        )
-
-    def _of_member(self, type_name: Json, resource: str) -> TypeSchema | None:
-        if not isinstance(type_name, str):
-            return None
-        try:
-            found = self.environment.registry.find(type_name, resource, self.types)
-        except CircularAlias:
-            return None
-        if found is None or found.type not in self.types:
-            return None
-        return self.types[found.type]
+        return Chosen(body, found.type, kind.schema if kind else None, kind, wrong)
 
     def _find(self, body: ResourceBody) -> Found | None:
         registry = self.environment.registry
@@ -123,10 +97,3 @@ class Choosing:
             f"The Resource Type ({use.type}) could not be found.",
             led + (nearest(mapped.target if mapped else use.type, list(self.types)) or ELSEWHERE),
         )
-
-
-def _attributes(schemas: Sequence[TypeSchema]) -> frozenset[str] | None:
-    """Those that any of them has; None: anything may be one."""
-    if any(one.any_attribute or one.grouping is not None for one in schemas):
-        return None
-    return frozenset().union(*(one.attributes for one in schemas))

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from engine.hot.following import select
+from engine.hot.repeating import texts
 from engine.words import Json
 
 #: Of attributes that lead inside; the entry's own name, which no attribute can have.
@@ -38,13 +39,15 @@ def kept(
     *,
     of_each: bool = False,
     by_place: bool = False,
-    secret: bool = False,
+    secret: Iterable[str] = (),
+    hides: Iterable[str] = (),
 ) -> dict[str, Json]:
     """The entry, to be put among the attributes.
 
     members: name, reference and attributes of each, in their order. ways: by the attributes' names.
     of_each: any other attribute is a list with that of each member. by_place: a member is named by
-    its place among them, from 0. secret: what they hold is nobody's to see.
+    its place among them, from 0. secret: names of those that hold what is nobody's to see. hides:
+    attributes beside the entry that say some of it.
     """
     return {
         INSIDE: {
@@ -52,7 +55,8 @@ def kept(
             "ways": dict(ways or {}),
             "of_each": of_each,
             "by_place": by_place,
-            "secret": secret,
+            "secret": [*secret],
+            "hides": [*hides],
         }
     }
 
@@ -84,11 +88,25 @@ def shown(attributes: Mapping[str, Json], mask: Json = None) -> dict[str, Json]:
     is nobody's to see; None: it is for an expression."""
     whole = {name: value for name, value in attributes.items() if name != INSIDE}
     inside = attributes.get(INSIDE) or {"ways": {}}
+    if mask is not None:
+        whole |= dict.fromkeys(inside.get("hides", ()), mask)
     for name, way in inside["ways"].items():
         if way not in OF_ONE_ATTRIBUTE and name not in whole:
             hidden = inside["secret"] and mask is not None
             whole[name] = mask if hidden else read(attributes, name, ())
     return whole
+
+
+def secret_texts(attributes: Mapping[str, Json]) -> set[str]:
+    """What members keep secret, and members of theirs."""
+    inside = attributes.get(INSIDE) or {"members": (), "secret": ()}
+    found: set[str] = set()
+    for name, reference, own in inside["members"]:
+        if INSIDE in own:
+            found |= secret_texts(own)
+        elif inside["secret"] is True or name in inside["secret"]:
+            found.update(texts([reference, own]))
+    return found
 
 
 def _of_member(inside: Mapping[str, Json], named: str, path: Sequence[Json]) -> Json:

@@ -10,7 +10,8 @@ from typing import Final
 
 from engine.errors import Finding, Findings, Invalid, LimitReached, nearest
 from engine.hot.environment import Environment
-from engine.hot.registry import ADDRESSES, Found, Mapped
+from engine.hot.known_members import with_members
+from engine.hot.registry import ADDRESSES, CircularAlias, Found, Mapped, is_template_file
 from engine.hot.schema import TypeSchema
 from engine.hot.source import DEFAULT_LIMITS, Limits, read_document
 from engine.hot.template import Template, read_template
@@ -19,6 +20,7 @@ from engine.hot.template_types import (
     facade_faults,
     said_inside,
     template_type,
+    with_secrets,
 )
 
 #: Levels of nested stacks beneath a stack.
@@ -113,8 +115,9 @@ class Nesting:
             raise Invalid([Finding(place, TOO_DEEP, remedy, "RequestLimitExceeded")])
 
     def open(
-        self, found: Found, use: Use, around: Environment, findings: Findings
-    ) -> TemplateType | None:
+        self, found: Found, use: Use, around: Environment,
+        types: Mapping[str, TypeSchema], findings: Findings,
+    ) -> TemplateType | None:  # fmt: skip
         """The template type that a resource has; None with findings, whose places lead into the
         file. around: the environment of the resource's stack. Raises LimitReached."""
         place = inside_place(use.place, found.type)
@@ -128,24 +131,55 @@ class Nesting:
             self._tell_wrong(found, place, template.findings, findings)
         else:
             self._tell_wrong(found, place, template.wrong, findings)
-            return self._type(found, use.resource, template, around)
+            return self._type(found, use.resource, template, around, types)
         return None
 
     def _type(
-        self, found: Found, resource: str, template: Template, around: Environment
-    ) -> TemplateType:
+        self, found: Found, resource: str, template: Template, around: Environment,
+        types: Mapping[str, TypeSchema],
+    ) -> TemplateType:  # fmt: skip
         """The same for all resources of a stack of which their environment says nothing more."""
         said = said_inside(around.document, resource)
         self._spend(BYTES_OF_ENTRY * said.looked_at)
         if said:
             self._spend(BYTES_OF_ENTRY * sum(map(len, around.document.values())))
-            return template_type(found.type, template, around, found.by, said)
         key = found.type, found.by, id(around)
-        _, known = self._tree.types.get(key, (around, None))
+        _, known = (around, None) if said else self._tree.types.get(key, (around, None))
         if known is None:
             known = template_type(found.type, template, around, found.by, said)
-            self._tree.types[key] = around, known
+            known = with_secrets(known, self.inside(found.type)._secret(known, types))
+            if not said:
+                self._tree.types[key] = around, known
         return known
+
+    def _secret(self, kind: TemplateType, types: Mapping[str, TypeSchema]) -> dict[str, TypeSchema]:
+        """Resources inside a template of which something is nobody's to see, with their types."""
+        registry = kind.environment.registry
+        secret = {}
+        for body in kind.template.resources.values():
+            try:
+                found = registry.find(body.type, body.name, types)
+            except CircularAlias:
+                continue  # told when the template is defined, as all else that is wrong with it
+            if found is None:
+                continue
+            if is_template_file(found.type):
+                schema = self._beneath(found, body.name, kind.environment, types)
+            else:
+                schema = with_members(types[found.type], body, registry, types)
+            if schema is not None and schema.has_secrets():
+                secret[body.name] = schema
+        return secret
+
+    def _beneath(
+        self, found: Found, resource: str, around: Environment, types: Mapping[str, TypeSchema]
+    ) -> TypeSchema | None:
+        if len(self.path) >= MOST_LEVELS:
+            return None
+        template = self._template(found)
+        if not isinstance(template, Template):
+            return None
+        return self._type(found, resource, template, around, types).schema
 
     def check_facade(
         self, kind: TemplateType, found: Found, use: Use, around: Environment,
@@ -171,7 +205,7 @@ class Nesting:
         template = self._template(beneath)
         if not isinstance(template, Template):
             return None
-        return self._type(beneath, use.resource, template, around).schema
+        return self._type(beneath, use.resource, template, around, types).schema
 
     def _circle(self, file: str) -> str:
         if file not in self.path:

@@ -242,10 +242,9 @@ class Evaluator:
 
     def _is_secret(self, known: list[Json]) -> bool:
         schema = self.scope.types[known[0]]
-        if schema is None or schema.secret_members:
-            return schema is not None
-        wanted = [known[1]] if len(known) > 1 else [*schema.attributes]
-        return any(a in schema.attributes and schema.attributes[a].secret for a in wanted)
+        if schema is None:
+            return False
+        return schema.hides(known[1]) if len(known) > 1 else schema.has_secrets()
 
     def _if(self, args: Json, place: str) -> Expression:
         least = 2 if self.scope.version.if_may_lack_else else 3

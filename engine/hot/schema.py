@@ -112,7 +112,8 @@ class TypeSchema:
     renames: some property, at any depth, has former names.
     inside: of a nested template: its resources, which ``resource.<name>`` attributes reach.
     grouping: of a type that holds members. of_members: attributes that these have; None: unknown.
-    secret_members: their references or attributes are nobody's to see.
+    secret_members: their references or attributes are nobody's to see. secret_inside: the same of
+    these resources of a nested template.
     """
 
     name: str
@@ -132,6 +133,7 @@ class TypeSchema:
     grouping: Grouping | None = None
     of_members: frozenset[str] | None = None
     secret_members: bool = False
+    secret_inside: frozenset[str] = frozenset()
     renames: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
@@ -139,7 +141,17 @@ class TypeSchema:
 
     def has_secrets(self) -> bool:
         """Whether its reference, or an attribute of it, is a secret."""
-        return self.secret_reference or any(one.secret for one in self.attributes.values())
+        among = self.secret_members or bool(self.secret_inside) or self.secret_reference
+        return among or any(one.secret for one in self.attributes.values())
+
+    def hides(self, attribute: str) -> bool:
+        """Whether an attribute is nobody's to see."""
+        if self.secret_members:
+            return True
+        if (known := self.attributes.get(attribute)) is not None:
+            return known.secret
+        prefix, _, path = attribute.partition(".")
+        return prefix == "resource" and path.partition(".")[0] in self.secret_inside
 
     def has_attribute(self, name: str) -> bool:
         """Whether it can be read; ``resource.<name>.<attribute>`` reads inside a template."""

@@ -6,7 +6,7 @@ nested templates is for engine/hot/nesting.py.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
@@ -32,6 +32,8 @@ KINDS: Mapping[ParameterKind, Kind] = {
 NUMBERS = frozenset({Kind.INTEGER, Kind.NUMBER})
 #: An attribute of every template type, which an output of this name may say otherwise.
 STACK_ID = "OS::stack_id"
+#: Functions that read an attribute, with what is between its resource and it in a text.
+GETTERS = {"get_attr": None, "Fn::GetAtt": "."}
 #: Sections of an environment that hold inside nested stacks as they are.
 INHERITED = ("parameter_defaults", "event_sinks", "encrypted_param_names")
 
@@ -93,6 +95,37 @@ def template_type(
     written = json.dumps([template.document, document], sort_keys=True, default=str)
     digest = sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
     return TemplateType(file, schema, template, environment, digest)
+
+
+def with_secrets(kind: TemplateType, secret: Mapping[str, TypeSchema]) -> TemplateType:
+    """secret: the types of the resources inside of which something is nobody's to see. So is an
+    output that reads it."""
+    if not secret:
+        return kind
+    outputs = kind.template.outputs
+    attributes = {
+        name: replace(one, secret=name in outputs and _tells(outputs[name].value, secret))
+        for name, one in kind.schema.attributes.items()
+    }
+    return replace(
+        kind,
+        schema=replace(kind.schema, attributes=attributes, secret_inside=frozenset(secret)),
+    )
+
+
+def _tells(snippet: Json, secret: Mapping[str, TypeSchema]) -> bool:
+    """Where it is not plain what is read, the name of such a resource is enough."""
+    if isinstance(snippet, dict):
+        if snippet.keys() & GETTERS.keys() and len(snippet) == 1:
+            called, args = next(iter(snippet.items()))
+            parts = args.split(GETTERS[called]) if isinstance(args, str) else args
+            match parts:
+                case [str(name), str(attribute), *_]:
+                    return name in secret and secret[name].hides(attribute)
+        return any(_tells(one, secret) for one in snippet.values())
+    if isinstance(snippet, list):
+        return any(_tells(one, secret) for one in snippet)
+    return isinstance(snippet, str) and snippet in secret
 
 
 def _property(parameter: ParameterSchema, default: Json, hidden: bool) -> Property:

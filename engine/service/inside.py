@@ -158,7 +158,7 @@ def _chosen(
     opened = None
     if found is not None:
         use = Use(name, type_name, place, f"{place}.{words.type}")
-        opened = written.nesting.open(found, use, around, findings)
+        opened = written.nesting.open(found, use, around, registry.schemas(), findings)
     findings.raise_if_any()
     if opened is None:
         findings.add(f"{place}.{words.type}", f"{type_name} leads to no template")

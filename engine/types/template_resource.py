@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from engine.hot.inside import kept
+from engine.hot.inside import kept, secret_texts
+from engine.hot.repeating import repeats
 from engine.hot.schema import TypeSchema
 from engine.types.contract import Away, Call, Child, Done, Outcome, ResourceType, Toward, Visit
 from engine.types.nested import brought
@@ -58,14 +59,21 @@ def _made(call: Call) -> Callable[[Child], Done]:
     def done(child: Child) -> Done:
         known = address(call.project, child)
         reference = child.outputs.get(STACK_ID) or known
-        inside = kept(
-            ((one.name, one.reference, one.attributes) for one in child.members),
-            secret=any(one.secret for one in child.members),
-        )
-        attributes = {STACK_ID: known, **child.outputs, **inside}
+        attributes = {STACK_ID: known, **child.outputs, **_inside(child)}
         return Done(str(child.id), attributes, {"reference": reference})
 
     return done
+
+
+def _inside(child: Child) -> dict[str, Json]:
+    members = [(one.name, one.reference, one.attributes) for one in child.members]
+    secret = [one.name for one in child.members if one.secret]
+    inside = kept(members, secret=secret)
+    hidden = secret_texts(inside)
+    if not hidden:
+        return inside
+    hides = [name for name, value in child.outputs.items() if repeats(value, hidden)]
+    return kept(members, secret=secret, hides=hides)
 
 
 def address(project: str, child: Child) -> str:

@@ -58,7 +58,7 @@ def read_inside(
     by_place: bool = False,
 ) -> dict[str, Json]:  # fmt: skip
     known = ((one.name, one.reference, one.attributes) for one in members)
-    secret = any(one.secret for one in members)
+    secret = [one.name for one in members if one.secret]
     return kept(known, ways, of_each=of_each, by_place=by_place, secret=secret)
 
 

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 from engine.hot.inside import shown
+from engine.hot.repeating import repeats
 from engine.hot.resolve import MASK
 from engine.hot.schema import TypeSchema
 from engine.store.records import ResourceRecord
 from engine.words import Json
-
-#: Letters of a hidden value from which on it is no chance that an attribute has them, too.
-TELLING = 6
 
 
 def shown_attributes(one: ResourceRecord, schema: TypeSchema | None) -> dict[str, Json]:
@@ -20,7 +18,7 @@ def shown_attributes(one: ResourceRecord, schema: TypeSchema | None) -> dict[str
     )
     hidden = set(_hidden(one.properties, one.shown)) if one.shown is not None else set()
     return {
-        name: MASK if name in secret or _repeats(value, hidden) else value
+        name: MASK if name in secret or repeats(value, hidden) else value
         for name, value in shown(one.attributes or {}, MASK).items()
     }
 
@@ -40,12 +38,3 @@ def _hidden(value: Json, shown: Json) -> Iterator[str]:
             yield from _hidden(below, seen)
     elif value not in (None, "", True, False):
         yield str(value)
-
-
-def _repeats(value: Json, hidden: set[str]) -> bool:
-    if isinstance(value, Mapping):
-        return any(_repeats(below, hidden) for below in value.values())
-    if isinstance(value, list):
-        return any(_repeats(below, hidden) for below in value)
-    text = str(value)
-    return text in hidden or any(len(one) >= TELLING and one in text for one in hidden)

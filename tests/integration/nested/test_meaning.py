@@ -256,3 +256,53 @@ async def test_what_is_hidden_around_is_hidden_inside(running: Program) -> None:
     )
     for row in tables:
         assert await running.database.pool.fetchval(row["query"], "%planted-9%") == 0, row["query"]
+
+
+HIDING = """
+heat_template_version: 2018-08-31
+resources:
+  word: {type: OS::Heat::RandomString}
+  plain: {type: OS::Heat::TestResource, properties: {value: said}}
+outputs:
+  word: {value: {list_join: ["-", [is, {get_attr: [word, value]}]]}}
+  plain: {value: {get_attr: [plain, output]}}
+"""
+AROUND = """
+heat_template_version: 2018-08-31
+resources: {web: {type: hiding.yaml}}
+outputs: {through: {value: {get_attr: [web, word]}}}
+"""
+
+
+@pytest.mark.parametrize(
+    "path", [["word"], ["resource.word.value"], ["resource.word", "value"], ["deep"]]
+)
+async def test_what_is_a_secret_inside_is_told_to_nobody_around(
+    running: Program, path: list[str]
+) -> None:
+    read = ["deep", "through"] if path == ["deep"] else ["web", *path]
+    hooks = {"hooks": [{"at": "*after", "on": "pre-create"}]}
+    resources = {
+        "web": {"type": "hiding.yaml"},
+        "deep": {"type": "around.yaml"},
+        "after": resource({"get_attr": read}),
+        "innocent_after": resource({"get_attr": ["web", "plain"]}),
+    }
+    outputs = {"secret": {"value": {"get_attr": read}}}
+    files = {"hiding.yaml": HIDING, "around.yaml": AROUND}
+    await running.create(
+        "s", {}, template=template(resources, outputs=outputs), environment=hooks, files=files
+    )
+    seen = {hook["resource_name"]: hook for hook in await running.waiting("s", count=2)}
+    assert seen["after"]["resource"]["properties"]["value"] == "******"
+    assert seen["innocent_after"]["resource"]["properties"]["value"] == "said"
+    for hook in seen.values():
+        assert (await running.signal(hook))[0] == 200
+    assert await running.until_ended("s") == "CREATE_COMPLETE"
+    secret = str(await output(running, "s", "secret")).removeprefix("is-")
+    assert len(secret) >= 16
+    for name in resources:
+        shown = await running.at("GET", "s", f"/resources/{name}")
+        assert secret not in str(shown), name
+    _, events = await running.call("GET", "/stacks/s/events")
+    assert secret not in str(events)

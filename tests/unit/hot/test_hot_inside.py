@@ -96,6 +96,6 @@ def test_people_see_what_members_make_and_not_the_entry() -> None:
 
 
 def test_what_members_hold_that_is_nobodys_to_see_is_masked_for_people_alone() -> None:
-    attributes = kept(MEMBERS, WAYS, secret=True)
+    attributes = kept(MEMBERS, WAYS, secret=["a"])
     assert set(shown(attributes, "***").values()) == {"***"}
     assert shown(attributes)["refs"] == ["ref-b", "ref-a"]
