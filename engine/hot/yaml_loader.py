@@ -271,11 +271,11 @@ def _short(construct: Callable[[Any, yaml.ScalarNode], Any]) -> Callable[..., An
 
 
 def _core() -> dict[str, Callable[[yaml.CSafeLoader, yaml.ScalarNode], Any]]:
-    """How scalars of the core types are read, by their tag; dates are the text they are."""
+    """How scalars of the core types are read, by their tag; dates and ``=`` are text."""
     core: dict[str, Any] = {
         TAG + name: yaml.CSafeLoader.yaml_constructors[TAG + name] for name in CORE
     }
-    core[TAG + "timestamp"] = core[STR]
+    core[TAG + "timestamp"] = core[TAG + "value"] = core[STR]
     for kind in ("int", "float", "bool"):
         core[TAG + kind] = _short(core[TAG + kind])
     return core

@@ -21,10 +21,10 @@ VALUES = st.recursive(
 
 
 class Nodes(yaml.CSafeLoader):
-    """PyYAML's own loader, for which dates stay text."""
+    """PyYAML's own loader, for which dates and ``=`` stay text."""
 
 
-for _tag in ("timestamp", "merge"):
+for _tag in ("timestamp", "value", "merge"):
     _text = yaml.CSafeLoader.yaml_constructors["tag:yaml.org,2002:str"]
     Nodes.add_constructor(f"tag:yaml.org,2002:{_tag}", _text)
 

@@ -32,8 +32,8 @@ def test_tags_say_what_a_text_is() -> None:
 
 
 def test_words_of_yaml_1_1_are_text_as_keys() -> None:
-    assert read_document("on: on\n'no': no\n? yes\n: &y yes\nc: *y\n", "t") == {
-        "on": True, "no": False, "yes": True, "c": True,
+    assert read_document("=: =\non: on\n'no': no\n? yes\n: &y yes\nc: *y\n", "t") == {
+        "=": "=", "on": True, "no": False, "yes": True, "c": True,
     }  # fmt: skip
 
 
