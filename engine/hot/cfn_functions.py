@@ -4,11 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-import orjson
-
 from engine.errors import nearest
 from engine.hot.expression import Call
 from engine.hot.function import Function, Wrong, listed
+from engine.hot.json_text import read_json
 from engine.hot.replacing import price
 from engine.hot.text_functions import as_text, join_texts, replace_words
 from engine.words import Json
@@ -39,7 +38,7 @@ def _select(args: list[Json]) -> Json:
 
 def _from_json(text: str) -> Json:
     try:
-        return orjson.loads(text)
+        return read_json(text)
     except ValueError as error:
         raise Wrong(f'"Fn::Select" takes a list or a map; the text is no JSON: {error}') from None
 

@@ -32,14 +32,15 @@ def _readable(read: Callable[[str], object]) -> Callable[[Json], bool]:
 
 
 def _cidr(value: str) -> object:
-    if "/" not in value:
+    _, _, length = str(value).partition("/")
+    if not length.isdecimal():
         raise ValueError("no prefix length")
     return ipaddress.ip_network(value, strict=False)
 
 
 def _ip(value: str) -> object:
-    if not isinstance(value, str):
-        raise ValueError("an address is text")
+    if "%" in value:
+        raise ValueError("an address has no zone")
     return ipaddress.ip_address(value)
 
 
@@ -47,11 +48,22 @@ def _ip_or_cidr(value: str) -> object:
     return _cidr(value) if "/" in value else _ip(value)
 
 
-MAC = re.compile(r"([0-9a-fA-F]{2})([:-]?[0-9a-fA-F]{2}){5}")
+#: Six parts of up to two digits with colons or hyphens, three of up to four, or all in one.
+MAC = re.compile(
+    r"[0-9a-f]{1,2}([:-])([0-9a-f]{1,2}\1){4}[0-9a-f]{1,2}"
+    r"|[0-9a-f]{1,4}([:.-])[0-9a-f]{1,4}\3[0-9a-f]{1,4}|[0-9a-f]{11,12}",
+    re.IGNORECASE,
+)
 
 
 def _mac(value: Json) -> bool:
     return isinstance(value, str) and MAC.fullmatch(value) is not None
+
+
+def _moment(value: str) -> object:
+    if "W" in value:
+        raise ValueError("a date is written by month and day")
+    return datetime.fromisoformat(value)
 
 
 def _dns_name(value: Json) -> bool:
@@ -88,7 +100,7 @@ CUSTOM: Mapping[str, Callable[[Json], bool]] = {
     "dns_name": _dns_name,
     "ip_addr": _readable(_ip),
     "ip_or_cidr": _readable(_ip_or_cidr),
-    "iso_8601": _readable(datetime.fromisoformat),
+    "iso_8601": _readable(_moment),
     "json_string": _readable(orjson.loads),
     "mac_addr": _mac,
     "net_cidr": _readable(_cidr),

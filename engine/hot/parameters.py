@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite
 
-import orjson
-
 from engine.errors import Findings, one_of
 from engine.hot.constraints import as_json, broken_rule
 from engine.hot.effort import Effort
+from engine.hot.json_text import read_json
 from engine.hot.schema import Constraint
 from engine.words import Json
 
@@ -174,7 +173,7 @@ def _json(value: Json) -> Json:
     if not isinstance(value, str):
         return value
     try:
-        return orjson.loads(value)
+        return read_json(value)
     except ValueError as error:
         raise BadValue(f"Value must be valid JSON: {error}") from None
 

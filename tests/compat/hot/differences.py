@@ -69,7 +69,7 @@ DIFFERENCES: Sequence[Difference] = (
         "cfn/aws/condition_circle", "cfn/aws/condition_ref_resource",
     ]),
     Difference("kinds", WE_REFUSE, [
-        *(f"parameters/{number}" for number in (4, 5, 13, 25, 27, 28, 76, 79, 82)),
+        *(f"parameters/{number}" for number in (4, 5, 13, 25, 27, 28, 76, 79, 82, 198)),
         "sections/description_list", "functions/if/19 *", "functions/make_url/12 *",
         "cfn/aws/mappings_list", "cfn/aws/mappings_into_text", "functions/map_replace/22 property",
     ]),
@@ -86,6 +86,7 @@ DIFFERENCES: Sequence[Difference] = (
         "sections/property_value_list", "sections/property_value_json",
         "sections/property_value_boolean",
     ]),
+    Difference("equals-sign", HEAT_REFUSES, ["sections/text_yaml_words"]),
     Difference("value-converts", OUTPUTS, ["sections/property_value_type"]),
     Difference("availability-zones", HEAT_REFUSES, ["functions/cfn_functions/8 property"]),
     Difference("availability-zones", OUTPUTS, ["functions/cfn_functions/8 output"]),
@@ -94,7 +95,8 @@ DIFFERENCES: Sequence[Difference] = (
         "environments/base_url", "environments/files_registry*", "updates/patch_keeps_registry",
     ]),
     Difference("given-wins", OUTPUTS, [
-        "environments/files_given_wins", "environments/merge_with_given",
+        "environments/files_given_wins", "environments/files_given_null",
+        "environments/merge_with_given",
     ]),
     Difference("merging", HEAT_REFUSES, [
         *(f"environments/merge_{name}" for name in (

@@ -86,6 +86,7 @@ FAULTS: list[tuple[Json, str]] = [
     ({SELECT: [1, {"1": "v"}]}, 'Index to "Fn::Select" must be a string'),
     ({SELECT: ["k", ["a"]]}, 'Index to "Fn::Select" must be an integer'),
     ({SELECT: ["k", "nope"]}, "the text is no JSON"),
+    ({SELECT: ["0", "[18446744073709551616]"]}, "is too large; write it as text"),
     ({SELECT: ["k", "5"]}, '"Fn::Select" takes a list or a map, not a number'),
     ({SELECT: ["k", 5]}, '"Fn::Select" takes a list or a map, not a number'),
     ({JOIN: ["-", ["a", 1]]}, "Items to join must be strings not 1"),
