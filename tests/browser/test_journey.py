@@ -135,6 +135,7 @@ async def answered(visitor: Visitor) -> None:
     await picture(page, "4-inbox")
     await page.get_by_role("button", name="Continue").click()
     await page.get_by_role("link", name="Stacks").click()
+    await expect(page.get_by_role("heading", name="Stacks", exact=True)).to_be_visible()
     await page.get_by_role("link", name="web", exact=True).click()
     await stands(page, "database", "waits at post-create")
     debugger = page.get_by_role("region", name="Debugger")
