@@ -2,15 +2,14 @@
 
 import json
 import re
-from typing import Final, NoReturn
+from typing import Final
 
 import orjson
 
+from engine.hot.integers import DIGITS, read_integer
 from engine.words import Json
 
-#: The shortest number that orjson may read as another one: it makes floats of large integers.
-LONG: Final = re.compile(r"[0-9]{19}")
-LEAST, MOST = -(2**63), 2**64 - 1
+LONG: Final = re.compile(rf"[0-9]{{{DIGITS}}}")
 
 
 def read_json(text: str) -> Json:
@@ -25,9 +24,5 @@ def read_json(text: str) -> Json:
 
 
 def _integer(text: str) -> None:
-    if len(text) > len(str(LEAST)) or not LEAST <= int(text) <= MOST:
-        _refuse(text)
-
-
-def _refuse(text: str) -> NoReturn:
-    raise ValueError(f"the number {text[:40]} is too large; write it as text")
+    if read_integer(text) is None:
+        raise ValueError(f"the number {text[:40]} is too large; write it as text")

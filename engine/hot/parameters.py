@@ -10,6 +10,7 @@ from math import isfinite
 from engine.errors import Findings, one_of
 from engine.hot.constraints import as_json, broken_rule
 from engine.hot.effort import Effort
+from engine.hot.integers import can_be_kept
 from engine.hot.json_text import read_json
 from engine.hot.schema import Constraint
 from engine.words import Json
@@ -142,7 +143,7 @@ def read_number(text: str) -> int | float:
         raise BadValue(f"could not convert string to float: {text[:200]!r}") from None
     if isinstance(number, float) and isfinite(number):
         return number
-    if isinstance(number, int) and -(2**63) <= number < 2**64:
+    if isinstance(number, int) and can_be_kept(number):
         return number
     raise BadValue(f"{text[:200]} is too large")
 

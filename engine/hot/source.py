@@ -14,6 +14,7 @@ import yaml
 
 from engine.errors import Finding, Invalid
 from engine.hot.collector import held_back
+from engine.hot.integers import can_be_kept
 from engine.hot.yaml_loader import TooDeep, Twin, find_twin, load
 from engine.words import Json
 
@@ -215,7 +216,7 @@ def _odd_scalar(value: Json, place: str) -> Finding | None:
     if isinstance(value, bool | float) or value is None:
         return None
     if isinstance(value, int):
-        fits = -(2**63) <= value < 2**64
+        fits = can_be_kept(value)
         return None if fits else Finding(place, "The number is too large.", "Write it as text.")
     if isinstance(value, str):
         good = _encodable(value)

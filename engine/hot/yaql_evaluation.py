@@ -13,6 +13,7 @@ from yaql.language import exceptions, expressions, utils
 
 from engine.hot.effort import DEFAULT_LIMITS, Effort, EffortLimits
 from engine.hot.function import Wrong
+from engine.hot.integers import can_be_kept
 from engine.hot.yaql_context import new_context
 from engine.hot.yaql_functions import GIVE, NEVER
 from engine.words import Json
@@ -148,7 +149,7 @@ def _as_json(value: Any) -> Json:
         return [_as_json(item) for item in value]
     if isinstance(value, float) and not isfinite(value):
         raise Wrong(f"The yaql expression gives the value {value}, which JSON cannot say.")
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+    if isinstance(value, int) and not can_be_kept(value):
         raise Wrong("The yaql expression gives a number that is too large.")
     if value is None or isinstance(value, str | int | float):
         return value

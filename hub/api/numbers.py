@@ -8,14 +8,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from engine.hot.integers import DIGITS, read_integer
 from engine.words import Json
 
 #: What a template, and what comes with one, is sent as.
 SAID = ("template", "environment", "parameters")
-#: The shortest that may be too large.
-LONG: Final = re.compile(rb"[0-9]{19}")
-LEAST, MOST = -(2**63), 2**64 - 1
-MANY_DIGITS = 40
+LONG: Final = re.compile(rb"[0-9]{%d}" % DIGITS)
 
 
 class _TooLarge:
@@ -33,8 +31,8 @@ def too_large(raw: bytes, body: Mapping[str, Json]) -> str | None:
 
 
 def _integer(text: str) -> int | _TooLarge:
-    fits = len(text) < MANY_DIGITS and LEAST <= int(text) <= MOST
-    return int(text) if fits else _TooLarge()
+    number = read_integer(text)
+    return _TooLarge() if number is None else number
 
 
 def _found(value: object, place: str) -> str | None:
