@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests checks bench fuzz heat-answers pictures vendor format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests checks bench fuzz heat-answers test-clean-machine pictures vendor routines-version node-life sbom format format-check lint types imports programs clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -50,12 +50,19 @@ else
 	$(PYTHON) -m pytest $(ARGS)
 endif
 
-# Tests of the AMQP channel start a RabbitMQ of their own; one of the examples is run with curl; the
-# dashboard is looked at with Chromium, without the parts that only a screen shows.
-# RUNLEVEL keeps Debian from starting a RabbitMQ.
-programs:
+test-clean-machine: ## make demo and make test on a minimal Debian 12, in a chroot (as root)
+	@.ci/clean-machine $(if $(ARGS),"$(ARGS)")
+
+# Tests start a RabbitMQ and a PgBouncer of their own; one of the examples is run with curl; the
+# dashboard is tested in Chromium, without the parts that only a screen shows. Playwright drives it
+# with a Node.js of its own, which needs libatomic1.
+# RUNLEVEL keeps Debian from starting RabbitMQ and PgBouncer.
+programs: $(READY)
 	@missing=; \
+	$(VENV)/lib/python3*/site-packages/playwright/driver/node --version >/dev/null 2>&1 \
+	    || missing="$$missing libatomic1"; \
 	[ -e /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing="$$missing rabbitmq-server"; \
+	PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || missing="$$missing pgbouncer"; \
 	command -v curl >/dev/null || missing="$$missing curl"; \
 	command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null \
 	    || missing="$$missing chromium-headless-shell"; \
@@ -108,6 +115,15 @@ pictures: $(READY) programs ## take the pictures of README and docs anew
 
 vendor: $(NODE) ## make hub/dashboard/page/vendor anew, of what is locked
 	$(NPM) run -s vendor
+
+routines-version: $(READY) ## before a release: record the version of the functions and views
+	$(PYTHON) -m tools.record_routines
+
+node-life: $(READY) ## write the diagrams of a node's life from the node machine into the docs
+	@$(PYTHON) -m tools.node_life
+
+sbom: $(READY) ## what a release is made of, in build/sbom.cdx.json (CycloneDX)
+	@$(PYTHON) -m tools.sbom build/sbom.cdx.json
 
 format: $(READY) $(NODE) ## format the code
 	$(VENV)/bin/ruff format .

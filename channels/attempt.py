@@ -1,7 +1,7 @@
-"""One attempt at one delivery: write the letter, hand it to its channel, say what comes of it.
+"""One attempt at one delivery: write the message, hand it to its channel, say what comes of it.
 
 An answer that came with the receiver's response is taken before the delivery is settled: if we die
-between the two, the letter goes out again and the same answer is taken again, which changes
+between the two, the message goes out again and the same answer is taken again, which changes
 nothing; the other way round the answer would be lost.
 """
 
@@ -11,32 +11,38 @@ from dataclasses import replace
 from typing import assert_never
 from uuid import UUID
 
-import structlog
 from structlog.contextvars import bound_contextvars
-from structlog.typing import FilteringBoundLogger
 
-from channels.contract import Channel, Delivered, Endpoint, Failed, Letter, ReceiverDecision
-from channels.envelope import cloud_event, told_documents
+from channels.contract import Channel, Delivered, Endpoint, EventMessage, Failed, ReceiverDecision
+from channels.envelope import cloud_event, notified_documents
+from channels.ignored_answers import (
+    Entitle,
+    ignored_note,
+    kept_text,
+    refused_note,
+    standing_refusal,
+)
 from channels.retry import GiveUp, RetryPolicy, TryAgain, after_failure, horizon
 from channels.store.records import DeliveryState, Due, Settlement
 from channels.targets import shown_target
-from engine.errors import HeadgateError
+from engine.errors import HeadgateError, Unavailable
+from engine.hooks.automation import Automation
+from engine.loops import Supervisor
+from engine.principal import Principal
 from engine.tracing import Tracer
 
-log: FilteringBoundLogger = structlog.get_logger()
+#: Answers a hook: hook id, decision, which subscription, its target as people may see it. Returns
+#: why the answer was refused, or None. Raises Unavailable when it could not be taken now.
+AnswerHook = Callable[[UUID, ReceiverDecision, Automation, str], Awaitable[str | None]]
 
-#: Answers a hook: hook id, decision, reason, who. Returns why the answer was refused, or None.
-#: Raises Unavailable when it could not be taken now.
-AnswerHook = Callable[[UUID, ReceiverDecision, str], Awaitable[str | None]]
+#: A hook's token for a subscription: hook id, subscription id.
+TokenFor = Callable[[UUID, UUID], str]
 
 #: Told of each attempt: channel, what the delivery is now, seconds.
 Tried = Callable[[str, DeliveryState, float], None]
 
 #: Seconds for taking an answer.
 ANSWER_TIMEOUT = 10.0
-
-#: How many letters of a reason or error are kept.
-KEPT_TEXT = 2000
 
 
 def settlement(
@@ -96,17 +102,22 @@ def _settlement(
         attempts=due.attempts,
         state=state,
         code=outcome.code,
-        error=_kept(error),
-        answer=_kept(outcome.answer),
+        error=kept_text(error),
+        answer=kept_text(outcome.answer),
         wait=wait,
         left=left,
         gone=gone,
     )
 
 
-def _kept(text: str) -> str:
-    """PostgreSQL's texts hold no NUL."""
-    return text.replace("\x00", "\ufffd")[:KEPT_TEXT]
+def _refusal(due: Due) -> str | None:
+    """Why a subscription's answer to the hook does not count, whenever it comes; None: it may."""
+    if due.hook_id is None or due.hook is None:
+        return None
+    hook = due.hook
+    requester = Principal(hook.requested_by_id, hook.requested_by)
+    escalated = hook.escalated_at is not None
+    return standing_refusal(hook.rule, due.automation, requester, escalated=escalated)
 
 
 class Attempts:
@@ -117,18 +128,22 @@ class Attempts:
         channels: Mapping[str, Channel],
         policy_of: Callable[[str], RetryPolicy],
         *,
-        token_for: Callable[[UUID], str],
+        token_for: TokenFor,
+        entitle: Entitle,
         public_url: str,
         answer: AnswerHook,
         random: Callable[[], float],
         tried: Tried,
         tracer: Tracer,
+        supervisor: Supervisor | None = None,
     ) -> None:
+        self._guard = (supervisor or Supervisor()).guard("delivery")
         self._tried = tried
         self._tracer = tracer
         self._channels = channels
         self._policy_of = policy_of
         self._token_for = token_for
+        self._entitle = entitle
         self._public_url = public_url.rstrip("/")
         self._answer = answer
         self._random = random
@@ -148,57 +163,78 @@ class Attempts:
         except TimeoutError:
             outcome = Failed("the attempt took too long")
         except Exception as error:
-            log.exception("delivery.broken", channel=due.channel)
-            outcome = Failed(f"an error of ours: {type(error).__name__}; the log has more")
+            outcome = Failed(str(self._guard.report(error, channel=due.channel)))
         said = settlement(due, outcome, policy, self._random())
         self._tried(due.channel, said.state, asyncio.get_running_loop().time() - began)
         return said
 
-    async def send(self, channel: str, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
+    async def send(
+        self, channel: str, message: EventMessage, endpoint: Endpoint
+    ) -> Delivered | Failed:
         way = self._channels.get(channel)
         if way is None:
             return Failed(f'there is no channel "{channel}" here')
-        return await way.deliver(letter, endpoint)
+        return await way.deliver(message, endpoint)
 
     async def _deliver(self, due: Due) -> Delivered | Failed:
-        endpoint = Endpoint(due.key.subscription_id, due.target, due.secrets)
+        if due.undecryptable:
+            return Failed(due.undecryptable)
+        endpoint = Endpoint(
+            due.key.subscription_id, due.target, due.secrets, due.automation.configured
+        )
         parent = due.event.traceparent or ""
         span = self._tracer.begin(f"deliver {due.channel}", parent, event=due.event.type)
-        letter = replace(self.letter(due), traceparent=span.traceparent)
         outcome: Delivered | Failed = Failed("it was cut off")
+        ignored: str | None = None
         try:
-            outcome = await self.send(due.channel, letter, endpoint)
+            due = await self._entitled(due)
+            ignored = _refusal(due)
+            message = self.message(due, with_token=ignored is None)
+            outcome = await self.send(
+                due.channel, replace(message, traceparent=span.traceparent), endpoint
+            )
+        except Unavailable as error:
+            outcome = Failed(f"its owner's rights could not be looked up: {error}")
         finally:
             span.end(outcome=type(outcome).__name__.lower(), attempt=due.attempts)
         if isinstance(outcome, Delivered) and outcome.decision and due.hook_id:
+            if ignored is not None:
+                return replace(outcome, note=ignored_note(ignored))
             return await self._take(due, due.hook_id, outcome, outcome.decision)
         return outcome
+
+    async def _entitled(self, due: Due) -> Due:
+        """With its owner's rights, where it may have something to answer."""
+        if due.hook_id is None:
+            return due
+        return replace(due, automation=await self._entitle(due.automation))
 
     async def _take(
         self, due: Due, hook_id: UUID, outcome: Delivered, said: ReceiverDecision
     ) -> Delivered | Failed:
-        by = f"subscription:{due.key.subscription_id}"
         try:
-            kept = replace(said, reason=_kept(said.reason))
-            refused = await self._answer(hook_id, kept, by)
+            kept = replace(said, reason=kept_text(said.reason))
+            target = shown_target(due.target)
+            refused = await self._answer(hook_id, kept, due.automation, target)
         except HeadgateError as error:
             return Failed(f"the answer could not be taken: {error}", outcome.code, outcome.answer)
-        note = f"the answer was refused: {refused}" if refused else ""
+        note = refused_note(refused) if refused else ""
         return Delivered(outcome.code, outcome.answer, outcome.decision, note)
 
-    def letter(self, due: Due) -> Letter:
-        """hook_id is set of notices of hooks that wait: they carry the way to answer."""
-        waiting = due.hook_id
+    def message(self, due: Due, *, with_token: bool = True) -> EventMessage:
+        """hook_id is set of notices of hooks that wait: they carry the way to answer, for a
+        subscription that may."""
+        waiting, answerable = due.hook_id, due.hook_id if with_token else None
         document = cloud_event(
             due.event,
             project=due.project,
             plate=due.plate,
             hook=due.hook,
-            told=told_documents(due.notices),
-            signal_url=f"{self._public_url}/hooks/{waiting}/signal" if waiting else None,
-            token=self._token_for(waiting) if waiting else None,
+            told=notified_documents(due.notices),
+            signal_url=f"{self._public_url}/hooks/{answerable}/signal" if answerable else None,
+            token=self._token_for(answerable, due.key.subscription_id) if answerable else None,
         )
-        return Letter(
+        return EventMessage(
             id=str(due.event.id),
             type=due.event.type,
             document=document,

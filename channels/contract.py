@@ -1,6 +1,6 @@
 """The plug-in interface of channels: what carries one event to one endpoint.
 
-A channel knows nothing of stores, retries or order: it is given a letter and an endpoint, tries
+A channel knows nothing of stores, retries or order: it is given a message and an endpoint, tries
 once, in bounded time, and says what came of it. Called by channels/attempt.py; registered by name
 where the program is put together.
 """
@@ -18,7 +18,7 @@ RECEIVER_DECISIONS = tuple(one.value for one in Decision)
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class EventMessage:
     """One event as it is sent.
 
     id: the event's, the same on every attempt. document: the CloudEvent, structured mode.
@@ -37,11 +37,13 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a letter goes. secrets: newest first; each signs. They are in no log and no error."""
+    """Where a message goes. secrets: newest first; each signs. They are in no log and no error.
+    configured: the subscription is of the server's settings, not of a project."""
 
     subscription_id: UUID
     target: str
     secrets: tuple[str, ...]
+    configured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +91,4 @@ class Channel(Protocol):
         """Look at a target before it is stored. Raises Invalid with every finding."""
         ...
 
-    async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed: ...
+    async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed: ...

@@ -5,27 +5,29 @@ run by the program; stopped by an event, after which what is under way has a bou
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from channels.attempt import AnswerHook, Attempts, Tried
-from channels.contract import Channel, Delivered, Endpoint, Failed, Letter
+from channels.attempt import AnswerHook, Attempts, TokenFor, Tried
+from channels.contract import Channel, Delivered, Endpoint, EventMessage, Failed
+from channels.delivery_queue import Lane, LaneSettings
 from channels.envelope import trial_event
-from channels.lane import Lane, LaneSettings
+from channels.ignored_answers import Entitle
+from channels.outbox import OutboxPublisher
+from channels.result_writer import Settler
 from channels.retry import RetryPolicy, horizon
-from channels.settler import Settler
 from channels.store import subscriptions
-from channels.store.overfull import disable_overfull
-from channels.store.publish import publish
-from channels.store.records import SubscriptionRecord
-from channels.store.unheard import sweep_unheard
-from channels.waiting import wait_at_most
-from engine.errors import NotFound, Unavailable
+from channels.store.backlog_limit import disable_over_limit
+from channels.store.records import Origin, SubscriptionRecord
+from channels.store.undeliverable import find_undeliverable, mark_undeliverable
+from engine.errors import NotFound
+from engine.loops import Fault, Guard, Supervisor
 from engine.store.database import Database
+from engine.store.hook_deadlines import HookKey
 from engine.tracing import Tracer
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -71,42 +73,44 @@ class Dispatcher:
         channels: Mapping[str, Channel],
         *,
         settings: DispatcherSettings,
-        token_for: Callable[[UUID], str],
+        token_for: TokenFor,
+        entitle: Entitle,
         public_url: str,
         answer: AnswerHook,
         random: Callable[[], float],
         tried: Tried = lambda *_: None,
         tracer: Tracer | None = None,
+        supervisor: Supervisor | None = None,
     ) -> None:
-        """answer: decides a hook for a receiver. random: gives 0 <= number < 1. tried: for the
-        metrics."""
+        """entitle: looks up the rights of a subscription's owner. answer: decides a hook for a
+        receiver. random: gives 0 <= number < 1. tried: for the metrics."""
         self._database = database
         self._settings = settings
         self._attempts = Attempts(
             channels,
             settings.policy,
             token_for=token_for,
+            entitle=entitle,
             public_url=public_url,
             answer=answer,
             random=random,
             tried=tried,
             tracer=tracer or Tracer(),
+            supervisor=supervisor,
         )
-        self._publish = asyncio.Event()
+        self._supervisor = supervisor or Supervisor()
         self._disabled = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until told to stop. Begins anew after whatever goes wrong."""
-        while not stop.is_set():
-            try:
-                await self._work(stop)
-            except* Unavailable as errors:
-                log.warning("dispatcher.unavailable", reason=str(errors.exceptions[0]))
-            except* Exception:
-                log.exception("dispatcher.broken")
-            else:
-                return
-            await wait_at_most(stop, self._settings.poll)
+
+        async def work() -> None:
+            await self._work(stop)
+
+        await self._guard("dispatcher").run(work, stop)
+
+    def _guard(self, name: str) -> Guard:
+        return self._supervisor.guard(name, longest=self._settings.poll)
 
     async def test_fire(
         self, subscription: SubscriptionRecord, event_id: UUID
@@ -125,13 +129,27 @@ class Dispatcher:
             channel=subscription.channel,
             target=subscription.target,
         )
-        letter = Letter(str(event_id), document["type"], document, now)
-        endpoint = Endpoint(subscription.id, subscription.target, secrets)
-        return await self._attempts.send(subscription.channel, letter, endpoint)
+        message = EventMessage(str(event_id), document["type"], document, now)
+        endpoint = Endpoint(
+            subscription.id,
+            subscription.target,
+            secrets,
+            subscription.origin == Origin.CONFIGURATION,
+        )
+        return await self._attempts.send(subscription.channel, message, endpoint)
 
     async def _work(self, stop: asyncio.Event) -> None:
-        settings = self._settings
-        settler = Settler(self._database, disable_after=settings.disable_after)
+        settings, supervisor = self._settings, self._supervisor
+        settler = Settler(
+            self._database, disable_after=settings.disable_after, supervisor=supervisor
+        )
+        publisher = OutboxPublisher(
+            self._database,
+            horizon=lambda channel: horizon(settings.policy(channel)),
+            rows=settings.publish_rows,
+            poll=settings.poll,
+            supervisor=supervisor,
+        )
         lanes = [
             self._lane(settler, True, settings.urgent_capacity, settings.urgent_each),
             self._lane(settler, False, settings.capacity, settings.each),
@@ -142,20 +160,24 @@ class Dispatcher:
                 lane.wake.set()
 
         async with (
-            self._database.listen("headgate_outbox", self._publish.set),
+            self._database.listen("headgate_outbox", publisher.wake.set),
             self._database.listen("headgate_delivery", wake_lanes),
             self._database.listen("headgate_disabled", self._disabled.set),
             asyncio.TaskGroup() as group,
         ):
             settling = group.create_task(settler.run())
-            publishing = group.create_task(self._publish_all())
-            sweeping = group.create_task(self._sweep())
-            bounding = group.create_task(self._bound_backlogs())
+            others = [
+                group.create_task(one)
+                for one in (
+                    publisher.run(stop),
+                    self._guard("sweep").run(self._sweep, stop),
+                    self._guard("backlog").run(self._bound_backlogs, stop),
+                )
+            ]
             driving = [group.create_task(self._drive(lane, stop)) for lane in lanes]
             await stop.wait()
-            publishing.cancel()
-            sweeping.cancel()
-            bounding.cancel()
+            for task in others:
+                task.cancel()
             wake_lanes()
             await asyncio.wait(driving)
             settling.cancel()
@@ -165,7 +187,7 @@ class Dispatcher:
         settings = LaneSettings(
             urgent, capacity, each, ours.poll, ours.lease, ours.behind, ours.rates
         )
-        return Lane(self._database, self._attempts, settler, settings)
+        return Lane(self._database, self._attempts, settler, settings, self._supervisor)
 
     async def _drive(self, lane: Lane, stop: asyncio.Event) -> None:
         """Run a lane, and cut it off when it takes too long to end."""
@@ -183,42 +205,27 @@ class Dispatcher:
         else:
             log.warning("dispatcher.cut_off", drain=self._settings.drain)
 
-    async def _publish_all(self) -> None:
-        """Publish whenever somebody has written to the outbox."""
-
-        def horizon_of(channel: str) -> float:
-            return horizon(self._settings.policy(channel))
-
-        while True:
-            self._publish.clear()
-            try:
-                done = await publish(
-                    self._database, horizon=horizon_of, limit=self._settings.publish_rows
-                )
-            except Unavailable as error:
-                log.warning("publish.unavailable", reason=str(error))
-                done = None
-            if done is None or done.rows < self._settings.publish_rows:
-                await wait_at_most(self._publish, self._settings.poll)
-
     async def _bound_backlogs(self) -> None:
         """What nobody takes is not piled up for ever."""
-        while self._settings.backlog:
-            try:
-                await disable_overfull(self._database, self._settings.backlog)
-            except Unavailable as error:
-                log.warning("backlog.unavailable", reason=str(error))
-            await asyncio.sleep(self._settings.poll)
+        if self._settings.backlog:
+            await disable_over_limit(self._database, self._settings.backlog)
+        await asyncio.sleep(self._settings.poll)
 
     async def _sweep(self) -> None:
         """Look for hooks nobody will hear of, now and whenever a subscription is disabled."""
-        while True:
-            self._disabled.clear()
-            try:
-                if await sweep_unheard(self._database):
-                    continue
-            except Unavailable as error:
-                log.warning("sweep.unavailable", reason=str(error))
-                await asyncio.sleep(self._settings.poll)
-                continue
+        self._disabled.clear()
+        found = await find_undeliverable(self._database)
+
+        async def mark(hooks: Sequence[HookKey]) -> None:
+            await mark_undeliverable(self._database, hooks)
+
+        await self._guard("sweep").split(found, mark, self._leave_undeliverable, _named)
+        if not found:
             await self._disabled.wait()
+
+    async def _leave_undeliverable(self, key: HookKey, _: Fault) -> None:
+        await mark_undeliverable(self._database, [key], record=False)
+
+
+def _named(key: HookKey) -> dict[str, str]:
+    return {"stack_id": str(key[0]), "hook": str(key[1])}

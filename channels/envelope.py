@@ -13,7 +13,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from channels.selection import WAITING, path_of
-from channels.store.records import DeliveryState, NoticeRecord, StackPlate
+from channels.store.records import DeliveryStackHeader, DeliveryState, NoticeRecord
 from channels.targets import shown_target
 from engine.store.records import EventRecord, HookRecord
 from engine.words import HookState, Json, Mode
@@ -41,7 +41,7 @@ class _Scene:
 
     event: EventRecord
     project: str
-    plate: StackPlate | None
+    plate: DeliveryStackHeader | None
     hook: HookRecord | None
     told: Sequence[Json]
     signal_url: str | None
@@ -55,7 +55,7 @@ class _Scene:
         return named | {"path": plate.path, "root": root}
 
     @property
-    def stack_plate(self) -> StackPlate:
+    def stack_plate(self) -> DeliveryStackHeader:
         if self.plate is None:
             raise ValueError(f"event {self.event.id} is of a stack that was not handed in")
         return self.plate
@@ -84,7 +84,7 @@ def cloud_event(
     event: EventRecord,
     *,
     project: str,
-    plate: StackPlate | None,
+    plate: DeliveryStackHeader | None,
     hook: HookRecord | None,
     told: Sequence[Json],
     signal_url: str | None,
@@ -94,9 +94,9 @@ def cloud_event(
     ``rootstack`` is the id of the outermost stack, ``stackpath`` leads from there to a stack
     inside, and ``subject`` to the resource.
 
-    plate: None for events of no stack, which are of a subscription. hook: of events about hooks, as
-    it is now; needed for these. signal_url, token: for the notice of a hook that waits, None for
-    whoever may not answer it.
+    plate: None for events of no stack: of a subscription or an audit log. hook: of events about
+    hooks, as it is now; needed for these. signal_url, token: for the notice of a hook that waits,
+    None for a receiver that may not answer it.
     """
     scene = _Scene(event, project, plate, hook, told, signal_url, token)
     document: dict[str, Json] = {
@@ -104,7 +104,7 @@ def cloud_event(
         "id": str(event.id),
         "source": stack_path(project, plate.name, event.stack_id)
         if plate
-        else subscription_path(project, event.stack_id),
+        else _source_of_no_stack(event, project),
         "type": event.type,
         "time": rfc3339(event.time),
         "datacontenttype": "application/json",
@@ -179,7 +179,7 @@ def asked_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
     ]
 
 
-def told_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
+def notified_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
     """Whom a hook's notice has reached, and when; for the ``told`` of a hook."""
     return [
         {
@@ -297,7 +297,9 @@ def _of_stack(scene: _Scene) -> dict[str, Json]:
 def _of_resource(scene: _Scene) -> dict[str, Json]:
     event = scene.event
     operation = event.data["operation"]
-    moved = {"moved": event.data.get("moved")} if operation == "move" else {}
+    more = {"moved": event.data.get("moved")} if operation == "move" else {}
+    if event.type.endswith(".restarted"):
+        more = {name: event.data[name] for name in ("attempt", "operation_key")}
     return {
         "stack": scene.stack,
         "resource": {
@@ -312,7 +314,7 @@ def _of_resource(scene: _Scene) -> dict[str, Json]:
         "operation": operation,
         "traversal": event.data.get("traversal"),
         "node": event.data.get("node"),
-        **moved,
+        **more,
     }
 
 
@@ -369,7 +371,19 @@ def _of_subscription(scene: _Scene) -> dict[str, Json]:
 
 
 #: By the second word of an event's type.
+def _of_audit(scene: _Scene) -> dict[str, Json]:
+    return {"checkpoint": scene.event.data}
+
+
+def _source_of_no_stack(event: EventRecord, project: str) -> str:
+    """Of a project's audit log, or of a subscription."""
+    if event.type.startswith("headgate.audit."):
+        return f"/v1/{quote(project, safe='')}/decisions"
+    return subscription_path(project, event.stack_id)
+
+
 _DATA: Mapping[str, Callable[[_Scene], dict[str, Json]]] = {
+    "audit": _of_audit,
     "stack": _of_stack,
     "resource": _of_resource,
     "hook": _of_hook,

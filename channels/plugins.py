@@ -40,5 +40,5 @@ def _unusable(point: EntryPoint, why: str) -> Unavailable:
     return Unavailable(
         f'cannot use the channel "{point.name}" ({point.value}): {why}',
         place=ENTRY_POINTS,
-        remedy="Mend or uninstall the package it comes with.",
+        remedy="Fix or uninstall the package that provides it.",
     )

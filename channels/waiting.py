@@ -1,12 +1,5 @@
-"""Waiting for an event, but not for ever."""
+"""Waiting for an event for a bounded time."""
 
-import asyncio
+from engine.loops import wait_at_most
 
-
-async def wait_at_most(event: asyncio.Event, seconds: float) -> bool:
-    """Return whether the event was set before so many seconds were over."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await event.wait()
-    except TimeoutError:
-        return False
+__all__ = ["wait_at_most"]

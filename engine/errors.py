@@ -84,6 +84,13 @@ class Unavailable(HeadgateError):
     """A part that is needed does not answer now; the same request may succeed later."""
 
 
+class TimedOut(Unavailable):
+    """A statement took longer than it may: a smaller one may succeed now, the same one later."""
+
+    def __init__(self, reason: str, *, place: str = "", remedy: str = "") -> None:
+        super().__init__(reason, place=place, remedy=remedy, code=Unavailable.__name__)
+
+
 @dataclass(frozen=True, slots=True)
 class Decided:
     """Who decided a hook, what and when; told to whoever answers too late."""

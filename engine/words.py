@@ -10,7 +10,6 @@ from uuid import UUID
 
 StackId = NewType("StackId", UUID)
 ResourceId = NewType("ResourceId", UUID)
-HookId = NewType("HookId", UUID)
 
 #: Anything that JSON can say: null, booleans, numbers, text, lists and maps with text keys.
 Json = Any
@@ -171,6 +170,11 @@ def point_of(step: str) -> str:
     return step if step in REPEATED else f"{CONFIRM}{step}"
 
 
+def step_of(point: str) -> str:
+    """The step inside an operation that has this point."""
+    return point.removeprefix(CONFIRM)
+
+
 def pre_stack(action: "Action") -> str:
     """The point before a stack's action: ``pre-stack-create``."""
     return f"pre-stack-{action.lower()}"
@@ -259,5 +263,6 @@ class Door(StrEnum):
     TOKEN = "token"  # noqa: S105 - the name of a door, not a secret
     WEBHOOK = "webhook"
     AMQP = "amqp"
+    DASHBOARD = "dashboard"
     UNSET_HOOK = "unset_hook"
     RULE = "rule"

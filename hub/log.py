@@ -15,6 +15,8 @@ import orjson
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from engine.store.connection import FAILURES
+
 Style = Literal["auto", "json", "console"]
 
 MASK = "******"
@@ -35,6 +37,30 @@ IN_TEXT = re.compile(
 
 #: Levels of libraries whose news are not ours: only what is wrong.
 QUIET = ("aiohttp.access", "asyncio", "aio_pika", "aiormq")
+
+#: Loggers of what keeps connections to the database -> the event that their lines become.
+CONNECTIONS = {
+    "asyncpg.pool": "database.reconnecting",
+    # The event loop's, of what a lost connection leaves: "Future exception was never retrieved".
+    "asyncio": "database.connection_lost",
+}
+
+
+class ConnectionLines(logging.Filter):
+    """Replaces asyncpg's stack traces of lost and failed connections by one line each. The caller
+    logs the consequence."""
+
+    def __init__(self, event: str) -> None:
+        super().__init__()
+        self._event = event
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, FAILURES):
+            record.msg, record.args, record.exc_info = self._event, (), None
+            record.exc_text = None
+            record.reason = (str(error) or type(error).__name__).splitlines()[0]
+        return True
 
 
 def set_up_logging(
@@ -81,6 +107,8 @@ def set_up_logging(
     root.setLevel(number)
     for name in QUIET:
         logging.getLogger(name).setLevel(max(number, logging.WARNING))
+    for name, event in CONNECTIONS.items():
+        logging.getLogger(name).filters = [ConnectionLines(event)]
     logging.captureWarnings(True)
 
 

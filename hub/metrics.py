@@ -21,11 +21,10 @@ from prometheus_client import (
 )
 from structlog.typing import FilteringBoundLogger
 
-from channels.store.outstanding import Telling, telling
+from channels.store.backlog import Backlog, read_backlog
 from channels.store.records import DeliveryState
 from channels.stream.feed import Feed
 from channels.waiting import wait_at_most
-from engine.errors import Unavailable
 from engine.store.backlog import Work, work
 from engine.store.database import Database
 from engine.work.measures import Measures
@@ -76,6 +75,10 @@ class Metrics(Measures):
             "headgate_operation_seconds", "A call of a type", of_type, registry=registry,
             buckets=SLOW,
         )  # fmt: skip
+        self._restarts = Counter(
+            "headgate_operations_restarted", "Operations called again after their process ended",
+            of_type, registry=registry,
+        )  # fmt: skip
         # Told for each node: to find a child by its labels takes longer than to count.
         self._operation = cache(self._operations.labels)
         self._operation_time = cache(self._operation_seconds.labels)
@@ -91,7 +94,7 @@ class Metrics(Measures):
             "headgate_answers", "Answers taken", ("door", "decision"), registry=registry
         )
         self._expired = Counter(
-            "headgate_hooks_expired", "Hooks that nobody answered", registry=registry
+            "headgate_hooks_expired", "Hooks that expired without an answer", registry=registry
         )
         self._deliveries = Counter(
             "headgate_deliveries", "Attempts", ("channel", "outcome"), registry=registry
@@ -104,6 +107,14 @@ class Metrics(Measures):
         self._lag = Histogram(
             "headgate_loop_lag_seconds", "How late the loop was", registry=registry, buckets=QUICK
         )
+        self._internal_errors = Counter(
+            "headgate_internal_errors", "Internal errors of units of work and loops",
+            ("loop",), registry=registry,
+        )  # fmt: skip
+        self._clock_jumps = Counter(
+            "headgate_database_clock_jumps", "Times that the database's clock was set",
+            ("direction",), registry=registry,
+        )  # fmt: skip
         gauge = {
             "headgate_streams": ("Readers of event streams", lambda: feed.readers),
             "headgate_pool_connections": ("To the database", database.pool.get_size),
@@ -143,6 +154,12 @@ class Metrics(Measures):
         self._deliveries.labels(channel, OUTCOME[state]).inc()
         self._delivery_seconds.labels(channel).observe(seconds)
 
+    def internal_error(self, loop: str) -> None:
+        self._internal_errors.labels(loop).inc()
+
+    def clock_jumped(self, seconds: float) -> None:
+        self._clock_jumps.labels("back" if seconds < 0 else "forward").inc()
+
     def purged(self, kind: str, count: int) -> None:
         self._purged.labels(kind).inc(count)
 
@@ -152,6 +169,9 @@ class Metrics(Measures):
     def operated(self, type_name: str, operation: str, outcome: str, seconds: float) -> None:
         self._operation(type_name, operation, outcome).inc()
         self._operation_time(type_name, operation).observe(seconds)
+
+    def restarted(self, type_name: str, operation: str) -> None:
+        self._restarts.labels(type_name, operation).inc()
 
     def node_ended(self, operation: str, state: str) -> None:
         self._node(operation, state).inc()
@@ -169,7 +189,7 @@ class Metrics(Measures):
 @dataclass(frozen=True, slots=True)
 class _Seen:
     work: Work
-    telling: Telling
+    read_backlog: Backlog
 
 
 class _Backlog:
@@ -187,7 +207,7 @@ class _Backlog:
         self._up = gauge("database_up", "1: the database answers")
         self._hooks = gauge("hooks_waiting", "Hooks that wait")
         self._oldest_hook = gauge("oldest_hook_seconds", "How long the first of them has waited")
-        self._stuck = gauge("stuck", "Traversals or hooks that are due, and left alone", "what")
+        self._stuck = gauge("stuck", "Traversals or hooks that are due and not processed", "what")
         self._unpublished = gauge("commits_unpublished", "Commits whose events are not published")
         self._oldest = gauge("oldest_unpublished_seconds", "The first of them")
         self._pending = gauge("deliveries_pending", "To enabled subscriptions", "channel")
@@ -207,8 +227,8 @@ class _Backlog:
     async def _look(self) -> _Seen | None:
         try:
             async with self._database.connection() as conn:
-                return _Seen(await work(conn, PATIENCE), await telling(conn, PATIENCE))
-        except (Unavailable, TimeoutError) as error:
+                return _Seen(await work(conn, PATIENCE), await read_backlog(conn, PATIENCE))
+        except Exception as error:
             log.warning("metrics.unavailable", reason=str(error))
             return None
 
@@ -224,12 +244,12 @@ class _Backlog:
             return
         self._hooks.set(seen.work.hooks_waiting)
         self._oldest_hook.set(seen.work.oldest_hook or 0)
-        self._unpublished.set(seen.telling.unpublished)
-        self._oldest.set(seen.telling.oldest_unpublished or 0)
-        self._disabled.set(seen.telling.disabled)
+        self._unpublished.set(seen.read_backlog.unpublished)
+        self._oldest.set(seen.read_backlog.oldest_unpublished or 0)
+        self._disabled.set(seen.read_backlog.disabled)
         for what in ("unclaimed", "expired_leases", "unended", "hooks_overdue"):
             self._stuck.labels(what).set(getattr(seen.work, what))
-        for channel, pending in seen.telling.pending.items():
+        for channel, pending in seen.read_backlog.pending.items():
             self._pending.labels(channel).set(pending.many - pending.held)
             self._held.labels(channel).set(pending.held)
             self._oldest_delivery.labels(channel).set(pending.oldest)

@@ -1,11 +1,13 @@
 """Answers in: a message on the queue of answers decides the hook that its correlation id names.
 
-Acknowledged once it is decided what becomes of it: taken, or moved to the queue of refused ones
-with the reason. Until then it is the broker's, and comes again to whoever is next.
+A message is acknowledged once it was accepted, or moved to the queue of refused ones with the
+reason, which is recorded at the delivery that it answers. Until then the broker keeps it and
+delivers it again, perhaps to another process.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from uuid import UUID
 
 import orjson
@@ -14,15 +16,20 @@ from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 from structlog.typing import FilteringBoundLogger
 
-from channels.amqp.broker import Broker, NotPublished
+from channels.amqp.broker import LOST, Broker, NotPublished
+from channels.ignored_answers import IgnoredAnswer
 from engine.errors import Unavailable
+from engine.loops import Fault, Supervisor
 from engine.words import Json
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: Takes an answer: hook id, token, the answer, who sent it as far as the broker knows. Returns why
-#: it is refused, or None. Raises Unavailable when it could not be taken now.
-TakeAnswer = Callable[[UUID, str, Mapping[str, Json], str], Awaitable[str | None]]
+#: Takes an answer: hook id, token, the answer, who sent it as far as the broker knows. Returns
+#: one that does not count, or None. Raises Unavailable when it could not be taken now.
+TakeAnswer = Callable[[UUID, str, Mapping[str, Json], str], Awaitable[IgnoredAnswer | None]]
+
+#: Records an answer to a hook that does not count. Raises Unavailable.
+RecordIgnored = Callable[[UUID, IgnoredAnswer], Awaitable[None]]
 
 #: The header of a refused message that says why.
 REASON = "headgate-reason"
@@ -30,6 +37,8 @@ REASON = "headgate-reason"
 LONGEST = 262_144
 #: Seconds until an answer that could not be taken is tried again.
 PAUSE = 1.0
+#: In place of a token that an answer repeats outside of `token`.
+HIDDEN = "******"
 
 
 class Refused(Exception):
@@ -39,10 +48,20 @@ class Refused(Exception):
 class Answers:
     """at_once: how many messages are worked on at the same time."""
 
-    def __init__(self, broker: Broker, take: TakeAnswer, *, at_once: int = 16) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        take: TakeAnswer,
+        record: RecordIgnored,
+        *,
+        at_once: int = 16,
+        supervisor: Supervisor | None = None,
+    ) -> None:
         self._broker = broker
         self._take = take
+        self._record = record
         self._at_once = at_once
+        self._guard = (supervisor or Supervisor()).guard("amqp.answer")
 
     async def consume(self, connection: AbstractConnection) -> None:
         """Until cancelled; what was not acknowledged then comes again."""
@@ -51,8 +70,24 @@ class Answers:
             queue = await channel.get_queue(self._broker.settings.answers)
             async with asyncio.TaskGroup() as group, queue.iterator() as messages:
                 async for message in messages:
-                    group.create_task(self._settle(message))
+                    group.create_task(self._guarded(message))
                 raise ConnectionResetError(f"the queue {queue.name} was closed")
+
+    async def _guarded(self, message: AbstractIncomingMessage) -> None:
+        """A message that raises an internal error is set aside with the error's ID."""
+        known = {"message": message.message_id, "hook": message.correlation_id}
+        fault = await self._guard.attempt(_unless_lost(message, self._settle(message)), **known)
+        if isinstance(fault, Fault):
+            aside = _unless_lost(message, self._give_up(message, fault))
+            await self._guard.attempt(aside, **known)
+
+    async def _give_up(self, message: AbstractIncomingMessage, fault: Fault) -> None:
+        try:
+            await self._set_aside(message, str(fault))
+        except Exception:
+            await message.reject(requeue=False)
+            raise
+        await message.ack()
 
     async def _settle(self, message: AbstractIncomingMessage) -> None:
         refusal = await self._refusal(message)
@@ -67,20 +102,40 @@ class Answers:
             await message.ack()
 
     async def _refusal(self, message: AbstractIncomingMessage) -> str | None:
+        """Why it does not count, which is recorded; None: it was taken."""
+        while True:
+            try:
+                ignored = await self._judge(message)
+                if ignored is None:
+                    return None
+                await self._keep(message, ignored)
+                return ignored.reason
+            except Unavailable as error:
+                log.warning("amqp.answer.waits", hook=message.correlation_id, reason=str(error))
+                await asyncio.sleep(PAUSE)
+
+    async def _judge(self, message: AbstractIncomingMessage) -> IgnoredAnswer | None:
         try:
             hook_id, token, answer = read(message.correlation_id, message.body)
         except Refused as error:
-            return str(error)
-        while True:
-            try:
-                return await self._take(hook_id, token, answer, message.user_id or "")
-            except Unavailable as error:
-                log.warning("amqp.answer.waits", hook=str(hook_id), reason=str(error))
-                await asyncio.sleep(PAUSE)
-            except Exception as error:
-                # Set aside like any other: one that breaks us is not to come again and again.
-                log.exception("amqp.answer.broken", hook=str(hook_id))
-                return f"an error of ours: {type(error).__name__}; the log has more"
+            return IgnoredAnswer(str(error))
+        taking = self._take(hook_id, token, answer, message.user_id or "")
+        ignored = await self._guard.attempt(taking, hook=str(hook_id))
+        if isinstance(ignored, Fault):
+            # Set aside like any other: one that breaks us is not to come again and again.
+            return IgnoredAnswer(str(ignored))
+        if ignored is None or ignored.subscription_id is None:
+            return ignored
+        reason = ignored.reason.replace(token, HIDDEN)
+        return replace(ignored, reason=reason, answer=shown(answer).replace(token, HIDDEN))
+
+    async def _keep(self, message: AbstractIncomingMessage, ignored: IgnoredAnswer) -> None:
+        """An answer that cannot be recorded is set aside all the same."""
+        try:
+            hook_id = hook_of(message.correlation_id)
+        except Refused:
+            return
+        await self._guard.attempt(self._record(hook_id, ignored), hook=str(hook_id))
 
     async def _reply(self, message: AbstractIncomingMessage, refusal: str | None) -> None:
         """To who wants to know. A queue that is gone is no reason to keep the answer."""
@@ -110,12 +165,39 @@ class Answers:
         await self._broker.publish("", self._broker.settings.refused, kept)
 
 
-def read(correlation_id: str | None, body: bytes) -> tuple[UUID, str, Mapping[str, Json]]:
-    """Hook id, token, and the answer without it. Raises Refused."""
+async def _unless_lost(message: AbstractIncomingMessage, work: Awaitable[None]) -> None:
+    """Where the connection is what failed, the message is the broker's again."""
     try:
-        hook_id = UUID(correlation_id or "")
+        await work
+    except (*LOST, RuntimeError):
+        if not _is_lost(message):
+            raise
+
+
+def _is_lost(message: AbstractIncomingMessage) -> bool:
+    try:
+        return message.channel.is_closed
+    except RuntimeError:  # aio-pika's for a channel that is closed
+        return True
+
+
+def hook_of(correlation_id: str | None) -> UUID:
+    """The hook that a message answers. Raises Refused."""
+    try:
+        return UUID(correlation_id or "")
     except ValueError:
         raise Refused("the correlation id is not the id of a hook") from None
+
+
+def shown(answer: Mapping[str, Json]) -> str:
+    """What is kept of an answer: its decision and reason. Data and properties may be secret."""
+    kept = {name: answer[name] for name in ("decision", "reason") if name in answer}
+    return orjson.dumps(kept).decode()
+
+
+def read(correlation_id: str | None, body: bytes) -> tuple[UUID, str, Mapping[str, Json]]:
+    """Hook id, token, and the answer without it. Raises Refused."""
+    hook_id = hook_of(correlation_id)
     if len(body) > LONGEST:
         raise Refused(f"it is longer than {LONGEST} bytes")
     try:

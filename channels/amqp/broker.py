@@ -20,6 +20,7 @@ from structlog.typing import FilteringBoundLogger
 from yarl import URL
 
 from channels.waiting import wait_at_most
+from engine.loops import Supervisor
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -65,8 +66,12 @@ Consumer = Callable[[AbstractConnection], Coroutine[None, None, None]]
 
 
 class Broker:
-    def __init__(self, settings: BrokerSettings) -> None:
+    def __init__(self, settings: BrokerSettings, supervisor: Supervisor | None = None) -> None:
         self.settings = settings
+        self._guard = (supervisor or Supervisor()).guard(
+            "amqp", first=settings.first_retry, longest=settings.max_retry
+        )
+        self._failures = 0
         self._link: _Link | None = None
         self._why = "it has not been reached yet"
 
@@ -77,32 +82,35 @@ class Broker:
 
     async def run(self, stop: asyncio.Event, consume: Consumer | None = None) -> None:
         """Keep a connection until told to stop. consume: works on each as long as it stands."""
-        urls, failures = self.settings.urls, 0
-        while not stop.is_set():
-            url = URL(urls[failures % len(urls)])
-            try:
-                connection = await self._connect(url)
-            except (*LOST, TimeoutError) as error:
-                failures += 1
-                self._lost(url, f"it cannot be reached: {_words(error)}")
-                most = self.settings.max_retry
-                pause = min(self.settings.first_retry * 2.0 ** min(failures, 30), most)
-                await wait_at_most(stop, pause)
-                continue
-            failures = 0
-            try:
-                await self._use(connection, url, stop, consume)
-            except* LOST as group:
-                self._lost(url, _words(group.exceptions[0]))
-                failures = 1
-                await wait_at_most(stop, self.settings.first_retry)
-            except* Exception:
-                log.exception("amqp.broken")
-                failures = 1
-                await wait_at_most(stop, self.settings.max_retry)
-            finally:
-                self._link = None
-                await _closed(connection)
+
+        async def turn() -> None:
+            await self._connected(stop, consume)
+
+        await self._guard.run(turn, stop)
+
+    async def _connected(self, stop: asyncio.Event, consume: Consumer | None) -> None:
+        """One connection, from its beginning to its end."""
+        urls, failures = self.settings.urls, self._failures
+        url = URL(urls[failures % len(urls)])
+        self._failures = failures + 1  # until it stands
+        try:
+            connection = await self._connect(url)
+        except (*LOST, TimeoutError) as error:
+            self._lost(url, f"it cannot be reached: {_words(error)}")
+            most = self.settings.max_retry
+            pause = min(self.settings.first_retry * 2.0 ** min(self._failures, 30), most)
+            await wait_at_most(stop, pause)
+            return
+        try:
+            await self._use(connection, url, stop, consume)
+            self._failures = 0
+        except* LOST as group:
+            self._lost(url, _words(group.exceptions[0]))
+            self._failures = 1
+            await wait_at_most(stop, self.settings.first_retry)
+        finally:
+            self._link = None
+            await _closed(connection)
 
     async def probe(self) -> str | None:
         """Why no node of the cluster can be reached; None: one can."""

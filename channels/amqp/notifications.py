@@ -12,7 +12,7 @@ from aio_pika import DeliveryMode, Message
 
 from channels.amqp.broker import Broker, NotPublished
 from channels.amqp.publisher import check_exchange
-from channels.contract import Delivered, Endpoint, Failed, Letter
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from engine.errors import Invalid
 from engine.words import Json
 
@@ -44,8 +44,8 @@ class HeatChannel:
     async def check_target(self, target: str) -> None:
         check_exchange(target, self._exchanges)
 
-    async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
-        told = notification(letter)
+    async def deliver(self, event: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
+        told = notification(event)
         if told is None:
             return Delivered(None, note=NOT_TOLD)
         message = Message(
@@ -53,7 +53,7 @@ class HeatChannel:
             content_type="application/json",
             content_encoding="utf-8",
             delivery_mode=DeliveryMode.PERSISTENT,
-            message_id=letter.id,
+            message_id=event.id,
         )
         try:
             await self.check_target(endpoint.target)
@@ -64,17 +64,17 @@ class HeatChannel:
         return Delivered(None)
 
 
-def notification(letter: Letter) -> dict[str, Json] | None:
+def notification(event: EventMessage) -> dict[str, Json] | None:
     """As a Heat server writes it; None for what it tells nobody."""
-    _, about, *rest = letter.type.split(".")
+    _, about, *rest = event.type.split(".")
     if about != "stack":
         return None
     action, moment = rest
     end, priority = ENDS[moment]
-    stack = letter.document["data"]["stack"]
+    stack = event.document["data"]["stack"]
     status = "FAILED" if moment == "stopped" else stack["status"]
     return {
-        "message_id": letter.id,
+        "message_id": event.id,
         "publisher_id": PUBLISHER,
         "event_type": f"orchestration.stack.{action}.{end}",
         "priority": priority,
@@ -88,12 +88,12 @@ def notification(letter: Letter) -> dict[str, Json] | None:
             "state": f"{stack['action']}_{status}",
             "state_reason": stack["reason"],
             "create_at": _seconds(stack["created_at"]),
-            "updated_at": None if action == "create" else _seconds(letter.document["time"]),
+            "updated_at": None if action == "create" else _seconds(event.document["time"]),
             "tags": stack["tags"],
             "description": "No description",
         },
-        "timestamp": _spaced(letter.document["time"]),
-        "_unique_id": letter.id.replace("-", ""),
+        "timestamp": _spaced(event.document["time"]),
+        "_unique_id": event.id.replace("-", ""),
     }
 
 

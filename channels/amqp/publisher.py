@@ -7,7 +7,7 @@ import orjson
 from aio_pika import DeliveryMode, Message
 
 from channels.amqp.broker import Broker, NotPublished
-from channels.contract import Delivered, Endpoint, Failed, Letter
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.envelope import CONTENT_TYPE
 from engine.errors import Finding, Invalid
 
@@ -30,11 +30,11 @@ class AmqpChannel:
     async def check_target(self, target: str) -> None:
         check_exchange(target, self._exchanges)
 
-    async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
+    async def deliver(self, event: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         try:
             await self.check_target(endpoint.target)
-            message = message_of(letter, self._broker.settings.answers)
-            await self._broker.publish(endpoint.target, routing_key(letter), message)
+            message = message_of(event, self._broker.settings.answers)
+            await self._broker.publish(endpoint.target, routing_key(event), message)
         except Invalid as error:
             return Failed(str(error))
         except NotPublished as error:
@@ -47,21 +47,21 @@ def check_exchange(target: str, exchanges: Sequence[str]) -> None:
     allowed = [one for one in exchanges if fnmatchcase(target, one)]
     if not allowed or len(target.encode()) > LONGEST:
         remedy = f"Exchanges that may be named: {', '.join(exchanges)}."
-        reason = f'"{target}" is no exchange that events may go to'
+        reason = f'"{target}" is not an exchange that events may be sent to'
         raise Invalid([Finding("target", reason, remedy, "Invalid")])
 
 
-def routing_key(letter: Letter) -> str:
+def routing_key(event: EventMessage) -> str:
     """``<type>.<project>.<stack>``, such as ``headgate.hook.waiting.demo.web``.
 
     A dot within the names of project and stack becomes ``_``, and so does what AMQP gives a meaning
     in a binding; what is of no stack ends in ``_``.
     """
-    data = letter.document["data"]
+    data = event.document["data"]
     stack = data.get("stack") or {}
     project = stack.get("project") or data.get("subscription", {}).get("project")
     words = (project or "", stack.get("name") or "")
-    key = ".".join((letter.type, *(_word(word) for word in words)))
+    key = ".".join((event.type, *(_word(word) for word in words)))
     return key.encode()[:LONGEST].decode(errors="ignore")
 
 
@@ -69,19 +69,20 @@ def _word(name: str) -> str:
     return name.translate({ord(one): "_" for one in ".*#"}) or "_"
 
 
-def message_of(letter: Letter, answers: str) -> Message:
-    """The CloudEvent in structured mode. The notice of a waiting hook says where answers go."""
-    hook = letter.document["data"].get("hook") if letter.waiting else None
+def message_of(event: EventMessage, answers: str) -> Message:
+    """The CloudEvent in structured mode. A notice with the hook's token says where answers go."""
+    data = event.document["data"]
+    hook = data.get("hook") if event.waiting and data.get("token") else None
     return Message(
-        orjson.dumps(letter.document),
+        orjson.dumps(event.document),
         content_type=CONTENT_TYPE,
         content_encoding="utf-8",
         delivery_mode=DeliveryMode.PERSISTENT,
-        message_id=letter.id,
-        type=letter.type,
-        timestamp=letter.sent_at,
+        message_id=event.id,
+        type=event.type,
+        timestamp=event.sent_at,
         app_id="headgate",
-        headers={"traceparent": letter.traceparent} if letter.traceparent else None,
+        headers={"traceparent": event.traceparent} if event.traceparent else None,
         reply_to=answers if hook else None,
         correlation_id=hook["id"] if hook else None,
     )

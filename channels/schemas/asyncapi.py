@@ -79,7 +79,7 @@ def asyncapi(answers: str) -> dict[str, Json]:
     }
     messages["answer_at_once"] = {
         "name": "answer_at_once",
-        "title": "An answer in the response to a notice; an empty response is none",
+        "title": "An answer in the response to a notification; an empty one is not an answer",
         "contentType": "application/json",
         "payload": _ANSWER,
     }

@@ -47,7 +47,6 @@ STACK = {
     "path": TEXT,
     "root": fields({"id": UUID, "name": TEXT}),
 }
-STACK_STATUS = one_of("IN_PROGRESS", "COMPLETE", "FAILED", "STOPPED")
 
 #: The step of the change that it is about: as GET .../graph has it.
 _STEP: Mapping[str, Json] = {"traversal": COUNT, "node": COUNT}
@@ -143,8 +142,11 @@ def _of_stack(action: str, moment: str) -> Json:
     }  # fmt: skip
 
 
-def _of_resource(operation: str) -> Json:
+def _of_resource(operation: str, moment: str = "") -> Json:
     more = {"moved": MOVED} if operation == "move" else {}
+    if moment == "restarted":
+        # The key is what a service is sent as Idempotency-Key.
+        more = {"attempt": COUNT, "operation_key": TEXT}
     return {
         **more,
         "stack": fields(STACK),
@@ -215,6 +217,26 @@ _DELIVERY: Json = {
     "event": fields({"id": UUID, "type": TEXT, "sequence": COUNT}),
 }  # fmt: skip
 
+#: A checkpoint of a project's audit log: engine/hooks/checkpoint.py says what is signed.
+_CHECKPOINT: Json = {
+    "project": TEXT,
+    "number": COUNT,
+    "at": TIME,
+    "previous": TEXT,
+    "heads": {
+        "type": "array",
+        "items": {
+            "type": "array",
+            "prefixItems": [UUID, COUNT, TEXT],
+            "minItems": 3,
+            "maxItems": 3,
+        },
+    },
+    "digest": TEXT,
+    "key_id": TEXT,
+    "signature": TEXT,
+}
+
 #: Event type -> (title, the keys of ``data``, whether the event is of a resource).
 _TABLE: Mapping[str, tuple[str, Json, bool]] = (
     {
@@ -235,13 +257,13 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
     }
     | {
         f"headgate.resource.{operation}.{moment}": (
-            f"{operation} of a resource: {moment}", _of_resource(operation), True,
+            f"{operation} of a resource: {moment}", _of_resource(operation, moment), True,
         )
         for operation in (
             "create", "update", "replace", "delete", "adopt", "check", "suspend", "resume",
             "snapshot",
         )
-        for moment in ("started", "progress", "completed", "failed", "retrying")
+        for moment in ("started", "progress", "completed", "failed", "retrying", "restarted")
     }
     | {
         f"headgate.resource.{what}.completed": (title, _of_resource(what), True)
@@ -264,17 +286,21 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
             ("handed-over", "Somebody else is to answer"),
             ("reminder", "A hook still waits"),
             ("escalated", "Nobody has answered: others may, too"),
-            ("unheard", "Nobody could be told: no notice has arrived, and none will"),
+            ("undeliverable", "The hook notification was not delivered and will not be retried"),
         )
     }
     | {
         "headgate.hook.waiting": ("A node has reached a breakpoint", _WAITING, False),
+        "headgate.audit.signed": (
+            "The heads of the project's audit log were signed", {"checkpoint": fields(_CHECKPOINT)},
+            False,
+        ),
         "headgate.delivery.dead": ("A delivery was given up", _DELIVERY, False),
         "headgate.delivery.delivered": (
             "The notice of a hook that waits has arrived", _DELIVERY, False
         ),
         "headgate.subscription.test": (
-            "A test, sent because somebody asked for it",
+            "A test event that a user requested",
             {
                 "subscription": fields({**_SUBSCRIPTION, "project": TEXT}),
                 "test": {"const": True},
@@ -288,10 +314,10 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
         for what, state, title in (
             ("enabled", "enabled", "A subscription was made, or delivers again"),
             ("disabled", "disabled", "A subscription was paused, or its endpoint keeps failing"),
-            ("changed", None, "What a subscription asks for was changed"),
+            ("changed", None, "A subscription was changed"),
             ("rotated", None, "A subscription has a new secret, beside the one before"),
             ("deleted", None, "A subscription was removed"),
-            ("redelivered", None, "Deliveries of a subscription were asked for again"),
+            ("redelivered", None, "Deliveries of a subscription were requested again"),
         )
     }
 )  # fmt: skip
@@ -327,7 +353,7 @@ def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
         required["sequence"] = {"type": "integer", "minimum": 1}
     if of_resource:
         required["subject"] = {"type": "string", "minLength": 1}
-    if not kind.startswith("headgate.subscription."):
+    if not kind.startswith(("headgate.subscription.", "headgate.audit.")):
         required["rootstack"] = UUID
     more = {"traceparent": TRACEPARENT, "stackpath": TEXT}
     return {"$schema": DIALECT, "title": title, **fields(required, more)}

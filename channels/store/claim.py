@@ -1,4 +1,4 @@
-"""Claiming due deliveries, with all that is needed to try them.
+"""Claiming due deliveries, and reading all that is needed to try them.
 
 A claim is a lease, renewed while the attempt lasts: until it ends nobody else tries the delivery,
 and its number fences whoever comes late. Subscriptions take turns, so that no backlog of one holds
@@ -9,95 +9,28 @@ to be tried one after the other.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from channels.store.notices import notices_of
-from channels.store.records import Due, Key, NoticeRecord, StackPlate
-from channels.store.subscriptions import ROTATION
+from channels.store.hook_notifications import notices_of
+from channels.store.records import DeliveryStackHeader, Due, Key, NoticeRecord
+from channels.store.subscriptions import ROTATION, answerer, revealed_secrets
+from engine.hooks.deadline import Delivered, apply_reports
 from engine.store.connection import Connection
+from engine.store.encryption import Sealed
+from engine.store.hook_deadlines import clock_of
 from engine.store.records import EventRecord, HookRecord
+from engine.words import HookState
 
-# The recursion walks over the subscriptions that have something to send, by the index; it costs
-# one step for each of them, however much they have.
-CLAIM = """
-with recursive sender (id) as (
-    (select subscription_id from delivery
-      where state = 'pending' and next_at is not null and urgent = $1
-      order by subscription_id limit 1)
-    union all
-    select (select d.subscription_id from delivery d
-             where d.state = 'pending' and d.next_at is not null and d.urgent = $1
-               and d.subscription_id > sender.id
-             order by d.subscription_id limit 1)
-      from sender where sender.id is not null
-), candidate as (
-    select d.*, row_number() over (partition by d.attempts > 0 order by d.turn, d.next_at) as place
-      from sender
-      join subscription s on s.id = sender.id and s.state = 'enabled'
-      left join unnest($2::uuid[], $3::bigint[]) b (id, busy) on b.id = s.id
-     cross join lateral (
-           select d.stack_id, d.sequence, d.subscription_id, d.next_at, d.attempts,
-                  row_number() over (order by d.next_at, d.sequence) as turn
-             from delivery d
-            where d.state = 'pending' and d.next_at <= now() and d.urgent = $1
-              and d.subscription_id = s.id
-              -- What a dead dispatcher left of a run is due all at once: its first comes first.
-              and not (s.ordered and exists (
-                  select 1 from delivery e
-                   where e.subscription_id = d.subscription_id and e.stack_id = d.stack_id
-                     and e.state = 'pending' and e.next_at is not null
-                     and e.sequence < d.sequence))
-            order by d.next_at, d.sequence limit greatest($4 - coalesce(b.busy, 0), 0)) d
-), chosen as (
-    select d.stack_id, d.sequence, d.subscription_id, d.attempts
-      from candidate c
-      join delivery d on d.stack_id = c.stack_id and d.sequence = c.sequence
-       and d.subscription_id = c.subscription_id
-     where (c.attempts = 0 or c.place <= $6)
-       and d.state = 'pending' and d.next_at <= now()
-     order by c.attempts > 0, c.place limit $5
-       for no key update of d skip locked
-), behind as materialized (
-    select b.row, b.nth
-      from chosen c
-      join subscription s on s.id = c.subscription_id and s.channel <> all ($10::text[])
-     cross join lateral (
-           select d.ctid as row, d.urgent, row_number() over (order by d.sequence) as nth
-             from delivery d
-            where d.subscription_id = c.subscription_id and d.stack_id = c.stack_id
-              and d.state = 'pending' and d.next_at is null
-            order by d.sequence limit $9) b
-     where c.attempts = 0 and b.urgent = $1
-), held as (
-    select d.stack_id, d.sequence, d.subscription_id, b.nth
-      from behind b
-      join delivery d on d.ctid = b.row
-     where d.state = 'pending' and d.next_at is null
-       for no key update of d skip locked
-), counted as (
-    select h.*, row_number() over (partition by subscription_id, stack_id order by nth) as place
-      from held h
-), run as (
-    select stack_id, sequence, subscription_id from chosen
-     union all
-    -- Up to the first that somebody else holds: a run has no gap.
-    select stack_id, sequence, subscription_id from counted where place = nth
-), claimed as (
-    update delivery d
-       set claim = d.claim + 1, attempts = d.attempts + 1,
-           next_at = now() + make_interval(secs => $7)
-      from run r
-     where d.stack_id = r.stack_id and d.sequence = r.sequence
-       and d.subscription_id = r.subscription_id
-       and d.state = 'pending' and (d.next_at is null or d.next_at <= now())
-    returning d.stack_id, d.sequence, d.subscription_id, d.id, d.project, d.hook_id, d.claim,
-              d.attempts
-)
+CLAIM = "select * from claim_deliveries($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+# One look-up by key after the other, whatever the planner knows of the tables: it keeps the plan
+# that it made while they were empty.
+READ_CLAIMED = """
 select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.claim, c.attempts,
-       s.channel, s.target, s.ordered,
-       case when s.rotated_at > now() - $8::interval then s.secrets
+       s.channel, s.target, s.ordered, s.name, s.origin, s.owner as s_owner, s.owner_id,
+       s.owner_roles, s.project as s_project,
+       case when s.rotated_at > now() - $3::interval then s.secrets
             else jsonb_build_array(s.secrets -> 0) end as secrets,
        k.name as stack_name, k.owner, coalesce(r.tags, k.tags) as tags,
        k.created_at as stack_created_at, k.path as stack_path, k.root_id, r.name as root_name,
@@ -108,59 +41,58 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
        h.node as h_node,
        h.root_stack_id as h_root_stack_id, h.root_stack_name as h_root_stack_name,
        h.resource_name as h_resource_name, h.path as h_path, h.point as h_point, h.mode as h_mode,
-       h.state as h_state, h.opened_at as h_opened_at,
-       case when h.state = 'waiting' and h.told_at is null then now() + h.timeout
-            else h.deadline end as h_deadline,
+       h.state as h_state, h.opened_at as h_opened_at, h.timeout as h_timeout,
+       h.deadline as h_deadline, h.notified_at as h_notified_at,
+       h.undeliverable_at as h_undeliverable_at,
        h.on_timeout as h_on_timeout, h.digest as h_digest, h.decision as h_decision,
        h.reason as h_reason, h.decided_by as h_decided_by, h.door as h_door,
        h.decided_at as h_decided_at, h.notice as h_notice, h.rule as h_rule,
-       h.requested_by as h_requested_by, h.assigned as h_assigned,
+       h.requested_by as h_requested_by, h.requested_by_id as h_requested_by_id,
+       h.assigned as h_assigned,
        h.escalated_at as h_escalated_at, h.reminders as h_reminders,
        h.approved_by as h_approved_by
-  from claimed c
-  join subscription s on s.id = c.subscription_id
-  left join stack k on k.id = c.stack_id
-  left join stack r on r.id = k.root_id
-  join event e on e.stack_id = c.stack_id and e.sequence = c.sequence
-  left join hook_now h on h.stack_id = c.stack_id and h.id = (e.data ->> 'hook_id')::uuid
+  from unnest($1::uuid[], $2::integer[]) key (id, claim)
+ cross join lateral (
+       select * from delivery c where c.id = key.id and c.claim = key.claim offset 0) c
+ cross join lateral (select * from subscription s where s.id = c.subscription_id offset 0) s
+ cross join lateral (
+       select * from event e
+        where e.stack_id = c.stack_id and e.sequence = c.sequence offset 0) e
+  left join lateral (select * from stack k where k.id = c.stack_id offset 0) k on true
+  left join lateral (select * from stack r where r.id = k.root_id offset 0) r on true
+  left join lateral (
+       select * from hook_now h
+        where h.stack_id = c.stack_id and h.id = (e.data ->> 'hook_id')::uuid offset 0) h on true
  order by c.stack_id, c.sequence
 """
+# One step by index for each subscription that has something to send, as in `claim_deliveries`.
 NEXT_DUE = """
-with recursive sender (id) as (
-    (select subscription_id from delivery
-      where state = 'pending' and next_at is not null and urgent = $1
-      order by subscription_id limit 1)
+with recursive sender (id, next_at) as (
+    (select d.subscription_id, d.next_at from delivery d
+      where d.state = 'pending' and d.next_at is not null and d.urgent = $1
+      order by d.subscription_id, d.next_at limit 1)
     union all
-    select (select d.subscription_id from delivery d
-             where d.state = 'pending' and d.next_at is not null and d.urgent = $1
-               and d.subscription_id > sender.id
-             order by d.subscription_id limit 1)
-      from sender where sender.id is not null
+    select n.* from sender
+     cross join lateral (
+           select d.subscription_id, d.next_at from delivery d
+            where d.state = 'pending' and d.next_at is not null and d.urgent = $1
+              and d.subscription_id > sender.id
+            order by d.subscription_id, d.next_at limit 1) n
 )
-select extract(epoch from min(d.next_at) - now())::double precision as seconds
+select extract(epoch from min(next_at) - now())::double precision as seconds
   from sender
-  join subscription s on s.id = sender.id and s.state = 'enabled'
- cross join lateral (
-       select next_at from delivery d
-        where d.state = 'pending' and d.next_at is not null and d.urgent = $1
-          and d.subscription_id = s.id
-        order by d.next_at limit 1) d
- where s.id <> all ($2::uuid[])
+ where id <> all ($2::uuid[])
+   and (select s.state from subscription s where s.id = sender.id) = 'enabled'
 """
 # What is being settled now is let be: it needs no lease, and waiting for it could be a deadlock.
 RENEW = """
 with mine as (
-    select d.stack_id, d.sequence, d.subscription_id
-      from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::integer[])
-           k (stack_id, sequence, subscription_id, claim)
-      join delivery d on d.stack_id = k.stack_id and d.sequence = k.sequence
-       and d.subscription_id = k.subscription_id and d.claim = k.claim and d.state = 'pending'
+    select d.id
+      from unnest($1::uuid[], $2::integer[]) k (id, claim)
+      join delivery d on d.id = k.id and d.claim = k.claim and d.state = 'pending'
        for no key update of d skip locked
 )
-update delivery d set next_at = now() + make_interval(secs => $5)
-  from mine m
- where d.stack_id = m.stack_id and d.sequence = m.sequence
-   and d.subscription_id = m.subscription_id
+update delivery d set next_at = now() + make_interval(secs => $3) from mine m where d.id = m.id
 """
 _EVENT = (
     "type", "time", "resource_name", "resource_type", "physical_id", "action", "status", "reason",
@@ -189,15 +121,30 @@ class Room:
         return [one for one, count in self.busy.items() if count >= self.each]
 
 
-async def claim(conn: Connection, *, urgent: bool, room: Room, lease: float) -> list[Due]:
+async def claim_keys(conn: Connection, *, urgent: bool, room: Room, lease: float) -> list[Key]:
     """Take what is due in a lane, for `lease` seconds. By stack, each stack's in order."""
     rows = await conn.fetch(
         CLAIM, urgent, list(room.busy), list(room.busy.values()), room.each, room.free,
-        room.retries, lease, ROTATION, room.behind, list(room.paced),
+        room.retries, lease, room.behind, list(room.paced),
     )  # fmt: skip
+    return [Key(*row) for row in rows]
+
+
+async def read_claimed(conn: Connection, keys: Sequence[Key]) -> list[Due]:
+    """What was claimed, in the order of its keys, with all that is needed to try it."""
+    rows = await conn.fetch(READ_CLAIMED, *_columns(keys), ROTATION)
     hooks = sorted({(row["stack_id"], row["h_id"]) for row in rows if row["h_id"] is not None})
     notices = await notices_of(conn, hooks) if hooks else {}
     return [_due(row, notices) for row in rows]
+
+
+async def claim(conn: Connection, *, urgent: bool, room: Room, lease: float) -> list[Due]:
+    """Both in one."""
+    return await read_claimed(conn, await claim_keys(conn, urgent=urgent, room=room, lease=lease))
+
+
+def _columns(keys: Sequence[Key]) -> tuple[list[UUID], list[int]]:
+    return [key.id for key in keys], [key.claim for key in keys]
 
 
 def runs(claimed: Sequence[Due]) -> list[list[Due]]:
@@ -212,8 +159,7 @@ def runs(claimed: Sequence[Due]) -> list[list[Due]]:
 
 async def renew(conn: Connection, keys: Sequence[Key], *, lease: float) -> None:
     """Keep what is being tried for `lease` seconds more; what was lost meanwhile stays lost."""
-    columns = ("stack_id", "sequence", "subscription_id", "claim")
-    await conn.execute(RENEW, *([getattr(key, name) for key in keys] for name in columns), lease)
+    await conn.execute(RENEW, *_columns(keys), lease)
 
 
 async def next_due(conn: Connection, *, urgent: bool, room: Room) -> float | None:
@@ -226,33 +172,52 @@ async def next_due(conn: Connection, *, urgent: bool, room: Room) -> float | Non
 
 
 def _due(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> Due:
+    secrets, undecryptable = _secrets(row)
     return Due(
-        key=Key(row["stack_id"], row["sequence"], row["subscription_id"], row["claim"]),
+        key=Key(row["stack_id"], row["sequence"], row["subscription_id"], row["claim"], row["id"]),
         id=row["id"],
         project=row["project"],
-        plate=plate_of(row),
+        plate=stack_header_of(row),
         hook_id=row["hook_id"],
         attempts=row["attempts"],
         channel=row["channel"],
         target=row["target"],
         ordered=row["ordered"],
-        secrets=tuple(row["secrets"]),
+        secrets=secrets,
+        undecryptable=undecryptable,
         event=EventRecord(
             stack_id=row["stack_id"],
             sequence=row["sequence"],
             id=row["event_id"],
             **{name: row[name] for name in _EVENT},
         ),
-        hook=hook_of(row) if row["h_id"] is not None else None,
+        hook=_told(row) if row["h_id"] is not None else None,
         notices=tuple(notices.get(row["h_id"], ())),
         now=row["now"],
+        automation=answerer(dict(row) | {"id": row["subscription_id"], "owner": row["s_owner"]}),
     )
 
 
-def plate_of(row: Any) -> StackPlate | None:
+def _told(row: Any) -> HookRecord:
+    """The hook, with the deadline that it has when this attempt delivers its notice."""
+    hook = hook_of(row)
+    waiting = hook.state == HookState.WAITING
+    clock = apply_reports(clock_of(row, "h_"), [Delivered()], row["now"], waiting=waiting)
+    return replace(hook, deadline=clock.deadline)
+
+
+def _secrets(row: Any) -> tuple[tuple[str, ...], str]:
+    """Those that sign, or why they cannot be decrypted."""
+    try:
+        return revealed_secrets(row["secrets"], row["s_project"], row["subscription_id"]), ""
+    except Sealed as error:
+        return (), str(error)
+
+
+def stack_header_of(row: Any) -> DeliveryStackHeader | None:
     if row["stack_name"] is None:
         return None
-    return StackPlate(
+    return DeliveryStackHeader(
         row["stack_name"], row["owner"], tuple(row["tags"]), row["stack_created_at"],
         row["stack_path"], row["root_id"], row["root_name"],
     )  # fmt: skip
@@ -262,7 +227,8 @@ _HOOK = (
     "id", "project", "root_stack_id", "root_stack_name", "traversal", "node", "resource_name",
     "path", "point", "mode", "state", "opened_at",
     "deadline", "on_timeout", "digest", "decision", "reason", "decided_by", "door", "decided_at",
-    "notice", "rule", "requested_by", "assigned", "escalated_at", "reminders", "approved_by",
+    "notice", "rule", "requested_by", "requested_by_id", "assigned", "escalated_at",
+    "reminders", "approved_by",
 )  # fmt: skip
 
 

@@ -4,14 +4,15 @@ from datetime import datetime
 from uuid import UUID
 
 from channels.store import publish, subscriptions
-from channels.store.news import Kind, News, record_news
 from channels.store.records import DeliveryRecord, SubscriptionRecord
+from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
 from engine.store.connection import Connection
 from engine.store.retention import hold_off
 
 LIST = """
 select id, subscription_id, stack_id, sequence, event_id, type, state, attempts, next_at, code,
-       error, answer, created_at, settled_at
+       nullif(concat_ws('; ', error, ignored), '') as error,
+       coalesce(ignored_answer, answer) as answer, created_at, settled_at
   from delivery
  where subscription_id = $1 and ($2::text is null or state = $2)
    and ($3::uuid is null
@@ -84,11 +85,13 @@ async def redeliver_since(
         return await publish.insert_missed(conn, listener, since, horizon=horizon, limit=limit)
 
 
-async def tell_redelivered(conn: Connection, one: SubscriptionRecord, count: int, by: str) -> None:
+async def record_redelivered(
+    conn: Connection, one: SubscriptionRecord, count: int, by: str
+) -> None:
     """In the transaction that asked for so many again."""
     if count:
         told = f"{count} {'delivery was' if count == 1 else 'deliveries were'} asked for again"
-        await record_news(conn, [News(Kind.REDELIVERED, one, told, by)])
+        await record_subscription_events(conn, [SubscriptionEvent(Kind.REDELIVERED, one, told, by)])
 
 
 async def _revive(conn: Connection, subscription_id: UUID, delivery_id: UUID | None) -> int:

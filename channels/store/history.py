@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from channels.store.records import ToldEvent
-from channels.store.stream import told_event
+from channels.store.records import PublishedEvent
+from channels.store.stream import published_event
 from engine.store.connection import Connection
 
 #: Where a traversal begins and where it ends: with the first event of the one after it. What its
@@ -75,7 +75,7 @@ class Happened:
     """place: where it stands among all that were asked for, from 1."""
 
     place: int
-    told: ToldEvent
+    told: PublishedEvent
 
 
 async def bounds_of(conn: Connection, stack_id: UUID, traversal: int) -> Bounds | None:
@@ -93,4 +93,4 @@ async def history(
         rows = await conn.fetch(READ_NESTED, *asked, within.started_at, within.ended_at)
     else:
         rows = await conn.fetch(READ, *asked)
-    return [Happened(row["place"], told_event(row)) for row in rows]
+    return [Happened(row["place"], published_event(row)) for row in rows]

@@ -15,8 +15,11 @@ from channels.selection import EVERY_PROJECT, WAITING, Traits, about, is_for
 from channels.store import subscriptions
 from channels.store.records import SubscriptionRecord, SubscriptionState
 from channels.store.sinks import Named, follow_sinks
+from engine.hooks.deadline import Pending
 from engine.store.connection import Connection
 from engine.store.database import Database
+from engine.store.hook_deadlines import HookKey, report_notices
+from engine.store.stack_locks import lock_stacks
 from engine.words import Mode
 
 LOCK = "select position from publishing for update skip locked"
@@ -58,7 +61,6 @@ select e.stack_id, e.sequence, e.id, e.type, e.resource_name, e.resource_type, e
    and e.time >= $2 and (d.state is null or d.state = 'dead')
  order by o.position, e.sequence limit $4
 """
-LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
 INSERT = """
 insert into delivery (stack_id, sequence, subscription_id, project, event_id, type, hook_id,
                       urgent, state, next_at)
@@ -79,16 +81,13 @@ update delivery d set urgent = true
    and d.state = 'pending' and not d.urgent
 """
 RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
-PUSH_DEADLINES = """
-update hook h set deadline = h.opened_at + h.timeout + make_interval(secs => n.horizon)
-  from unnest($1::uuid[], $2::uuid[], $3::double precision[]) n (stack_id, id, horizon)
- where h.stack_id = n.stack_id and h.id = n.id and h.state = 'waiting' and h.told_at is null
-"""
 TELL_STREAMS = "select pg_notify('headgate_published', '')"
 TELL_LANES = "select pg_notify('headgate_delivery', '')"
 
 #: Of a channel: seconds in which a delivery that always fails is given up.
 Horizon = Callable[[str], float]
+#: Takes an internal error of one event or of one subscription, which is then left out.
+Report = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +120,16 @@ class _Wanted:
         return self.event.urgent
 
 
-async def publish(database: Database, *, horizon: Horizon, limit: int) -> Published | None:
+def _raise(error: Exception, **_: Any) -> None:
+    raise error
+
+
+async def publish(
+    database: Database, *, horizon: Horizon, limit: int, report: Report = _raise
+) -> Published | None:
     """Publish at most `limit` rows of the outbox. None: somebody else is publishing.
 
-    For as long as a delivery may be tried, the deadline of a hook that somebody will be told about
-    is put off; it is set anew when its notice arrives.
+    The notices of hooks are reported as pending, for as long as their deliveries may be tried.
     """
     async with database.transaction("publish") as conn:
         top: int | None = await conn.fetchval(LOCK)
@@ -135,13 +139,29 @@ async def publish(database: Database, *, horizon: Horizon, limit: int) -> Publis
         if not rows:
             return Published(0, 0)
         named = await follow_sinks(conn, rows)
-        wanted = await _wanted(conn, rows, named)
+        wanted = await _wanted(conn, rows, named, report)
         count = await insert_wanted(conn, wanted, horizon)
         await conn.execute(TELL_STREAMS)
         return Published(len(rows), count)
 
 
-async def _wanted(conn: Connection, rows: Sequence[Any], named: Named) -> list[_Wanted]:
+async def pass_over(database: Database) -> dict[str, str]:
+    """Give the next row of the outbox its position and nothing else; return what it is, in words.
+
+    Its events are in streams and histories, and no subscription gets them.
+    """
+    async with database.transaction("publish") as conn:
+        top: int | None = await conn.fetchval(LOCK)
+        rows = await conn.fetch(GIVE_POSITIONS, top, 1) if top is not None else []
+        await conn.execute(TELL_STREAMS)
+    events = [f"{row['first']} to {row['last']}" for row in rows]
+    return {"stack_id": ", ".join(str(row["stack_id"]) for row in rows),
+            "events_not_delivered": ", ".join(events)}  # fmt: skip
+
+
+async def _wanted(
+    conn: Connection, rows: Sequence[Any], named: Named, report: Report
+) -> list[_Wanted]:
     projects = sorted({row["project"] for row in rows})
     listeners = await subscriptions.in_state(conn, projects, SubscriptionState.ENABLED)
     heard = {listener.project for listener in listeners}
@@ -150,19 +170,46 @@ async def _wanted(conn: Connection, rows: Sequence[Any], named: Named) -> list[_
         return []
     columns = ("stack_id", "project", "first", "last")
     read = await conn.fetch(READ_EVENTS, *([row[name] for row in told] for name in columns))
-    return _select(map(_event, read), listeners, named)
+    return _select(_events(read, report), listeners, named, report)
+
+
+def _events(rows: Iterable[Any], report: Report) -> list[_Event]:
+    events = []
+    for row in rows:
+        try:
+            events.append(_event(row))
+        except Exception as error:
+            report(error, stack_id=str(row["stack_id"]), sequence=row["sequence"])
+    return events
 
 
 def _select(
-    events: Iterable[_Event], listeners: Sequence[SubscriptionRecord], named: Named
+    events: Iterable[_Event],
+    listeners: Sequence[SubscriptionRecord],
+    named: Named,
+    report: Report = _raise,
 ) -> list[_Wanted]:
-    return [
-        _Wanted(event, listener)
-        for event in events
-        for listener in listeners
-        if is_for(listener.id, listener.project, listener.selection, event.traits)
-        and named.hears(listener, event.traits, event.sequence)
-    ]
+    """A subscription that raises an error gets none of these events; the others get theirs."""
+    wanted, broken = [], set()
+    for event in events:
+        for listener in listeners:
+            if listener.id in broken:
+                continue
+            try:
+                wants = _wants(listener, event, named)
+            except Exception as error:
+                broken.add(listener.id)
+                report(error, subscription=str(listener.id), event_id=str(event.id))
+                continue
+            if wants:
+                wanted.append(_Wanted(event, listener))
+    return wanted
+
+
+def _wants(listener: SubscriptionRecord, event: _Event, named: Named) -> bool:
+    return is_for(listener.id, listener.project, listener.selection, event.traits) and named.hears(
+        listener, event.traits, event.sequence
+    )
 
 
 async def insert_wanted(conn: Connection, wanted: Sequence[_Wanted], horizon: Horizon) -> int:
@@ -171,19 +218,19 @@ async def insert_wanted(conn: Connection, wanted: Sequence[_Wanted], horizon: Ho
         return 0
     urgent = [one for one in wanted if one.urgent]
     if urgent:
-        await conn.execute(LOCK_STACKS, sorted({one.event.stack_id for one in urgent}))
+        await lock_stacks(conn, {one.event.stack_id for one in urgent})
     there = await subscriptions.lock_enabled(conn, sorted({one.by.id for one in wanted}))
     going = [one for one in wanted if one.by.id in there]
     await conn.execute(INSERT, *zip(*map(_columns, going), strict=True)) if going else None
     await _let_go(conn, [one for one in going if one.by.ordered])
-    noticed: dict[tuple[UUID, UUID | None], float] = {}
+    noticed: dict[HookKey, float] = {}
     for one in going:
-        if one.urgent:
+        if one.urgent and one.event.hook_id is not None:
             key = (one.event.stack_id, one.event.hook_id)
             noticed[key] = max(noticed.get(key, 0.0), horizon(one.by.channel))
     if noticed:
-        stacks, hooks = zip(*noticed, strict=True)
-        await conn.execute(PUSH_DEADLINES, stacks, hooks, list(noticed.values()))
+        pending = {key: [Pending(seconds)] for key, seconds in noticed.items()}
+        await report_notices(conn, pending)
     if going:
         await conn.execute(TELL_LANES)
     return len(going)

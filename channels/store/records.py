@@ -6,6 +6,8 @@ from enum import StrEnum
 from uuid import UUID
 
 from channels.selection import Selection
+from engine.hooks.automation import Automation
+from engine.principal import NOBODY, Principal
 from engine.store.records import EventRecord, HookRecord
 
 
@@ -32,7 +34,8 @@ class DeliveryState(StrEnum):
 class NewSubscription:
     """A subscription that is to be. Its target was checked by its channel.
 
-    keeps_secret: `secret` is for a new one; one that is there keeps its own.
+    keeps_secret: `secret` is for a new one; one that is there keeps its own. name: of the
+    settings. owner: with whose rights it answers hooks.
     """
 
     id: UUID
@@ -44,11 +47,14 @@ class NewSubscription:
     secret: str
     origin: Origin = Origin.API
     keeps_secret: bool = False
+    name: str = ""
+    owner: Principal = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionChange:
-    """What a PATCH changes; None keeps."""
+    """What a PATCH changes; None keeps. owner: who changes more than the state, and answers for it
+    from then on."""
 
     target: str | None = None
     events: list[str] | None = None
@@ -60,6 +66,7 @@ class SubscriptionChange:
     nested: bool | None = None
     ordered: bool | None = None
     state: SubscriptionState | None = None
+    owner: Principal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,7 @@ class SubscriptionRecord:
 
     failures: deliveries given up since the last one that arrived. reason: why it is disabled.
     named_until: number of its stack's event from which on the environment names it no more.
+    name: of the settings. owner: the display name of the principal for whom it answers hooks.
     """
 
     id: UUID
@@ -82,6 +90,8 @@ class SubscriptionRecord:
     named_until: int | None
     failures: int
     created_at: datetime
+    name: str
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +132,17 @@ class NoticeRecord:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Which delivery, and under which fencing number one has it."""
+    """Which delivery, and under which fencing number one has it. id: finds its row."""
 
     stack_id: UUID
     sequence: int
     subscription_id: UUID
     claim: int
+    id: UUID
 
 
 @dataclass(frozen=True, slots=True)
-class StackPlate:
+class DeliveryStackHeader:
     """What is told of a stack with its events, besides what they are about.
 
     tags: of the outermost stack. path, root_id, root_name: where it is, if inside of another.
@@ -151,13 +162,15 @@ class Due:
     """A claimed delivery, with all that is needed to try it.
 
     now: the database's time. plate: None: the event is of no stack. hook: of events about hooks;
-    its deadline is what it will be when this attempt arrives. secrets: newest first.
+    its deadline is what it will be when this attempt arrives. secrets: newest first. automation:
+    the subscription as an answerer; whether its owner may answer is to be looked up.
+    undecryptable: why there are no secrets, or "".
     """
 
     key: Key
     id: UUID
     project: str
-    plate: StackPlate | None
+    plate: DeliveryStackHeader | None
     hook_id: UUID | None
     attempts: int
     channel: str
@@ -168,6 +181,8 @@ class Due:
     hook: HookRecord | None
     notices: tuple[NoticeRecord, ...]
     now: datetime
+    automation: Automation
+    undecryptable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +222,11 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldEvent:
+class PublishedEvent:
     """An event with all that is told of it. plate: None: it is of no stack."""
 
     project: str
-    plate: StackPlate | None
+    plate: DeliveryStackHeader | None
     event: EventRecord
     hook: HookRecord | None
 
@@ -220,5 +235,5 @@ class ToldEvent:
 class StreamEvent:
     """A published event, with its place."""
 
-    told: ToldEvent
+    told: PublishedEvent
     cursor: Cursor

@@ -18,14 +18,15 @@ import orjson
 
 from channels.selection import Traits
 from channels.store import subscriptions
-from channels.store.news import Kind, News, record_news
 from channels.store.records import SubscriptionRecord
+from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
 from engine.store.connection import Connection
-from engine.store.sealing import Hidden
+from engine.store.stack_locks import lock_stacks
 from engine.words import Json
 
 READ_BEGINNINGS = """
-select e.stack_id, e.sequence, w.project, t.environment -> 'event_sinks' as sinks
+select e.stack_id, e.sequence, w.project, t.environment -> 'event_sinks' as sinks,
+       t.requested_by as owner, t.requested_by_id as owner_id, t.requested_by_roles as owner_roles
   from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) w (stack_id, project, first, last)
   join event e on e.stack_id = w.stack_id and e.sequence between w.first and w.last
    and e.type like 'headgate.stack.%.started'
@@ -35,19 +36,23 @@ select e.stack_id, e.sequence, w.project, t.environment -> 'event_sinks' as sink
 """
 OF_STACKS = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, nested, named_until, failures, created_at
+       reason, origin, stack_id, nested, named_until, failures, created_at,
+       name, owner
   from subscription where stack_id = any ($1::uuid[]) order by id
 """
-LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
+#: A sink keeps its first owner, also where a later version names it: keeping or restoring an
+#: environment does not make you responsible for the sinks that others wrote into it.
 NAME = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
-                          ordered, secrets, state, origin, tags, stack_id)
+                          ordered, secrets, state, origin, tags, stack_id, owner, owner_id,
+                          owner_roles)
 select n.id, n.project, n.channel, n.target, n.events, '{}', n.resources, n.types, n.points,
        n.ordered,
-       jsonb_build_array(n.secret), 'enabled', 'environment', '{}', n.stack_id
+       jsonb_build_array(n.secret), 'enabled', 'environment', '{}', n.stack_id, n.owner,
+       n.owner_id, n.owner_roles
   from jsonb_to_recordset($1) as n (id uuid, project text, stack_id uuid, channel text, target text,
        events text[], resources text[], types text[], points text[], ordered boolean,
-       secret jsonb)
+       secret jsonb, owner text, owner_id text, owner_roles text[])
 on conflict (id) do update
    set state = 'enabled', reason = '', failures = 0, named_until = null
 """
@@ -99,7 +104,7 @@ async def follow_sinks(conn: Connection, rows: Sequence[Any]) -> Named:
     if not beginnings:
         return Named()
     there = await _of_stacks(conn, [row["stack_id"] for row in beginnings])
-    wanted = {one["id"]: one for row in beginnings for one in _sinks(row)}
+    wanted = {one["id"]: one for row in reversed(beginnings) for one in _sinks(row)}
     if not wanted and not there:
         return Named()
     changes: dict[UUID, list[tuple[int, Set[UUID]]]] = {}
@@ -108,7 +113,7 @@ async def follow_sinks(conn: Connection, rows: Sequence[Any]) -> Named:
         before = {one.id for one in there if _is_named(one) and one.selection.stack_id == stack_id}
         names = {one["id"] for one in _sinks(row)}
         changes.setdefault(stack_id, [(0, before)]).append((row["sequence"], names))
-    await conn.execute(LOCK_STACKS, sorted({row["stack_id"] for row in rows}))
+    await lock_stacks(conn, {row["stack_id"] for row in rows})
     await _follow(conn, there, wanted, changes)
     return Named(changes)
 
@@ -122,17 +127,19 @@ async def _follow(
     named = {one.id for one in there if _is_named(one)}
     well = {one.id for one in there if _is_named(one) and one.state == "enabled"}
     dropped = dict(_dropped(changes.values()))
-    anew = [one | {"secret": Hidden(_new_secret())}
+    anew = [one | {"secret": subscriptions.sealed_secret(_new_secret(), one["project"], name)}
             for name, one in sorted(wanted.items()) if name not in well]  # fmt: skip
     await conn.execute(NAME, anew)
     await conn.execute(DROP, list(dropped), list(dropped.values()))
     await conn.execute(subscriptions.WAKE)
     now = await _of_stacks(conn, sorted(changes))
     by = "environment"
-    told = [News(Kind.ENABLED, one, "An environment names it", by)
+    told = [SubscriptionEvent(Kind.ENABLED, one, "An environment names it", by)
             for one in now if one.id in wanted and one.id not in named]  # fmt: skip
-    told += [News(Kind.DELETED, one, one.reason, by) for one in now if one.id in dropped]
-    await record_news(conn, told)
+    told += [
+        SubscriptionEvent(Kind.DELETED, one, one.reason, by) for one in now if one.id in dropped
+    ]
+    await record_subscription_events(conn, told)
 
 
 def _new_secret() -> str:
@@ -177,6 +184,9 @@ def _sinks(row: Any) -> list[dict[str, Json]]:
             "id": uuid5(_SINKS, f"{stack_id} {orjson.dumps(sink).decode()}"),
             "project": project,
             "stack_id": stack_id,
+            "owner": row["owner"],
+            "owner_id": row["owner_id"],
+            "owner_roles": row["owner_roles"],
             **sink,
         }
         for sink in said

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from channels.store.claim import hook_of, plate_of
-from channels.store.records import Cursor, StreamEvent, ToldEvent
+from channels.store.claim import hook_of, stack_header_of
+from channels.store.records import Cursor, PublishedEvent, StreamEvent
 from engine.store.connection import Connection
 from engine.store.records import EventRecord
 
@@ -18,6 +18,13 @@ select o.position, o.project, e.*
  where o.project = $1 and o.position >= $2 and (o.position > $2 or e.sequence > $3)
    and ($5::uuid[] is null or o.stack_id = any ($5) or e.root_id = any ($5))
  order by o.position, e.sequence limit $4
+"""
+NEXT_PLACE = """
+select o.position, e.sequence
+  from outbox o
+  join event e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
+ where o.project = $1 and o.position >= $2 and (o.position > $2 or e.sequence > $3)
+ order by o.position, e.sequence limit 1
 """
 _EVENT = (
     "stack_id", "sequence", "id", "type", "time", "resource_name", "resource_type", "physical_id",
@@ -53,15 +60,21 @@ async def events_after(
     return [_stream_event(row) for row in rows]
 
 
+async def next_place(conn: Connection, project: str, cursor: Cursor) -> Cursor | None:
+    """The place after the next event behind a cursor, of which nothing is read; None: no more."""
+    row = await conn.fetchrow(NEXT_PLACE, project, cursor.position, cursor.sequence)
+    return Cursor(*row) if row else None
+
+
 def _stream_event(row: Any) -> StreamEvent:
-    return StreamEvent(told_event(row), Cursor(row["position"], row["sequence"]))
+    return StreamEvent(published_event(row), Cursor(row["position"], row["sequence"]))
 
 
-def told_event(row: Any) -> ToldEvent:
+def published_event(row: Any) -> PublishedEvent:
     """Of a row of `event_told`, with the project."""
-    return ToldEvent(
+    return PublishedEvent(
         project=row["project"],
-        plate=plate_of(row),
+        plate=stack_header_of(row),
         event=EventRecord(**{name: row[name] for name in _EVENT}),
         hook=hook_of(row) if row["h_id"] is not None else None,
     )

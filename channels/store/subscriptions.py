@@ -1,4 +1,4 @@
-"""Subscriptions: made, read, changed, removed; each change tells of itself (channels/news.py).
+"""Creates, reads, changes and deletes subscriptions; each change records an event.
 
 Called by the API, by publishing, and when the program starts.
 """
@@ -9,35 +9,48 @@ from typing import Any
 from uuid import UUID
 
 from channels.selection import EVERY_PROJECT, Selection
-from channels.store.news import Kind, News, news, record_news
 from channels.store.records import (
     NewSubscription,
+    Origin,
     SubscriptionChange,
     SubscriptionRecord,
     SubscriptionState,
 )
+from channels.store.subscription_events import (
+    Kind,
+    SubscriptionEvent,
+    events_of_change,
+    record_subscription_events,
+)
+from engine.hooks.automation import Automation
+from engine.principal import Principal
 from engine.store.connection import Connection
-from engine.store.sealing import Hidden
+from engine.store.encryption import Hidden, Scope, reveal
+from engine.words import Json
 
 #: How long the secret before the newest still signs, too.
 ROTATION = timedelta(days=1)
 
 INSERT = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
-                          ordered, secrets, state, origin, tags, stack_id, nested)
+                          ordered, secrets, state, origin, tags, stack_id, nested, name, owner,
+                          owner_id, owner_roles)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, jsonb_build_array($11::jsonb), 'enabled',
-        $12, $13, $14, $15)
+        $12, $13, $14, $15, $16, $17, $18, $19)
 returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, stack_id, nested, named_until, failures, created_at
+          state, reason, origin, stack_id, nested, named_until, failures, created_at,
+       name, owner
 """
 READ = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, nested, named_until, failures, created_at
+       reason, origin, stack_id, nested, named_until, failures, created_at,
+       name, owner
   from subscription where project = $1 and id = $2
 """
 LIST = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, nested, named_until, failures, created_at
+       reason, origin, stack_id, nested, named_until, failures, created_at,
+       name, owner
   from subscription
  where project = $1
    and ($2::uuid is null
@@ -51,7 +64,8 @@ select id, project, channel, target, events, stacks, resources, types, points, t
 """
 IN_STATE = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, nested, named_until, failures, created_at
+       reason, origin, stack_id, nested, named_until, failures, created_at,
+       name, owner
   from subscription where state = $3 and (project = any ($1::text[]) or project = $2)
  order by id
 """
@@ -68,10 +82,13 @@ update subscription
        state = coalesce($10, state),
        reason = case $10 when 'enabled' then '' when 'disabled' then 'disabled on request'
                          else reason end,
-       failures = case when $10 = 'enabled' then 0 else failures end
+       failures = case when $10 = 'enabled' then 0 else failures end,
+       owner = coalesce($13, owner), owner_id = coalesce($14, owner_id),
+       owner_roles = coalesce($15, owner_roles)
  where project = $1 and id = $2
 returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
-          state, reason, origin, stack_id, nested, named_until, failures, created_at
+          state, reason, origin, stack_id, nested, named_until, failures, created_at,
+       name, owner
 """
 RELEASE_ALL = """
 update delivery set next_at = clock_timestamp()
@@ -86,14 +103,16 @@ update subscription
 SECRETS = """
 select case when rotated_at > now() - $2::interval then secrets
             else jsonb_build_array(secrets -> 0) end as secrets,
-       now() as now
+       now() as now, project
   from subscription where id = $1
 """
 LOCK_ONE = """
 select id, project, channel, target, events, stacks, resources, types, points, tags, ordered, state,
-       reason, origin, stack_id, nested, named_until, failures, created_at
+       reason, origin, stack_id, nested, named_until, failures, created_at,
+       name, owner
   from subscription where project = $1 and id = $2 for update
 """
+AUTOMATION = "select id, name, origin, owner, owner_id, owner_roles from subscription where id = $1"
 FORGET_DELIVERIES = "delete from delivery where subscription_id = any ($1::uuid[])"
 FORGET = "delete from subscription where id = any ($1::uuid[])"
 
@@ -109,7 +128,7 @@ async def create(conn: Connection, new: NewSubscription, by: str) -> Subscriptio
     """by: who subscribes."""
     async with conn.transaction():
         made = record_of(await conn.fetchrow(INSERT, *columns_of(new)))
-        await record_news(conn, news(None, made, by))
+        await record_subscription_events(conn, events_of_change(None, made, by))
         return made
 
 
@@ -119,8 +138,9 @@ def columns_of(new: NewSubscription) -> tuple[Any, ...]:
     return (
         new.id, new.project, new.channel, new.target, list(chosen.events), list(chosen.stacks),
         list(chosen.resources), list(chosen.types), list(chosen.points), new.ordered,
-        Hidden(new.secret),
-        new.origin, list(chosen.tags), chosen.stack_id, chosen.nested,
+        sealed_secret(new.secret, new.project, new.id),
+        new.origin, list(chosen.tags), chosen.stack_id, chosen.nested, new.name, new.owner.name,
+        new.owner.id, list(new.owner.roles),
     )  # fmt: skip
 
 
@@ -150,12 +170,12 @@ async def update(
         row = await conn.fetchrow(
             CHANGE, project, subscription_id, change.target, change.events, change.stacks,
             change.resources, change.types, change.points, change.ordered, change.state,
-            change.tags, change.nested,
+            change.tags, change.nested, *_owner(change.owner),
         )  # fmt: skip
         if change.ordered is False:
             await conn.execute(RELEASE_ALL, subscription_id)
         now = record_of(row)
-        await record_news(conn, news(before, now, by))
+        await record_subscription_events(conn, events_of_change(before, now, by))
         await conn.execute(WAKE)
         return now
 
@@ -168,18 +188,38 @@ async def rotate(
         one = await _locked(conn, project, subscription_id)
         if one is None:
             return False
-        await conn.execute(ROTATE, project, subscription_id, Hidden(secret))
+        await conn.execute(
+            ROTATE, project, subscription_id, sealed_secret(secret, project, subscription_id)
+        )
         told = "It has a new secret; the one before signs for a day, too"
-        await record_news(conn, [News(Kind.ROTATED, one, told, by)])
+        await record_subscription_events(conn, [SubscriptionEvent(Kind.ROTATED, one, told, by)])
         return True
 
 
 async def secrets_now(
     conn: Connection, subscription_id: UUID
 ) -> tuple[tuple[str, ...], datetime] | None:
-    """The secrets that sign now, newest first, and the database's time. None: no such one."""
+    """The secrets that sign now, newest first, and the database's time. None: no such one.
+
+    Raises Sealed.
+    """
     row = await conn.fetchrow(SECRETS, subscription_id, ROTATION)
-    return (tuple(row["secrets"]), row["now"]) if row else None
+    if row is None:
+        return None
+    return revealed_secrets(row["secrets"], row["project"], subscription_id), row["now"]
+
+
+def revealed_secrets(stored: Json, project: str, subscription_id: UUID) -> tuple[str, ...]:
+    """Raises Sealed."""
+    return tuple(reveal(stored, _secrets_of(project, subscription_id)))
+
+
+def sealed_secret(secret: str, project: str, subscription_id: UUID) -> Hidden:
+    return Hidden(secret, _secrets_of(project, subscription_id))
+
+
+def _secrets_of(project: str, subscription_id: UUID) -> Scope:
+    return Scope(project, subscription_id, "subscription.secrets")
 
 
 async def delete(conn: Connection, project: str, subscription_id: UUID, by: str) -> bool:
@@ -188,9 +228,28 @@ async def delete(conn: Connection, project: str, subscription_id: UUID, by: str)
         one = await _locked(conn, project, subscription_id)
         if one is None:
             return False
-        await record_news(conn, news(one, None, by))
+        await record_subscription_events(conn, events_of_change(one, None, by))
         await forget(conn, [subscription_id])
         return True
+
+
+def _owner(owner: Principal | None) -> tuple[Any, ...]:
+    """In the order of CHANGE; nulls keep the one that there is."""
+    return (None,) * 3 if owner is None else (owner.name, owner.id, list(owner.roles))
+
+
+async def automation_of(conn: Connection, subscription_id: UUID) -> Automation | None:
+    """A subscription as an answerer of hooks; whether its owner may is to be looked up. None: it
+    is gone, and its tokens with it."""
+    row = await conn.fetchrow(AUTOMATION, subscription_id)
+    return answerer(row) if row else None
+
+
+def answerer(row: Any) -> Automation:
+    """row: with the columns that AUTOMATION reads."""
+    owner = Principal(row["owner_id"], row["owner"], roles=tuple(row["owner_roles"]))
+    name = row["name"] or str(row["id"])
+    return Automation(row["id"], name, row["origin"] == Origin.CONFIGURATION, owner)
 
 
 async def _locked(

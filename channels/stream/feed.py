@@ -18,11 +18,12 @@ from structlog.typing import FilteringBoundLogger
 
 from channels.envelope import cloud_event
 from channels.selection import Selection, Traits, wants
-from channels.store.records import Cursor, StreamEvent, ToldEvent
-from channels.store.stream import events_after, floor, top
+from channels.store.records import Cursor, PublishedEvent, StreamEvent
+from channels.store.stream import events_after, floor, next_place, top
 from channels.stream import sse
 from channels.waiting import wait_at_most
-from engine.errors import Conflict, Invalid, Unavailable
+from engine.errors import Conflict, Invalid
+from engine.loops import BatchSize, Supervisor
 from engine.store.database import Database
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -56,16 +57,19 @@ class Wanted:
         return [one for one in said if one is not None] or None
 
     def has(self, line: "Line") -> bool:
-        return wants(self.selection, line.traits)
+        return line.traits is not None and wants(self.selection, line.traits)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An event as all its readers get it: written once, however many they are."""
+    """An event as all its readers get it: written once, however many they are.
+
+    traits: None: it raised an internal error, and no reader gets it.
+    """
 
     cursor: Cursor
-    traits: Traits
-    text: bytes
+    traits: Traits | None
+    text: bytes = b""
 
 
 class _Tail:
@@ -92,12 +96,18 @@ class _Tail:
 class Feed:
     """Run `run` in the background, then `start` and `pump` for each reader."""
 
-    def __init__(self, database: Database, settings: FeedSettings | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settings: FeedSettings | None = None,
+        supervisor: Supervisor | None = None,
+    ) -> None:
         self._database = database
         self._settings = settings or FeedSettings()
         self._tails: dict[str, _Tail] = {}
         self._wake = asyncio.Event()
         self._stopped = False
+        self._guard = (supervisor or Supervisor()).guard("feed", longest=self._settings.poll)
 
     @property
     def readers(self) -> int:
@@ -106,16 +116,13 @@ class Feed:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Keep the tails up to date until told to stop; then the readers' streams end."""
+
+        async def follow() -> None:
+            async with self._database.listen("headgate_published", self._wake.set):
+                await self._follow(stop)
+
         try:
-            while not stop.is_set():
-                try:
-                    async with self._database.listen("headgate_published", self._wake.set):
-                        await self._follow(stop)
-                except* Unavailable as errors:
-                    log.warning("feed.unavailable", reason=str(errors.exceptions[0]))
-                except* Exception:
-                    log.exception("feed.broken")
-                await wait_at_most(stop, self._settings.poll)
+            await self._guard.run(follow, stop)
         finally:
             self._stopped = True
             for tail in self._tails.values():
@@ -123,29 +130,52 @@ class Feed:
 
     async def _follow(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
-            following = group.create_task(self._refresh_all())
+            following = group.create_task(self._guard.run(self._refresh_all, stop))
             await stop.wait()
             following.cancel()
 
     async def _refresh_all(self) -> None:
-        while True:
-            self._wake.clear()
-            try:
-                for project, tail in list(self._tails.items()):
-                    await self._refresh(project, tail)
-            except Unavailable as error:
-                log.warning("feed.unavailable", reason=str(error))
-            await wait_at_most(self._wake, self._settings.poll)
+        self._wake.clear()
+        for project, tail in list(self._tails.items()):
+            await self._guard.attempt(self._refresh(project, tail), project=project)
+        await wait_at_most(self._wake, self._settings.poll)
 
     async def _refresh(self, project: str, tail: _Tail) -> None:
-        page = self._settings.page
-        while True:
-            async with self._database.connection() as conn:
-                items = _lines(await events_after(conn, project, tail.end, limit=page))
+        more = True
+        while more:
+            items, more = await self._read(project, tail.end)
             if items:
                 tail.add(items, self._settings.kept)
-            if len(items) < page:
-                return
+
+    async def _read(
+        self, project: str, cursor: Cursor, stacks: Sequence[UUID] | None = None
+    ) -> tuple[list[Line], bool]:
+        """Lines after a cursor, and whether there may be more. What cannot be read is empty."""
+        size = BatchSize(self._settings.page)
+        while True:
+            try:
+                async with self._database.connection() as conn:
+                    read = await events_after(conn, project, cursor, limit=size.now, stacks=stacks)
+                return [self._line(one) for one in read], len(read) == size.now
+            except Exception as error:
+                if size.shrink(error):
+                    return await self._passed_over(project, cursor, error)
+
+    async def _passed_over(
+        self, project: str, cursor: Cursor, error: Exception
+    ) -> tuple[list[Line], bool]:
+        async with self._database.connection() as conn:
+            place = await next_place(conn, project, cursor)
+        self._guard.report(error, project=project, place=str(place))
+        return ([Line(place, None)], True) if place is not None else ([], False)
+
+    def _line(self, one: StreamEvent) -> Line:
+        try:
+            text = sse.event_text(one.cursor, one.told.event.type, document(one.told))
+            return Line(one.cursor, _traits(one.told), text)
+        except Exception as error:
+            self._guard.report(error, event_id=str(one.told.event.id))
+            return Line(one.cursor, None)
 
     async def start(self, project: str, last_event_id: str | None) -> Cursor:
         """Where to begin to read. Raises Invalid, and Conflict (EventsGone) where something that
@@ -185,15 +215,11 @@ class Feed:
         if cursor >= tail.start:
             found = tail.after(cursor)
             return [item for item in found if wanted.has(item)], max(cursor, end)
+        found, more = await self._read(wanted.project, cursor, wanted.stacks)
         async with self._database.connection() as conn:
-            page = self._settings.page
-            read = await events_after(
-                conn, wanted.project, cursor, limit=page, stacks=wanted.stacks
-            )
             if cursor < (lowest := await floor(conn, wanted.project)):
                 raise sse.gone(lowest)  # while it was behind
-            found = _lines(read)
-        reached = found[-1].cursor if len(found) == page else max(cursor, end)
+        reached = found[-1].cursor if more else max(cursor, end)
         # Short of a page: everything up to the tail's end was read, and perhaps a little more.
         reached = max(reached, found[-1].cursor) if found else reached
         return [item for item in found if wanted.has(item)], reached
@@ -231,18 +257,7 @@ class Feed:
                 log.info("stream.cut_off", project=wanted.project, reason=str(error))
 
 
-def _lines(items: Sequence[StreamEvent]) -> list[Line]:
-    return [
-        Line(
-            one.cursor,
-            _traits(one.told),
-            sse.event_text(one.cursor, one.told.event.type, document(one.told)),
-        )
-        for one in items
-    ]
-
-
-def _traits(item: ToldEvent) -> Traits:
+def _traits(item: PublishedEvent) -> Traits:
     event = item.event
     return Traits(
         project=item.project,
@@ -259,7 +274,7 @@ def _traits(item: ToldEvent) -> Traits:
     )
 
 
-def document(item: ToldEvent) -> dict[str, object]:
+def document(item: PublishedEvent) -> dict[str, object]:
     """The event as readers see it: without the token, for they may read and not answer."""
     return cloud_event(
         item.event,

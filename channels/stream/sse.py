@@ -31,16 +31,16 @@ def parse_event_id(text: str) -> Cursor:
 
 
 def unknown_id(reason: str) -> Finding:
-    remedy = "Send the id of the last event you have read, or none to read what is new."
+    remedy = "Send the ID of the last event you read, or none to read new events only."
     return Finding("Last-Event-ID", reason, remedy, "InvalidEventId")
 
 
 def gone(lowest: Cursor) -> Conflict:
     return Conflict(
-        "events after this one are kept no longer, so you have missed some",
+        "the events after this one have been deleted, so you have missed some",
         place="Last-Event-ID",
-        remedy="Look at the stacks as they are now, and read on without an id; what is left begins"
-        f" after {event_id(lowest)}.",
+        remedy="Read the current state of the stacks, then reconnect without an ID; the retained"
+        f" events begin after {event_id(lowest)}.",
         code="EventsGone",
     )
 

@@ -1,6 +1,7 @@
 """Carries one event to one URL: a signed POST, bounded in time and size, never redirected."""
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Mapping, Sequence
@@ -21,8 +22,8 @@ from channels.contract import (
     RECEIVER_DECISIONS,
     Delivered,
     Endpoint,
+    EventMessage,
     Failed,
-    Letter,
     ReceiverDecision,
 )
 from channels.envelope import CONTENT_TYPE
@@ -52,7 +53,8 @@ RESOLVER_THREADS = 64
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """allow: networks that may be reached besides public ones. Times in seconds, sizes in bytes.
+    """allow: networks that may be reached besides public ones. operator_allow: networks that
+    subscriptions of the settings may reach besides these. Times in seconds, sizes in bytes.
 
     tls: None: the system's authorities, and no certificate of our own. proxy: the URL of one that
     everything goes through, or "". Names of targets are resolved there then, and not judged here:
@@ -66,6 +68,11 @@ class WebhookSettings:
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     proxy: str = field(default="", repr=False)
     key: Ed25519PrivateKey | None = field(default=None, repr=False)
+    operator_allow: tuple[Network, ...] = ()
+
+    def allowed(self, *, configured: bool) -> tuple[Network, ...]:
+        """configured: for a subscription of the settings."""
+        return (*self.allow, *self.operator_allow) if configured else self.allow
 
 
 class WebhookChannel:
@@ -79,8 +86,15 @@ class WebhookChannel:
     def __init__(self, settings: WebhookSettings, *, lookup: Lookup | None = None) -> None:
         self._settings = settings
         self._threads = ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="resolve")
-        self._resolver = JudgedResolver(lookup or self._system_lookup, settings.allow)
-        self._session: aiohttp.ClientSession | None = None
+        self._resolvers = {
+            configured: JudgedResolver(
+                lookup or self._system_lookup, settings.allowed(configured=configured)
+            )
+            for configured in (False, True)
+        }
+        #: Those of the settings have connections of their own: what one may reach is not open to
+        #: the other.
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     @property
     def public_key(self) -> str | None:
@@ -88,9 +102,14 @@ class WebhookChannel:
         return sign.public_key(self._settings.key) if self._settings.key else None
 
     async def __aenter__(self) -> Self:
+        for configured in self._resolvers:
+            self._sessions[configured] = self._session(configured)
+        return self
+
+    def _session(self, configured: bool) -> aiohttp.ClientSession:
         settings = self._settings
-        self._session = aiohttp.ClientSession(
-            connector=self._connector(),
+        return aiohttp.ClientSession(
+            connector=self._connector(configured),
             proxy=settings.proxy or None,
             timeout=aiohttp.ClientTimeout(total=settings.timeout, connect=settings.connect_timeout),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -99,13 +118,13 @@ class WebhookChannel:
             auto_decompress=False,
             trust_env=False,
         )
-        return self
 
-    def _connector(self) -> aiohttp.TCPConnector:
+    def _connector(self, configured: bool) -> aiohttp.TCPConnector:
         settings = self._settings
         if settings.proxy:
             return aiohttp.TCPConnector(ssl=settings.tls or True, limit=0)
-        return guarded_connector(self._resolver, settings.allow, tls=settings.tls)
+        allow = settings.allowed(configured=configured)
+        return guarded_connector(self._resolvers[configured], allow, tls=settings.tls)
 
     async def __aexit__(
         self,
@@ -113,12 +132,13 @@ class WebhookChannel:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._session is not None:
-            await self._session.close()
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def check_target(self, target: str) -> None:
-        """Judge a target, its name resolved. Raises Invalid with every finding."""
+        """Judge the target of a project, its name resolved. Raises Invalid with every finding."""
         url, found = parse_target(target, self._settings.allow)
         if url is None:
             raise Invalid(found)
@@ -127,35 +147,37 @@ class WebhookChannel:
             return
         try:
             async with asyncio.timeout(self._settings.connect_timeout):
-                await self._resolver.resolve(host, url.port or 0)
+                await self._resolvers[False].resolve(host, url.port or 0)
         except Refused as error:
             raise Invalid([finding(f"may not be reached: {error}", "")]) from error
         except (OSError, TimeoutError, UnicodeError) as error:
             remedy = "Look at the spelling, and at whether the name is in the DNS."
             raise Invalid([finding(f"{host} does not resolve", remedy)]) from error
 
-    async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
+    async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         """Try once. Raises nothing but what cancels it."""
-        url, found = _parsed(endpoint.target, self._settings.allow)
+        allow = self._settings.allowed(configured=endpoint.configured)
+        url, found = _parsed(endpoint.target, allow)
         if url is None:
             return Failed("; ".join(str(one) for one in found))
-        if self._session is None:
+        session = self._sessions.get(endpoint.configured)
+        if session is None:
             raise RuntimeError("the webhook channel was not entered")
-        body = orjson.dumps(letter.document)
+        body = orjson.dumps(message.document)
         headers = sign.headers(
-            letter.id, letter.sent_at, body, endpoint.secrets, self._settings.key
+            message.id, message.sent_at, body, endpoint.secrets, self._settings.key
         )
         try:
-            async with self._session.post(
+            async with session.post(
                 url,
                 data=body,
-                headers={"content-type": CONTENT_TYPE, **headers, **_trace(letter)},
+                headers={"content-type": CONTENT_TYPE, **headers, **_trace(message)},
                 allow_redirects=False,
             ) as response:
                 read = await read_whole(response.content, self._settings.max_answer)
                 if read is None:
                     response.close()
-                return _outcome(letter, response.status, response.headers, read)
+                return _outcome(message, response.status, response.headers, read)
         except TimeoutError:
             return Failed(f"no whole answer within {self._settings.timeout:g} s")
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
@@ -167,8 +189,8 @@ class WebhookChannel:
         return list(dict.fromkeys(found))
 
 
-def _trace(letter: Letter) -> dict[str, str]:
-    return {"traceparent": letter.traceparent} if letter.traceparent else {}
+def _trace(message: EventMessage) -> dict[str, str]:
+    return {"traceparent": message.traceparent} if message.traceparent else {}
 
 
 @lru_cache(maxsize=1024)
@@ -192,17 +214,24 @@ async def read_whole(content: aiohttp.StreamReader, limit: int) -> bytes | None:
     return bytes(read)
 
 
+def _without_token(message: EventMessage, body: bytes | None) -> bytes | None:
+    """Mask the hook token in a response: people who may not answer read what is kept of it."""
+    token = message.document.get("data", {}).get("token")
+    return body.replace(token.encode(), b"******") if body and token else body
+
+
 def _outcome(
-    letter: Letter, code: int, headers: Mapping[str, str], body: bytes | None
+    message: EventMessage, code: int, headers: Mapping[str, str], body: bytes | None
 ) -> Delivered | Failed:
     """Read an answer. body None: there was more of it than is read."""
+    body = _without_token(message, body)
     kept = (body or b"")[:KEPT_ANSWER].decode(errors="replace").replace("\x00", "\ufffd")
     if 200 <= code < 300:
-        decision, note = _decision(body) if letter.waiting else (None, "")
+        decision, note = _decision(body) if message.waiting else (None, "")
         return Delivered(code, kept, decision, note)
     if 300 <= code < 400:
         return Failed("it redirects, which is not followed", code, kept)
-    after = _retry_after(headers.get("retry-after", ""), letter.sent_at)
+    after = _retry_after(headers.get("retry-after", ""), message.sent_at)
     return Failed(f"it answered {code}", code, kept, after, final=code == GONE)
 
 
@@ -235,8 +264,14 @@ def _retry_after(said: str, now: datetime) -> float | None:
     return max((date - now).total_seconds(), 0.0) if date.tzinfo is not None else None
 
 
+def _cause(error: OSError) -> str:
+    """The system's text for it. The error's own names the address that was connected to."""
+    return os.strerror(error.errno) if error.errno else "it cannot be reached"
+
+
 def why_not(error: Exception) -> str:
-    """What went wrong, without the target's path, which may hold a secret."""
+    """What went wrong, without the target's path, which may hold a secret, and without the
+    addresses that its name resolves to, which may be of an inner network."""
     match error:
         case aiohttp.ClientConnectorError(os_error=Refused() as refused):
             return f"may not be reached: {refused}"
@@ -247,7 +282,7 @@ def why_not(error: Exception) -> str:
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
             return f"no secure connection to {error.host}: {type(error).__name__}"
         case aiohttp.ClientConnectorError():
-            return f"no connection to {error.host}:{error.port}: {error.os_error.strerror}"
+            return f"no connection to {error.host}:{error.port}: {_cause(error.os_error)}"
         case aiohttp.ServerDisconnectedError() | ConnectionError():
             return "the connection was closed before the answer was whole"
         case _:

@@ -13,11 +13,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
+import structlog
 from aiohttp import TCPConnector
 from aiohttp.abc import AbstractResolver, ResolveResult
+from structlog.typing import FilteringBoundLogger
 from yarl import URL
 
 from engine.errors import Finding
+
+log: FilteringBoundLogger = structlog.get_logger()
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -79,7 +83,11 @@ _ENDS_IN_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0[xX][0-9a-fA-F]*)\.*$")
 
 
 class Refused(OSError):
-    """An address or target that may not be reached. An OSError, because resolvers raise these."""
+    """A target that may not be reached. An OSError, because resolvers raise these.
+
+    Its text is shown to the users of a project, so it names no address that a name resolves to:
+    that would be a map of the operator's inner network. The log has the address.
+    """
 
 
 def judge(address: Address, allow: Sequence[Network]) -> str | None:
@@ -131,7 +139,7 @@ def parse_target(
     remedy: what may be done about an address that is refused.
     """
     if len(target) > LONGEST_TARGET:
-        return None, [finding(f"is longer than {LONGEST_TARGET} letters", "Shorten it.")]
+        return None, [finding(f"is longer than {LONGEST_TARGET} characters", "Shorten it.")]
     if _BLANK.search(target):
         return None, [
             finding("holds blanks or control characters", "Take them out, or encode them.")
@@ -140,7 +148,7 @@ def parse_target(
         url = URL(target)
         host, port = url.raw_host or "", url.port
     except (ValueError, TypeError):
-        return None, [finding("is no URL", _FORM)]
+        return None, [finding("is not a valid URL", _FORM)]
     found = []
     if url.scheme not in SCHEMES:
         found.append(finding(f'the scheme "{url.scheme}" is not known', _FORM))
@@ -198,7 +206,8 @@ class JudgedResolver(AbstractResolver):
             raise OSError(f"{host} has no address")
         for text in addresses:
             if why := judge_text(text, self._allow):
-                raise Refused(f"{host} leads to {text}, which is {why}. {self._remedy}")
+                log.info("egress.refused", host=host, address=text, reason=why)
+                raise Refused(f"{host} has an address that is not allowed. {self._remedy}")
         return [
             ResolveResult(
                 hostname=host,
@@ -224,7 +233,8 @@ def judging_socket_factory(
     def make(info: tuple[Any, ...]) -> socket.socket:
         family, kind, proto, _, where = info
         if why := judge_text(str(where[0]), allowed):
-            raise Refused(f"{where[0]} is {why}. {remedy}")
+            log.info("egress.refused", address=str(where[0]), reason=why)
+            raise Refused(f"the address that it resolved to is not allowed. {remedy}")
         made = socket.socket(family, kind, proto)
         made.setblocking(False)
         return made

@@ -17,7 +17,7 @@ SHORTEST, LONGEST = 24, 64
 def secret_of(random: bytes) -> str:
     """A secret as shown to people, of 24 to 64 random bytes."""
     if not SHORTEST <= len(random) <= LONGEST:
-        raise ValueError(f"a secret is made of {SHORTEST} to {LONGEST} bytes")
+        raise ValueError(f"a secret has {SHORTEST} to {LONGEST} bytes")
     return PREFIX + base64.b64encode(random).decode()
 
 

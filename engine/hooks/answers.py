@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-import jsonschema_rs
-import orjson
-
-from engine.errors import AnswerRefused, Decided, Finding, Forbidden, Invalid
-from engine.hooks.choosing import BadChoice, chosen
-from engine.hooks.rule import ANY_PROPERTY, Limits, Rule, may_answer
+from engine.errors import AnswerRefused, Conflict, Decided, Finding, Forbidden, Invalid
+from engine.hooks.answer_data import DataCheck
+from engine.hooks.automation import Automation, refusal
+from engine.hooks.deadline import HookClock, extend, has_expired, latest_deadline
+from engine.hooks.member_choice import BadChoice, chosen
+from engine.hooks.rule import ANY_PROPERTY, Limits, Rule, answerers, may_answer, own_names
+from engine.principal import Principal
 from engine.words import GOES_ON, Decision, HookState, How, Json, OnTimeout, word_of
 
 #: Points before something is done with a resource's properties: where an answer may change them.
@@ -19,20 +20,19 @@ PATCHABLE = frozenset({"pre-create", "pre-update", "pre-replace"})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A hook as the store has it now. approved_by: who has let it go on so far. seen: what there is
-    to look at, inside an operation."""
+    """A hook as the store has it now. approved_by: the keys of the principals who have approved so
+    far. seen: what there is to look at, inside an operation."""
 
     state: HookState
     resource_name: str
     point: str
     digest: str
-    opened_at: datetime
-    deadline: datetime
+    clock: HookClock
     decision: str | None
     decided_by: str | None
     decided_at: datetime | None
     rule: Rule
-    requested_by: str
+    requested_by: Principal
     assigned: str | None = None
     escalated: bool = False
     approved_by: Sequence[str] = ()
@@ -43,20 +43,27 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer. by_token: it came with the hook's token, and nobody can tell from whom.
+    """An answer. by: as whom it is recorded. automation: the subscription that answered with the
+    hook's token; None: a person answered, by right of their role.
 
     properties: of a patch. extend: of a progress; how much longer, from now. how: of a step.
+    check: of the data, against the schema that the hook asked for before it was locked.
     """
 
     decision: Decision
-    by: str
-    roles: Sequence[str] = ()
-    by_token: bool = False
+    by: Principal
+    automation: Automation | None = None
     digest: str = ""
     data: Json = None
     properties: Mapping[str, Json] | None = None
     extend: timedelta | None = None
     how: How = How.OVER
+    check: DataCheck | None = None
+
+    @property
+    def person(self) -> Principal:
+        """The principal that counts for `approvals`."""
+        return self.by if self.automation is None else self.automation.person
 
 
 class Same:
@@ -79,9 +86,9 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """Somebody is at it: the hook waits until `deadline` now."""
+    """Progress was reported: the hook waits until the clock's deadline now."""
 
-    deadline: datetime
+    clock: HookClock
 
 
 Judgement = Accepted | Counted | Extended | Same
@@ -92,7 +99,7 @@ def judge(hook: Asked, given: Given, now: datetime, limits: Limits) -> Judgement
 
     Raises Forbidden (MayNotAnswer) for who may not answer, Invalid for what may not be answered.
     """
-    _check_right(hook, given)
+    check_right(hook, given)
     match hook.state:
         case HookState.WAITING:
             return _judge_waiting(hook, given, now, limits)
@@ -109,26 +116,31 @@ def may_hand_over(hook: Asked, given: Given, now: datetime) -> AnswerRefused | N
 
     None: they may. Raises Forbidden (MayNotAnswer).
     """
-    _check_right(hook, given)
+    check_right(hook, given)
     if hook.state is not HookState.WAITING:
         return _refused(hook, *_REFUSALS[hook.state](hook))
-    return _refused(hook, *_expired(hook)) if now >= hook.deadline else None
+    return _refused(hook, *_expired(hook)) if has_expired(hook.clock, now) else None
 
 
-def _check_right(hook: Asked, given: Given) -> None:
-    me = (f"user:{given.by}", *(f"role:{role}" for role in given.roles))
-    handed_over = not given.by_token and hook.assigned in me
-    # Who asked for the change stays who asked for it, whoever hands it over.
-    rule = replace(hook.rule, answer_by=()) if handed_over else hook.rule
-    why = may_answer(
-        rule, given.by, given.roles,
-        by_token=given.by_token, requester=hook.requested_by, escalated=hook.escalated,
-    )  # fmt: skip
+def check_right(hook: Asked, given: Given) -> None:
+    """Raises Forbidden (MayNotAnswer)."""
+    requester = hook.requested_by
+    if given.automation is not None:
+        why = refusal(hook.rule, given.automation, requester, escalated=hook.escalated)
+    else:
+        # A hand-over does not change the requester.
+        handed_over = hook.assigned in given.by.written
+        rule = replace(hook.rule, answer_by=()) if handed_over else hook.rule
+        why = may_answer(rule, given.by, requester, escalated=hook.escalated)
     if why is not None:
         of = hook.resource_name or "the stack"
+        remedy = "Ask one of them, or have it handed over."
+        wanted = answerers(hook.rule, escalated=hook.escalated)
+        if names := own_names(given.by, (*wanted, hook.assigned or "")):
+            remedy += f' "user:{given.by.name}" is another principal: rules name you {names}.'
         raise Forbidden(
             f"hook {hook.point} of {of} is not yours to answer: {why}",
-            remedy="Ask one of them, or have it handed over.",
+            remedy=remedy,
             code="MayNotAnswer",
         )
 
@@ -142,18 +154,18 @@ def _is_same(hook: Asked, given: Given) -> bool:
 def _judge_waiting(
     hook: Asked, given: Given, now: datetime, limits: Limits
 ) -> Judgement | AnswerRefused:
-    if now >= hook.deadline:
+    if has_expired(hook.clock, now):
         return _refused(hook, *_expired(hook))
     if given.digest and given.digest != hook.digest:
-        why = "what was seen is not what is waiting now: the digest differs"
+        why = "the hook has changed since you saw it: the digest differs"
         return _refused(hook, "DigestChanged", why, "Look at the hook again, then answer it.")
     _check_allowed(hook, given)
     if given.decision is Decision.PROGRESS:
         return _extended(hook, given, now, limits)
     if given.decision in GOES_ON:
-        _check_data(hook.rule, given.data)
+        _check_data(hook.rule, given.check)
         _check_choice(hook, given.data)
-        if given.by in hook.approved_by:
+        if given.person.is_in(hook.approved_by):
             return Same()
         missing = hook.rule.approvals - len(hook.approved_by) - 1
         if missing > 0:
@@ -182,22 +194,19 @@ def decisions(rule: Rule, point: str) -> list[Decision]:
     return [one for one in rule.allows() if one is not Decision.PATCH or point in PATCHABLE]
 
 
-def _check_data(rule: Rule, data: Json) -> None:
-    """Who lets it go on brings the data that the rule asks for."""
+def _check_data(rule: Rule, check: DataCheck | None) -> None:
+    """An answer that resumes the node brings the data that the rule asks for."""
     if not rule.ask:
         return
-    validator = jsonschema_rs.validator_for(orjson.loads(rule.ask), offline=True)
-    wrong = [
-        Finding(
-            "data" + "".join(f".{part}" for part in error.instance_path),
-            error.message,
-            "The hook's `ask` says what is needed.",
-            "DataRefused",
+    if check is None or check.ask != rule.ask:
+        raise Conflict(
+            "the hook's `ask` changed while the answer was checked",
+            place="data",
+            remedy="Read the hook again, then answer it.",
+            code="HookChanged",
         )
-        for error in validator.iter_errors(data)
-    ]
-    if wrong:
-        raise Invalid(wrong)
+    if check.findings:
+        raise Invalid(check.findings)
 
 
 def _check_choice(hook: Asked, data: Json) -> None:
@@ -208,13 +217,14 @@ def _check_choice(hook: Asked, data: Json) -> None:
 
 
 def _extended(hook: Asked, given: Given, now: datetime, limits: Limits) -> Extended:
-    most = hook.opened_at + (hook.rule.at_most or limits.max_timeout)
+    at_most = hook.rule.at_most or limits.max_timeout
     longer = given.extend or hook.rule.timeout or limits.default_timeout
-    if most <= hook.deadline:
-        reason = f"the hook may wait until {most:%Y-%m-%d %H:%M:%S} UTC, and not longer"
+    clock = extend(hook.clock, longer, at_most, now)
+    if clock is None:
+        latest = latest_deadline(hook.clock, at_most)
+        reason = f"the hook may wait until {latest:%Y-%m-%d %H:%M:%S} UTC, and not longer"
         raise _wrong("extend", reason, "Answer it, or let it go.")
-    # Held against the bounds as a span: the longest ones lead out of every calendar.
-    return Extended(now + max(min(longer, most - now), hook.deadline - now))
+    return Extended(clock)
 
 
 def _wrong(place: str, reason: str, remedy: str) -> Invalid:
@@ -227,7 +237,7 @@ def _answered(hook: Asked) -> tuple[str, str, str]:
 
 
 def _expired(hook: Asked) -> tuple[str, str, str]:
-    why = "nobody answered it before its deadline"
+    why = "its deadline passed without an answer"
     # What its rule says is as good as decided, before anybody has come to write it down.
     decision = hook.decision or hook.rule.on_timeout
     if decision == OnTimeout.STOP:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import Findings
-from engine.hooks.matching import led
-from engine.hooks.reading import Decide, Declaration, Reader
 from engine.hooks.rule import Limits
-from engine.hot.environment import DeclaredHook
-from engine.hot.function import Wrong
-from engine.hot.globs import matches
+from engine.hooks.rule_matching import led
+from engine.hooks.rule_reader import Decide, Declaration, Reader
+from engine.hot.environment.environment import HookDeclaration
+from engine.hot.functions.function import FunctionError
+from engine.hot.syntax.globs import matches_glob
 from engine.words import Json
 
 
@@ -46,7 +46,7 @@ def operator_declarations(
             types=tuple(rule.types),
         )
         for rule in rules
-        if any(matches(project, pattern) for pattern in rule.projects)
+        if any(matches_glob(project, pattern) for pattern in rule.projects)
         and (pattern := _pattern_at(rule.pattern, path)) is not None
         for one in read_operator_rule(rule, Findings(), limits, None, _tolerant(decide))
     ]
@@ -67,7 +67,7 @@ def read_operator_rule(
     steps: Sequence[str] | None,
     decide: Decide,
 ) -> list[Declaration]:
-    hook = DeclaredHook(rule.pattern, dict(rule.item), rule.place, short=False)
+    hook = HookDeclaration(rule.pattern, dict(rule.item), rule.place, short=False)
     return Reader(findings, limits, decide, steps).declarations([hook])
 
 
@@ -80,7 +80,7 @@ def _tolerant(decide: Decide) -> Decide:
     def decided(condition: Json, place: str) -> bool:
         try:
             return decide(condition, place)
-        except Wrong:
+        except FunctionError:
             return False
 
     return decided

@@ -1,20 +1,23 @@
 """A rule: what happens at one point of a resource or stack. Written in documents and requests
-(engine/hooks/reading.py), matched by planning (engine/hooks/matching.py), obeyed by the node
-machine, and stored as JSON with nodes, resources and hooks.
+(engine/hooks/rule_reader.py), matched by planning (engine/hooks/rule_matching.py), obeyed by the
+node machine, and stored as JSON with nodes, resources and hooks.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any
 
+from engine.principal import Principal
 from engine.words import CONFIRM, REPEATED, Decision, Json, Mode, OnTimeout, Pace, Point
 
 #: What a rule's `patch` says when any property may be changed.
 ANY_PROPERTY = "*"
 #: In `answer_by`: whoever has the token of the hook's notice.
 TOKEN = "token"  # noqa: S105 - a word of the language, not a secret
+#: In `answer_by`: ``subscription:NAME``, of the server's settings.
+SUBSCRIPTION = "subscription"
 REQUESTER = "requester"
 
 
@@ -31,8 +34,9 @@ class Rule:
     """What happens at one point, the name of which is a `Point`'s or ``confirm-<step>``.
 
     timeout None: the default of the settings. short: Heat's short form, which asks before an
-    update even when nothing changes. approvals: by how many different people. answer_by:
-    ``role:operator``, ``user:dba``, ``token``; empty: anybody. exclude: ``requester``, or "".
+    update even when nothing changes. approvals: by how many different principals. answer_by:
+    ``role:operator``, ``user:dba``, ``subscription:policy``, ``token``; empty: all who have the
+    right to answer. exclude: ``requester``, or "".
     ask: a JSON schema, as text, that an answer's data must fit; "": none is asked for.
     patch: names of properties that an answer may change. at_most: how long the hook may wait in
     all, however often somebody says that it is in progress; None: the most of the settings.
@@ -170,28 +174,28 @@ def is_confirm(point: str) -> bool:
     return point.startswith(CONFIRM) or point in REPEATED
 
 
-def with_default(rule: Rule, limits: Limits) -> Rule:
-    """The rule with its timeout filled in."""
-    return rule if rule.timeout else replace(rule, timeout=limits.default_timeout)
+def answerers(rule: Rule, *, escalated: bool) -> tuple[str, ...]:
+    """Who may answer, as in `answer_by`; empty: all who have the right to. escalated: the rule's
+    escalation has come."""
+    late = rule.escalate.to if escalated and rule.escalate is not None else ()
+    return (*rule.answer_by, *late) if rule.answer_by else ()
 
 
-def may_answer(
-    rule: Rule, name: str, roles: Sequence[str], *, by_token: bool, requester: str, escalated: bool
-) -> str | None:
-    """Why somebody may not answer; None: they may.
+def own_names(who: Principal, wanted: Collection[str]) -> str:
+    """How rules name a principal whom they do not name, where they name their display name.
 
-    requester: who asked for the change. escalated: the rule's escalation has come.
+    Empty: nothing in `wanted` reads like them. wanted: as in `answer_by`.
     """
-    if rule.exclude == REQUESTER and name == requester:
-        return f"{name} asked for this change, and somebody else is to answer"
-    wanted = rule.answer_by
-    if escalated and rule.escalate is not None:
-        wanted = (*wanted, *rule.escalate.to) if wanted else ()
-    if not wanted:
-        if by_token and rule.exclude:
-            return "nobody can tell who has the token, and who asked for the change may not answer"
-        return None
-    mine = {TOKEN} if by_token else {f"user:{name}", *(f"role:{role}" for role in roles)}
-    if mine & set(wanted):
-        return None
-    return f"it is for {', '.join(wanted)} to answer"
+    if f"user:{who.name}" not in wanted or set(who.written) & set(wanted):
+        return ""
+    return " or ".join(f"user:{one}" for one in who.aliases)
+
+
+def may_answer(rule: Rule, who: Principal, requester: Principal, *, escalated: bool) -> str | None:
+    """Why a principal may not answer; None: they may. requester: of the change."""
+    if rule.exclude == REQUESTER and who.is_in({requester.key}):
+        return f"{who} requested this change, and another principal must answer"
+    wanted = answerers(rule, escalated=escalated)
+    if wanted and not set(who.written) & set(wanted):
+        return f"it is for {', '.join(wanted)} to answer"
+    return None

@@ -1,6 +1,6 @@
 """The stack's own gates as operations: what a worker calls when no hook holds them (any more)."""
 
-from engine.hot.schema import TypeSchema
+from engine.hot.schema.type_schema import TypeSchema
 from engine.lifecycle.plugins import Plugins
 from engine.lifecycle.view import view_of
 from engine.plan.gates import STACK_TYPE

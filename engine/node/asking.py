@@ -6,7 +6,7 @@ from dataclasses import replace
 from engine.hooks.rule import Rule, step_rule
 from engine.node.effects import OpenHook
 from engine.node.node import Node, Step
-from engine.node.points import POINTS
+from engine.node.points import POINTS, asked_at
 from engine.words import GATES, Mode, Operation, Phase, State
 
 _STATE_AT: Mapping[Mode, State] = {
@@ -31,8 +31,5 @@ def ahead(node: Node, operation: Operation, phase: Phase) -> list[Rule]:
         for point in POINTS[operation, phase][-1:]:
             if point not in by_point or not by_point[point].holds:
                 by_point[point] = step_rule(point)
-    return [
-        by_point[point]
-        for point in POINTS[operation, phase]
-        if point in by_point and point not in node.passed
-    ]
+    found = asked_at(by_point.values(), operation, phase)
+    return [rule for rule in found if rule.point not in node.passed]

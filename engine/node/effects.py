@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from engine.hooks.rule import Rule
-from engine.words import Decision, Operation
+from engine.words import Decision, Json, Operation
 
 
 class Moment(StrEnum):
@@ -73,7 +73,7 @@ class WakeAt:
 
 
 @dataclass(frozen=True, slots=True)
-class TellType:
+class NotifyType:
     """The operation that asked for a confirmation is to go on with this answer."""
 
     step: str
@@ -81,7 +81,20 @@ class TellType:
     by: str
     reason: str = ""
 
+    def as_json(self) -> dict[str, Json]:
+        """As the node keeps it for the next call of the operation (`node.confirmed`)."""
+        accepted = self.decision is not Decision.REJECT
+        return {"step": self.step, "accepted": accepted, "by": self.by, "reason": self.reason}
+
 
 Effect = (
-    Call | OpenHook | Record | WriteDone | WriteUnchanged | WriteFailed | Remove | WakeAt | TellType
+    Call
+    | OpenHook
+    | Record
+    | WriteDone
+    | WriteUnchanged
+    | WriteFailed
+    | Remove
+    | WakeAt
+    | NotifyType
 )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from engine.node.node import NOBODY
 from engine.words import Decision, OnTimeout, Operation
 
 
@@ -86,7 +87,11 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """A newer traversal has begun."""
+    """The traversal has ended before the node: in favour of a newer one, or because it was
+    cancelled, stopped or out of time. by: at whose request. reason: why, in words."""
+
+    by: str = NOBODY
+    reason: str = "superseded"
 
 
 Input = (

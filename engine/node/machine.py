@@ -1,15 +1,7 @@
 """The node machine: ``decide(node, input) -> Step | Refused``, a pure function.
 
-A node is one step of a traversal: a resource and a direction. Its life:
-
-    waiting -> ready -> running -> done
-                          |  ^ \\-> failed, stopped
-                          v  |
-                         parked                    (dropped: superseded before it began)
-
-The store alone moves a node from waiting to ready (when the last node it waits for is done) and
-from ready or due to running (when a worker claims it, under a lease). Everything else is decided
-here. While it runs, a node passes through phases, in this order:
+A node is one step of a traversal: a resource and a direction. While it runs, it passes through
+phases, in this order:
 
     pre      hooks before the operation. What the operation is, is only known here: it depends on
              values of other resources. Nothing has been done to the resource.
@@ -17,6 +9,12 @@ here. While it runs, a node passes through phases, in this order:
     confirm  a hook inside the operation, which asked for it: `confirm-<step>`. Whatever is
              answered, the operation is called again and told.
     post     hooks after it. The resource is already what it should be; dependents still wait.
+
+`TABLE` has a row for each state, phase and input that fit each other: which decision is taken, and
+where it may lead. An input that has no row there is refused, and nothing changes. The states done,
+failed, stopped and dropped have no rows: nothing moves a node that has ended. `STORE_MOVES` are the
+few moves that no decision is behind. docs/explanation/life-of-a-node.md draws both;
+``python -m tools.node_life`` writes it.
 
 Rules that hold for every input, and that the tests check over all reachable states:
 
@@ -28,33 +26,24 @@ Rules that hold for every input, and that the tests check over all reachable sta
 4. An input that is accepted changes the node, unless a worker takes up work already begun.
 5. A node that has begun to act ends by its operation's outcome, superseded or not; or because a
    step of it, or what it waited for, was to stop. Either way its resource's row says how it ended.
-6. An operation that asks to confirm a step is told once: what was decided, or that nobody holds it.
-7. What only tells, or is only tried out, holds nothing; every answer that lets a node go on lets it
-   go on alike, and that somebody is at it is no answer.
+6. An operation that asks to confirm a step is called once with the answer: the decision, or that
+   no breakpoint holds it.
+7. Rules with `mode: notify` or `dry: true` never block. Every approving decision resumes the node
+   in the same way, and `progress` is not a decision.
 8. Of a gate nothing is written or recorded: it is of no resource. A gate stays a gate.
+9. A traversal that has ended opens no hooks. The store refuses a step that would, and
+   `decide_superseded` decides anew what the same input leads to.
 
 What is not here: which nodes exist and wait for whom (engine/plan), and what ends a traversal
 (engine/plan/verdict.py).
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import assert_never
+from typing import Any, NamedTuple
 
-from engine.hooks.rule import is_confirm
-from engine.node.asking import ahead, ask
-from engine.node.effects import (
-    Call,
-    Effect,
-    Moment,
-    OpenHook,
-    Record,
-    Remove,
-    TellType,
-    WakeAt,
-    WriteDone,
-    WriteFailed,
-    WriteUnchanged,
-)
+from engine.node import decisions
+from engine.node.effects import OpenHook
 from engine.node.inputs import (
     Answered,
     Broke,
@@ -70,256 +59,147 @@ from engine.node.inputs import (
     Succeeded,
     Superseded,
 )
-from engine.node.node import BREAKING, DROPPED_WHEN_SUPERSEDED, NOBODY, Node, Refused, Step
-from engine.words import (
-    CONFIRM,
-    GATES,
-    REPEATED,
-    Decision,
-    OnTimeout,
-    Operation,
-    Phase,
-    State,
-    point_of,
+from engine.node.node import Node, Refused, Step
+from engine.words import Mode, Phase, State
+
+
+class Place(NamedTuple):
+    """Where a node is in its life."""
+
+    state: State
+    phase: Phase
+
+
+class Row(NamedTuple):
+    """leads_to: every place where the node may be after the decision."""
+
+    decide: Callable[[Node, Any], Step | Refused]
+    leads_to: tuple[Place, ...]
+
+
+class Move(NamedTuple):
+    """A move of the store's own. why: a clause."""
+
+    origin: Place
+    to: Place
+    why: str
+
+
+def _in(phase: Phase, *states: State) -> tuple[Place, ...]:
+    return tuple(Place(state, phase) for state in states)
+
+
+TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
+    # Not begun.
+    (State.WAITING, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
+    (State.WAITING, Phase.ACT, Superseded): Row(decisions.drop, _in(Phase.ACT, State.DROPPED)),
+    (State.READY, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
+    (State.READY, Phase.ACT, Superseded): Row(
+        decisions.drop_unless_begun, _in(Phase.ACT, State.DROPPED)
+    ),
+    # Before the operation.
+    (State.RUNNING, Phase.PRE, Claimed): Row(
+        decisions.take_up,
+        _in(Phase.PRE, State.PARKED, State.STOPPED, State.DONE) + _in(Phase.ACT, State.RUNNING),
+    ),
+    (State.RUNNING, Phase.PRE, Broke): Row(decisions.fail, _in(Phase.PRE, State.FAILED)),
+    (State.RUNNING, Phase.PRE, Denied): Row(decisions.deny, _in(Phase.PRE, State.FAILED)),
+    (State.RUNNING, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
+    (State.PARKED, Phase.PRE, Answered): Row(
+        decisions.answer_before, _in(Phase.PRE, State.READY, State.FAILED)
+    ),
+    (State.PARKED, Phase.PRE, Expired): Row(
+        decisions.expire_before, _in(Phase.PRE, State.READY, State.FAILED, State.STOPPED)
+    ),
+    (State.PARKED, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
+    # The operation, and its outcomes.
+    (State.RUNNING, Phase.ACT, Claimed): Row(decisions.call_again, _in(Phase.ACT, State.RUNNING)),
+    (State.RUNNING, Phase.ACT, Succeeded): Row(
+        decisions.succeed, _in(Phase.POST, State.DONE, State.PARKED, State.STOPPED)
+    ),
+    (State.RUNNING, Phase.ACT, MustWait): Row(decisions.wait, _in(Phase.ACT, State.PARKED)),
+    (State.RUNNING, Phase.ACT, MustRetry): Row(decisions.retry, _in(Phase.ACT, State.PARKED)),
+    (State.RUNNING, Phase.ACT, MustConfirm): Row(
+        decisions.confirm,
+        _in(Phase.CONFIRM, State.PARKED, State.STOPPED) + _in(Phase.ACT, State.READY),
+    ),
+    (State.RUNNING, Phase.ACT, MustReplace): Row(
+        decisions.begin_replacement,
+        _in(Phase.PRE, State.PARKED, State.STOPPED) + _in(Phase.ACT, State.RUNNING),
+    ),
+    (State.RUNNING, Phase.ACT, MustStop): Row(decisions.stop, _in(Phase.ACT, State.STOPPED)),
+    (State.RUNNING, Phase.ACT, Broke): Row(decisions.fail, _in(Phase.ACT, State.FAILED)),
+    (State.RUNNING, Phase.ACT, Denied): Row(decisions.deny, _in(Phase.ACT, State.FAILED)),
+    # A step inside the operation.
+    (State.PARKED, Phase.CONFIRM, Answered): Row(
+        decisions.answer_step, _in(Phase.ACT, State.READY)
+    ),
+    (State.PARKED, Phase.CONFIRM, Expired): Row(
+        decisions.expire_step, _in(Phase.ACT, State.READY) + _in(Phase.CONFIRM, State.STOPPED)
+    ),
+    (State.PARKED, Phase.CONFIRM, Superseded): Row(
+        decisions.refuse_step, _in(Phase.ACT, State.READY)
+    ),
+    # After the operation.
+    (State.PARKED, Phase.POST, Answered): Row(
+        decisions.answer_after,
+        _in(Phase.POST, State.DONE, State.PARKED, State.STOPPED, State.FAILED),
+    ),
+    (State.PARKED, Phase.POST, Expired): Row(
+        decisions.expire_after,
+        _in(Phase.POST, State.DONE, State.PARKED, State.STOPPED, State.FAILED),
+    ),
+    (State.PARKED, Phase.POST, Superseded): Row(decisions.drop, _in(Phase.POST, State.DROPPED)),
+}
+
+_PLANNED = (Phase.PRE, Phase.ACT)
+
+#: Moves of the store: nothing is decided, so no input is behind them.
+STORE_MOVES: tuple[Move, ...] = (
+    *(
+        Move(Place(State.WAITING, phase), Place(State.READY, phase), "what it waits for is done")
+        for phase in _PLANNED
+    ),
+    *(
+        Move(Place(State.WAITING, phase), Place(State.DROPPED, phase), "what it waits for failed")
+        for phase in _PLANNED
+    ),
+    *(
+        Move(Place(State.READY, phase), Place(State.RUNNING, phase), "a worker claims it")
+        for phase in _PLANNED
+    ),
+    *(
+        Move(Place(state, Phase.ACT), Place(state, Phase.PRE), "stepping begins")
+        for state in (State.WAITING, State.READY)
+    ),
+    Move(Place(State.PARKED, Phase.ACT), Place(State.RUNNING, Phase.ACT), "its timer is due"),
 )
 
 
 def decide(node: Node, said: Input) -> Step | Refused:
     """Decide one step."""
-    match said:
-        case Superseded():
-            return _superseded(node)
-        case Claimed(operation=operation) if node.state is State.RUNNING:
-            return _claimed(node, operation)
-        case (
-            Succeeded() | MustWait() | MustRetry() | MustConfirm() | MustReplace() | MustStop()
-        ) if _acts(node):
-            return _outcome(node, said)
-        case Broke(reason=reason) if node.state is State.RUNNING:
-            return _fail(node, reason)
-        case Denied(reason=reason) if node.state is State.RUNNING:
-            return _deny(node, reason)
-        case Answered() | Expired() if _asks(node):
-            return _decided(node, said)
-        case (
-            Claimed() | Succeeded() | MustWait() | MustRetry() | MustConfirm() | MustReplace()
-            | MustStop() | Broke() | Denied() | Answered() | Expired()
-        ):  # fmt: skip
-            return _misfit(node, said)
-        case _ as never:
-            assert_never(never)
+    row = TABLE.get((node.state, node.phase, type(said)))
+    return decisions.misfit(node, said) if row is None else row.decide(node, said)
 
 
-def _misfit(node: Node, said: Input) -> Refused:
-    return Refused(f"{type(said).__name__} does not fit a node {node.state} in {node.phase}")
+def decide_superseded(node: Node, said: Input, ended: Superseded) -> Step | Refused:
+    """Decide one step again, whose traversal has ended meanwhile, so that no hook may open.
 
-
-def _outcome(
-    node: Node, said: Succeeded | MustWait | MustRetry | MustConfirm | MustReplace | MustStop
-) -> Step | Refused:
-    match said:
-        case Succeeded():
-            return _succeeded(node)
-        case MustWait(until=until, reason=reason):
-            parked = replace(node, state=State.PARKED, reason=reason or None)
-            return Step(parked, (WakeAt(until),))
-        case MustRetry(until=until, reason=reason):
-            parked = replace(node, state=State.PARKED)
-            return Step(parked, (WakeAt(until), *_record(node, Moment.RETRYING, reason)))
-        case MustConfirm(step=step):
-            return _confirm(node, step)
-        case MustReplace() if node.operation is Operation.UPDATE:
-            # Its steps are steps of another operation now, and may be asked about again.
-            passed = tuple(point for point in node.passed if not is_confirm(point))
-            replacing = replace(node, operation=Operation.REPLACE, phase=Phase.PRE, passed=passed)
-            return _before(replacing)
-        case MustReplace():
-            return _misfit(node, said)
-        case MustStop(reason=reason):
-            stopped = replace(node, state=State.STOPPED, reason=reason)
-            return Step(stopped, _left_midway(stopped))
-        case _ as never:
-            assert_never(never)
-
-
-def _decided(node: Node, said: Answered | Expired) -> Step | Refused:
-    match said:
-        case Answered(decision=decision, by=by, reason=reason):
-            return _answered(node, decision, by, reason)
-        case Expired(on_timeout=on_timeout):
-            return _expired(node, on_timeout)
-        case _ as never:
-            assert_never(never)
-
-
-def _record(node: Node, moment: Moment, reason: str = "") -> tuple[Effect, ...]:
-    """The operation's event; a gate is of no resource, and has none."""
-    return () if node.operation in GATES else (Record(moment, reason),)
-
-
-def _acts(node: Node) -> bool:
-    return node.state is State.RUNNING and node.phase is Phase.ACT
-
-
-def _asks(node: Node) -> bool:
-    return node.state is State.PARKED and node.phase is not Phase.ACT
-
-
-def _claimed(node: Node, operation: Operation | None) -> Step | Refused:
-    if node.phase is Phase.ACT:
-        return Step(node, (Call(node.operation),))
-    if node.phase is not Phase.PRE:
-        return Refused(f"a node in {node.phase} is not for a worker")
-    if operation is not node.operation and {operation, node.operation} & GATES:
-        return Refused(f"{operation} is not for a node that is to {node.operation}")
-    if operation is None:
-        return _unchanged(node)
-    return _before(replace(node, operation=operation))
-
-
-def _unchanged(node: Node) -> Step:
-    """Nothing to do; but Heat's short form asks before an update all the same, and so do we."""
-    if node.operation is Operation.DELETE:
-        return Step(replace(node, state=State.DONE), (WriteUnchanged(),))
-    for rule in ahead(node, Operation.UPDATE, Phase.PRE):
-        if rule.short:
-            return ask(replace(node, operation=Operation.UPDATE), rule)
-    return Step(replace(node, state=State.DONE), (WriteUnchanged(),))
-
-
-def _before(node: Node) -> Step:
-    """Pass the points before the operation, up to one that holds; behind the last one, act."""
-    told: list[Effect] = []
-    for rule in ahead(node, node.operation, Phase.PRE):
-        asked = ask(node, rule)
-        if rule.holds:
-            return Step(asked.node, (*told, *asked.effects))
-        told.extend(asked.effects)
-        node = asked.node
-    acting = replace(node, state=State.RUNNING, phase=Phase.ACT)
-    return Step(acting, (*told, *_record(node, Moment.STARTED), Call(node.operation)))
-
-
-def _succeeded(node: Node) -> Step:
-    after = _after(replace(node, phase=Phase.POST))
-    if node.operation in GATES:
-        return after
-    return Step(after.node, (WriteDone(), Record(Moment.COMPLETED), *after.effects))
-
-
-def _after(node: Node) -> Step:
-    """Pass the points after the operation, up to one that holds; behind the last one, done."""
-    told: list[Effect] = []
-    for rule in ahead(node, node.operation, Phase.POST):
-        asked = ask(node, rule)
-        if rule.holds:
-            return Step(asked.node, (*told, *asked.effects))
-        told.extend(asked.effects)
-        node = asked.node
-    if node.operation is Operation.DELETE:
-        told.append(Remove())
-    return Step(replace(node, state=State.DONE), tuple(told))
-
-
-def _answered(node: Node, decision: Decision, by: str, reason: str) -> Step | Refused:
-    if decision is Decision.PROGRESS:
-        return _misfit(node, Answered(decision, by, reason))
-    if node.phase is Phase.CONFIRM:
-        said = Decision.REJECT if decision is Decision.REJECT else Decision.CONTINUE
-        return _told(node, said, by, reason)
-    match decision:
-        case Decision.CONTINUE | Decision.STEP | Decision.RUN | Decision.PATCH:
-            return _go_on(node)
-        case Decision.REJECT:
-            why = f"{node.passed[-1]} rejected by {by}"
-            return _fail(node, f"{why}: {reason}" if reason else why)
-        case _ as never:
-            assert_never(never)
-
-
-def _expired(node: Node, on_timeout: OnTimeout) -> Step:
-    why = f"nobody answered {node.passed[-1]} in time"
-    match on_timeout:
-        case OnTimeout.CONTINUE:
-            return _go_on(node)
-        case OnTimeout.REJECT if node.phase is Phase.CONFIRM:
-            return _told(node, Decision.REJECT, NOBODY, why)
-        case OnTimeout.REJECT:
-            return _fail(node, why)
-        case OnTimeout.STOP:
-            return _stop(node, why)
-        case _ as never:
-            assert_never(never)
-
-
-def _stop(node: Node, why: str) -> Step:
-    """In the middle of its operation nobody knows what state the resource is in."""
-    stopped = replace(node, state=State.STOPPED, reason=why)
-    return Step(stopped, _left_midway(stopped) if node.phase is Phase.CONFIRM else ())
-
-
-def _left_midway(stopped: Node) -> tuple[Effect, ...]:
-    why = stopped.reason or ""
-    written = WriteFailed(why, stopped.operation in BREAKING)
-    return () if stopped.operation in GATES else (written, Record(Moment.FAILED, why))
-
-
-def _confirm(node: Node, step: str) -> Step | Refused:
-    """Ask, where a breakpoint says so; else the operation goes on at once, from its progress."""
-    point = point_of(step)
-    if point in REPEATED:
-        node = replace(node, passed=tuple(one for one in node.passed if one != point))
-    if point in node.passed:
-        return Refused(f"{point} was asked already")
-    rule = next((rule for rule in node.rules if rule.point == point), None)
-    if rule is not None and rule.holds:
-        held = ask(replace(node, phase=Phase.CONFIRM), rule)
-        stopped = held.node.state is State.STOPPED
-        return replace(held, effects=(*held.effects, *_left_midway(held.node))) if stopped else held
-    asked = replace(node, passed=(*node.passed, point))
-    told = (OpenHook(rule),) if rule is not None else ()
-    on = _told(asked, Decision.CONTINUE, NOBODY, "no breakpoint holds it")
-    return Step(on.node, (*told, *on.effects))
-
-
-def _told(node: Node, decision: Decision, by: str, reason: str) -> Step:
-    """Back to the operation, with the answer to what it asked last."""
-    step = node.passed[-1].removeprefix(CONFIRM)
-    ready = replace(node, state=State.READY, phase=Phase.ACT)
-    return Step(ready, (TellType(step, decision, by, reason),))
-
-
-def _go_on(node: Node) -> Step:
-    if node.phase is Phase.CONFIRM:
-        return _told(node, Decision.CONTINUE, NOBODY, "nobody answered in time")
-    if node.phase is Phase.POST:
-        return _after(node)
-    return Step(replace(node, state=State.READY))
-
-
-def _fail(node: Node, reason: str) -> Step:
-    failed = replace(node, state=State.FAILED, reason=reason)
-    broken = node.phase is not Phase.PRE and node.operation in BREAKING
-    if node.operation in GATES:
-        return Step(failed)
-    return Step(failed, (WriteFailed(reason, broken), Record(Moment.FAILED, reason)))
-
-
-def _deny(node: Node, reason: str) -> Step:
-    """Refused before anything was done: the resource stays what it is, and is not FAILED."""
-    denied = replace(node, state=State.FAILED, reason=reason)
-    return Step(denied, _record(node, Moment.FAILED, reason))
-
-
-def _superseded(node: Node) -> Step | Refused:
-    if (node.state, node.phase) in DROPPED_WHEN_SUPERSEDED and not _is_midway(node):
-        return Step(replace(node, state=State.DROPPED, reason="superseded"))
-    if node.state is State.PARKED and node.phase is Phase.CONFIRM:
-        return _told(node, Decision.REJECT, NOBODY, "superseded")
-    return Refused(f"a node {node.state} in {node.phase} ends by its outcome")
-
-
-def _is_midway(node: Node) -> bool:
-    """Ready to be told what was answered to a step of its operation, which it has begun."""
-    ready = node.state is State.READY and node.phase is Phase.ACT
-    return ready and any(is_confirm(point) for point in node.passed)
+    All that the input leads to up to a breakpoint is as before. At the breakpoint, be it one that
+    waits or one that stops, the node is superseded; those that hold nothing are passed. Without a
+    hook to open, this is what `decide` gives.
+    """
+    waiting = tuple(
+        replace(rule, mode=Mode.WAIT) if rule.mode is Mode.STOP else rule for rule in node.rules
+    )
+    step = decide(replace(node, rules=waiting), said)
+    if isinstance(step, Refused):
+        return step
+    effects = tuple(effect for effect in step.effects if not isinstance(effect, OpenHook))
+    last = Step(replace(step.node, rules=node.rules), effects)
+    if len(effects) == len(step.effects):
+        return last
+    after = decide(last.node, ended)
+    if isinstance(after, Refused):
+        return last
+    return Step(after.node, (*effects, *after.effects))

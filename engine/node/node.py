@@ -16,14 +16,6 @@ NOBODY = "nobody"
 
 ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
 
-#: Where a newer traversal ends a node at once. A node that acts goes on to its outcome; so does
-#: one that is ready in `act` because a step of its operation was confirmed: it has begun.
-DROPPED_WHEN_SUPERSEDED: frozenset[tuple[State, Phase]] = frozenset(
-    (state, phase)
-    for state in (State.WAITING, State.READY, State.RUNNING, State.PARKED)
-    for phase in (Phase.PRE, Phase.POST)
-) | {(State.WAITING, Phase.ACT), (State.READY, Phase.ACT)}
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

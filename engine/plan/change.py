@@ -1,16 +1,18 @@
-"""What has to be done to a resource: decided when its node is claimed, from what really exists."""
+"""Decides the operation of a resource when its node is claimed, from its current state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.hot.registry import is_template_file
-from engine.hot.schema import TypeSchema
+from engine.hot.environment.registry import is_template_file
+from engine.hot.schema.type_schema import TypeSchema
 from engine.words import Json, Operation, ResourceAction, Status
 
 
 @dataclass(frozen=True, slots=True)
 class Actual:
-    """A resource's row, as far as a change depends on it. replaced: another stands for its name."""
+    """A resource's row, as far as a change depends on it. broken: tainted. replaced: another row
+    has its name now.
+    """
 
     type: str
     action: ResourceAction
@@ -23,8 +25,9 @@ class Actual:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """operation: None when nothing is to be done. changed: names of properties that differ. fixed:
-    those of them that no update may change, so that it is refused."""
+    """operation: None if nothing is to be done. changed: names of properties that differ. fixed:
+    changed properties that are immutable, so that the update is refused.
+    """
 
     operation: Operation | None
     changed: frozenset[str] = frozenset()
@@ -41,10 +44,11 @@ def forward_change(
     restores: bool = False,
     mends: bool = False,
 ) -> Change:
-    """What brings a resource to `properties` (resolved, defaults filled in).
+    """Return the operation that gives a resource these properties (resolved, with defaults).
 
-    restores: it goes back to what a snapshot kept, even if no property differs. mends: an update
-    mends whatever failed in it; it is never replaced for that.
+    replaces_broken: replace a tainted resource also after a failed update. restores: the resource
+    returns to a snapshot, so it is updated even if no property differs. mends: an update repairs a
+    failed resource; it is never replaced for that.
     """
     if actual is None or _never_made(actual):
         return Change(Operation.CREATE, frozenset(properties))
@@ -69,8 +73,10 @@ def forward_change(
 def nest_change(
     actual: Actual | None, type_name: str, schema: TypeSchema, properties: Mapping[str, Json]
 ) -> Change:
-    """The same for what holds a stack of its own and was planned: something inside may differ, or
-    ask. A template takes the place of another without the stack being replaced."""
+    """Return the same for a nested stack whose content was planned: it is updated even if no
+    property differs, because something inside may differ or pause. Replacing one template by
+    another updates the nested stack.
+    """
     if actual is not None and is_template_file(actual.type) and is_template_file(type_name):
         type_name = actual.type
     change = forward_change(actual, type_name, schema, properties, mends=True)
@@ -80,9 +86,8 @@ def nest_change(
 def cleanup_change(
     actual: Actual | None, *, only_if_replaced: bool, retained: bool = False
 ) -> Change:
-    """What clears a resource away. only_if_replaced: it stays unless another took its place.
-
-    retained: the real thing stays, whatever becomes of the row.
+    """Return the operation that removes a resource. only_if_replaced: keep it unless it was
+    replaced. retained: keep the physical resource.
     """
     if actual is None or retained or (only_if_replaced and not actual.replaced):
         return Change(None)
@@ -90,7 +95,7 @@ def cleanup_change(
 
 
 def differing(before: Mapping[str, Json], after: Mapping[str, Json]) -> frozenset[str]:
-    """Names of the entries that differ; null equals absent, as in Heat."""
+    """Return the names of entries that differ; null equals absent, as in Heat."""
     return frozenset(
         name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
     )
@@ -102,7 +107,7 @@ def _never_made(actual: Actual) -> bool:
     if actual.action is ResourceAction.ADOPT:
         return actual.status is not Status.COMPLETE
     if actual.action is ResourceAction.DELETE and actual.status is Status.COMPLETE:
-        return True  # it was, and is no more; only its row is left
+        return True  # deleted; only its row is left
     return actual.action is ResourceAction.CREATE and not (
         actual.status is Status.COMPLETE or actual.broken
     )

@@ -1,4 +1,6 @@
-"""Passes that clear away what the new template no longer needs, after whatever used it."""
+"""Passes that delete resources that the new template does not need, after all resources that used
+them.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace as but
@@ -9,8 +11,8 @@ from engine.plan.graph import downstream, ordered
 from engine.words import DeletionPolicy, Direction, Operation, Phase, ResourceId
 
 
-def clear_away(draft: Draft) -> None:
-    """A node for each row that nobody wants, that was replaced, or that may be replaced now."""
+def plan_deletes(draft: Draft) -> None:
+    """Add a node for each row that is unwanted, replaced, or may be replaced by this traversal."""
     kept = _kept(draft)
     for row in draft.existing:
         unwanted = row.replaced_by is not None or row.name not in draft.wanted
@@ -48,7 +50,9 @@ def _cleanup_node(draft: Draft, row: Existing, unwanted: bool) -> PlannedNode:
 
 
 def _shadow_node(draft: Draft, row: Existing, shadow: Replacement, unwanted: bool) -> PlannedNode:
-    """For what an operation under way may yet put in the row's place: nobody else would find it."""
+    """Return the node for the replacement that a running operation may create; no other node would
+    delete it.
+    """
     real = draft.nodes[draft.cleanup[row.id]]
     shadowing = but(real, resource_id=shadow.id, type=shadow.type, phase=Phase.PRE, after=set())
     if unwanted:
@@ -63,7 +67,7 @@ def _protected(row: Existing) -> Problem:
 
 
 def _kept(draft: Draft) -> set[ResourceId]:
-    """Rows that a partial update leaves alone: those not chosen, and all that these use."""
+    """Return the rows that a partial update keeps: those not chosen, and all that these use."""
     if draft.options.chosen is None:
         return set()
     left = [
@@ -81,13 +85,17 @@ def _kept(draft: Draft) -> set[ResourceId]:
 
 
 def _used_by(draft: Draft, row: Existing) -> set[ResourceId]:
-    """What the row used when it was last changed, and what is used by whoever changes it now."""
+    """Return what the row used when it was last changed, and what a running operation makes it
+    use.
+    """
     current = (draft.current.get(name) for name in row.using)
     return {*row.requires, *(used.id for used in current if used is not None)}
 
 
 def order_cleanup(draft: Draft) -> None:
-    """A row goes after its own forward node, and after whatever used it has moved or gone."""
+    """Order each cleanup node after its own forward node, and after all users have changed or are
+    deleted.
+    """
     users: dict[ResourceId, list[Existing]] = {}
     for row in draft.existing:
         for one in sorted(_used_by(draft, row)):
@@ -103,7 +111,9 @@ def order_cleanup(draft: Draft) -> None:
 
 
 def _order_shadows(draft: Draft) -> None:
-    """What the replacement will use goes after it; by name, for it has no row that tells."""
+    """Order what a replacement will use after it; by name, because the replacement has no row
+    yet.
+    """
     current = {row.name: row.id for row in draft.existing if row.replaced_by is None}
     uses = {row.id: row.replacement.requires for row in draft.existing if row.replacement}
     for row_id, index in draft.shadows.items():
@@ -126,8 +136,8 @@ def _before(
     return before
 
 
-def keep_first(draft: Draft) -> None:
-    """Deletion policy Snapshot: a snapshot is made before the row goes."""
+def plan_snapshots(draft: Draft) -> None:
+    """Deletion policy Snapshot: add a snapshot node before the delete."""
     policies = {row.id: row.deletion_policy for row in draft.existing if row.made or row.running}
     going = [*draft.cleanup.items(), *draft.shadows.items()]
     for row_id, index in going:
@@ -148,10 +158,10 @@ def keep_first(draft: Draft) -> None:
         node.waits_for_running = None
 
 
-def untie(draft: Draft) -> None:
-    """Cleanup must not fail to end: edges among rows that require each other in a ring are cut.
+def break_cycles(draft: Draft) -> None:
+    """Remove edges between cleanup nodes in a dependency cycle, so that cleanup ends.
 
-    A ring is only possible after failed updates that turned a dependency round.
+    A cycle exists only after failed updates that reversed a dependency.
     """
     reached = set(ordered({index: node.after for index, node in enumerate(draft.nodes)}))
     if len(reached) == len(draft.nodes):

@@ -1,10 +1,10 @@
-"""What planning works with: rows that exist, nodes and rows to be, and the draft between them."""
+"""Data of planning: current rows, planned nodes and rows, and the draft that the passes fill."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.hooks.rule import Rule
-from engine.hot.definition import DefinedResource
+from engine.hot.definition.stack import ResourceDefinition
 from engine.words import (
     DeletionPolicy,
     Direction,
@@ -19,7 +19,7 @@ from engine.words import (
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The row that an operation under way may put in another's place. requires: by name."""
+    """The row that a running operation may create in place of another. requires: resource names."""
 
     id: ResourceId
     type: str
@@ -28,12 +28,12 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """A resource's row as planning sees it.
+    """A resource's row as planning reads it.
 
-    replaced_by: another row stands for its name now. requires: rows it used when last changed.
-    running: (traversal, node) of an older traversal that still acts on it; using: names of what
-    that uses; suspending: it is a suspend; replacement: what it may put in this row's place.
-    physical_id of a row in INIT: it is to be adopted, not created.
+    replaced_by: the row that has its name now. requires: rows that it used when last changed.
+    running: (traversal, node) of an earlier traversal whose operation is still running; using:
+    resource names that this operation reads; suspending: it is a suspend; replacement: the row that
+    it may create instead of this one. physical_id of a row in INIT: the physical resource to adopt.
     """
 
     id: ResourceId
@@ -55,28 +55,28 @@ class Existing:
 
     @property
     def made(self) -> bool:
-        """Whether there may be a real thing that we are to look after."""
+        """Return whether a physical resource may exist that the stack manages."""
         deleted = self.action is ResourceAction.DELETE and self.status is Status.COMPLETE
         return self.action is not ResourceAction.INIT and not self.adoptable and not deleted
 
     @property
     def adoptable(self) -> bool:
-        """Whether what exists was named, and not taken over yet."""
+        """Return whether a physical resource was given and not adopted yet."""
         if self.action is ResourceAction.INIT:
             return self.physical_id is not None
         return self.action is ResourceAction.ADOPT and self.status is not Status.COMPLETE
 
     @property
     def suspended(self) -> bool:
+        """Return whether the resource is suspended, is being suspended, or its resume failed."""
         half_awake = self.action is ResourceAction.RESUME and self.status is not Status.COMPLETE
         return self.suspending or self.action is ResourceAction.SUSPEND or half_awake
 
 
 @dataclass(slots=True)
 class PlannedNode:
-    """One node. after: the nodes it waits for, as indices of the plan.
-
-    retained: the row goes, the real thing stays.
+    """One node. after: indices of the nodes it waits for. retained: delete the row and keep the
+    physical resource.
     """
 
     resource_id: ResourceId
@@ -95,7 +95,7 @@ class PlannedNode:
 
 @dataclass(frozen=True, slots=True)
 class NewRow:
-    """A resource that comes into being with this plan, INIT_COMPLETE. adopted: what exists."""
+    """A row that this plan creates in INIT_COMPLETE. adopted: the physical resource to adopt."""
 
     id: ResourceId
     name: str
@@ -107,7 +107,7 @@ class NewRow:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """A real thing that a resource is to take over. data: the type's own, as exported."""
+    """A physical resource to adopt. data: the type's own data, as exported."""
 
     physical_id: str
     data: Mapping[str, Json] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a plan may not be carried out."""
+    """A reason why a plan cannot be carried out."""
 
     place: str
     reason: str
@@ -125,9 +125,8 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """nodes: each after those it waits for is not promised; `after` tells. digest: of all of it.
-
-    stale: names of resources that this plan leaves other than they should be.
+    """nodes: in no particular order; `after` defines it. digest: of the whole plan. stale: names of
+    resources that a partial update leaves out of date.
     """
 
     nodes: tuple[PlannedNode, ...]
@@ -139,13 +138,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a plan differs from the usual one.
+    """Differences from an ordinary update.
 
-    chosen: which resources may change, by name; None: all (a partial update chooses some).
-    adopted: real things by the names of the resources that take them over.
-    restored: resources that go back to what a snapshot kept, even if nothing else changes.
-    adjusted: groups that get another size, and how (`Call.adjusted`).
-    retains: clear away without deleting anything real.
+    chosen: whether a resource may change, by name; None: all (a partial update chooses some).
+    adopted: physical resources by resource name. restored: resources that return to a snapshot,
+    even if nothing else changes. adjusted: size changes of groups (`Call.adjusted`). retains:
+    delete no physical resource.
     """
 
     chosen: Callable[[str], bool] | None = None
@@ -157,13 +155,13 @@ class Options:
 
 @dataclass(slots=True)
 class Draft:
-    """What the passes work on. forward, resume, cleanup: indices of nodes; shadows: of those that
-    clear away what may yet be put in a row's place, by that row.
+    """What the passes fill in. forward, resume, cleanup: indices of nodes. shadows: indices of the
+    nodes that delete possible replacements, by the original row.
 
-    settled: names whose rows are as wanted and need not be in `existing`.
+    settled: names whose rows are up to date and need not be in `existing`.
     """
 
-    wanted: Mapping[str, DefinedResource]
+    wanted: Mapping[str, ResourceDefinition]
     existing: Sequence[Existing]
     rules_of: Callable[[str, Sequence[Rule]], tuple[Rule, ...]]
     new_id: Callable[[], ResourceId]
@@ -181,7 +179,7 @@ class Draft:
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, node: PlannedNode) -> int:
-        """Add a node; return its index."""
+        """Add a node and return its index."""
         self.nodes.append(node)
         return len(self.nodes) - 1
 

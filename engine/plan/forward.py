@@ -1,26 +1,29 @@
-"""Passes toward the new template: what is made, changed or resumed, and in which order."""
+"""Passes toward the new template: create, change and resume resources, in order."""
 
 from collections.abc import Sequence
 
 from engine.hooks.rule import Rule
-from engine.node.points import POINTS
+from engine.node.points import asked_at
 from engine.plan.draft import Adopted, Draft, Existing, NewRow, PlannedNode, Problem
 from engine.plan.graph import bridged, downstream, upstream
 from engine.words import Direction, Operation, Phase, Point, ResourceAction, Status
 
 
-def pair(draft: Draft) -> None:
-    """Find the row that stands for each name, and the breakpoints of what may be in the plan."""
+def match_existing(draft: Draft) -> None:
+    """Find the current row of each name, and the hook rules of resources that may be in the
+    plan.
+    """
     draft.current = {row.name: row for row in draft.existing if row.replaced_by is None}
     draft.rules = {
         name: draft.rules_of(name, ()) for name in draft.wanted if name not in draft.settled
     }
 
 
-def go_forward(draft: Draft) -> None:
-    """A node for whatever is new, changed, unfinished or broken, and for all that reads it.
+def plan_forward(draft: Draft) -> None:
+    """Add a node for each resource that is new, changed, incomplete or tainted, and for all that
+    read it.
 
-    What a partial update did not choose is left stale instead.
+    Resources that a partial update does not include become out of date instead.
     """
     changed = [
         name for name in draft.wanted if name not in draft.settled and _needs_node(draft, name)
@@ -45,7 +48,10 @@ def _needs_node(draft: Draft, name: str) -> bool:
     gone = row.action in (ResourceAction.INIT, ResourceAction.DELETE)
     if gone or row.status is not Status.COMPLETE:
         return True
-    if name in draft.options.restored | draft.options.adjusted.keys() or draft.wanted[name].asks:
+    if (
+        name in draft.options.restored | draft.options.adjusted.keys()
+        or draft.wanted[name].pauses_every_update
+    ):
         return True
     return any(rule.short and rule.point == Point.PRE_UPDATE for rule in draft.rules[name])
 
@@ -70,7 +76,9 @@ def _forward_node(draft: Draft, name: str) -> PlannedNode:
 
 
 def _first_guess(draft: Draft, name: str) -> Operation:
-    """What is to be done as far as it is known now; an update may turn out to be a replacement."""
+    """Return the operation as far as it is known; an update may become a replacement when it is
+    claimed.
+    """
     row = draft.current.get(name)
     if row is None:
         return Operation.ADOPT if adopted(draft, name) else Operation.CREATE
@@ -80,18 +88,18 @@ def _first_guess(draft: Draft, name: str) -> Operation:
 
 
 def adopted(draft: Draft, name: str) -> Adopted | None:
-    """The real thing that a new resource takes over."""
+    """Return the physical resource that a new resource adopts, if any."""
     external = draft.wanted[name].external_id
     return Adopted(external) if external else draft.options.adopted.get(name)
 
 
 def holds(rules: Sequence[Rule], operation: Operation) -> bool:
-    """Whether a breakpoint stands before the operation."""
-    return any(rule.point in POINTS[operation, Phase.PRE] for rule in rules)
+    """Return whether a hook rule applies before the operation."""
+    return bool(asked_at(rules, operation, Phase.PRE))
 
 
-def require_what_is_there(draft: Draft) -> None:
-    """A partial update cannot make what needs something it leaves out that is not there."""
+def check_requirements(draft: Draft) -> None:
+    """A partial update must include missing resources that the chosen ones require."""
     for name in draft.forward:
         for one in sorted(draft.wanted[name].requires & draft.stale):
             row = draft.current.get(one)
@@ -101,8 +109,8 @@ def require_what_is_there(draft: Draft) -> None:
                 draft.problems.append(Problem(f"resources.{name}", reason, remedy))
 
 
-def resume_first(draft: Draft) -> None:
-    """What is suspended is resumed before anything else is done to it."""
+def plan_resumes(draft: Draft) -> None:
+    """Resume suspended resources before any other operation."""
     for name in draft.wanted:
         row = draft.current.get(name)
         if row is None or not row.suspended or not draft.may_change(name):
@@ -113,7 +121,9 @@ def resume_first(draft: Draft) -> None:
 
 
 def visit(row: Existing, operation: Operation, rules: tuple[Rule, ...]) -> PlannedNode:
-    """A node that leaves the resource's definition alone."""
+    """Return a node for an operation that does not change the resource's definition (check,
+    suspend, resume, snapshot).
+    """
     certain = not holds(rules, operation) and row.running is None
     return PlannedNode(
         resource_id=row.id,
@@ -128,7 +138,7 @@ def visit(row: Existing, operation: Operation, rules: tuple[Rule, ...]) -> Plann
 
 
 def add_rows(draft: Draft) -> None:
-    """A row for each resource that did not exist, so that it can be seen before it is begun."""
+    """Add a row for each new resource, so that it is visible before its operation starts."""
     ids = {name: draft.nodes[index].resource_id for name, index in draft.forward.items()}
     for name, index in draft.forward.items():
         if name in draft.current:
@@ -145,7 +155,9 @@ def add_rows(draft: Draft) -> None:
 
 
 def order_forward(draft: Draft) -> None:
-    """A resource comes after what it requires, also through resources that are not in the plan."""
+    """Order each resource after those it requires, also through resources that are not in the
+    plan.
+    """
     first, last = draft.forward | draft.resume, draft.resume | draft.forward
     requires = {name: resource.requires for name, resource in draft.wanted.items()}
     concerned = upstream(requires, last)

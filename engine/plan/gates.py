@@ -1,7 +1,7 @@
-"""The stack's own gates in a plan: one node before everything else, one after."""
+"""The stack's own nodes (gates) in a plan: one before all others, one after."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from engine.hooks.rule import Rule, line_of
@@ -16,19 +16,20 @@ from engine.words import (
     pre_stack,
 )
 
-#: The type of a node that is of no resource.
+#: Type of the nodes that belong to the stack instead of a resource.
 STACK_TYPE = "Headgate::Stack"
 
 
 def gated(
     planned: Plan, stack_id: StackId, action: Action, rules: Sequence[Rule], *, watched: bool
 ) -> Plan:
-    """The plan with the gates that the action needs: for rules, or because plug-ins watch it.
+    """Return the plan with the gates of the action, for hook rules or for plug-ins that watch it.
 
-    rules: of the stack's points; those of other actions are left out.
+    rules: of the stack's points; those of other actions are ignored. The operator's rules for
+    create also apply to adopt.
     """
-    before = tuple(rule for rule in rules if rule.point == pre_stack(action))
-    after = tuple(rule for rule in rules if rule.point == post_stack(action))
+    before = tuple(rule for rule in rules if _is_at(rule, pre_stack, action))
+    after = tuple(rule for rule in rules if _is_at(rule, post_stack, action))
     if not (before or after or watched):
         return planned
     nodes = list(planned.nodes)
@@ -37,6 +38,13 @@ def gated(
     if after:
         nodes = _before(nodes, _gate(stack_id, Operation.FINISH, after))
     return replace(planned, nodes=tuple(nodes), digest=_digest(planned, (*before, *after)))
+
+
+def _is_at(rule: Rule, point_of: Callable[[Action], str], action: Action) -> bool:
+    if rule.point == point_of(action):
+        return True
+    adopts = action is Action.ADOPT and rule.by_operator
+    return adopts and rule.point == point_of(Action.CREATE)
 
 
 def _digest(planned: Plan, rules: Sequence[Rule]) -> str:
@@ -58,14 +66,14 @@ def _gate(stack_id: StackId, operation: Operation, rules: tuple[Rule, ...]) -> P
 
 
 def _behind(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
-    """Whatever could begin at once waits for the gate; the rest waits for that."""
+    """Make all nodes that could start at once wait for the gate."""
     place = len(nodes)
     waiting = [one if one.after else replace(one, after={place}) for one in nodes]
     return [*waiting, gate]
 
 
 def _before(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
-    """The gate waits for whatever nobody else waits for."""
+    """Make the gate wait for all nodes that no other node waits for."""
     waited_for = {before for node in nodes for before in node.after}
     gate.after = {place for place in range(len(nodes)) if place not in waited_for}
     return [*nodes, gate]

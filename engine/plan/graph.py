@@ -1,6 +1,6 @@
-"""Graphs and nothing else: order, and what comes before what through nodes left out.
+"""Graph algorithms: topological order, reachability, and edges through omitted nodes.
 
-Edges are given as ``requires``: for each node the nodes it comes after.
+Edges are given as `requires`: for each node the nodes it comes after.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -10,9 +10,9 @@ Key = TypeVar("Key", bound=object)
 
 
 def ordered(requires: Mapping[Key, Collection[Key]]) -> list[Key]:
-    """All nodes, each after those it requires; ties in the order given (Kahn's walk).
+    """Return all nodes, each after those it requires; ties in the given order (Kahn's algorithm).
 
-    Nodes on a cycle, and those behind one, are left out: a shorter answer means a cycle.
+    Nodes on a cycle and those behind one are omitted: a shorter result means a cycle.
     """
     waits = {key: len(before) for key, before in requires.items()}
     required_by: dict[Key, list[Key]] = {key: [] for key in requires}
@@ -31,9 +31,9 @@ def ordered(requires: Mapping[Key, Collection[Key]]) -> list[Key]:
 def bridged(
     requires: Mapping[Key, Collection[Key]], chosen: Collection[Key]
 ) -> dict[Key, set[Key]]:
-    """For each chosen node the nearest chosen ones it requires, through those not chosen.
+    """Return for each chosen node the nearest chosen nodes that it requires, through other nodes.
 
-    ``requires`` must be free of cycles. Chosen nodes must be keys of it.
+    `requires` must be acyclic and contain all chosen nodes.
     """
     wanted = frozenset(chosen)
     if len(wanted) == len(requires):
@@ -53,7 +53,9 @@ def bridged(
 def upstream(
     requires: Mapping[Key, Collection[Key]], start: Iterable[Key]
 ) -> dict[Key, Collection[Key]]:
-    """The part of the graph that `start` rests on, directly or not, in the order of the whole."""
+    """Return the part of the graph that `start` requires, directly or not, in the order of the
+    whole.
+    """
     reached = set(start)
     queue = list(reached)
     for key in queue:
@@ -66,7 +68,7 @@ def upstream(
 
 
 def downstream(requires: Mapping[Key, Iterable[Key]], start: Iterable[Key]) -> set[Key]:
-    """`start` and everything that requires any of it, directly or not."""
+    """Return `start` and all nodes that require any of it, directly or not."""
     required_by: dict[Key, list[Key]] = {}
     for key, before in requires.items():
         for one in before:

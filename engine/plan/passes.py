@@ -1,58 +1,58 @@
 """The plan of a traversal: an ordered list of passes.
 
-Each pass is a function that fills in one thing of the draft. Reading PASSES is reading what a
-traversal consists of. Nothing unchanged is in the graph: an update costs what it changes.
+Each pass is a function that fills in one part of the draft. Unchanged resources are not in the
+graph, so the cost of an update depends on its changes.
 """
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
 from engine.hooks.rule import Rule, line_of
-from engine.hot.collector import held_back
-from engine.hot.definition import DefinedResource
-from engine.plan.cleanup import clear_away, keep_first, order_cleanup, untie
+from engine.hot.definition.stack import ResourceDefinition
+from engine.hot.gc_pause import pause_gc
+from engine.plan.cleanup import break_cycles, order_cleanup, plan_deletes, plan_snapshots
 from engine.plan.draft import Draft, Existing, Options, Plan
 from engine.plan.forward import (
     add_rows,
-    go_forward,
+    check_requirements,
+    match_existing,
     order_forward,
-    pair,
-    require_what_is_there,
-    resume_first,
+    plan_forward,
+    plan_resumes,
 )
 from engine.words import ResourceId
 
-#: `untie` comes before `keep_first`, which must not be cut off from the delete it stands before.
+#: `break_cycles` precedes `plan_snapshots`, whose edges to deletes must not be removed.
 PASSES: tuple[Callable[[Draft], None], ...] = (
-    pair,
-    go_forward,
-    require_what_is_there,
-    resume_first,
+    match_existing,
+    plan_forward,
+    check_requirements,
+    plan_resumes,
     add_rows,
-    clear_away,
+    plan_deletes,
     order_forward,
     order_cleanup,
-    untie,
-    keep_first,
+    break_cycles,
+    plan_snapshots,
 )
 
 
 def plan(
-    wanted: Mapping[str, DefinedResource],
+    wanted: Mapping[str, ResourceDefinition],
     existing: Sequence[Existing],
     rules_of: Callable[[str, Sequence[Rule]], tuple[Rule, ...]],
     new_id: Callable[[], ResourceId],
     options: Options | None = None,
     settled: frozenset[str] = frozenset(),
 ) -> Plan:
-    """Plan the traversal that makes `wanted` of `existing`. An empty `wanted` deletes all.
+    """Plan the traversal that changes `existing` to `wanted`. An empty `wanted` deletes all.
 
-    rules_of(name, stored): the breakpoints of a resource; `stored` are those kept with a row whose
-    resource is no longer wanted. settled: names whose rows are as wanted, and are left out of
-    `existing` because nothing in the plan requires them.
+    rules_of(name, stored): the hook rules of a resource; `stored` are those of a row whose resource
+    is no longer wanted. settled: names whose rows are up to date and omitted from `existing`
+    because nothing in the plan requires them.
     """
     draft = Draft(wanted, existing, rules_of, new_id, options or Options(), settled)
-    with held_back():
+    with pause_gc():
         for fill in PASSES:
             fill(draft)
         return Plan(
@@ -65,9 +65,9 @@ def plan(
 
 
 def digest_of(draft: Draft) -> str:
-    """What is to be done to what, as 64 hexadecimal digits: the same plan, the same digest.
+    """Return the plan digest, 64 hexadecimal digits: equal plans have equal digests.
 
-    What exists is in it, too, and where the plan stops: another answer to either, another digest.
+    It includes the current rows and the hook rules, so it changes with either.
     """
     known = {row.id: row for row in draft.existing}
     told = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""What becomes of a traversal of which nothing is left to do."""
+"""The result of a traversal without remaining nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _AT_MOST = 3
 
 @dataclass(frozen=True, slots=True)
 class EndedNode:
-    """A node that did not end well: its resource, the operation's name and why."""
+    """A node that failed or stopped: its resource, the operation's name and the reason."""
 
     resource_name: str
     type: str
@@ -21,8 +21,9 @@ class EndedNode:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """state: of the traversal. status: of the stack. shown: the status of the closing event in the
-    Orchestration API, whose clients end their waiting only at COMPLETE or FAILED."""
+    """state: of the traversal. status: of the stack. shown: status of the last event in the
+    Orchestration API, whose clients wait for COMPLETE or FAILED.
+    """
 
     state: TraversalState
     status: Status
@@ -31,15 +32,17 @@ class Verdict:
 
 
 def ended_early(action: Action, reason: str, state: TraversalState) -> Verdict:
-    """What becomes of a traversal that is ended before its time: FAILED or STOPPED."""
+    """Return the result of a traversal that is ended before all nodes are done: FAILED or
+    STOPPED.
+    """
     status = Status.STOPPED if state is TraversalState.STOPPED else Status.FAILED
     return Verdict(state, status, Status.FAILED, reason)
 
 
-def verdict(action: Action, unwell: Sequence[EndedNode]) -> Verdict:
-    """`unwell`: the nodes that failed or stopped. Failure outweighs a stop."""
-    failed = [node for node in unwell if node.state is State.FAILED]
-    stopped = [node for node in unwell if node.state is State.STOPPED]
+def verdict(action: Action, failed_nodes: Sequence[EndedNode]) -> Verdict:
+    """Return the result. failed_nodes: those that failed or stopped; a failure precedes a stop."""
+    failed = [node for node in failed_nodes if node.state is State.FAILED]
+    stopped = [node for node in failed_nodes if node.state is State.STOPPED]
     if failed:
         return Verdict(TraversalState.FAILED, Status.FAILED, Status.FAILED, _why_failed(failed))
     if stopped:
@@ -60,6 +63,8 @@ def _why_failed(failed: Sequence[EndedNode]) -> str:
 
 
 def _names(nodes: Sequence[EndedNode]) -> str:
-    said = [f"{node.resource_name or 'the stack'} ({node.reason})" for node in nodes[:_AT_MOST]]
-    more = len(nodes) - len(said)
-    return ", ".join(said) + (f" and {more} more" if more else "")
+    shown_nodes = [
+        f"{node.resource_name or 'the stack'} ({node.reason})" for node in nodes[:_AT_MOST]
+    ]
+    more = len(nodes) - len(shown_nodes)
+    return ", ".join(shown_nodes) + (f" and {more} more" if more else "")

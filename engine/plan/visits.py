@@ -1,4 +1,4 @@
-"""The plan of a traversal that visits what exists: check, suspend, resume, snapshot."""
+"""Plans of in-place actions: check, suspend, resume, snapshot."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,10 +17,10 @@ def plan_visits(
     existing: Sequence[Existing],
     rules_of: Callable[[str, Sequence[Rule]], tuple[Rule, ...]],
 ) -> Plan:
-    """One node for each resource the operation is for, in the operation's order.
+    """Return one node for each resource to which the operation applies, in order.
 
-    Users are suspended before what they use, and resumed after it. A check or a snapshot of one
-    resource tells nothing of another's: they wait for nobody, and one failure stops no other.
+    Resources are suspended before those they use, and resumed after them. Checks and snapshots are
+    independent of each other: none waits for another, and a failure does not stop the others.
     """
     rows = [row for row in existing if row.replaced_by is None and row.made]
     chosen = {row.id: index for index, row in enumerate(_concerned(operation, rows))}

@@ -1,7 +1,7 @@
 """The front door of the engine. Everything that hub calls is here."""
 
-from engine.service.blueprint import Limits
 from engine.service.engine import Engine
-from engine.service.requests import Answer, Move, Output, StackRequest, StackView
+from engine.service.requests.blueprint import Limits
+from engine.service.requests.requests import Answer, Move, Output, StackRequest, StackView
 
 __all__ = ["Answer", "Engine", "Limits", "Move", "Output", "StackRequest", "StackView"]

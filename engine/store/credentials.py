@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from engine.store.connection import Connection
+from engine.store.encryption import Scope
 
 #: Only where something is about to run.
 KEEP = """
@@ -21,8 +22,16 @@ select $1, $3, sealed from credential where stack_id = $1 and traversal = $2
 on conflict do nothing
 """
 READ = "select sealed from credential where stack_id = $1 and traversal = $2"
-SEALED = "select stack_id, sealed from credential"
+SEALED = """
+select s.project, c.stack_id, c.sealed from credential c join stack s on s.id = c.stack_id
+"""
+PROJECTS = "select id, project from stack where id = any ($1::uuid[])"
 FORGET = "select forget_credentials($1)"
+
+
+def scope(project: str, stack_id: UUID) -> Scope:
+    """What the credentials of a stack are bound to."""
+    return Scope(project, stack_id, "credential.sealed")
 
 
 async def keep(conn: Connection, said: Sequence[tuple[UUID, int, bytes]]) -> None:
@@ -47,6 +56,13 @@ async def forget(conn: Connection, stack_id: UUID) -> None:
     await conn.execute(FORGET, [stack_id])
 
 
-async def sealed_ones(conn: Connection) -> list[tuple[UUID, bytes]]:
-    """All that are kept, with their stacks."""
-    return [(row["stack_id"], row["sealed"]) for row in await conn.fetch(SEALED)]
+async def projects_of(conn: Connection, stacks: Sequence[UUID]) -> dict[UUID, str]:
+    """By stack."""
+    return {row["id"]: row["project"] for row in await conn.fetch(PROJECTS, stacks)}
+
+
+async def sealed_ones(conn: Connection) -> list[tuple[Scope, bytes]]:
+    """All that are kept, with what they are bound to."""
+    return [
+        (scope(row["project"], row["stack_id"]), row["sealed"]) for row in await conn.fetch(SEALED)
+    ]

@@ -20,16 +20,16 @@ from engine.store.connection import (
     COMMAND_TIMEOUT,
     CONNECT_TIMEOUT,
     FAILURES,
-    SESSION,
+    STARTUP,
     TRANSIENT,
     Connection,
     Documents,
     connecting,
     unavailable,
 )
+from engine.store.encryption import Sealer
 from engine.store.faults import reach
-from engine.store.listening import Listening
-from engine.store.sealing import Sealer
+from engine.store.listener import Listening
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -37,6 +37,13 @@ log: FilteringBoundLogger = structlog.get_logger()
 ACQUIRE_TIMEOUT = 15.0
 #: Plans of this transaction only.
 REPLAN = "set local plan_cache_mode = force_custom_plan"
+#: Plans that look rows up by an index, in its order, whatever the statistics say: of a table that
+#: has grown by many rows since it was analysed, they say that it is nothing to read it whole.
+BY_INDEX = """
+select set_config(name, 'off', true)
+  from unnest('{enable_seqscan, enable_hashjoin, enable_mergejoin, enable_sort,
+                enable_incremental_sort}'::text[]) name
+"""
 
 
 @contextmanager
@@ -77,9 +84,10 @@ async def _keep(_: Connection) -> None:
 
 @asynccontextmanager
 async def all_or_nothing(connection: Connection) -> AsyncIterator[None]:
-    """A part of a transaction: when it fails, it alone is taken back."""
-    async with connection.transaction():
-        yield
+    """A part of a transaction: when it fails, it alone is taken back. Raises Unavailable."""
+    with _using(connection):
+        async with connection.transaction():
+            yield
 
 
 @asynccontextmanager
@@ -125,18 +133,21 @@ class Database:
 
     @asynccontextmanager
     async def transaction(
-        self, what: str = "", *, replan: bool = False
+        self, what: str = "", *, replan: bool = False, by_index: bool = False
     ) -> AsyncIterator[Connection]:
         """Borrow a connection with a transaction begun: committed at the end, or rolled back.
 
         what: names the commit's fault points, see engine/store/faults.py. replan: its statements
         are planned by what the tables are now. A plan kept from when they were small may read a
-        hundred thousand hooks to find one.
+        hundred thousand hooks to find one. by_index: its statements are planned without scans of
+        whole tables; see `BY_INDEX`.
         """
         async with self.connection() as connection:
             async with connection.transaction():
                 if replan:
                     await connection.execute(REPLAN)
+                if by_index:
+                    await connection.execute(BY_INDEX)
                 yield connection
                 reach(f"{what}.before")
             reach(f"{what}.after")
@@ -189,7 +200,7 @@ async def open_database(url: str, *, size: int = 10, sealer: Sealer | None = Non
             max_inactive_connection_lifetime=0,
             timeout=CONNECT_TIMEOUT,
             command_timeout=COMMAND_TIMEOUT,
-            server_settings=SESSION,
+            server_settings=STARTUP,
             init=Documents(sealer).prepare,
             reset=_keep,
         )

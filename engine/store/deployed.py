@@ -5,8 +5,9 @@ from datetime import datetime
 from uuid import UUID
 
 from engine.store.connection import Connection
-from engine.store.sealing import Hidden
-from engine.store.software import ConfigRecord, drop_config, keep_config
+from engine.store.encryption import Hidden, Scope
+from engine.store.secret_rows import reveal_row
+from engine.store.software import ConfigRecord, drop_config, keep_config, revealed_config
 from engine.types.software.keeper import Publication
 from engine.words import Json
 
@@ -84,8 +85,8 @@ async def publish(
     await keep_config(conn, published.key, project, published.config)
     await conn.execute(
         PUBLISH, deployment_id, project, published.key, published.server_id,
-        Hidden(published.input_values), published.action, published.status, published.reason,
-        published.stack_id, published.resource_id,
+        _hidden_inputs(project, deployment_id, published), published.action, published.status,
+        published.reason,         published.stack_id, published.resource_id,
     )  # fmt: skip
     await conn.execute(FORGET_SIGNALS, published.stack_id, published.resource_id)
     if before is not None:
@@ -96,9 +97,14 @@ async def find_published(conn: Connection, project: str, deployment_id: UUID) ->
     row = await conn.fetchrow(FIND_PUBLISHED, deployment_id, project)
     if row is None:
         return None
-    config = dict(row)
+    config = reveal_row(row, project, deployment_id, "software_deployment", ("output_values",))
     said = [config.pop(name) for name in ("status", "status_reason", "output_values")]
-    return Published(ConfigRecord(**config), *said)
+    return Published(revealed_config(config), *said)
+
+
+def _hidden_inputs(project: str, deployment_id: UUID, published: Publication) -> Hidden:
+    scope = Scope(project, deployment_id, "software_deployment.input_values")
+    return Hidden(published.input_values, scope)
 
 
 async def withdraw(conn: Connection, project: str, deployment_id: UUID) -> None:
@@ -151,4 +157,6 @@ class ServerRecord:
 async def find_server(conn: Connection, stack_id: UUID, resource_id: UUID) -> ServerRecord | None:
     """Of whichever project."""
     row = await conn.fetchrow(FIND_SERVER, stack_id, resource_id)
-    return ServerRecord(**row) if row else None
+    if row is None:
+        return None
+    return ServerRecord(**reveal_row(row, row["project"], stack_id, "resource"))

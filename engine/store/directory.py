@@ -13,6 +13,9 @@ from engine.store.binaries import Account
 
 LOCK_NAME = "headgate.lock"
 
+#: What separates directories in lists of them, in settings of the server and in URLs.
+SEPARATORS = frozenset(',"\n')
+
 #: The longest path of a Unix socket that every system takes is 103 bytes, its name included.
 SOCKET_DIRECTORY_LIMIT = 103 - len("/.s.PGSQL.65535")
 
@@ -50,14 +53,17 @@ class DirectoryLock:
 
 
 def socket_directory(cluster: Path, account: Account | None) -> Path:
-    """Return where the server's socket is: in the cluster, or, if that is too deep, a short place.
+    """Return where the server's socket is: in the cluster, or in a short place.
 
-    The short place is a directory under the temporary one, named after the cluster's real path,
-    which only the server's account may enter. Raises Unavailable when somebody else has made it.
+    The short place is for paths that are too long or hold a comma or a quote. It is a directory
+    under the temporary one, named after the cluster's real path and the server's account, which
+    alone may enter it. Raises Unavailable if another account owns it.
     """
-    if len(os.fsencode(cluster)) <= SOCKET_DIRECTORY_LIMIT:
+    fits = len(os.fsencode(cluster)) <= SOCKET_DIRECTORY_LIMIT
+    if fits and not SEPARATORS & set(str(cluster)):
         return cluster
-    name = hashlib.sha256(os.fsencode(cluster.resolve())).hexdigest()[:16]
+    told_by = os.fsencode(cluster.resolve()) + (b"\0%d" % account.uid if account else b"")
+    name = hashlib.sha256(told_by).hexdigest()[:16]
     short = Path(tempfile.gettempdir(), f"headgate-{name}")
     owner = account.uid if account else os.geteuid()
     with contextlib.suppress(FileExistsError):
@@ -67,7 +73,7 @@ def socket_directory(cluster: Path, account: Account | None) -> Path:
     found = short.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or found.st_mode & 0o077:
         raise errors.Unavailable(
-            f"the directory for the database's socket, {short}, belongs to somebody else",
+            f"the directory for the database's socket, {short}, belongs to another account",
             place="[database] data_dir",
             remedy="Remove it, or name a data directory with a shorter path",
         )

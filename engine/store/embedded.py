@@ -30,14 +30,15 @@ from engine.store.binaries import (
     blocked_at,
     find_account,
     find_binaries,
+    initdb_binaries,
     reachable_binaries,
 )
+from engine.store.cluster_access import USER, close_access, give_to, open_log
 from engine.store.directory import DirectoryLock, socket_directory
 from engine.store.postmaster import POLL, Postmaster, end, end_leftover, exited, spawn
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-USER = "headgate"
 DATABASE = "headgate"
 PORT = 5432  # part of the socket's name; nothing listens on a network
 
@@ -84,7 +85,7 @@ class EmbeddedServer:
     """One PostgreSQL server on one data directory. Use: ``url = await start()`` ... ``stop()``.
 
     binaries: a directory of PostgreSQL programs; None takes those of the installed wheel.
-    options: settings of the server, over OPTIONS.
+    options: settings of the server, over OPTIONS. account: whom it runs as when root starts it.
     """
 
     def __init__(
@@ -93,9 +94,11 @@ class EmbeddedServer:
         *,
         binaries: Path | None = None,
         options: Mapping[str, str] | None = None,
+        account: str = "",
     ) -> None:
         self._data_dir = data_dir.absolute()
         self._binaries = binaries
+        self._account = account
         self._options = {**OPTIONS, **(options or {})}
         self._cluster = self._data_dir / "postgres"
         self._sockets = self._cluster
@@ -134,6 +137,12 @@ class EmbeddedServer:
         """
         if self._lock is not None:
             raise RuntimeError("this embedded server was started before")
+        if "\n" in str(self._data_dir):
+            raise errors.Unavailable(
+                "the path of the data directory holds a line break",
+                place=PLACE,
+                remedy="Name another directory",
+            )
         try:
             self._data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
             self._lock = DirectoryLock(self._data_dir)
@@ -184,16 +193,20 @@ class EmbeddedServer:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _start(self) -> None:
-        account = find_account(self._cluster)
+        account = find_account(self._cluster, self._account)
         self._check_reachable(account)
         # Not in a thread: a program with threads had better not fork.
         binaries = reachable_binaries(find_binaries(self._binaries), account, self._data_dir)
         if self._log.exists() and self._log.stat().st_size > LOG_LIMIT:
+            os.close(open_log(self._log))
             self._log.replace(self._log.with_name("postgres.log.1"))
         if not self._cluster.exists():
             await self._initialize(binaries, account)
         self._sockets = socket_directory(self._cluster, account)
         await self._end_leftover()
+        if account is not None:
+            give_to(self._cluster, account)
+        close_access(self._cluster, account)
         await self._launch(binaries, account)
         await self._create_database()
 
@@ -213,17 +226,19 @@ class EmbeddedServer:
         partial.mkdir(mode=0o700)
         if account is not None:
             os.chown(partial, account.uid, account.gid)
-        command = [
-            str(binaries / "initdb"),
-            *("--pgdata", str(partial), "--username", USER, "--auth=trust"),
-            *("--locale=C", "--encoding=UTF8", "--no-instructions"),
-        ]
-        child = self._spawn(command, account)
-        try:
-            if not await exited(child, INITDB_TIMEOUT) or child.returncode != 0:
-                raise self._failed("initdb could not make the database cluster")
-        finally:
-            await end(child)
+        with initdb_binaries(binaries, account) as programs:
+            command = [
+                str(programs / "initdb"),
+                *("--pgdata", str(partial), "--username", USER),
+                *("--auth-local=peer", "--auth-host=reject"),
+                *("--locale=C", "--encoding=UTF8", "--no-instructions"),
+            ]
+            child = self._spawn(command, account)
+            try:
+                if not await exited(child, INITDB_TIMEOUT) or child.returncode != 0:
+                    raise self._failed("initdb could not make the database cluster")
+            finally:
+                await end(child)
         partial.rename(self._cluster)
 
     async def _end_leftover(self) -> None:
@@ -240,7 +255,13 @@ class EmbeddedServer:
             )
 
     async def _launch(self, binaries: Path, account: Account | None) -> None:
-        command = [str(binaries / "postgres"), "-D", str(self._cluster), "-k", str(self._sockets)]
+        command = [
+            str(binaries / "postgres"),
+            "-D",
+            str(self._cluster),
+            "-k",
+            _listed(self._sockets),
+        ]
         for name, value in self._options.items():
             command += ["-c", f"{name}={value}"]
         try:
@@ -281,7 +302,7 @@ class EmbeddedServer:
             raise self._failed(f"PostgreSQL started, but does not answer ({error})") from error
 
     def _spawn(self, command: list[str], account: Account | None) -> subprocess.Popen[bytes]:
-        with open(self._log, "ab") as log:
+        with open(open_log(self._log), "ab") as log:
             return spawn(command, account, log)
 
     def _said_since(self, position: int) -> str:
@@ -297,6 +318,12 @@ class EmbeddedServer:
             place=PLACE,
             remedy=f"\nThe whole log is {self._log}",
         )
+
+
+def _listed(directory: Path) -> str:
+    """A directory as the only one of a list in PostgreSQL's settings."""
+    name = str(directory)
+    return '"{}"'.format(name.replace('"', '""')) if set(name) & set(', "') else name
 
 
 def _url(sockets: Path) -> str:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from engine.store.connection import Connection
 from engine.store.records import EventRecord
+from engine.store.secret_rows import show_row
 from engine.words import Json
 
 LIST_EVENTS = """
@@ -73,8 +74,8 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
 READ_EVENT = """
 select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource_type,
        e.physical_id, e.action, e.status, e.reason, e.data,
-       coalesce(r.shown, r.properties) as properties
-  from event e
+       coalesce(r.shown, r.properties) as properties, s.project
+  from event e join stack s on s.id = e.stack_id
   left join resource r
     on r.stack_id = e.stack_id and r.name = e.resource_name and r.replaced_by is null
  where e.stack_id = $1 and e.id = $2 and e.status is not null
@@ -122,6 +123,7 @@ async def read_event(
     row = await conn.fetchrow(READ_EVENT, stack_id, event_id)
     if row is None:
         return None
-    told = dict(row)
+    told = show_row(row, row["project"], stack_id, "resource", ("properties",))
+    del told["project"]
     properties = told.pop("properties")
     return EventRecord(**told), properties or {}

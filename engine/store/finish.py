@@ -5,19 +5,20 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from engine.plan.verdict import EndedNode, Verdict
+from engine.principal import Principal
+from engine.store.archived_graphs import forget_all_nodes
 from engine.store.connection import Connection
 from engine.store.nested import lock_with_parent
-from engine.store.past_graphs import forget_all_nodes
 from engine.words import Action, State
 
 ENDING = """
-select t.state = 'running' as late, t.action, t.version, t.requested_by,
+select t.state = 'running' as late, t.action, t.version, t.requested_by, t.requested_by_id,
        s.project, s.name, s.disable_rollback,
        (select max(version) from template v where v.stack_id = s.id) as newest
   from traversal t join stack s on s.id = t.stack_id and s.traversal = t.number
  where t.stack_id = $1 and t.number = $2
    and (t.state = 'ending' or t.state = 'running'
-        and t.worked + (clock_timestamp() - t.working_since) >= t.time_limit)
+        and working_time_over_at(t.worked, t.working_since, t.time_limit) <= clock_timestamp())
 """
 LAST_COMPLETE = """
 select version from traversal
@@ -42,7 +43,11 @@ update traversal set state = $3, reason = $4, wake_at = null, ended_at = clock_t
 """
 BURY = """
 with gone as (delete from resource where stack_id = $1),
-     kept as (delete from snapshot where stack_id = $1),
+     snapshots as (delete from snapshot where stack_id = $1),
+     held_by_snapshots as (
+         delete from resource_snapshot k using traversal t
+          where k.stack_id = $1 and t.stack_id = k.stack_id and t.number = k.traversal
+            and t.action = 'SNAPSHOT'),
      sent as (delete from resource_signal where stack_id = $1),
      held as (delete from breakpoint where stack_id = $1)
 update stack set deleted_at = clock_timestamp() where id = $1
@@ -57,7 +62,7 @@ class Ending:
     late: bool
     action: Action
     version: int
-    requested_by: str
+    requested_by: Principal
     project: str
     name: str
     disable_rollback: bool
@@ -68,7 +73,11 @@ async def lock_ending(conn: Connection, stack_id: UUID, traversal: int) -> Endin
     """Lock the stack, and the one around it; None when it is not to be ended (any more)."""
     await lock_with_parent(conn, stack_id)
     row = await conn.fetchrow(ENDING, stack_id, traversal)
-    return Ending(**{**row, "action": Action(row["action"])}) if row else None
+    if row is None:
+        return None
+    fields = dict(row)
+    by = Principal(fields.pop("requested_by_id"), fields.pop("requested_by"))
+    return Ending(requested_by=by, **fields | {"action": Action(row["action"])})
 
 
 async def last_complete(conn: Connection, stack_id: UUID) -> int | None:
@@ -77,7 +86,7 @@ async def last_complete(conn: Connection, stack_id: UUID) -> int | None:
     return version
 
 
-async def unwell(conn: Connection, stack_id: UUID, traversal: int) -> Sequence[EndedNode]:
+async def failed_nodes(conn: Connection, stack_id: UUID, traversal: int) -> Sequence[EndedNode]:
     """The nodes that failed or stopped, in the order of their ends."""
     rows = await conn.fetch(UNWELL, stack_id, traversal, _MOST_UNWELL)
     return [
@@ -92,7 +101,8 @@ async def end_traversal(conn: Connection, stack_id: UUID, traversal: int, verdic
     await conn.execute(END_TRAVERSAL, stack_id, traversal, verdict.state.value, verdict.reason)
 
 
-async def bury(conn: Connection, stack_id: UUID) -> None:
-    """The stack was deleted; its rows go. Its events, its graphs and what resources kept stay."""
+async def mark_deleted(conn: Connection, stack_id: UUID) -> None:
+    """The stack was deleted; its rows and its snapshots go. Its events, its graphs and what
+    deletion_policy: Snapshot kept stay."""
     await forget_all_nodes(conn, stack_id)
     await conn.execute(BURY, stack_id)

@@ -1,22 +1,31 @@
 """Hooks under lock: read, decide, and those whose deadline has come."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from engine.hooks.answers import Asked
 from engine.hooks.rule import decode_rule
+from engine.principal import Principal
 from engine.store.connection import Connection
-from engine.store.sealing import Hidden
+from engine.store.encryption import Hidden, Scope, SealedDocument, members
+from engine.store.hook_deadlines import CLOCK_COLUMNS, clock_of
+from engine.store.secret_rows import readable_columns
+from engine.store.stack_locks import lock_stacks
 from engine.words import HookState, Json, Pace
 
 FIND_HOOK = """
 select stack_id, coalesce((rule ->> 'stepped')::boolean, false) as stepped
   from hook where id = $1 and project = coalesce($2, project)
 """
-LOCK_STACKS = "select id from stack where id = any ($1::uuid[]) order by id for no key update"
+#: The schema that an answer to the hook must fit, as its rule has it.
+READ_ASK = """
+select rule ->> 'ask' as ask, project from hook
+ where id = $1 and project = coalesce($2, project) and state = 'waiting'
+   and rule ->> 'ask' is not null
+"""
 WAITING_HOOK_AT = """
 select h.id from hook h
   join stack s on s.id = h.stack_id and s.traversal = h.traversal
@@ -25,12 +34,13 @@ select h.id from hook h
 """
 READ_HOOKS = """
 select h.id, h.stack_id, h.traversal, h.node, h.resource_name, h.point, h.mode, h.state,
-       h.on_timeout, h.digest, h.opened_at, h.deadline, h.decision, h.decided_by, h.decided_at,
-       h.rule, h.requested_by, h.assigned, h.escalated_at, h.approved_by, h.data, n.patched,
-       h.wake_at, h.reminders, h.told_at, t.pace, n.progress, n.attempts, n.claim, n.operation,
-       n.state as node_state, n.phase, n.rules, n.passed, n.type,
-       n.definition, n.resource_id, n.replacement_id, n.name, n.direction, n.operation_key,
-       h.notice, h.project, h.stack_name, h.stack_path, to_jsonb(r) as resource,
+       h.on_timeout, h.digest, h.opened_at, h.timeout, h.deadline, h.undeliverable_at, h.decision,
+       h.decided_by, h.decided_at, h.rule, h.requested_by, h.requested_by_id, h.assigned,
+       h.escalated_at, h.approved_keys, h.data, n.patched, h.wake_at, h.reminders, h.notified_at,
+       t.pace, n.progress, n.attempts, n.claim, n.operation, n.state as node_state, n.phase,
+       n.rules, n.passed, n.type, n.definition, n.resource_id, n.replacement_id, n.name,
+       n.direction, n.operation_key, h.notice, h.project, h.stack_name, h.stack_path,
+       to_jsonb(r) as resource,
        clock_timestamp() as now
   from hook_now h join traversal t on t.stack_id = h.stack_id and t.number = h.traversal
   left join node n on n.stack_id = h.stack_id and n.traversal = h.traversal and n.id = h.node
@@ -43,12 +53,14 @@ DECIDE_HOOKS = """
 update hook h
    set state = d.state, decision = d.decision, reason = d.reason,
        data = d.data,
-       decided_by = d.decided_by, door = d.door, decided_at = clock_timestamp()
+       decided_by = d.decided_by, decided_by_id = d.decided_by_id, door = d.door,
+       decided_at = clock_timestamp()
   from jsonb_to_recordset($1) as d (stack_id uuid, id uuid, state text, decision text,
-       reason text, data jsonb, decided_by text, door text)
- where h.stack_id = d.stack_id and h.id = d.id and h.state = 'waiting'
+       reason text, data jsonb, decided_by text, decided_by_id text, door text)
+ where h.stack_id = d.stack_id and h.id = d.id
+   -- Not as it stands in the partial indexes: one of them would be read whole.
+   and case h.state when 'waiting' then true end
 """
-EXTEND = "update hook set deadline = $3 where stack_id = $1 and id = $2 and state = 'waiting'"
 ASSIGN = "update hook set assigned = $3 where stack_id = $1 and id = $2 and state = 'waiting'"
 PATCH_NODE = """
 update node set patched = $4 where stack_id = $1 and traversal = $2 and id = $3
@@ -101,12 +113,43 @@ DUE_HOOKS = """
 select stack_id, id from hook
  where state = 'waiting' and deadline <= statement_timestamp() order by deadline limit $1
 """
-NEXT_DEADLINE = """
-select extract(epoch from least(
-           (select min(deadline) from hook where state = 'waiting'),
-           (select min(wake_at) from hook where state = 'waiting' and wake_at is not null)
-       ) - clock_timestamp())::double precision as seconds
+# One step by index for each project with hooks that wait; each has its turn before any has a
+# second one.
+DUE_HOOKS_IN_TURN = """
+with recursive project (name, deadline) as (
+    (select h.project, h.deadline from hook h where h.state = 'waiting'
+      order by h.project, h.deadline limit 1)
+    union all
+    select n.* from project p
+     cross join lateral (
+           select h.project, h.deadline from hook h
+            where h.state = 'waiting' and h.project > p.name
+            order by h.project, h.deadline limit 1) n
+)
+select d.stack_id, d.id
+  from project p
+ cross join lateral (
+       select n.*, row_number() over (order by n.deadline, n.id) as turn
+         from (select h.stack_id, h.id, h.deadline from hook h
+                -- As a range, in the order of the index `hook_due_by_project`: no other has that
+                -- order.
+                where h.state = 'waiting' and h.project >= p.name and h.project <= p.name
+                  and h.deadline <= statement_timestamp()
+                order by h.project, h.deadline limit $1) n) d
+ where p.deadline <= statement_timestamp()
+ order by d.turn, d.deadline limit $1
 """
+NEXT_DEADLINE = """
+select extract(epoch from min(deadline) - clock_timestamp())::double precision as seconds
+  from hook where state = 'waiting'
+"""
+NEXT_REMINDER = """
+select extract(epoch from min(wake_at) - clock_timestamp())::double precision as seconds
+  from hook where state = 'waiting' and wake_at is not null
+"""
+
+#: Encrypted columns of a node.
+_ENCRYPTED = ("definition", "progress", "patched")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +168,6 @@ class Held:
     asked: Asked
     wake_at: datetime | None
     reminders: int
-    told_at: datetime | None
     pace: str | None
     progress: Json
     attempts: int | None
@@ -162,7 +204,11 @@ class Decision:
     reason: str
     data: Json
     decided_by: str
+    decided_by_id: str
     door: str
+
+
+_DECIDED = tuple(one.name for one in fields(Decision))
 
 
 async def find_hook(
@@ -171,6 +217,13 @@ async def find_hook(
     """Its stack, and whether it is there because somebody steps."""
     row = await conn.fetchrow(FIND_HOOK, hook_id, project)
     return (row["stack_id"], row["stepped"]) if row else None
+
+
+async def read_ask(conn: Connection, hook_id: UUID, project: str | None) -> tuple[str, str] | None:
+    """The schema that an answer must fit, as text, and the hook's project; None for a hook that
+    asks for no data, and for one that is decided."""
+    row = await conn.fetchrow(READ_ASK, hook_id, project)
+    return (row["ask"], row["project"]) if row else None
 
 
 async def waiting_hook_at(
@@ -183,27 +236,40 @@ async def waiting_hook_at(
 async def lock_hooks(conn: Connection, keys: Sequence[tuple[UUID, UUID]]) -> list[Held]:
     """Lock the stacks of `keys` (stack, hook), in order, and read the hooks as they are then."""
     stacks = sorted({stack_id for stack_id, _ in keys})
-    await conn.execute(LOCK_STACKS, stacks)
+    await lock_stacks(conn, stacks)
     rows = await conn.fetch(READ_HOOKS, stacks, [hook_id for _, hook_id in keys])
     return [_held(dict(row)) for row in rows]
 
 
 def _held(row: dict[str, Any]) -> Held:
+    row, stack_id = dict(row), row["stack_id"]
+    project = row["project"]
+    node, _ = readable_columns(row, project, stack_id, "node", _ENCRYPTED)
+    # What cannot be decrypted fails the node when it is taken up, with the reason.
+    row |= {name: None if isinstance(node[name], SealedDocument) else node[name]
+            for name in ("definition", "patched")}  # fmt: skip
+    row["progress"] = node["progress"]
+    if row["resource"] is not None:
+        row["resource"], _ = readable_columns(
+            members(row["resource"]), project, stack_id, "resource"
+        )
+    clock = clock_of(row)
+    for name in CLOCK_COLUMNS:
+        del row[name]
     asked = Asked(
         state=HookState(row.pop("state")),
         resource_name=row.pop("resource_name"),
         point=row.pop("point"),
         digest=row.pop("digest"),
-        opened_at=row.pop("opened_at"),
-        deadline=row.pop("deadline"),
+        clock=clock,
         decision=row.pop("decision"),
         decided_by=row.pop("decided_by"),
         decided_at=row.pop("decided_at"),
         rule=decode_rule(row.pop("rule")),
-        requested_by=row.pop("requested_by"),
+        requested_by=Principal(row.pop("requested_by_id"), row.pop("requested_by")),
         assigned=row.pop("assigned"),
         escalated=row.pop("escalated_at") is not None,
-        approved_by=row.pop("approved_by"),
+        approved_by=row.pop("approved_keys"),
         data=row.pop("data"),
         properties=row["patched"],
         seen=row["notice"].get("seen") or {},
@@ -214,11 +280,8 @@ def _held(row: dict[str, Any]) -> Held:
 async def decide_hooks(conn: Connection, decisions: Sequence[Decision]) -> None:
     """Write what was decided; a hook that is not waiting any more is left as it is."""
     if decisions:
-        await conn.execute(DECIDE_HOOKS, [asdict(decision) for decision in decisions])
-
-
-async def extend_hook(conn: Connection, held: Held, deadline: datetime) -> None:
-    await conn.execute(EXTEND, held.stack_id, held.id, deadline)
+        rows = [{name: getattr(one, name) for name in _DECIDED} for one in decisions]
+        await conn.execute(DECIDE_HOOKS, rows)
 
 
 async def assign_hook(conn: Connection, held: Held, to: str) -> None:
@@ -227,7 +290,8 @@ async def assign_hook(conn: Connection, held: Held, to: str) -> None:
 
 async def patch_node(conn: Connection, held: Held, properties: Json) -> None:
     """Keep what an answer changed with the node that is to act on it."""
-    await conn.execute(PATCH_NODE, held.stack_id, held.traversal, held.node, Hidden(properties))
+    sealed = Hidden(properties, Scope(held.project, held.stack_id, "node.patched"))
+    await conn.execute(PATCH_NODE, held.stack_id, held.traversal, held.node, sealed)
 
 
 async def set_paces(conn: Connection, said: Sequence[tuple[UUID, int, Pace | None]]) -> None:
@@ -268,11 +332,20 @@ async def record_events(conn: Connection, events: Sequence[Json]) -> None:
 
 
 async def due_hooks(conn: Connection, limit: int) -> list[tuple[UUID, UUID]]:
-    """(stack, hook) of waiting hooks whose deadline has come."""
-    return [(row["stack_id"], row["id"]) for row in await conn.fetch(DUE_HOOKS, limit)]
+    """(stack, hook) of waiting hooks whose deadline has come; of many, projects take turns."""
+    rows = await conn.fetch(DUE_HOOKS, limit)
+    if len(rows) == limit:
+        rows = await conn.fetch(DUE_HOOKS_IN_TURN, limit)
+    return [(row["stack_id"], row["id"]) for row in rows]
 
 
 async def next_deadline(conn: Connection) -> float | None:
-    """Seconds until the next deadline or reminder, negative when late; None: no hook waits."""
+    """Seconds until the next deadline, negative when it is late; None: no hook waits."""
     seconds: float | None = await conn.fetchval(NEXT_DEADLINE)
+    return seconds
+
+
+async def next_reminder(conn: Connection) -> float | None:
+    """Seconds until the next reminder, negative when it is late; None: there is none."""
+    seconds: float | None = await conn.fetchval(NEXT_REMINDER)
     return seconds

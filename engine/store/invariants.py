@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from uuid import UUID
 
+import asyncpg
+
+from engine import errors
 from engine.store.connection import Connection
 
 STACK_HAS_ITS_ROWS = """
@@ -45,6 +48,16 @@ GRAPHS_ARE_OF_WHAT_IS_GONE = """
 select n.stack_id, n.traversal, n.id from past_graph p
   join node n on n.stack_id = p.stack_id and n.traversal = p.traversal and n.id = any (p.ids)
  where $1::uuid is null or p.stack_id = $1
+"""
+#: What a snapshot of a stack holds goes with it. What deletion_policy: Snapshot kept was written by
+#: another action, and stays with its traversal.
+SNAPSHOTS_HOLD_THEIR_RESOURCES = """
+select k.stack_id, k.traversal, k.name from resource_snapshot k
+  left join traversal t on t.stack_id = k.stack_id and t.number = k.traversal
+ where ($1::uuid is null or k.stack_id = $1)
+   and (t.number is null
+        or t.action = 'SNAPSHOT' and not exists (
+            select from snapshot p where p.stack_id = k.stack_id and p.traversal = k.traversal))
 """
 ACTIVE_IS_COUNTED = """
 select t.stack_id, t.number, t.active, n.active from traversal t cross join lateral (
@@ -149,6 +162,7 @@ INVARIANTS: Mapping[str, str] = MappingProxyType(
         "nodes have their traversal": NODES_HAVE_THEIR_TRAVERSAL,
         "graphs that are kept have their traversal": GRAPHS_HAVE_THEIR_TRAVERSAL,
         "graphs that are kept are of nodes that are gone": GRAPHS_ARE_OF_WHAT_IS_GONE,
+        "resource snapshots have their snapshot or their delete": SNAPSHOTS_HOLD_THEIR_RESOURCES,
         "the counter of active nodes is what it is derived from": ACTIVE_IS_COUNTED,
         "the counter of held nodes is what it is derived from": HELD_IS_COUNTED,
         "a node waits for as many as have not ended": WAITS_ARE_COUNTED,
@@ -166,10 +180,20 @@ INVARIANTS: Mapping[str, str] = MappingProxyType(
 
 
 async def breaches(conn: Connection, stack_id: UUID | None = None) -> dict[str, list[str]]:
-    """Every rule that does not hold now -> what breaks it, in words."""
+    """Every rule that does not hold now -> what breaks it, in words.
+
+    Raises Unavailable when a rule cannot be checked within the connection's statement timeout.
+    """
     found = {}
     for rule, query in INVARIANTS.items():
-        rows = await conn.fetch(query, stack_id)
+        try:
+            rows = await conn.fetch(query, stack_id)
+        except asyncpg.QueryCanceledError as error:
+            raise errors.Unavailable(
+                f'the rule "{rule}" could not be checked: {error}',
+                place="[database]",
+                remedy="Check a restored backup with `headgate admin backup-check`",
+            ) from error
         if rows:
             found[rule] = [", ".join(map(str, row.values())) for row in rows]
     return found

@@ -4,27 +4,38 @@ Migrations are numbered files, ``migrations/0001_<what>.sql``, applied in the or
 all that are pending in one transaction, under an advisory lock: any number of processes may start
 at once. Forward only.
 
-Routines (functions and views, ``routines/*.sql``) hold no data: all of them are made anew, in the
-same transaction, whenever any of them differs from what the database has.
+Routines (functions and views, see `engine.store.routine_versions`) are upgraded in the same
+transaction. A process does not start on newer migrations or routines than its own.
 """
 
 import asyncio
-import hashlib
 import importlib.resources
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
 import asyncpg
 
 from engine import errors
 from engine.store.connection import TRANSIENT, Connection, connect, unavailable
+from engine.store.pooler import check_pooling
+from engine.store.routine_versions import (
+    SqlFile,
+    check_not_newer,
+    database_version,
+    own_version,
+    read_sql,
+    record_version,
+    routines,
+)
 
 #: Any number, as long as nobody else uses it: the lock is for all headgates of one database.
 LOCK_KEY = 0x6865616467617465
 
 #: A large table may take its time; whoever waits for the lock waits for that.
-SESSION = {"statement_timeout": "15min", "lock_timeout": "15min"}
+SET_LONG_TIMEOUTS = """
+select set_config('statement_timeout', '15min', false),
+       set_config('lock_timeout', '15min', false)
+"""
 
 #: How long we wait for a table that others work on, while whoever comes after us waits for us.
 PATIENCE = "set local lock_timeout = '5s'"
@@ -47,47 +58,13 @@ APPLIED = "select name from migration order by name"
 
 RECORD = "insert into migration (name) select * from unnest($1::text[])"
 
-
-CREATE_ROUTINES = """
-create table if not exists routines (
-    only_one boolean primary key default true check (only_one),
-    digest text not null
-)
-"""
-
-ROUTINES = "select digest from routines"
-
-RECORD_ROUTINES = """
-insert into routines (digest) values ($1)
-on conflict (only_one) do update set digest = excluded.digest
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Migration:
-    name: str
-    text: str
+#: A migration: a numbered file of SQL.
+Migration = SqlFile
 
 
 def shipped(directory: Traversable | None = None) -> list[Migration]:
     """Read the migrations of this version, or of another directory, in order."""
-    return _read(directory or importlib.resources.files("engine.store") / "migrations")
-
-
-def routines() -> list[Migration]:
-    """Read the functions and views of this version, in the order in which they are made."""
-    return _read(importlib.resources.files("engine.store") / "routines")
-
-
-def _read(source: Traversable) -> list[Migration]:
-    return sorted(
-        (
-            Migration(entry.name, entry.read_text(encoding="utf-8"))
-            for entry in source.iterdir()
-            if entry.name.endswith(".sql")
-        ),
-        key=lambda migration: migration.name,
-    )
+    return read_sql(directory or importlib.resources.files("engine.store") / "migrations")
 
 
 def pending(known: Sequence[Migration], applied: Sequence[str]) -> list[Migration]:
@@ -105,7 +82,7 @@ def pending(known: Sequence[Migration], applied: Sequence[str]) -> list[Migratio
         raise errors.Conflict(
             f"migration {left[0].name} is missing in the database, but {max(applied)} is there",
             place="[database]",
-            remedy="Restore the database from a copy made by a released version",
+            remedy="Restore the database from a backup of a released version",
             code="MigrationMissing",
         )
     return left
@@ -114,15 +91,18 @@ def pending(known: Sequence[Migration], applied: Sequence[str]) -> list[Migratio
 async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
     """Apply what is pending; return the names of what was applied, in order.
 
-    Raises Conflict (newer database), Unavailable (not reachable), and MigrationFailed, which names
-    the file, the line and PostgreSQL's reason; then nothing of it is left in the database.
+    Raises Conflict (newer database, or behind a pooler of transactions), Unavailable (not
+    reachable), and MigrationFailed, which names the file, the line and PostgreSQL's reason; then
+    nothing of it is left in the database.
 
     Processes may work meanwhile. Where theirs and our locks are in each other's way, ours are given
     back, and it begins anew.
     """
     known = shipped(directory)
-    connection = await connect(url, session=SESSION)
+    await check_pooling(url)
+    connection = await connect(url)
     try:
+        await connection.execute(SET_LONG_TIMEOUTS)
         for _ in range(TRIES - 1):
             try:
                 return await _migrate(connection, known, routines() if directory is None else ())
@@ -150,7 +130,7 @@ async def _migrate(
         if left:
             await connection.execute(RECORD, [migration.name for migration in left])
         if remade:
-            await _make_routines(connection, remade)
+            await _upgrade_routines(connection, remade)
     return [migration.name for migration in left]
 
 
@@ -161,12 +141,20 @@ async def outstanding(connection: Connection) -> list[str]:
     return [migration.name for migration in pending(shipped(), applied)]
 
 
+async def routines_outdated(connection: Connection) -> bool:
+    """Whether `migrate` would make the routines anew; changes nothing. Conflict: they are newer."""
+    there, own = await database_version(connection), own_version()
+    check_not_newer(there, own)
+    return there != own
+
+
 async def check_current(connection: Connection) -> None:
     """Raises Conflict unless the database is of this version; changes nothing."""
     left = await outstanding(connection)
-    if left:
+    if left or await routines_outdated(connection):
+        lacks = f"it has no {left[0]}" if left else "its routines are of another version"
         raise errors.Conflict(
-            f"the database's schema is older than this headgate: it has no {left[0]}",
+            f"the database's schema is older than this headgate: {lacks}",
             place="[database]",
             remedy="Bring it up to date with `headgate admin migrate`; a server of this version"
             " does so when it starts",
@@ -174,14 +162,15 @@ async def check_current(connection: Connection) -> None:
         )
 
 
-async def _make_routines(connection: asyncpg.Connection, known: Sequence[Migration]) -> None:
-    await connection.execute(CREATE_ROUTINES)
-    digest = hashlib.sha256("\0".join(one.text for one in known).encode()).hexdigest()
-    if await connection.fetchval(ROUTINES) == digest:
+async def _upgrade_routines(connection: Connection, known: Sequence[SqlFile]) -> None:
+    """Make all of them anew, unless the database has these. Conflict: it has newer ones."""
+    there, own = await database_version(connection), own_version()
+    check_not_newer(there, own)
+    if there == own:
         return
     for routine in known:
         await _apply(connection, routine)
-    await connection.execute(RECORD_ROUTINES, digest)
+    await record_version(connection, own)
 
 
 class MigrationFailed(errors.HeadgateError):

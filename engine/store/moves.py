@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from engine.store.connection import Connection
+from engine.store.encryption import Hidden, Scope, SealedDocument
 from engine.store.nested import rename_inside
+from engine.store.secret_rows import reveal_row
+from engine.words import Json
 
 MOVABLE = """
 select r.id, r.type, r.action, r.physical_id,
@@ -16,6 +19,17 @@ select r.id, r.type, r.action, r.physical_id,
                   and n.phase in ('act', 'confirm')) as busy
   from resource r
  where r.stack_id = $1 and r.name = $2 and r.replaced_by is null
+"""
+#: What is bound to the stack that it leaves.
+ENCRYPTED = """
+select r.reference, r.properties, r.attributes, r.data, r.metadata,
+       o.project as from_project, n.project as to_project
+  from resource r join stack o on o.id = r.stack_id join stack n on n.id = $3
+ where r.stack_id = $1 and r.id = $2
+"""
+REBIND = """
+update resource set reference = $3, properties = $4, attributes = $5, data = $6, metadata = $7
+ where stack_id = $1 and id = $2
 """
 MOVE = """
 update resource set stack_id = $3, name = $4, digest = '', updated_at = clock_timestamp(),
@@ -61,12 +75,28 @@ async def movable(conn: Connection, stack_id: UUID, name: str) -> Movable | None
 
 
 async def move(conn: Connection, stack_id: UUID, resource: UUID, to_stack: UUID, to: str) -> None:
-    """Move the row; both stacks are locked, and all that is inside of them."""
+    """Move the row; both stacks are locked, and all that is inside of them. Raises Sealed."""
+    rebound = await _rebound(conn, stack_id, resource, to_stack)
     await conn.execute(MOVE, stack_id, resource, to_stack, to)
     if to_stack != stack_id:
         await conn.execute(FORGET_MOVED, stack_id, resource)
+        await conn.execute(REBIND, to_stack, resource, *rebound)
     else:
         await rename_inside(conn, stack_id, resource, to)
+
+
+async def _rebound(conn: Connection, stack_id: UUID, resource: UUID, to_stack: UUID) -> list[Json]:
+    """Its encrypted columns, bound to the stack that it moves to."""
+    row = await conn.fetchrow(ENCRYPTED, stack_id, resource, to_stack)
+    if row is None:
+        raise LookupError(f"there is no resource {resource} in stack {stack_id}")
+    plain = reveal_row(row, row["from_project"], stack_id, "resource")
+    return [
+        Hidden(plain[name], Scope(row["to_project"], to_stack, f"resource.{name}"))
+        if isinstance(row[name], SealedDocument)
+        else row[name]
+        for name in ("reference", "properties", "attributes", "data", "metadata")
+    ]
 
 
 async def record_moved(

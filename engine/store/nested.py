@@ -6,13 +6,16 @@ Whoever changes a stack inside locks the stack around it, too: all of them in th
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
+from engine.principal import Principal
 from engine.store.advance import Claim
 from engine.store.connection import Connection
+from engine.store.secret_rows import reveal_row
+from engine.store.stack_locks import lock_stacks
 from engine.words import Json, TraversalState
 
-LOCK_BOTH = "select id from stack where id = any ($1) order by id for no key update"
 #: With the stack around it, if there is one.
 LOCK_WITH_PARENT = """
 select id from stack where id = $1 or id = (select parent_id from stack where id = $1)
@@ -76,7 +79,7 @@ select c.id, c.name, c.deleted_at is not null as deleted, c.traversal, c.version
 """
 #: Whether the node is still that worker's, and what has become of its traversal.
 HELD = """
-select t.state, t.version, t.requested_by, t.asked, t.cleared
+select t.state, t.version, t.requested_by, t.requested_by_id, t.asked, t.cleared
   from node n join traversal t on t.stack_id = n.stack_id and t.number = n.traversal
  where n.stack_id = $1 and n.traversal = $2 and n.id = $3 and n.claim = $4 and n.state = 'running'
 """
@@ -86,13 +89,16 @@ select coalesce(r.physical_id, c.id::text) as physical_id, c.id, c.name
  where c.parent_id = $1 and c.deleted_at is null
 """
 MEMBERS = """
-select name, type, action, status, physical_id, reference, attributes, created_at
-  from resource where stack_id = $1 and replaced_by is null order by created_at, name
+select r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.attributes, r.created_at,
+       r.secret, s.project
+  from resource r join stack s on s.id = r.stack_id
+ where r.stack_id = $1 and r.replaced_by is null order by r.created_at, r.name
 """
-#: The stack around has worked as long as this one has; and its node goes on.
+#: The parent has worked at least as long as its nested stack, when that has ended.
 COUNT_TIME = """
 update traversal p
-   set worked = greatest(p.worked, c.worked - coalesce(clock_timestamp() - p.working_since, '0'))
+   set worked = p.worked + greatest('0', c.worked - working_time(p.worked, p.working_since,
+                                                                clock_timestamp()))
   from stack s join traversal c on c.stack_id = s.id
  where s.id = $1 and c.number = $2 and p.stack_id = s.parent_id and p.number = c.parent_traversal
 returning p.stack_id, p.number, c.parent_node
@@ -136,7 +142,7 @@ class Held:
 
     state: str
     version: int
-    requested_by: str
+    requested_by: Principal
     asked: list[Json]
     cleared: list[str]
 
@@ -151,10 +157,11 @@ class MemberRecord:
     reference: Json
     attributes: dict[str, Json]
     created_at: datetime
+    secret: list[str] | None
 
 
 async def lock_both(conn: Connection, stacks: Sequence[UUID]) -> None:
-    await conn.execute(LOCK_BOTH, list(stacks))
+    await lock_stacks(conn, stacks)
 
 
 async def lock_trees(conn: Connection, project: str, names: Sequence[str]) -> None:
@@ -187,7 +194,11 @@ async def mark_stale_around(conn: Connection, stack_id: UUID) -> None:
 async def held(conn: Connection, claim: Claim) -> Held | None:
     """None: somebody else has the node by now."""
     row = await conn.fetchrow(HELD, *claim)
-    return Held(**row) if row else None
+    if row is None:
+        return None
+    fields = dict(row)
+    by = Principal(fields.pop("requested_by_id"), fields.pop("requested_by"))
+    return Held(requested_by=by, **fields)
 
 
 async def insert_child(
@@ -212,8 +223,14 @@ async def children(conn: Connection, stack_id: UUID) -> dict[str, ThereRecord]:
 
 
 async def members(conn: Connection, stack_id: UUID) -> list[MemberRecord]:
-    """The first made first."""
-    return [MemberRecord(**row) for row in await conn.fetch(MEMBERS, stack_id)]
+    """The first made first. Raises Sealed."""
+    return [_member(stack_id, row) for row in await conn.fetch(MEMBERS, stack_id)]
+
+
+def _member(stack_id: UUID, row: Any) -> MemberRecord:
+    revealed = reveal_row(row, row["project"], stack_id, "resource")
+    del revealed["project"]
+    return MemberRecord(**revealed)
 
 
 async def wake_parent(conn: Connection, stack_id: UUID, traversal: int) -> tuple[UUID, int] | None:

@@ -12,25 +12,27 @@ BEAT = """
 with forgotten as (
     delete from process where id <> $1 and seen_at < clock_timestamp() - interval '1 day'
 )
-insert into process (id, host, roles, report_interval) values ($1, $2, $3, $4)
-    on conflict (id) do update set seen_at = clock_timestamp()
+insert into process (id, host, roles, report_interval, key_ids) values ($1, $2, $3, $4, $5)
+    on conflict (id) do update set seen_at = clock_timestamp(), key_ids = excluded.key_ids
 """
 LEAVE = "delete from process where id = $1"
 LIST_PROCESSES = """
 select id, host, roles, report_interval, started_at, seen_at,
-       seen_at > clock_timestamp() - 2 * report_interval as up
+       seen_at > clock_timestamp() - 2 * report_interval as up, key_ids
   from process order by host, started_at, id
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One that runs. report_interval: how often it says so."""
+    """One that runs. report_interval: how often it says so. key_ids: its encryption keys; the
+    first one encrypts."""
 
     id: UUID
     host: str
     roles: Sequence[str]
     report_interval: timedelta
+    key_ids: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,13 @@ class ProcessRecord:
     started_at: datetime
     seen_at: datetime
     up: bool
+    key_ids: Sequence[str] = ()
 
 
 async def beat(conn: Connection, process: Process) -> None:
-    await conn.execute(BEAT, process.id, process.host, process.roles, process.report_interval)
+    await conn.execute(
+        BEAT, process.id, process.host, process.roles, process.report_interval, process.key_ids
+    )
 
 
 async def leave(conn: Connection, process_id: UUID) -> None:

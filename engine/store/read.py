@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from engine.store.connection import Connection
+from engine.store.encryption import Scope, Sealed, reveal
 from engine.store.records import (
     HookRecord,
     NodeRecord,
@@ -17,6 +18,7 @@ from engine.store.records import (
     TraversalRecord,
     VersionRecord,
 )
+from engine.store.secret_rows import readable_columns, reveal_row, show_row
 from engine.words import Json
 
 STACK_EXISTS = "select exists (select from stack where id = $1)"
@@ -26,8 +28,10 @@ select * from stack_now
  order by id = $2 desc limit 1
 """
 READ_TEMPLATE = """
-select version, template, environment, files, parameters, hidden, created_at, source
-  from template where stack_id = $1 and version = $2
+select s.project, t.version, t.template, t.environment, t.files, t.parameters, t.hidden,
+       t.created_at, t.source
+  from template t join stack s on s.id = t.stack_id
+ where t.stack_id = $1 and t.version = $2
 """
 READ_VERSIONS = """
 select t.version, t.description, t.requested_by, t.created_at, t.version = s.version as current,
@@ -39,31 +43,35 @@ select t.version, t.description, t.requested_by, t.created_at, t.version = s.ver
 """
 READ_TRAVERSALS = """
 select number, action, state, reason, digest, version, stale, requested_by, started_at, ended_at,
-       extract(epoch from worked + case when working_since is null then '0'
-               else clock_timestamp() - working_since end)::double precision as worked
+       extract(epoch from working_time(worked, working_since, clock_timestamp()))::double precision
+           as worked
   from traversal where stack_id = $1 order by number desc limit $2
 """
 READ_SHOWN = """
-select shown, outputs,
-       coalesce(template ->> 'heat_template_version', template ->> 'AWSTemplateFormatVersion',
-                template ->> 'HeatTemplateFormatVersion', '') as written_in
-  from template where stack_id = $1 and version = $2
+select t.shown, t.outputs,
+       coalesce(t.template ->> 'heat_template_version', t.template ->> 'AWSTemplateFormatVersion',
+                t.template ->> 'HeatTemplateFormatVersion', '') as written_in,
+       s.project
+  from template t join stack s on s.id = t.stack_id
+ where t.stack_id = $1 and t.version = $2
 """
 READ_PLANNED = """
 select r.id, r.name, r.type, r.action, r.status, r.physical_id, r.reference, r.properties, r.shown,
-       r.attributes, r.data, r.metadata, r.broken, r.protected, r.deletion_policy, r.replaced_by
-  from resource r
+       r.secret, r.attributes, r.data, r.metadata, r.broken, r.protected, r.deletion_policy,
+       r.replaced_by, s.project
+  from resource r join stack s on s.id = r.stack_id
  where r.stack_id = $1 and (r.id = any ($2::uuid[]) or r.name = any ($3) and r.replaced_by is null)
 """
 READ_VALUES = """
-select name, reference, attributes from resource
- where stack_id = $1 and replaced_by is null and ($2::text[] is null or name = any ($2))
+select r.name, r.reference, r.attributes, r.secret, s.project
+  from resource r join stack s on s.id = r.stack_id
+ where r.stack_id = $1 and r.replaced_by is null and ($2::text[] is null or r.name = any ($2))
 """
 READ_TRAVERSALS_OF = """
 select t.stack_id, t.number, t.action, t.state, t.reason, t.digest, t.version, t.stale,
        t.requested_by, t.started_at, t.ended_at,
-       extract(epoch from t.worked + case when t.working_since is null then '0'
-               else clock_timestamp() - t.working_since end)::double precision as worked
+       extract(epoch from working_time(t.worked, t.working_since, clock_timestamp())
+               )::double precision as worked
   from unnest($1::uuid[], $2::integer[]) k (stack_id, number)
   join traversal t on t.stack_id = k.stack_id and t.number = k.number
 """
@@ -90,8 +98,8 @@ with recursive family as (
 select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_name,
        h.traversal, h.node, h.resource_name, h.path, h.point, h.mode, h.state, h.opened_at,
        h.deadline, h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door,
-       h.decided_at, h.notice, h.rule, h.requested_by, h.assigned, h.escalated_at,
-       h.reminders, h.approved_by
+       h.decided_at, h.notice, h.rule, h.requested_by, h.requested_by_id, h.assigned,
+       h.escalated_at, h.reminders, h.approved_by
   from hook_now h
  where h.project = $1 and ($2::text is null or h.state = $2)
    and ($3::uuid is null or h.stack_id in (select id from family))
@@ -101,19 +109,22 @@ select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_
         or h.assigned = any ($8)
         or (h.rule -> 'answer_by' is null or h.rule -> 'answer_by' ?| $8
             or h.escalated_at is not null and h.rule #> '{escalate,to}' ?| $8)
-           and not (h.rule ->> 'exclude' = 'requester' and h.requested_by = $9)
-           and not ($9 = any (h.approved_by)))
+           and not (h.rule ->> 'exclude' = 'requester'
+                    and coalesce(nullif(h.requested_by_id, ''), 'name:' || h.requested_by)
+                        = any ($9))
+           and not ($9 && h.approved_keys))
    and ($10::boolean is null or coalesce((h.rule ->> 'dry')::boolean, false) = $10)
    and ($11::text is null or h.path ~ $11)
-   and ($5::uuid is null or (h.opened_at, h.id) > (select opened_at, id from hook where id = $5))
+   and ($5::uuid is null
+        or (h.opened_at, h.id) > (select opened_at, id from hook where id = $5 and project = $1))
  order by h.opened_at, h.id limit $6
 """
 READ_HOOK = """
 select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_name,
        h.traversal, h.node, h.resource_name, h.path, h.point, h.mode, h.state, h.opened_at,
        h.deadline, h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door,
-       h.decided_at, h.notice, h.rule, h.requested_by, h.assigned, h.escalated_at,
-       h.reminders, h.approved_by
+       h.decided_at, h.notice, h.rule, h.requested_by, h.requested_by_id, h.assigned,
+       h.escalated_at, h.reminders, h.approved_by
   from hook_now h
  where h.id = $1 and ($2::text is null or h.project = $2)
 """
@@ -136,8 +147,8 @@ async def find_stack(
 @dataclass(frozen=True, slots=True)
 class HookFilter:
     """None: not asked for. older: open for longer than this. mine: what these, such as ``user:ada``
-    and ``role:dba``, may answer and have not answered; me: the name. point: a glob. stack_id: of
-    it, and of stacks inside. path: a glob for each level: ``web/*``."""
+    and ``role:dba``, may answer and have not answered; me: the keys of their principal. point: a
+    glob. stack_id: of it, and of stacks inside. path: a glob for each level: ``web/*``."""
 
     state: str | None = None
     stack_id: UUID | None = None
@@ -145,7 +156,7 @@ class HookFilter:
     path: str | None = None
     older: timedelta | None = None
     mine: Sequence[str] | None = None
-    me: str = ""
+    me: Sequence[str] = ()
     dry: bool | None = None
     marker: UUID | None = None
     limit: int = 100
@@ -159,7 +170,20 @@ def _there(row: Any) -> Any:
 
 
 async def read_template(conn: Connection, stack_id: UUID, version: int) -> TemplateRecord:
-    return TemplateRecord(**_there(await conn.fetchrow(READ_TEMPLATE, stack_id, version)))
+    """Raises Sealed."""
+    return _template(stack_id, _there(await conn.fetchrow(READ_TEMPLATE, stack_id, version)))
+
+
+async def show_template(conn: Connection, stack_id: UUID, version: int) -> TemplateRecord:
+    """As `read_template`, with the reason in place of each column that cannot be decrypted."""
+    row = _there(await conn.fetchrow(READ_TEMPLATE, stack_id, version))
+    return _template(stack_id, show_row(row, row["project"], stack_id, "template"))
+
+
+def _template(stack_id: UUID, row: Any) -> TemplateRecord:
+    revealed = reveal_row(row, row["project"], stack_id, "template")
+    del revealed["project"]
+    return TemplateRecord(**revealed)
 
 
 async def read_versions(conn: Connection, stack_id: UUID) -> list[VersionRecord]:
@@ -173,37 +197,65 @@ async def read_traversals(conn: Connection, stack_id: UUID, limit: int) -> list[
 
 
 async def find_version(conn: Connection, stack_id: UUID, version: int) -> TemplateRecord | None:
+    """Raises Sealed."""
     row = await conn.fetchrow(READ_TEMPLATE, stack_id, version)
-    return TemplateRecord(**row) if row else None
+    return _template(stack_id, row) if row else None
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What people see of a version. outputs: as stored. written_in: the version of the language."""
+    """What people see of a version. outputs: as stored. written_in: the version of the language.
+    undecryptable: why there are no outputs, or ""."""
 
     parameters: Json
     outputs: Json
     written_in: str
+    undecryptable: str = ""
 
 
 async def read_shown(conn: Connection, stack_id: UUID, version: int) -> Shown:
-    return Shown(*_there(await conn.fetchrow(READ_SHOWN, stack_id, version)))
+    row = _there(await conn.fetchrow(READ_SHOWN, stack_id, version))
+    try:
+        outputs = reveal(row["outputs"], Scope(row["project"], stack_id, "template.outputs"))
+    except Sealed as error:
+        return Shown(row["shown"], [], row["written_in"], str(error))
+    return Shown(row["shown"], outputs, row["written_in"])
 
 
 async def read_planned(
     conn: Connection, stack_id: UUID, ids: Sequence[UUID], names: Sequence[str]
 ) -> list[PlannedRecord]:
-    """The rows that a plan is about, and those that its resources read."""
+    """The rows that a plan is about, and those that its resources read. Raises Sealed."""
     rows = await conn.fetch(READ_PLANNED, stack_id, list(ids), list(names))
-    return [PlannedRecord(**row) for row in rows]
+    return [_planned(stack_id, row) for row in rows]
 
 
-async def read_values(
-    conn: Connection, stack_id: UUID, names: Sequence[str] | None
-) -> dict[str, list[Json]]:
-    """name -> [reference, attributes] of the resources that stand for their names."""
-    rows = await conn.fetch(READ_VALUES, stack_id, None if names is None else list(names))
-    return {row["name"]: [row["reference"], row["attributes"]] for row in rows}
+def _planned(stack_id: UUID, row: Any) -> PlannedRecord:
+    revealed = reveal_row(row, row["project"], stack_id, "resource")
+    del revealed["project"]
+    return PlannedRecord(**revealed)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """of: name -> [reference, attributes, secret] of the resources that stand for their names.
+    undecryptable: those that cannot be decrypted, and why, by name."""
+
+    of: dict[str, list[Json]]
+    undecryptable: dict[str, str]
+
+
+async def read_values(conn: Connection, stack_id: UUID, names: Sequence[str] | None) -> Values:
+    values = Values({}, {})
+    for row in await conn.fetch(READ_VALUES, stack_id, None if names is None else list(names)):
+        readable, why = readable_columns(row, row["project"], stack_id, "resource")
+        if why:
+            values.undecryptable[row["name"]] = why
+        else:
+            values.of[row["name"]] = [
+                readable[name] for name in ("reference", "attributes", "secret")
+            ]
+    return values
 
 
 async def read_traversals_of(

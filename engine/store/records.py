@@ -66,8 +66,9 @@ class TemplateRecord:
 class ResourceRecord:
     """A resource as it is now; action and status include the operation that runs on it.
 
-    parent_resource: which its stack is inside of; None: the stack that was asked about. nested_id,
-    nested_name: the stack inside of it, if it holds one.
+    parent_resource: the resource that owns its stack; None: the requested stack. nested_id,
+    nested_name: its nested stack, if it has one. secret: names of its secret attributes
+    (engine/hot/expressions/member_attributes.py); None: those that its type declares.
     """
 
     stack_id: UUID
@@ -84,6 +85,7 @@ class ResourceRecord:
     reason: str
     properties: Json
     shown: Json
+    secret: list[str] | None
     attributes: Json
     metadata: Json
     requires: list[str]
@@ -106,6 +108,7 @@ class PlannedRecord:
     reference: str | None
     properties: Json
     shown: Json
+    secret: list[str] | None
     attributes: Json
     data: Json
     metadata: Json
@@ -173,6 +176,7 @@ class HookRecord:
     notice: Json
     rule: Json
     requested_by: str
+    requested_by_id: str
     assigned: str | None
     escalated_at: datetime | None
     reminders: int

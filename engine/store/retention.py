@@ -64,13 +64,12 @@ select (select max(id) from looked where old) as reached, (select count(*) from 
 """
 PURGE_DELIVERIES = """
 with looked as materialized (
-    select stack_id, sequence, subscription_id, hook_id, settled_at from delivery
+    select id, stack_id, hook_id, settled_at from delivery
      where settled_at > $2 and settled_at < clock_timestamp() - $1::interval
      order by settled_at limit $3
 ), gone as (
     delete from delivery d using looked l
-     where d.stack_id = l.stack_id and d.sequence = l.sequence
-       and d.subscription_id = l.subscription_id and d.state <> 'pending'
+     where d.id = l.id and d.state <> 'pending'
        and not exists (select from stack s where s.id = l.stack_id and s.pinned_at is not null)
        and not exists (select from hook h where h.stack_id = l.stack_id and h.id = l.hook_id
                                             and h.state = 'waiting')
@@ -156,6 +155,30 @@ with looked as materialized (
 select (select max(over) from looked) as reached, (select count(*) from gone) as gone,
        (select count(*) from looked) = $3 as more
 """
+PURGE_SESSIONS = """
+with looked as materialized (
+    select id, expires_at from session
+     where expires_at > $2 and expires_at < clock_timestamp() - $1::interval
+     order by expires_at limit $3
+), gone as (
+    delete from session s using looked l where s.id = l.id
+    returning 1
+)
+select (select max(expires_at) from looked) as reached, (select count(*) from gone) as gone,
+       (select count(*) from looked) = $3 as more
+"""
+PURGE_SIGN_IN_PLACES = """
+with looked as materialized (
+    select key, last_at from sign_in_place
+     where last_at > $2 and last_at < clock_timestamp() - $1::interval
+     order by last_at limit $3
+), gone as (
+    delete from sign_in_place p using looked l where p.key = l.key
+    returning 1
+)
+select (select max(last_at) from looked) as reached, (select count(*) from gone) as gone,
+       (select count(*) from looked) = $3 as more
+"""
 # Of stacks that are gone, and of which nobody decided anything since.
 PURGE_TRAILS = """
 with looked as materialized (
@@ -168,7 +191,9 @@ with looked as materialized (
        and not exists (select from stack s where s.id = l.stack_id)
        and not exists (select from decision n where n.stack_id = l.stack_id
                                                 and n.at >= clock_timestamp() - $1::interval)
-    returning 1
+    returning d.stack_id
+), unsigned as (
+    delete from audit_head h using gone g where h.stack_id = g.stack_id
 )
 select (select max(at) from looked) as reached, (select count(*) from gone) as gone,
        (select count(*) from looked) = $3 as more
@@ -230,6 +255,18 @@ update stack
  where project = $1 and id = $2
 """
 
+#: Places of the next rows, one statement for each kind.
+NEXT_EVENTS = "select min(id) from outbox where id > $1"
+NEXT_DELIVERY = "select min(settled_at) from delivery where settled_at > $1"
+NEXT_HOOK = "select min(decided_at) from hook where state <> 'waiting' and decided_at > $1"
+NEXT_TRAVERSAL = "select min(ended_at) from traversal where ended_at > $1"
+NEXT_KEY = "select min(created_at) from idempotency where created_at > $1"
+NEXT_REVOKED = "select min(t) from token, least(revoked_at, expires_at) t where t > $1"
+NEXT_SESSION = "select min(expires_at) from session where expires_at > $1"
+NEXT_SIGN_IN_PLACE = "select min(last_at) from sign_in_place where last_at > $1"
+NEXT_DELETED = "select min(deleted_at) from stack where deleted_at > $1"
+NEXT_TRAIL = "select min(at) from decision where number = 1 and at > $1"
+
 #: Before everything.
 FIRST = datetime(1, 1, 1, tzinfo=UTC)
 
@@ -246,20 +283,23 @@ class Batch:
 @dataclass(frozen=True, slots=True)
 class _Old:
     statement: str
+    next: str
     first: Json = FIRST
 
 
 #: Kind -> what purges it, in an order in which nothing is left that refers to what is gone.
 OLD: Mapping[str, _Old] = MappingProxyType(
     {
-        "events": _Old(PURGE_EVENTS, first=0),
-        "deliveries": _Old(PURGE_DELIVERIES),
-        "hooks": _Old(PURGE_HOOKS),
-        "traversals": _Old(PURGE_TRAVERSALS),
-        "idempotency_keys": _Old(PURGE_KEYS),
-        "tokens": _Old(PURGE_TOKENS),
-        "deleted_stacks": _Old(LOOK_AT_DELETED),
-        "trails": _Old(PURGE_TRAILS),
+        "events": _Old(PURGE_EVENTS, NEXT_EVENTS, first=0),
+        "deliveries": _Old(PURGE_DELIVERIES, NEXT_DELIVERY),
+        "hooks": _Old(PURGE_HOOKS, NEXT_HOOK),
+        "traversals": _Old(PURGE_TRAVERSALS, NEXT_TRAVERSAL),
+        "idempotency_keys": _Old(PURGE_KEYS, NEXT_KEY),
+        "tokens": _Old(PURGE_TOKENS, NEXT_REVOKED),
+        "sessions": _Old(PURGE_SESSIONS, NEXT_SESSION),
+        "sign_in_places": _Old(PURGE_SIGN_IN_PLACES, NEXT_SIGN_IN_PLACE),
+        "deleted_stacks": _Old(LOOK_AT_DELETED, NEXT_DELETED),
+        "trails": _Old(PURGE_TRAILS, NEXT_TRAIL),
     }
 )
 
@@ -283,6 +323,12 @@ async def purge(conn: Connection, kind: str, age: timedelta, after: Json, limit:
         raise LookupError(f"nothing was said of {kind}")
     gone = await _purge_stacks(conn, row["doomed"]) if "doomed" in row else row["gone"]
     return Batch(row["reached"], gone, row["more"])
+
+
+async def next_row(conn: Connection, kind: str, after: Json) -> Json:
+    """The place of the first row of a kind behind a place (None: of all); None: there is none."""
+    old = OLD[kind]
+    return await conn.fetchval(old.next, old.first if after is None else after)
 
 
 async def _purge_stacks(conn: Connection, stacks: list[UUID]) -> int:

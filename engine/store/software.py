@@ -6,7 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from engine.store.connection import Connection
-from engine.store.sealing import Hidden
+from engine.store.encryption import Hidden, Scope
+from engine.store.secret_rows import Row, reveal_row, show_row
 from engine.types.software.keeper import NewConfig
 from engine.words import Json
 
@@ -59,7 +60,7 @@ returning *
 """
 DELETE_DEPLOYMENT = "delete from software_deployment where id = $1 and project = $2 returning id"
 CONFIGS_OF_SERVER = """
-select c.*, d.input_values
+select c.*, d.input_values, d.id as deployment_id
   from software_deployment d join software_config c on c.id = d.config_id
  where d.project = $1 and d.server_id = $2
  order by c.name, d.created_at, d.id
@@ -115,7 +116,16 @@ async def insert_config(
     conn: Connection, config_id: UUID, project: str, new: NewConfig
 ) -> ConfigRecord:
     (row,) = await conn.fetch(INSERT_CONFIG, *_columns(config_id, project, new))
-    return ConfigRecord(**row)
+    return revealed_config(row)
+
+
+def revealed_config(row: Row) -> ConfigRecord:
+    """Raises Sealed."""
+    return ConfigRecord(**reveal_row(row, row["project"], row["id"], "software_config"))
+
+
+def _revealed_deployment(row: Row) -> DeploymentRecord:
+    return DeploymentRecord(**reveal_row(row, row["project"], row["id"], "software_deployment"))
 
 
 async def keep_config(conn: Connection, config_id: UUID, project: str, new: NewConfig) -> None:
@@ -125,21 +135,26 @@ async def keep_config(conn: Connection, config_id: UUID, project: str, new: NewC
 
 def _columns(config_id: UUID, project: str, new: NewConfig) -> tuple[Json, ...]:
     return (
-        config_id, project, new.name, new.group, _hidden(new.config),
-        _hidden(list(new.inputs)), list(new.outputs), new.options,
+        config_id, project, new.name, new.group,
+        _hidden(new.config, Scope(project, config_id, "software_config.config")),
+        _hidden(list(new.inputs), Scope(project, config_id, "software_config.inputs")),
+        list(new.outputs), new.options,
     )  # fmt: skip
 
 
 async def find_config(conn: Connection, project: str, config_id: UUID) -> ConfigRecord | None:
     row = await conn.fetchrow(FIND_CONFIG, config_id, project)
-    return ConfigRecord(**row) if row else None
+    return revealed_config(row) if row else None
 
 
 async def list_configs(
     conn: Connection, project: str | None, marker: UUID | None, limit: int | None
 ) -> list[ConfigRecord]:
     """Newest first. project: None: of every project."""
-    return [ConfigRecord(**row) for row in await conn.fetch(LIST_CONFIGS, project, marker, limit)]
+    rows = await conn.fetch(LIST_CONFIGS, project, marker, limit)
+    return [
+        ConfigRecord(**show_row(row, row["project"], row["id"], "software_config")) for row in rows
+    ]
 
 
 async def hold_config(conn: Connection, project: str, config_id: UUID) -> bool:
@@ -169,17 +184,17 @@ async def insert_deployment(
     """Everything in new but output_values is said; its config is held."""
     (row,) = await conn.fetch(
         INSERT_DEPLOYMENT, deployment_id, project, new.config_id, server_id,
-        _hidden(new.input_values), _hidden(new.output_values), new.action, new.status,
+        *_hidden_values(project, deployment_id, new), new.action, new.status,
         new.status_reason,
     )  # fmt: skip
-    return DeploymentRecord(**row)
+    return _revealed_deployment(row)
 
 
 async def find_deployment(
     conn: Connection, project: str, deployment_id: UUID
 ) -> DeploymentRecord | None:
     row = await conn.fetchrow(FIND_DEPLOYMENT, deployment_id, project)
-    return DeploymentRecord(**row) if row else None
+    return _revealed_deployment(row) if row else None
 
 
 async def list_deployments(
@@ -187,7 +202,10 @@ async def list_deployments(
 ) -> list[DeploymentRecord]:
     """Oldest first."""
     rows = await conn.fetch(LIST_DEPLOYMENTS, project, server_id)
-    return [DeploymentRecord(**row) for row in rows]
+    return [
+        DeploymentRecord(**show_row(row, row["project"], row["id"], "software_deployment"))
+        for row in rows
+    ]
 
 
 async def change_deployment(
@@ -195,10 +213,10 @@ async def change_deployment(
 ) -> DeploymentRecord | None:
     row = await conn.fetchrow(
         CHANGE_DEPLOYMENT, deployment_id, project, change.config_id,
-        _hidden(change.input_values), _hidden(change.output_values), change.action,
+        *_hidden_values(project, deployment_id, change), change.action,
         change.status, change.status_reason,
     )  # fmt: skip
-    return DeploymentRecord(**row) if row else None
+    return _revealed_deployment(row) if row else None
 
 
 async def delete_deployment(conn: Connection, project: str, deployment_id: UUID) -> bool:
@@ -209,11 +227,26 @@ async def configs_of_server(
     conn: Connection, project: str, server_id: str
 ) -> list[tuple[ConfigRecord, dict[str, Json]]]:
     """The config of each deployment, by name, and the deployment's values."""
-    found = [dict(row) for row in await conn.fetch(CONFIGS_OF_SERVER, project, server_id)]
-    values = [row.pop("input_values") for row in found]
-    return [(ConfigRecord(**row), one) for row, one in zip(found, values, strict=True)]
+    found = []
+    for row in await conn.fetch(CONFIGS_OF_SERVER, project, server_id):
+        deployment_id, columns = row["deployment_id"], ("input_values",)
+        config = reveal_row(row, project, deployment_id, "software_deployment", columns)
+        del config["deployment_id"]
+        values = config.pop("input_values")
+        found.append((revealed_config(config), values))
+    return found
 
 
-def _hidden(value: Json) -> Json:
+def _hidden(value: Json, scope: Scope) -> Json:
     """Scripts and values may hold secrets."""
-    return None if value is None else Hidden(value)
+    return None if value is None else Hidden(value, scope)
+
+
+def _hidden_values(project: str, deployment_id: UUID, change: DeploymentChange) -> list[Json]:
+    """Inputs and outputs."""
+    return [
+        _hidden(value, Scope(project, deployment_id, f"software_deployment.{column}"))
+        for column, value in (
+            ("input_values", change.input_values), ("output_values", change.output_values)
+        )
+    ]  # fmt: skip

@@ -1,32 +1,38 @@
-"""Ending a traversal before its time: in favour of a newer one, or because somebody said so.
+"""Ending a traversal before its time: in favour of a newer one, or on request.
 
-What acts goes on to its outcome; a newer traversal waits for it where it must.
+The node machine decides what becomes of each kind of node; one statement applies that to all of
+them. What acts ends by its outcome; a newer traversal waits for it where it must.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from engine.node.node import DROPPED_WHEN_SUPERSEDED
+from engine.node.effects import NotifyType
+from engine.node.inputs import Superseded
+from engine.node.machine import decide
+from engine.node.node import ENDED, Node, Refused, Step
+from engine.principal import Principal
 from engine.store.connection import Connection
 from engine.store.credentials import forget
-from engine.words import TraversalState
+from engine.words import Json, Operation, Phase, State, TraversalState
 
-#: A node that was answered to in the middle of its operation has begun: it is told, and goes on.
-DROP_NODES = """
-update node n
-   set state = 'dropped', reason = $5, claim = n.claim + 1, wake_at = null,
-       ended_at = clock_timestamp()
-  from unnest($3::text[], $4::text[]) d (state, phase)
- where n.stack_id = $1 and n.traversal = $2 and n.state = d.state and n.phase = d.phase
-   and not (n.phase = 'act' and n.confirmed is not null)
+#: What tells nodes apart to the machine when their traversal ends: a handful of kinds, however many
+#: nodes there are.
+NODE_KINDS = """
+select distinct operation, state, phase, passed from node
+ where stack_id = $1 and traversal = $2 and state = any ($3)
 """
-#: What asks inside its operation goes on with it, and is told that nobody wants it any more.
-REFUSE_CONFIRMATIONS = """
+MOVE_NODES = """
 update node n
-   set state = 'ready', phase = 'act', claim = n.claim + 1, wake_at = clock_timestamp(),
-       confirmed = jsonb_build_object('step', substr(n.passed[cardinality(n.passed)], 9),
-                                      'accepted', false, 'by', $3::text, 'reason', $4::text)
- where n.stack_id = $1 and n.traversal = $2 and n.state = 'parked' and n.phase = 'confirm'
+   set state = d.state, phase = d.phase, reason = coalesce(d.reason, n.reason),
+       claim = n.claim + 1, confirmed = coalesce(nullif(d.confirmed, 'null'), n.confirmed),
+       wake_at = case when not d.ended then clock_timestamp() end,
+       ended_at = case when d.ended then clock_timestamp() end
+  from jsonb_to_recordset($3) as d (kind jsonb, state text, phase text, reason text,
+       confirmed jsonb, ended boolean)
+ cross join jsonb_to_record(d.kind) as k (operation text, state text, phase text, passed text[])
+ where n.stack_id = $1 and n.traversal = $2 and n.operation = k.operation and n.state = k.state
+   and n.phase = k.phase and n.passed = k.passed
 """
 SUPERSEDE_HOOKS = """
 with closed as (
@@ -55,14 +61,14 @@ select wake_nodes(array_agg(row (stack_id, traversal, id)::node_key))
 END_EARLY = """
 update traversal
    set state = $3, reason = $4, ended_at = clock_timestamp(), working_since = null,
-       worked = worked + coalesce(clock_timestamp() - working_since, '0'),
+       worked = working_time(worked, working_since, clock_timestamp()),
        wake_at = (select min(wake_at) from node where stack_id = $1 and traversal = $2)
  where stack_id = $1 and number = $2 and state in ('running', 'ending')
 """
 
 
 async def supersede(
-    conn: Connection, stack_id: UUID, traversal: int, by: str, giving_up: Sequence[str]
+    conn: Connection, stack_id: UUID, traversal: int, by: Principal, giving_up: Sequence[str]
 ) -> None:
     """End a traversal in favour of a newer one: drop what has not begun, close its hooks."""
     reason = "superseded by a newer change"
@@ -73,18 +79,51 @@ async def end_early(
     conn: Connection,
     stack_id: UUID,
     traversal: int,
-    by: str,
+    by: Principal,
     state: TraversalState,
     reason: str,
     giving_up: Sequence[str],
 ) -> None:
     """End a traversal now, in this state; nothing new of it begins. giving_up: types whose
     operations are not to wait any longer, as patterns of SQL."""
-    states, phases = zip(*sorted(DROPPED_WHEN_SUPERSEDED), strict=True)
     dropped = "superseded" if state is TraversalState.SUPERSEDED else reason
-    await conn.execute(DROP_NODES, stack_id, traversal, states, phases, dropped)
-    await conn.execute(REFUSE_CONFIRMATIONS, stack_id, traversal, by, dropped)
-    await conn.execute(SUPERSEDE_HOOKS, stack_id, traversal, by, reason)
+    await _end_nodes(conn, stack_id, traversal, Superseded(by.name, dropped))
+    await conn.execute(SUPERSEDE_HOOKS, stack_id, traversal, by.name, reason)
     await conn.execute(WAKE_WAITING, stack_id, traversal, list(giving_up))
     await conn.execute(END_EARLY, stack_id, traversal, state.value, dropped)
     await forget(conn, stack_id)
+
+
+async def _end_nodes(conn: Connection, stack_id: UUID, traversal: int, ended: Superseded) -> None:
+    """Move every node that the machine moves when its traversal ends. A kind that it refuses is
+    left alone: such a node ends by its operation's outcome."""
+    kinds = await conn.fetch(NODE_KINDS, stack_id, traversal, sorted(set(State) - ENDED))
+    moves = [
+        _move(kind, step)
+        for kind in map(dict, kinds)
+        if not isinstance(step := decide(_node_of(kind), ended), Refused)
+    ]
+    if moves:
+        await conn.execute(MOVE_NODES, stack_id, traversal, moves)
+
+
+def _node_of(kind: Mapping[str, Json]) -> Node:
+    return Node(
+        operation=Operation(kind["operation"]),
+        state=State(kind["state"]),
+        phase=Phase(kind["phase"]),
+        passed=tuple(kind["passed"]),
+    )
+
+
+def _move(kind: Json, step: Step) -> Json:
+    node = step.node
+    told = (effect.as_json() for effect in step.effects if isinstance(effect, NotifyType))
+    return {
+        "kind": kind,
+        "state": node.state,
+        "phase": node.phase,
+        "reason": node.reason,
+        "confirmed": next(told, None),
+        "ended": node.state in ENDED,
+    }

@@ -1,6 +1,6 @@
 """OS::Heat::AccessPolicy: a list of resources that somebody may read. Makes nothing."""
 
-from engine.hot.schema import Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Outcome, ResourceType
 
 
@@ -10,7 +10,7 @@ class AccessPolicy(ResourceType):
     uses_credential = False
     schema = TypeSchema(
         "OS::Heat::AccessPolicy",
-        description="Names resources that somebody may read; kept, and used by nobody.",
+        description="Names resources that a user may read; stored, without effect.",
         properties={
             "AllowedResources": Property(
                 Kind.LIST,

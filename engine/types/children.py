@@ -11,8 +11,8 @@ from engine.words import Json, StackId, TraversalState
 class Member:
     """A resource of the stack inside one, as it is now; what was replaced is not among them.
 
-    status: of its action. created_at: when it was planned for the first time. secret: its reference
-    or an attribute of it is nobody's to see.
+    status: of its action. created_at: when it was planned for the first time. secret: names of its
+    secret attributes, "" for its reference and "*" for all attributes.
     """
 
     name: str
@@ -23,7 +23,7 @@ class Member:
     reference: Json = field(repr=False)
     attributes: Mapping[str, Json] = field(repr=False)
     created_at: datetime
-    secret: bool = False
+    secret: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Child:
     has not had it do anything yet. state: what became of that, or of whatever it did before: a type
     sees COMPLETE, FAILED or STOPPED; or RUNNING, while the stack does something of its own, which
     the next step supersedes. members: in the order of their creation. outputs: by name; None where
-    one cannot be worked out. template, parameters: what it was brought to last, well or not, as
-    `Toward` had them, or as the file says.
+    one cannot be worked out. secret_outputs: names of those made from secrets. template,
+    parameters: what it was brought to last, well or not, as `Toward` had them, or as the file says.
     """
 
     id: StackId
@@ -47,3 +47,4 @@ class Child:
     outputs: Mapping[str, Json] = field(default_factory=dict, repr=False)
     template: Mapping[str, Json] = field(default_factory=dict, repr=False)
     parameters: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    secret_outputs: frozenset[str] = frozenset()

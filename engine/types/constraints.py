@@ -39,10 +39,10 @@ class CustomConstraint(ABC):
         """
 
 
-#: What is wrong with a value, or None; or that, to be waited for.
+#: Why a value is not valid, or None; or an awaitable of it.
 Verdict = str | Awaitable[str | None] | None
-#: Who is asked about a value: a constraint's `broken`, or a type's `check_external`.
-Judge = Callable[[Json, Asker], Verdict]
+#: Validates a value: a constraint's `broken`, or a type's `check_external`.
+Validator = Callable[[Json, Asker], Verdict]
 
 
 class CronExpression(CustomConstraint):
@@ -51,7 +51,7 @@ class CronExpression(CustomConstraint):
     def broken(self, value: Json, asker: Asker) -> str | None:
         if isinstance(value, str) and croniter.is_valid(value):
             return None
-        return "it is no cron expression of 5 to 7 columns"
+        return "it is not a cron expression of 5 to 7 fields"
 
 
 class Expiration(CustomConstraint):
@@ -63,7 +63,7 @@ class Expiration(CustomConstraint):
         try:
             until = datetime.fromisoformat(value.strip())
         except (AttributeError, ValueError):
-            return "it is no time such as 2030-01-31T12:00:00Z"
+            return "it is not a time such as 2030-01-31T12:00:00Z"
         aware = until if until.tzinfo else until.replace(tzinfo=UTC)
         return None if aware > asker.now else "it is past"
 
@@ -75,7 +75,7 @@ class Timezone(CustomConstraint):
         try:
             ZoneInfo(value)
         except (KeyError, TypeError, ValueError, OSError):
-            return "there is no such time zone; names are those such as Europe/Berlin"
+            return "unknown time zone; use a name such as Europe/Berlin"
         return None
 
 

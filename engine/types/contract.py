@@ -17,7 +17,7 @@ from datetime import datetime
 from uuid import UUID
 
 from engine.errors import Findings
-from engine.hot.schema import TypeSchema
+from engine.hot.schema.type_schema import TypeSchema
 from engine.types.capacity import Adjust
 from engine.types.children import Child, Member
 from engine.types.constraints import Asker, CustomConstraint, Verdict
@@ -35,7 +35,7 @@ from engine.types.outcomes import (
     Visit,
     Wait,
 )
-from engine.types.signal_doors import SignalDoor
+from engine.types.signal_urls import SignalUrl
 from engine.words import Json, ResourceId, StackId
 
 __all__ = [
@@ -95,7 +95,7 @@ class Call:
     answers: Mapping[str, Json] = field(default_factory=dict, repr=False)
     credential: str = field(default="", repr=False)
     signals: Sequence[Json] = field(default=(), repr=False)
-    door: SignalDoor = field(default=SignalDoor(), repr=False)
+    door: SignalUrl = field(default=SignalUrl(), repr=False)
     awaited: str | None = None
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     child: Child | None = None

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from engine.hot.schema import Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
 from engine.words import Json
 
@@ -21,7 +21,7 @@ class Delay(ResourceType):
     gives_up = True
     schema = TypeSchema(
         "OS::Heat::Delay",
-        description="Takes its time in the actions that are named; makes nothing.",
+        description="Delays the named actions; creates nothing.",
         properties={
             "min_wait": Property(
                 Kind.NUMBER,

@@ -3,7 +3,7 @@
 Such a type is pure: it says to what the stack inside is to be brought, and is called again when
 that has ended. Making the stack, waiting for it without polling, taking it up again after a crash
 and ending it early when something newer supersedes it are done around it
-(engine/service/nested.py).
+(engine/service/traversals/nested.py).
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """OS::Heat::None: takes any properties, does nothing. Used to switch a type off."""
 
-from engine.hot.schema import TypeSchema
+from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Outcome, ResourceType
 
 

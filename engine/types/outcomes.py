@@ -1,6 +1,6 @@
 """What an operation of a resource type ends with. A closed union: `Outcome`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -13,13 +13,16 @@ class Done:
     """The operation has ended well.
 
     attributes: what ``get_attr`` reads from now on. data: what the type wants back at its next
-    operation on this resource; never shown. reason: said with the resource's state.
+    operation on this resource; never shown. reason: said with the resource's state. secret: names
+    of the attributes that are secret, "" for the reference; None: those that the schema declares,
+    and all that are not `public` where the properties hold secrets.
     """
 
     physical_id: str | None
     attributes: Mapping[str, Json] = field(default_factory=dict, repr=False)
     data: Mapping[str, Json] = field(default_factory=dict, repr=False)
     reason: str = ""
+    secret: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

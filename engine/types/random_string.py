@@ -5,7 +5,7 @@ import string
 from collections.abc import Mapping
 
 from engine.errors import Findings
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 from engine.words import Json
 
@@ -28,19 +28,19 @@ class RandomString(ResourceType):
     uses_credential = False
     schema = TypeSchema(
         "OS::Heat::RandomString",
-        description="A text by chance, such as a password. A change of any property makes another.",
+        description="A random string, such as a password. Changing any property creates a new one.",
         properties={
             "length": Property(
                 Kind.INTEGER, "Length.", default=DEFAULT_LENGTH, constraints=(_LENGTH,)
             ),
             "sequence": Property(
                 Kind.STRING,
-                "One class for all letters (old form); taken over character_classes.",
+                "One class for all characters (deprecated); overrides character_classes.",
                 constraints=(_CLASS,),
             ),
             "character_classes": Property(
                 Kind.LIST,
-                "Classes of letters, and how many of each at least.",
+                "Character classes, with the minimum number of each.",
                 default=_DEFAULT_CLASSES,
                 items=Property(
                     Kind.MAP,
@@ -54,7 +54,7 @@ class RandomString(ResourceType):
             ),
             "character_sequences": Property(
                 Kind.LIST,
-                "Sequences of letters, and how many of each at least.",
+                "Character sequences, with the minimum number of each.",
                 items=Property(
                     Kind.MAP,
                     fields={
@@ -88,7 +88,7 @@ class RandomString(ResourceType):
     def adopt(self, call: Call) -> Outcome:
         text = call.data.get("value")
         if not isinstance(text, str):
-            return Failed("what is adopted has no text among its data", call.physical_id)
+            return Failed("the adopted resource has no value in its data", call.physical_id)
         return Done(call.physical_id, {"value": text}, {"value": text})
 
     def reference(
@@ -123,7 +123,7 @@ def _too_short(properties: Mapping[str, Json]) -> tuple[str, str] | None:
     if length >= least:
         return None
     return (
-        f"Length {length} is less than the {least} characters that are asked for at least.",
+        f"Length {length} is less than the {least} characters that are required.",
         f"Ask for a length of {least} or more, or for fewer of each class.",
     )
 

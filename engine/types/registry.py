@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint
 
 from engine.errors import Conflict, Findings, NotFound, nearest
-from engine.hot.registry import TEMPLATE_FILES, is_template_file
-from engine.hot.schema import TypeSchema
+from engine.hot.environment.registry import TEMPLATE_FILES, is_template_file
+from engine.hot.schema.type_schema import TypeSchema
 from engine.installed import entry_points, make, misfit
 from engine.types.access_policy import AccessPolicy
-from engine.types.constraints import BUILT_IN, CustomConstraint, Judge
+from engine.types.constraints import BUILT_IN, CustomConstraint, Validator
 from engine.types.contract import ResourceType
 from engine.types.delay import Delay
 from engine.types.groups import groups
@@ -41,15 +41,15 @@ class Registry:
         self._schemas = {name: type_.schema for name, type_ in self._types.items()}
         self._hidden = {gate.schema.name: gate} if gate is not None else {}
         self._template = TemplateResource()
-        self._judges = _judges([*self._types.values()])
+        self._validators = _validators([*self._types.values()])
 
     def schemas(self) -> Mapping[str, TypeSchema]:
         return self._schemas
 
-    def judges(self) -> Mapping[str, Judge]:
+    def validators(self) -> Mapping[str, Validator]:
         """Who is asked about values: by the names of custom constraints, and by those of the types
         that look for things that are there already."""
-        return self._judges
+        return self._validators
 
     def steps(self) -> list[str]:
         """Of all types: the steps inside operations that somebody may be asked to confirm; without
@@ -96,7 +96,7 @@ class Registry:
             findings.add(place, reason, f"Let it take less than {within} min, or the stack more.")
 
 
-def _judges(types: Sequence[ResourceType]) -> dict[str, Judge]:
+def _validators(types: Sequence[ResourceType]) -> dict[str, Validator]:
     """Raises Conflict when two custom constraints have one name."""
     known: dict[str, CustomConstraint] = {}
     for constraint in [*BUILT_IN, *(one for type_ in types for one in type_.constraints)]:
@@ -105,12 +105,12 @@ def _judges(types: Sequence[ResourceType]) -> dict[str, Judge]:
                 f"two custom constraints are called {constraint.name}",
                 remedy=f"Uninstall one; plug-ins are under the entry points {ENTRY_POINTS}.",
             )
-    looking: dict[str, Judge] = {
+    by_type: dict[str, Validator] = {
         type_.schema.name: type_.check_external
         for type_ in types
         if type(type_).check_external is not ResourceType.check_external
     }
-    return {**{name: one.broken for name, one in known.items()}, **looking}
+    return {**{name: one.broken for name, one in known.items()}, **by_type}
 
 
 def built_in(

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from engine.hot.inside import kept, secret_texts
-from engine.hot.repeating import repeats
-from engine.hot.schema import TypeSchema
+from engine.hot.expressions.member_attributes import REFERENCE, members_entry
+from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Away, Call, Child, Done, Outcome, ResourceType, Toward, Visit
 from engine.types.nested import brought
 from engine.words import Json, Operation
@@ -20,7 +19,7 @@ class TemplateResource(ResourceType):
     nests = True
     schema = TypeSchema(
         "a template",
-        description="A stack inside of a stack, made from a template.",
+        description="A nested stack from a template.",
         any_property=True,
         any_attribute=True,
     )
@@ -59,21 +58,15 @@ def _made(call: Call) -> Callable[[Child], Done]:
     def done(child: Child) -> Done:
         known = address(call.project, child)
         reference = child.outputs.get(STACK_ID) or known
-        attributes = {STACK_ID: known, **child.outputs, **_inside(child)}
-        return Done(str(child.id), attributes, {"reference": reference})
+        members = [(one.name, one.reference, one.attributes) for one in child.members]
+        inside = members_entry(members, secret={one.name: one.secret for one in child.members})
+        attributes = {STACK_ID: known, **child.outputs, **inside}
+        secret = set(child.secret_outputs)
+        if STACK_ID in secret:
+            secret.add(REFERENCE)
+        return Done(str(child.id), attributes, {"reference": reference}, secret=secret)
 
     return done
-
-
-def _inside(child: Child) -> dict[str, Json]:
-    members = [(one.name, one.reference, one.attributes) for one in child.members]
-    secret = [one.name for one in child.members if one.secret]
-    inside = kept(members, secret=secret)
-    hidden = secret_texts(inside)
-    if not hidden:
-        return inside
-    hides = [name for name, value in child.outputs.items() if repeats(value, hidden)]
-    return kept(members, secret=secret, hides=hides)
 
 
 def address(project: str, child: Child) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import orjson
 
 from engine.errors import Findings
-from engine.hot.parameters import BadValue, read_number
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.parameters import InvalidValue, parse_number
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 from engine.words import Json
 
@@ -78,9 +78,9 @@ def _number(value: Json) -> Json:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     try:
-        return read_number(value if isinstance(value, str) else "")
-    except BadValue:
-        raise ValueError("the value is no number") from None
+        return parse_number(value if isinstance(value, str) else "")
+    except InvalidValue:
+        raise ValueError("the value is not a number") from None
 
 
 def _list(value: Json) -> Json:
@@ -97,7 +97,7 @@ def _json(value: Json) -> Json:
     try:
         parsed = orjson.loads(value)
     except orjson.JSONDecodeError as error:
-        raise ValueError(f"the value is no JSON: {error}") from None
+        raise ValueError(f"the value is not valid JSON: {error}") from None
     if b"\\u0000" in orjson.dumps(parsed) and _holds_nul(parsed):
         raise ValueError("the value holds a NUL character, which cannot be stored")
     return parsed
@@ -114,7 +114,7 @@ def _holds_nul(value: Json) -> bool:
 def _boolean(value: Json) -> Json:
     said = str(value).lower()
     if said not in _TRUE | _FALSE:
-        raise ValueError("the value is no boolean")
+        raise ValueError("the value is not a boolean")
     return said in _TRUE
 
 

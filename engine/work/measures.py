@@ -14,6 +14,9 @@ class Measures:
         """A call of a type's operation has ended. outcome: done, waits, asks, replaces, retries or
         failed. seconds: how long it took to compute, or to wait for what it waits for inside."""
 
+    def restarted(self, type_name: str, operation: str) -> None:
+        """An operation is called again, with the same key: the process that called it has ended."""
+
     def node_ended(self, operation: str, state: str) -> None:
         """state: done, failed, stopped or dropped."""
 

@@ -1,22 +1,23 @@
 """From a claimed node to what is to be done: resolve, and find out what differs."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from engine.errors import Findings
-from engine.hot.definition import check_resolved, fill_defaults
-from engine.hot.effort import at_once
-from engine.hot.expression import decode
-from engine.hot.function import Wrong
-from engine.hot.resolve import resolve
-from engine.hot.schema import TypeSchema
-from engine.hot.versions import VERSIONS
+from engine.hot.definition.stack import check_resolved, fill_defaults
+from engine.hot.evaluation.resolver import resolve
+from engine.hot.expressions.expression import decode
+from engine.hot.expressions.member_attributes import REFERENCE, mask_resource
+from engine.hot.functions.cost_budget import resolution_budget
+from engine.hot.functions.function import FunctionError
+from engine.hot.language.versions import VERSIONS
+from engine.hot.schema.type_schema import TypeSchema
 from engine.plan.change import Actual, Change, cleanup_change, forward_change, nest_change
 from engine.store.advance import Work
 from engine.types.contract import Call, Confirmation, ResourceType
 from engine.types.registry import Registry
-from engine.types.signal_doors import SignalDoor, SignalDoors
+from engine.types.signal_urls import SignalUrl, SignalUrls
 from engine.words import (
     GATES,
     VISITS,
@@ -39,21 +40,41 @@ class Unresolved(Exception):
 
 
 class Inputs:
-    """What expressions read of the stack (engine.hot.resolve.View)."""
+    """What expressions read of the stack (engine.hot.evaluation.resolver.StackView).
+
+    values: by name, [reference, attributes], and what of these is secret.
+    """
 
     def __init__(self, values: Mapping[str, list[Json]]) -> None:
         self._values = values
 
     def reference(self, resource: str) -> str:
-        reference, _ = self._values.get(resource, (None, None))
+        reference = (self._values.get(resource) or (None,))[0]
         return resource if reference is None else str(reference)
 
     def attribute(self, resource: str, attribute: str) -> Json:
         return self.attributes(resource).get(attribute)
 
     def attributes(self, resource: str) -> Mapping[str, Json]:
-        _, attributes = self._values.get(resource, (None, None))
-        return attributes or {}
+        return (self._values.get(resource) or (None, None))[1] or {}
+
+    @property
+    def has_secrets(self) -> bool:
+        return any(secrets_of(one) for one in self._values.values())
+
+    def masked(self, secret_references: Collection[str] = ()) -> "Inputs":
+        """The same with masks in the place of secrets. secret_references: of these resources the
+        reference is secret, too, whatever their rows say."""
+        also = dict.fromkeys(secret_references, (REFERENCE,))
+        return Inputs({
+            name: mask_resource(one[0], one[1], (*secrets_of(one), *also.get(name, ())))
+            for name, one in self._values.items()
+        })  # fmt: skip
+
+
+def secrets_of(values: Sequence[Json]) -> Sequence[str]:
+    """What is secret of [reference, attributes, secret]."""
+    return (values[2] or ()) if len(values) > 2 else ()
 
 
 @dataclass(slots=True)
@@ -194,20 +215,34 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
     try:
         expression = decode(definition["properties"], definition["version"])
         metadata = decode(definition["metadata"], definition["version"])
-        view, effort = Inputs(work.inputs or {}), at_once()
-        resolved = resolve(expression, view, effort=effort) or {}
-        work.metadata_now = resolve(metadata, view, effort=effort)
+        view, budget = Inputs(work.inputs or {}), resolution_budget()
+        resolved = resolve(expression, view, budget=budget) or {}
+        work.metadata_now = resolve(metadata, view, budget=budget)
         policy = decode(definition.get("update_policy"), definition["version"])
-        work.update_policy_now = resolve(policy, view, effort=effort)
-    except Wrong as wrong:
-        raise Unresolved(str(wrong)) from wrong
+        work.update_policy_now = resolve(policy, view, budget=budget)
+    except FunctionError as wrong:
+        raise Unresolved(UNTOLD if has_secrets(work) else str(wrong)) from wrong
     findings = Findings()
-    words = VERSIONS[definition["version"]].spelling
+    words = VERSIONS[definition["version"]].dialect
     place = f"{words.resources}.{work.name}.{words.properties}"
     properties = check_resolved(schema, resolved, place, findings)
     if findings.all:
-        raise Unresolved("; ".join(str(finding) for finding in findings.all))
+        raise Unresolved("; ".join(_reasons(findings, secret=has_secrets(work))))
     return fill_defaults(schema, {**properties, **(work.patched or {})})
+
+
+#: Instead of a reason that may repeat a part of a secret.
+UNTOLD = "a value cannot be used, and the reason is not shown: the values hold secrets"
+
+
+def has_secrets(work: Work) -> bool:
+    definition = work.definition or {}
+    return definition.get("masked") is not None or Inputs(work.inputs or {}).has_secrets
+
+
+def _reasons(findings: Findings, *, secret: bool) -> Iterator[str]:
+    for one in findings.all:
+        yield f"{one.place}: {UNTOLD}" if secret else str(one)
 
 
 def call_of(
@@ -216,7 +251,7 @@ def call_of(
     properties: Mapping[str, Json],
     changed: frozenset[str],
     credential: str = "",
-    doors: SignalDoors | None = None,
+    doors: SignalUrls | None = None,
 ) -> Call:
     replaces = operation is Operation.REPLACE
     creates = replaces or operation is Operation.CREATE
@@ -246,6 +281,6 @@ def call_of(
         signals=work.signals or (),
         update_policy=work.update_policy_now or {},
         superseded=work.traversal_state != TraversalState.RUNNING,
-        door=doors.of(work.key.stack_id, resource_id) if doors else SignalDoor(),
+        door=doors.of(work.key.stack_id, resource_id) if doors else SignalUrl(),
         awaited=work.awaited,
     )

@@ -3,23 +3,22 @@
 import asyncio
 from contextlib import suppress
 
-import structlog
-from structlog.typing import FilteringBoundLogger
-
-from engine.errors import Unavailable
+from engine.loops import Supervisor, wait_at_most
 from engine.store.database import Database
 from engine.store.processes import Process, beat, leave
-
-log: FilteringBoundLogger = structlog.get_logger()
 
 #: Seconds. Whoever cannot take it back is down for a while, which does no harm.
 LEAVE_TIMEOUT = 2.0
 
 
 class Presence:
-    def __init__(self, database: Database, process: Process) -> None:
+    def __init__(
+        self, database: Database, process: Process, supervisor: Supervisor | None = None
+    ) -> None:
         self._database = database
         self._process = process
+        self._interval = process.report_interval.total_seconds()
+        self._guard = (supervisor or Supervisor()).guard("presence", longest=self._interval)
 
     async def say(self) -> None:
         """Raises Unavailable."""
@@ -28,14 +27,12 @@ class Presence:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Say so until `stop` is set, then take it back: what ended well is not down."""
-        while not stop.is_set():
-            try:
-                await self.say()
-            except Unavailable as error:
-                log.warning("presence.unavailable", reason=str(error))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._process.report_interval.total_seconds()):
-                    await stop.wait()
-        with suppress(Unavailable, TimeoutError):
+
+        async def turn() -> None:
+            await self.say()
+            await wait_at_most(stop, self._interval)
+
+        await self._guard.run(turn, stop)
+        with suppress(Exception):
             async with asyncio.timeout(LEAVE_TIMEOUT), self._database.connection() as conn:
                 await leave(conn, self._process.id)

@@ -1,34 +1,40 @@
-"""Deadlines of hooks: one loop for all of them, asleep until the next one is due."""
+"""Deadlines of hooks, and their reminders: a loop for each, asleep until the next one is due."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from uuid import UUID
 
-import structlog
-from structlog.typing import FilteringBoundLogger
-
-from engine.errors import Unavailable
+from engine.hooks.deadline import has_expired
+from engine.loops import Fault, Supervisor, wait_at_most
 from engine.node.inputs import Expired
+from engine.principal import internal
+from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.hooks import (
     due_hooks,
     due_reminders,
     lock_hooks,
     next_deadline,
+    next_reminder,
     record_events,
     reminded,
 )
+from engine.store.internal_errors import fail_hook, silence_hook
 from engine.words import Door, HookState, OnTimeout
-from engine.work.answering import NOBODY, Verdict, apply, hook_event
+from engine.work.hook_decisions import NOBODY, Verdict, apply, hook_event
 from engine.work.measures import Measures
-from engine.work.reminding import reminder
-from engine.work.told import tell_step
+from engine.work.reminders import reminder
+from engine.work.worker_metrics import report_step
 
-log: FilteringBoundLogger = structlog.get_logger()
+#: As whom a deadline's decision is recorded.
+BY_DEADLINE = internal(NOBODY)
+#: How many hooks expire in one transaction: larger ones were not faster, and hold the locks on
+#: their stacks for longer.
+BATCH = 400
 
-#: How many hooks expire in one transaction.
-BATCH = 200
+#: Of a hook: stack, hook.
+HookKey = tuple[UUID, UUID]
 
 
 class Timers:
@@ -40,64 +46,93 @@ class Timers:
         default_timeout: timedelta,
         new_id: Callable[[], UUID],
         measures: Measures | None = None,
+        supervisor: Supervisor | None = None,
     ) -> None:
         self._database = database
         self._poll = poll.total_seconds()
         self._default_timeout = default_timeout
         self._new_id = new_id
         self._measures = measures or Measures()
-        self._wake = asyncio.Event()
+        supervisor = supervisor or Supervisor()
+        self._deadlines = supervisor.guard("deadlines", longest=self._poll)
+        self._reminders = supervisor.guard("reminders", longest=self._poll)
+        self._wakes = (asyncio.Event(), asyncio.Event())
 
     def wake(self) -> None:
         """Look again: a hook opened, or its deadline moved."""
-        self._wake.set()
+        for one in self._wakes:
+            one.set()
 
     async def run(self, stop: asyncio.Event) -> None:
-        while not stop.is_set():
-            self._wake.clear()
-            try:
-                if await self.expire_due() == BATCH or await self.remind_due() == BATCH:
-                    continue
-                async with self._database.connection() as conn:
-                    due = await next_deadline(conn)
-            except Unavailable as error:
-                log.warning("timers.unavailable", reason=str(error))
-                due = self._poll
-            seconds = self._poll if due is None else min(self._poll, max(due, 0.01))
-            try:
-                async with asyncio.timeout(seconds):
-                    await self._wake.wait()
-            except TimeoutError:
-                continue
+        """Until `stop` is set and `wake` is called."""
+
+        async def expire() -> None:
+            await self._turn(self._wakes[0], self.expire_due, next_deadline)
+
+        async def remind() -> None:
+            await self._turn(self._wakes[1], self.remind_due, next_reminder)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._deadlines.run(expire, stop))
+            group.create_task(self._reminders.run(remind, stop))
+
+    async def _turn(
+        self,
+        wake: asyncio.Event,
+        work: Callable[[], Awaitable[int]],
+        next_due: Callable[[Connection], Awaitable[float | None]],
+    ) -> None:
+        wake.clear()
+        if await work() == BATCH:
+            return
+        async with self._database.connection() as conn:
+            due = await next_due(conn)
+        await wait_at_most(wake, self._poll if due is None else min(self._poll, max(due, 0.01)))
 
     async def expire_due(self) -> int:
-        """Expire the hooks whose deadline has come, at most BATCH; return how many were due."""
-        async with self._database.transaction("expire", replan=True) as conn:
+        """Expire the hooks whose deadline has come, at most BATCH; return how many were due.
+
+        A hook at which an internal error is raised fails alone, with its node.
+        """
+        async with self._database.transaction(replan=True, by_index=True) as conn:
             keys = await due_hooks(conn, BATCH)
-            if not keys:
-                return 0
+        await self._deadlines.split(keys, self._expire, self._fail, _named)
+        return len(keys)
+
+    async def _expire(self, keys: Sequence[HookKey]) -> None:
+        async with self._database.transaction("expire", replan=True, by_index=True) as conn:
             held = [
                 one
                 for one in await lock_hooks(conn, keys)
-                if one.asked.state is HookState.WAITING and one.asked.deadline <= one.now
+                if one.asked.state is HookState.WAITING and has_expired(one.asked.clock, one.now)
             ]
             verdicts = [
-                Verdict(one, Expired(OnTimeout(one.on_timeout)), NOBODY, Door.RULE) for one in held
+                Verdict(one, Expired(OnTimeout(one.on_timeout)), BY_DEADLINE, Door.RULE)
+                for one in held
             ]
             steps = await apply(
                 conn, verdicts, new_id=self._new_id, default_timeout=self._default_timeout
             )
         self._measures.hooks_expired(len(verdicts))
         for step in steps:
-            tell_step(step, self._measures)
-        return len(keys)
+            report_step(step, self._measures)
+
+    async def _fail(self, key: HookKey, fault: Fault) -> None:
+        async with self._database.transaction("expire") as conn:
+            await fail_hook(conn, *key, str(fault), BY_DEADLINE)
 
     async def remind_due(self) -> int:
-        """Remind of what waits, ask others where a rule says so; return how many were due."""
-        async with self._database.transaction("expire", replan=True) as conn:
+        """Remind of what waits, ask others where a rule says so; return how many were due.
+
+        A hook at which an internal error is raised is reminded of no more; its deadline stays.
+        """
+        async with self._database.transaction(replan=True, by_index=True) as conn:
             keys = await due_reminders(conn, BATCH)
-            if not keys:
-                return 0
+        await self._reminders.split(keys, self._remind, self._silence, _named)
+        return len(keys)
+
+    async def _remind(self, keys: Sequence[HookKey]) -> None:
+        async with self._database.transaction("expire", replan=True, by_index=True) as conn:
             held = [
                 one
                 for one in await lock_hooks(conn, keys)
@@ -110,4 +145,11 @@ class Timers:
             events = [hook_event(one, told.kind, told.sentence, told.told)
                       for one, told in zip(held, said, strict=True)]  # fmt: skip
             await record_events(conn, events)
-        return len(keys)
+
+    async def _silence(self, key: HookKey, _: Fault) -> None:
+        async with self._database.transaction() as conn:
+            await silence_hook(conn, *key)
+
+
+def _named(key: HookKey) -> dict[str, str]:
+    return {"stack_id": str(key[0]), "hook": str(key[1])}

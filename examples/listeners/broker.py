@@ -1,9 +1,9 @@
-"""Answers hooks by what a command says of them, over AMQP: exit code 0 lets the change go on.
+"""Answers hooks over AMQP by the exit code of a command: 0 continues, any other rejects.
 
     python broker.py --url amqp://guest:guest@127.0.0.1/ -- ./check.sh
 
-A durable queue of its own is bound to Headgate's exchange; messages are acknowledged at once, and
-answered when the command has ended. See README.md beside this file.
+Binds a durable queue to Headgate's exchange, acknowledges each message at once, and answers when
+the command has ended. See README.md.
 """
 
 import argparse
@@ -14,8 +14,8 @@ import aio_pika
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 
-async def judge(command: list[str], body: bytes) -> dict[str, str]:
-    """The answer: the last line that the command prints is the reason."""
+async def run_check(command: list[str], body: bytes) -> dict[str, str]:
+    """The answer. The last line of the command's output is the reason."""
     process = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
@@ -29,13 +29,13 @@ async def answer(
     channel: AbstractChannel, command: list[str], message: AbstractIncomingMessage
 ) -> None:
     data = json.loads(message.body)["data"]
-    said = await judge(command, json.dumps(data).encode())
-    said |= {"token": data["token"], "digest": data["hook"]["digest"]}
+    decision = await run_check(command, json.dumps(data).encode())
+    decision |= {"token": data["token"], "digest": data["hook"]["digest"]}
     await channel.default_exchange.publish(
-        aio_pika.Message(json.dumps(said).encode(), correlation_id=message.correlation_id),
+        aio_pika.Message(json.dumps(decision).encode(), correlation_id=message.correlation_id),
         routing_key=message.reply_to or "",
     )
-    print(data["hook"]["path"], data["hook"]["point"], said["decision"], flush=True)
+    print(data["hook"]["path"], data["hook"]["point"], decision["decision"], flush=True)
 
 
 async def listen(options: argparse.Namespace) -> None:
@@ -54,7 +54,7 @@ async def listen(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Answers hooks by a command's exit code.")
+    parser = argparse.ArgumentParser(description="Answers hooks by the exit code of a command.")
     parser.add_argument("--url", default="amqp://guest:guest@127.0.0.1/")
     parser.add_argument("--exchange", default="headgate")
     parser.add_argument("--queue", default="checks")

@@ -1,17 +1,17 @@
 #!/bin/sh
-# A step of a CI job that decides a hook: runs a command, and answers by its exit code.
+# A step of a CI job that runs a command and answers a hook by its exit code.
 #
 #     SIGNAL_URL=... TOKEN=... ci-step.sh ./smoke-test
 #
-# SIGNAL_URL and TOKEN are `signal_url` and `token` of the notice that started the job. The reason
-# links to the run where GitHub Actions (and what is like it) say which one it is.
+# SIGNAL_URL and TOKEN are `signal_url` and `token` of the notification that started the job. With
+# GitHub Actions, the reason contains a link to the run.
 set -u
-: "${SIGNAL_URL:?is the signal_url of the notice}" "${TOKEN:?is the token of the notice}"
+: "${SIGNAL_URL:?is required: signal_url of the notification}" "${TOKEN:?is required: token of the notification}"
 run="${GITHUB_SERVER_URL:-}${GITHUB_SERVER_URL:+/${GITHUB_REPOSITORY:-}/actions/runs/${GITHUB_RUN_ID:-}}"
 "$@"
 code=$?
 if [ "$code" = 0 ]; then decision=continue; else decision=reject; fi
-# The token goes in by a file descriptor: arguments of programs are seen by everybody.
+# Pass the token on standard input: every user of the machine can see arguments.
 curl -sS --fail-with-body --retry 5 --retry-all-errors -H 'Content-Type: application/json' \
     -H @- -d "{\"decision\": \"$decision\", \"reason\": \"exit code $code $run\"}" "$SIGNAL_URL" <<EOF || exit 70
 Authorization: Bearer $TOKEN

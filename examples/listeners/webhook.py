@@ -1,10 +1,10 @@
-"""Answers hooks by what a command says of them: exit code 0 lets the change go on.
+"""Answers hooks by the exit code of a command: 0 continues, any other rejects.
 
     SECRET=whsec_... python webhook.py -- ./check.sh
 
-Receives webhooks, checks their signature and says thank you at once; then runs the command with the
-notice on its standard input, and answers with the notice's token. The command may take as long as
-the hook waits. See README.md beside this file.
+Receives webhooks, verifies their signatures and acknowledges them at once. Then runs the command
+with the notification on standard input, and answers with the token of the notification. The command
+can run for as long as the hook waits. See README.md.
 """
 
 import argparse
@@ -18,8 +18,8 @@ from aiohttp import web
 from standardwebhooks import Webhook, WebhookVerificationError
 
 
-async def judge(command: list[str], event: dict[str, Any]) -> dict[str, str]:
-    """The answer: the last line that the command prints is the reason."""
+async def run_check(command: list[str], event: dict[str, Any]) -> dict[str, str]:
+    """The answer. The last line of the command's output is the reason."""
     process = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
@@ -31,23 +31,23 @@ async def judge(command: list[str], event: dict[str, Any]) -> dict[str, str]:
 
 async def answer(app: web.Application, event: dict[str, Any]) -> None:
     data = event["data"]
-    said = await judge(app["command"], event)
-    # Refused when something else waits there now.
-    said["digest"] = data["hook"]["digest"]
+    decision = await run_check(app["command"], event)
+    # Headgate refuses the answer if the change differs from the one that the command checked.
+    decision["digest"] = data["hook"]["digest"]
     async with app["session"].post(
-        data["signal_url"], json=said, headers={"Authorization": f"Bearer {data['token']}"}
+        data["signal_url"], json=decision, headers={"Authorization": f"Bearer {data['token']}"}
     ) as response:
-        told = (await response.json()) if response.status != 200 else said
-        print(data["hook"]["path"], data["hook"]["point"], response.status, told, flush=True)
+        shown = (await response.json()) if response.status != 200 else decision
+        print(data["hook"]["path"], data["hook"]["point"], response.status, shown, flush=True)
 
 
-async def notice(request: web.Request) -> web.Response:
+async def receive_notification(request: web.Request) -> web.Response:
     app = request.app
     try:
         event = app["webhook"].verify(await request.read(), dict(request.headers))
     except WebhookVerificationError as error:
         raise web.HTTPUnauthorized(text=str(error)) from None
-    # The same notice may come twice: its id is the same, and so is our answer.
+    # A notification can be delivered twice, with the same ID. Answer it once.
     if event["type"] == "headgate.hook.waiting" and event["id"] not in app["seen"]:
         app["seen"].add(event["id"])
         app["tasks"].append(asyncio.create_task(answer(app, event)))
@@ -62,7 +62,7 @@ async def session(app: web.Application):  # type: ignore[no-untyped-def]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Answers hooks by a command's exit code.")
+    parser = argparse.ArgumentParser(description="Answers hooks by the exit code of a command.")
     parser.add_argument("--port", type=int, default=9000)
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
@@ -70,7 +70,7 @@ def main() -> None:
     app["command"], app["webhook"] = options.command, Webhook(os.environ["SECRET"])
     app["seen"], app["tasks"] = set(), []
     app.cleanup_ctx.append(session)
-    app.router.add_post("/", notice)
+    app.router.add_post("/", receive_notification)
     web.run_app(app, host="127.0.0.1", port=options.port)
 
 

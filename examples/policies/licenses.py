@@ -1,10 +1,10 @@
-"""Licenses: at most so many resources of a type at a time, in all stacks of all projects.
+"""Limits the number of resources of a type, in all stacks of all projects, with licenses.
 
     SECRET=whsec_... python licenses.py --types 'Acme::Database' --most 10
 
-Before a stack's action (`pre-stack-create`, `pre-stack-update`) it takes a license for each
-resource that is added, for all of them or for none. When an action has ended, however it ended, it
-asks Headgate what is really there, and gives the rest back. See README.md beside this file.
+Before a stack is created or updated (`pre-stack-create`, `pre-stack-update`), it takes a license
+for each new resource, for all of them or for none. When an action has ended, successfully or not,
+it asks Headgate which resources exist, and returns the other licenses. See README.md.
 """
 
 import argparse
@@ -24,31 +24,34 @@ ENDS = ("completed", "failed", "stopped")
 
 
 class Ledger:
-    """Who holds how many: names of resources by stack, in a file."""
+    """The licenses in use: names of resources by stack ID, stored in a file."""
 
     def __init__(self, path: Path, types: list[str], most: int, headgate: str) -> None:
         self.path, self.types, self.most, self.headgate = path, types, most, headgate
         self.held: dict[str, list[str]] = json.loads(path.read_text()) if path.exists() else {}
-        # A stack that is being counted takes nothing meanwhile.
+        # A stack takes no licenses while it is counted.
         self.lock = asyncio.Lock()
 
     async def take(self, stack_id: str, plan: list[dict[str, Any]]) -> str | None:
-        """Why there are not enough, or None: they are taken."""
+        """None if the licenses were taken, otherwise the reason why not."""
         wanted = {
             one["name"] for one in plan if one["change"] == "added" and self.counts(one["type"])
         }
         async with self.lock:
-            # A union: the same notice may come twice.
+            # A union, because a notification can be delivered twice.
             mine = wanted | set(self.held.get(stack_id, ()))
             others = sum(len(held) for key, held in self.held.items() if key != stack_id)
             if others + len(mine) > self.most:
                 free = self.most - others
                 return f"{len(mine)} licenses are needed, and {free} of {self.most} are free"
-            self.keep(stack_id, mine)
+            self.save(stack_id, mine)
         return None
 
     async def count(self, stack_id: str, source: str) -> None:
-        """Give back what is not there. While the next action runs, its end is waited for."""
+        """Return the licenses of resources that do not exist.
+
+        Does nothing while another action is in progress; its end leads to the next count.
+        """
         url = f"{self.headgate}{source}"
         async with self.lock, aiohttp.ClientSession(raise_for_status=True) as session:
             try:
@@ -61,17 +64,17 @@ class Ledger:
                     raise
                 status, resources = "DELETE_COMPLETE", []
             if not status.endswith("_IN_PROGRESS"):
-                there = {
+                existing = {
                     one["resource_name"]
                     for one in resources
                     if one["physical_resource_id"] and self.counts(one["resource_type"])
                 }
-                self.keep(stack_id, there)
+                self.save(stack_id, existing)
 
     def counts(self, type_name: str) -> bool:
         return any(fnmatchcase(type_name, pattern) for pattern in self.types)
 
-    def keep(self, stack_id: str, names: set[str]) -> None:
+    def save(self, stack_id: str, names: set[str]) -> None:
         self.held.pop(stack_id, None)
         if names:
             self.held[stack_id] = sorted(names)
@@ -80,7 +83,7 @@ class Ledger:
         fresh.replace(self.path)
 
 
-async def notice(request: web.Request) -> web.Response:
+async def receive_notification(request: web.Request) -> web.Response:
     ledger, webhook = request.app["ledger"], request.app["webhook"]
     try:
         event = webhook.verify(await request.read(), dict(request.headers))
@@ -91,13 +94,13 @@ async def notice(request: web.Request) -> web.Response:
         missing = await ledger.take(data["stack"]["id"], data["change"]["plan"])
         if missing:
             return web.json_response({"decision": "reject", "reason": missing})
-        return web.json_response({"decision": "continue", "reason": "there are licenses"})
+        return web.json_response({"decision": "continue", "reason": "licenses are available"})
     if kind.startswith("headgate.stack.") and kind.rpartition(".")[2] in ENDS:
         await ledger.count(data["stack"]["id"], event["source"])
     return web.Response(status=204)
 
 
-async def shown(request: web.Request) -> web.Response:
+async def show_licenses(request: web.Request) -> web.Response:
     ledger = request.app["ledger"]
     taken = sum(len(held) for held in ledger.held.values())
     return web.json_response({"most": ledger.most, "taken": taken, "held": ledger.held})
@@ -107,8 +110,8 @@ async def application(options: argparse.Namespace) -> web.Application:
     app = web.Application()
     app["ledger"] = Ledger(options.ledger, options.types, options.most, options.headgate)
     app["webhook"] = Webhook(os.environ["SECRET"])
-    app.router.add_post("/", notice)
-    app.router.add_get("/", shown)
+    app.router.add_post("/", receive_notification)
+    app.router.add_get("/", show_licenses)
     return app
 
 

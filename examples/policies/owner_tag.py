@@ -1,11 +1,11 @@
-"""A policy engine: a stack passes only when each of its servers says who owns it.
+"""A policy program: rejects a stack if one of its servers has no owner.
 
     SECRET=whsec_... python owner_tag.py --types 'OS::Nova::Server' --tag metadata.owner
 
-Headgate asks twice, and the answer goes back in the response. Before the whole stack
-(`pre-stack-create`, `pre-stack-update`) the notice has the plan: what is wrong there is refused
-before anything is done. Before each server (`pre-create`, `pre-update`) it has all properties with
-their final values: what nobody could know before is refused there. See README.md beside this file.
+Headgate notifies it twice, and each response contains the answer. Before the stack is changed
+(`pre-stack-create`, `pre-stack-update`), the notification has the plan. Before each server is
+created or updated (`pre-create`, `pre-update`), it has all properties with their final values,
+which the plan may not know. See README.md.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 
 def in_plan(plan: list[dict[str, Any]], types: list[str], tag: str) -> list[str]:
-    """Servers of a plan that will have no owner, as far as that can be known."""
+    """Names of the servers in a plan that will have no owner, as far as the plan knows."""
     first = tag.partition(".")[0]
     return [
         one["name"]
@@ -26,7 +26,7 @@ def in_plan(plan: list[dict[str, Any]], types: list[str], tag: str) -> list[str]
         if matches(one["type"], types)
         and one["change"] in ("added", "updated", "replaced")
         and first not in one["unknown"]
-        # Of what exists already, the plan shows the properties that change.
+        # For an existing resource, the plan has only the properties that change.
         and (one["change"] == "added" or first in one["properties"])
         and not found(one["properties"], tag)
     ]
@@ -42,7 +42,7 @@ def found(value: Any, path: str) -> Any:
     return value
 
 
-async def notice(request: web.Request) -> web.Response:
+async def receive_notification(request: web.Request) -> web.Response:
     options, webhook = request.app["options"], request.app["webhook"]
     try:
         event = webhook.verify(await request.read(), dict(request.headers))
@@ -51,7 +51,7 @@ async def notice(request: web.Request) -> web.Response:
     if event["type"] != "headgate.hook.waiting":
         return web.Response(status=204)
     data = event["data"]
-    resource = data["resource"]  # None: it is about the stack
+    resource = data["resource"]  # None at the points of the whole stack
     if resource is None:
         wrong = in_plan(data["change"]["plan"], options.types, options.tag)
     else:
@@ -66,14 +66,16 @@ async def notice(request: web.Request) -> web.Response:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Refuses stacks with servers that nobody owns.")
+    parser = argparse.ArgumentParser(description="Rejects stacks with servers that have no owner.")
     parser.add_argument("--port", type=int, default=9001)
     parser.add_argument("--types", nargs="+", default=["OS::Nova::Server"], help="globs")
-    parser.add_argument("--tag", default="metadata.owner", help="a property, or a path into one")
+    parser.add_argument(
+        "--tag", default="metadata.owner", help="a property, or a path in a property"
+    )
     app = web.Application()
     app["options"] = options = parser.parse_args()
     app["webhook"] = Webhook(os.environ["SECRET"])
-    app.router.add_post("/", notice)
+    app.router.add_post("/", receive_notification)
     web.run_app(app, host="127.0.0.1", port=options.port)
 
 

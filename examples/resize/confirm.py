@@ -1,10 +1,9 @@
-"""Confirms resizes up to a bound, and refuses the others.
+"""Confirms resizes up to a maximum, and rejects the others.
 
     SECRET=whsec_... python confirm.py --most 64
 
-Headgate sends the notice of `confirm-resize`, with what the type showed (`resource.seen`), when the
-server has its new size already; the answer goes back in the response. See README.md beside this
-file.
+Headgate sends the notification of `confirm-resize` when the server already has its new size.
+`resource.seen` has the sizes. The response contains the answer. See README.md.
 """
 
 import argparse
@@ -14,7 +13,7 @@ from aiohttp import web
 from standardwebhooks import Webhook, WebhookVerificationError
 
 
-async def notice(request: web.Request) -> web.Response:
+async def receive_notification(request: web.Request) -> web.Response:
     try:
         event = request.app["webhook"].verify(await request.read(), dict(request.headers))
     except WebhookVerificationError as error:
@@ -26,7 +25,7 @@ async def notice(request: web.Request) -> web.Response:
     if seen["to"] > most:
         reason = f"{seen['to']} GiB is more than {most}"
         return web.json_response({"decision": "reject", "reason": reason})
-    return web.json_response({"decision": "continue", "reason": "it works with its new size"})
+    return web.json_response({"decision": "continue", "reason": f"{seen['to']} GiB is allowed"})
 
 
 def main() -> None:
@@ -37,7 +36,7 @@ def main() -> None:
     app = web.Application()
     app["most"] = options.most
     app["webhook"] = Webhook(os.environ["SECRET"])
-    app.router.add_post("/", notice)
+    app.router.add_post("/", receive_notification)
     web.run_app(app, host="127.0.0.1", port=options.port)
 
 

@@ -1,9 +1,9 @@
-"""A resource type that asks before it makes something final: a resize, to be confirmed.
+"""A resource type whose updates must be confirmed: a server that can be resized.
 
-The server is a file of JSON in a folder, so that this runs anywhere. What matters is the way: an
-update gives the server its new size, keeps the old one, and asks `confirm-resize`. Confirmed, the
-old size is forgotten; refused, it is given back and the update fails. Where no breakpoint asks, a
-resize is confirmed by itself.
+The server is a JSON file in a directory, so that the example runs anywhere. An update gives the
+server its new size, keeps the old size, and opens a hook at `confirm-resize`. If the resize is
+confirmed, the old size is discarded. If it is rejected, the old size is restored and the update
+fails. Without a breakpoint, every resize is confirmed automatically.
 """
 
 import asyncio
@@ -12,30 +12,30 @@ import os
 from pathlib import Path
 from typing import Any
 
-from engine.hot.schema import Attribute, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Confirm, Done, Failed, Outcome, ResourceType
 
 FOLDER = "EXAMPLE_SERVERS"
 
 
 class Server(ResourceType):
-    """Made without arguments by Headgate; the folder is that of EXAMPLE_SERVERS."""
+    """Headgate creates it without arguments; EXAMPLE_SERVERS names the directory."""
 
     schema = TypeSchema(
         "Example::Server",
-        description="A server whose memory can be changed, and changed back.",
+        description="A server whose memory can be resized.",
         properties={"memory": Property(Kind.INTEGER, "In GiB", required=True, update_allowed=True)},
         attributes={"memory": Attribute(Kind.INTEGER)},
         steps=("resize",),
     )
-    #: A refused resize leaves a server that works: the next update resizes it, and makes no other.
+    #: After a rejected resize the server still works, so the next update does not replace it.
     replaces_broken = False
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or Path(os.environ.get(FOLDER, "example-servers"))
 
     async def create(self, call: Call) -> Outcome:
-        """After a crash it is called again, and makes the same file."""
+        """Writes the same file if it is called again after a crash."""
         return await self._written(call, {"memory": call.properties["memory"]})
 
     async def update(self, call: Call) -> Outcome:
@@ -44,18 +44,19 @@ class Server(ResourceType):
         if call.confirmed is None:
             if wanted == was:
                 return await self._written(call, {"memory": wanted})
-            # Kept in the file, too: we may die before Headgate knows, and be called again.
+            # Also keep the old size in the file, for the case that the process dies before
+            # Headgate stores the outcome, and calls again.
             await self._written(call, {"memory": wanted, "was": was})
             return Confirm("resize", {"was": was}, seen={"from": was, "to": wanted})
         if not call.confirmed.accepted:
             was = (call.progress or server)["was"]
             await self._written(call, {"memory": was})
             why = f": {call.confirmed.reason}" if call.confirmed.reason else ""
-            return Failed(f"the resize was refused by {call.confirmed.by}{why}; back to {was} GiB")
+            return Failed(f"the resize was rejected by {call.confirmed.by}{why}; back to {was} GiB")
         return await self._written(call, {"memory": wanted})
 
     async def delete(self, call: Call) -> Outcome:
-        """Also when there is none (any more)."""
+        """A missing file is no error."""
         await asyncio.to_thread(self._path(call).unlink, missing_ok=True)
         return Done(None)
 
@@ -63,7 +64,7 @@ class Server(ResourceType):
         try:
             server = await asyncio.to_thread(self._read, call)
         except FileNotFoundError:
-            return Failed("the server is gone")
+            return Failed("the server no longer exists")
         return Done(call.physical_id, {"memory": server["memory"]})
 
     async def _written(self, call: Call, server: dict[str, Any]) -> Outcome:
@@ -71,7 +72,7 @@ class Server(ResourceType):
         return Done(self._path(call).stem, {"memory": server["memory"]})
 
     def _path(self, call: Call) -> Path:
-        """By the resource's id, which is the same whatever was lost."""
+        """Named after the resource ID, which never changes."""
         return self.folder / f"server-{call.resource_id}.json"
 
     def _read(self, call: Call) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 #!/bin/sh
-# What a machine runs at the end of its boot script: says that it is ready, or why not.
+# The end of a machine's boot script: signals success with its address, or failure.
 #
-#   TELL="curl ..." machine.sh NAME ADDRESS          TELL: the stack's output of that name
+#   SIGNAL_COMMAND="curl ..." machine.sh NAME ADDRESS
+#
+# SIGNAL_COMMAND is the stack's output signal_command.
 set -eu
 name=$1 address=$2
 if [ -n "$address" ]; then
-    said="{\"id\": \"$name\", \"data\": \"$address\"}"
+    signal="{\"id\": \"$name\", \"data\": \"$address\"}"
 else
-    said="{\"id\": \"$name\", \"status\": \"FAILURE\", \"reason\": \"$name has no address\"}"
+    signal="{\"id\": \"$name\", \"status\": \"FAILURE\", \"reason\": \"$name has no address\"}"
 fi
-eval "$TELL --fail --silent --show-error --retry 5 --data-binary '$said'"
+eval "$SIGNAL_COMMAND --fail --silent --show-error --retry 5 --data-binary '$signal'"

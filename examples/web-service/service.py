@@ -1,13 +1,13 @@
 """A small HTTP service that starts, checks and stops itself: `service.py start|check|stop`.
 
-Each instance is named by its operation's key, and has three files in the folder it runs in:
+Each instance is named after its operation key, and has three files in the working directory:
 
-    service-KEY.pid    its process id, locked by it for as long as it lives
-    service-KEY.state  its port, address and release, there once it listens
-    service-KEY.log    what it says
+    service-KEY.pid    process ID; the instance holds a lock on the file while it runs
+    service-KEY.state  port, URL and release; exists once the instance listens
+    service-KEY.log    output
 
-So a start that runs twice finds the instance it made the first time, and two releases live side by
-side while one takes over from the other.
+A repeated start therefore finds the instance of the first one, and two releases can run side by
+side while one replaces the other.
 """
 
 import fcntl
@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-#: Seconds to wait for an instance to listen, or to be gone.
+#: Seconds to wait until an instance listens or has ended.
 PATIENCE = 10.0
 
 
 class Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        """Tells that the configuration was read, and how long the secret is; never the secret."""
+        """Reports whether the configuration was read, and the length of the secret."""
         try:
             secret = json.loads(Path(os.environ["CONFIG"]).read_text())["secret"]
         except (OSError, ValueError, KeyError):
@@ -54,11 +54,12 @@ def start() -> None:
 
 
 def launch(name: str) -> None:
-    """Start the daemon and wait until it listens; leave nothing behind when that does not work."""
-    asked: list[int] = []  # to end: only noted, so that no daemon is forgotten half way
-    signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
+    """Start the daemon and wait until it listens. Clean up if that fails."""
+    # Signals received. They are handled below, so that no daemon is left behind.
+    signals: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
     with file_of(name, "log").open("ab") as log:
-        # A session of its own: it outlives this command.
+        # In its own session, the daemon outlives this command.
         daemon = subprocess.Popen(
             [sys.executable, __file__, "serve", name],
             start_new_session=True,
@@ -67,16 +68,16 @@ def launch(name: str) -> None:
             stderr=log,
         )
     try:
-        until(lambda: asked or listens(name) or (daemon.poll() is not None and not lives(name)))
-        if asked:
-            sys.exit("asked to end while starting")
+        until(lambda: signals or listens(name) or (daemon.poll() is not None and not lives(name)))
+        if signals:
+            sys.exit("terminated during the start")
         if not listens(name):
             sys.exit(f"the service ended at once: {file_of(name, 'log').read_text()[-400:]}")
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is made: say so, come what may
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it runs: always report it
     except SystemExit:
         daemon.kill()
         daemon.wait()
-        if not lives(name):  # it would be the one of a start that ran at the same time
+        if not lives(name):  # otherwise the files belong to a concurrent start
             clear(name)
         raise
 
@@ -84,11 +85,11 @@ def launch(name: str) -> None:
 def serve(name: str) -> None:
     pid = os.open(file_of(name, "pid"), os.O_RDWR | os.O_CREAT, 0o600)
     if not within(0.5, lambda: locked(pid)):
-        return  # two starts ran at once, and the other one's instance serves
-    file_of(name, "state").unlink(missing_ok=True)  # of an instance that died
+        return  # a concurrent start won, and its instance serves
+    file_of(name, "state").unlink(missing_ok=True)  # left by an instance that died
     os.truncate(pid, 0)
     os.write(pid, str(os.getpid()).encode())
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)  # port 0: any that is free
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)  # port 0: any free port
     port = server.server_port
     known = {"port": port, "url": f"http://127.0.0.1:{port}/", "release": os.environ["RELEASE"]}
     fresh = file_of(name, "new")
@@ -99,12 +100,12 @@ def serve(name: str) -> None:
 
 def check() -> None:
     known = json.loads(file_of(os.environ["HEADGATE_PHYSICAL_ID"], "state").read_text())
-    with urlopen(known["url"], timeout=2):  # raises for any status but a good one
+    with urlopen(known["url"], timeout=2):  # raises an error for a status of 400 or more
         return
 
 
 def stop() -> None:
-    """Also after a `start` that failed, or an instance that died: then there is less to do."""
+    """Also works after a failed `start`, and for an instance that died."""
     wanted = os.environ["HEADGATE_PHYSICAL_ID"]
     for name in {path.stem.removeprefix("service-") for path in Path().glob("service-*")}:
         if means(wanted, name):
@@ -119,7 +120,8 @@ def end(name: str) -> None:
 
 
 def means(physical_id: str, key: str) -> bool:
-    """The key itself; or, when what create printed was lost, the id that Headgate made of it."""
+    """Whether the physical ID belongs to the operation key. If the output of create was lost, the
+    physical ID is one that Headgate derived from the key."""
     return physical_id == key or physical_id.endswith("-" + key.replace("-", "")[:12])
 
 
@@ -137,7 +139,7 @@ def listens(name: str) -> bool:
 
 
 def lives(name: str) -> bool:
-    """Whether somebody holds the lock; a number in a file alone may belong to anyone by now."""
+    """Whether the lock is held. The process ID alone may already belong to another process."""
     try:
         pid = os.open(file_of(name, "pid"), os.O_RDWR)
     except FileNotFoundError:
@@ -158,7 +160,7 @@ def locked(file: int) -> bool:
 
 def until(condition: Callable[[], object]) -> None:
     if not within(PATIENCE, condition):
-        sys.exit("it took too long")
+        sys.exit("timed out")
 
 
 def within(seconds: float, condition: Callable[[], object]) -> bool:

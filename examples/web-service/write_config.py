@@ -1,7 +1,7 @@
-"""Writes or removes a configuration file: `write_config.py write|remove`, in the folder it runs in.
+"""Writes or removes a configuration file in the working directory: `write_config.py write|remove`.
 
-The file is named by its operation's key. So the same operation may run twice (after a crash), and
-when a new secret replaces the file, the old one is removed without touching the new one.
+The operation key is part of the file name. The same operation can therefore run twice after a
+crash, and when a new secret replaces the file, only the old file is removed.
 """
 
 import json
@@ -14,7 +14,7 @@ def write() -> None:
     key = os.environ["HEADGATE_OPERATION_KEY"]
     path = Path(f"config-{key}.json").absolute()
     fresh = path.with_suffix(".new")
-    # Nobody else may read it, not for a moment: the mode is set before there is anything in it.
+    # Set the mode before the file has any content, so that no other user can ever read it.
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         os.fchmod(file.fileno(), 0o600)
         json.dump({"secret": os.environ["SECRET"]}, file)
@@ -23,7 +23,7 @@ def write() -> None:
 
 
 def remove() -> None:
-    """Also what a `write` that was ended half way left; where there is nothing, that is fine."""
+    """Also removes the partial file of an interrupted `write`. A missing file is no error."""
     wanted = os.environ["HEADGATE_PHYSICAL_ID"]
     for path in Path().glob("config-*"):
         if means(wanted, path.stem.removeprefix("config-")):
@@ -31,7 +31,8 @@ def remove() -> None:
 
 
 def means(physical_id: str, key: str) -> bool:
-    """The key itself; or, when what create printed was lost, the id that Headgate made of it."""
+    """Whether the physical ID belongs to the operation key. If the output of create was lost, the
+    physical ID is one that Headgate derived from the key."""
     return physical_id == key or physical_id.endswith("-" + key.replace("-", "")[:12])
 
 

@@ -14,11 +14,13 @@ from engine.errors import Finding, Invalid
 from engine.tracing import TRACE, Span, read_traceparent
 from hub.api import dashboard, headgate, orchestration, response_headers
 from hub.api.addresses import spellings
-from hub.api.admission import ADMISSION, NEEDS, Admission, admitted
+from hub.api.admission import ADMISSION, NEEDS, Admission, admitted, counted
+from hub.api.client_limits import CLIENTS, ClientLimits
+from hub.api.costly_requests import COSTLY, CostlyRequests
 from hub.api.openapi import openapi_route
 from hub.api.parts import ID, PARTS, Handler, Parts, Route
 from hub.api.proxies import as_sent
-from hub.api.refusals import told
+from hub.api.refusals import error_middleware
 from hub.auth.roles import Right
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -39,13 +41,16 @@ def all_routes() -> tuple[Route, ...]:
 
 
 def make_application(parts: Parts, admission: Admission) -> web.Application:
-    """Every route, with errors told, requests bounded and named, and a line in the log for each."""
+    """All routes, with middleware for errors, limits, request ids and the request log."""
     app = web.Application(
-        middlewares=[_sent, _named, told, _bounded, admitted],
+        middlewares=[_sent, _named, error_middleware, _bounded, counted, admitted],
         client_max_size=parts.settings.server.max_body,
     )
     app[PARTS] = parts
     app[ADMISSION] = admission
+    settings = parts.settings
+    app[CLIENTS] = ClientLimits(settings.server)
+    app[COSTLY] = CostlyRequests(settings.database.pool, settings.server.waiting_per_user)
     app[NEEDS] = {
         app.router.add_route(method, path, route.handler, name=None): (
             Right(parts.settings.metrics.needs) if route.path == METRICS else route.right
@@ -151,5 +156,5 @@ async def _bounded(request: web.Request, handler: Handler) -> web.StreamResponse
         if not bound.expired():
             raise  # somebody else's
         reason = f"the request was not answered within {seconds:g} s"
-        remedy = "What was accepted stands; look at the stack before you send it again."
+        remedy = "Accepted changes were kept; check the stack before you send the request again."
         raise Invalid([Finding("", reason, remedy, "RequestTimeout")]) from None

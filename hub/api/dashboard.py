@@ -74,7 +74,7 @@ async def file(request: web.Request) -> web.StreamResponse:
     if found is None:
         raise NotFound(
             f'the dashboard has no file "{path}" (any more)',
-            remedy="Load the page anew: the server may be another version than it was.",
+            remedy="Reload the page: the server may have been upgraded.",
             code="FileNotFound",
         )
     headers = {"Cache-Control": _FOR_EVER, "Vary": "Accept-Encoding"}

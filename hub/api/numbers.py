@@ -8,12 +8,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from engine.hot.integers import DIGITS, read_integer
+from engine.hot.syntax.json_text import LONG_DIGITS, parse_integer
 from engine.words import Json
 
 #: What a template, and what comes with one, is sent as.
 SAID = ("template", "environment", "parameters")
-LONG: Final = re.compile(rb"[0-9]{%d}" % DIGITS)
+LONG: Final = re.compile(rb"[0-9]{%d}" % LONG_DIGITS)
 
 
 class _TooLarge:
@@ -31,7 +31,7 @@ def too_large(raw: bytes, body: Mapping[str, Json]) -> str | None:
 
 
 def _integer(text: str) -> int | _TooLarge:
-    number = read_integer(text)
+    number = parse_integer(text)
     return _TooLarge() if number is None else number
 
 

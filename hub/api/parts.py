@@ -11,25 +11,31 @@ from pydantic import BaseModel
 from channels.contract import Channel
 from channels.dispatcher import Dispatcher
 from channels.stream.feed import Feed
-from engine.errors import Finding, Forbidden, Invalid, NotFound
+from engine.errors import Finding, Forbidden, Invalid, LimitReached, NotFound
 from engine.service import Engine
+from engine.service.traversals.thread_pool import client_gone
 from engine.store.database import Database
 from engine.store.records import StackRecord
 from engine.tracing import Tracer
-from engine.types.signal_doors import SignalDoors
-from engine.types.software import ServerDoors
+from engine.types.signal_urls import SignalUrls
+from engine.types.software import ServerUrls
 from engine.words import Json
 from hub.api.numbers import too_large
+from hub.auth.answerers import Answerers
+from hub.auth.hasher import PasswordHasher
 from hub.auth.identity import Identity
 from hub.auth.roles import HOLDERS, Right
+from hub.keys.token_keys import StoredTokenKeys
 from hub.metrics import Metrics
-from hub.settings import Settings
+from hub.settings.settings import Settings
 
 #: The content type of nearly all answers.
 JSON = "application/json"
 
 #: How bodies may be encoded.
 READ_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
+#: Bytes of a body that are read of a sender who is not authenticated. The longest sign-in fits.
+UNAUTHENTICATED_BODY = 16_384
 #: Levels of a body. JSON is written down to some 250 of them, and answers have some around it.
 DEEPEST = 200
 
@@ -49,9 +55,10 @@ class Parts:
     dispatcher: Dispatcher
     channels: Mapping[str, Channel]
     horizon: Callable[[str], float]
-    token_for: Callable[[UUID], str]
-    doors: SignalDoors
-    servers: ServerDoors
+    answerers: Answerers
+    token_keys: StoredTokenKeys
+    doors: SignalUrls
+    servers: ServerUrls
     new_id: Callable[[], UUID]
     new_secret: Callable[[], str]
     random_bytes: Callable[[int], bytes]
@@ -59,11 +66,14 @@ class Parts:
     fetch_template: Callable[[str, int], Awaitable[str]]
     metrics: Metrics
     tracer: Tracer
+    hasher: PasswordHasher
 
 
 PARTS: web.AppKey[Parts] = web.AppKey("parts", Parts)
 #: The request's own id, under which the log has it.
 ID: web.RequestKey[str] = web.RequestKey("id", str)
+#: Set where the request showed the token of one hook or resource, which was right.
+BY_TOKEN: web.RequestKey[bool] = web.RequestKey("by_token", bool)
 #: Who asks.
 IDENTITY: web.RequestKey[Identity] = web.RequestKey("identity", Identity)
 
@@ -144,7 +154,7 @@ def channel_of(parts: Parts, name: str, place: str = "channel") -> Channel:
     if name not in parts.channels:
         remedy = f"Known: {', '.join(sorted(parts.channels))}."
         if name in ("amqp", "heat"):
-            remedy = "The operator names a broker in [channels.amqp] url; webhook needs none."
+            remedy = "The operator sets [channels.amqp] url. Channel webhook needs no broker."
         raise invalid(place, f'"{name}" is not set up on this server', remedy)
     return parts.channels[name]
 
@@ -160,18 +170,54 @@ def answer(
     )
 
 
-async def body_of(request: web.Request) -> dict[str, Json]:
-    """The JSON object that was sent; an empty one when nothing was. Raises Invalid."""
+async def read_body(request: web.Request) -> bytes:
+    """The whole body as it was sent, decompressed; little of it before the sender is authenticated.
+
+    Raises Invalid, LimitReached.
+    """
     _check_encoding(request.headers.get("Content-Encoding", ""))
-    raw = await request.read()
+    try:
+        if IDENTITY in request or BY_TOKEN in request:
+            return await request.read()
+        return await _little_of(request)
+    except ConnectionError:
+        raise client_gone() from None
+
+
+async def _little_of(request: web.Request) -> bytes:
+    """The body of a sender who is not authenticated. Raises LimitReached."""
+    if (request.content_length or 0) > UNAUTHENTICATED_BODY:
+        raise _too_large()
+    try:
+        return await request.clone(client_max_size=UNAUTHENTICATED_BODY).read()
+    except web.HTTPRequestEntityTooLarge:
+        raise _too_large() from None
+
+
+def _too_large() -> LimitReached:
+    return LimitReached(
+        "the request is too large",
+        remedy=f"Send at most {UNAUTHENTICATED_BODY} bytes before you are authenticated.",
+        code="RequestTooLarge",
+    )
+
+
+async def body_of(request: web.Request, *, nullable: bool = False) -> dict[str, Json]:
+    """The JSON object that was sent; an empty one for no body. Raises Invalid.
+
+    nullable: `null` is an empty object, too.
+    """
+    raw = await read_body(request)
     if not raw.strip():
         return {}
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        raise invalid("", f"the body is no JSON: {error}", "Send a JSON object.") from error
+        raise invalid("", f"the body is not valid JSON: {error}", "Send a JSON object.") from error
+    if nullable and body is None:
+        return {}
     if not isinstance(body, dict):
-        raise invalid("", "the body is no JSON object", "Send a JSON object.")
+        raise invalid("", "the body is not a JSON object", "Send a JSON object.")
     if b"\\u0000" in raw and (place := _nul_in(body)) is not None:
         raise invalid(place, "text with a NUL character cannot be stored", "Leave it out.")
     if raw.count(b"{") + raw.count(b"[") > DEEPEST and _is_deep(body):
@@ -254,7 +300,7 @@ def query_uuid(request: web.Request, name: str) -> UUID | None:
         return None
     found = uuid_or_none(text)
     if found is None:
-        raise invalid(name, f'"{text}" is no id', "Send the id of the last item you have.")
+        raise invalid(name, f'"{text}" is not a valid ID', "Send the id of the last item you have.")
     return found
 
 
@@ -276,7 +322,7 @@ def query_number(request: web.Request, name: str, *, default: int) -> int:
     if text is None:
         return default
     if not (text.isascii() and text.isdigit()) or len(text) > 9:
-        raise invalid(name, f'"{text}" is no number', "Send a whole number of 0 or more.")
+        raise invalid(name, f'"{text}" is not a number', "Send a whole number of 0 or more.")
     return int(text)
 
 

@@ -52,7 +52,7 @@ EXPLANATION: Mapping[int, str] = {
     409: "There was a conflict when trying to complete your request.",
     410: "The requested resource is no longer available.",
     413: "The body of your request was too large.",
-    415: "The server cannot read what is sent in this form.",
+    415: "The server does not support this content type.",
     422: "The server was unable to process the contained instructions.",
     429: "Too many requests came from here.",
     500: "The server has either erred or is incapable of performing the requested operation.",

@@ -14,11 +14,11 @@ def as_sent(request: web.Request, trusted: Sequence[Network]) -> web.Request:
     ``X-Forwarded-For`` is read from its end: what stands in front of the first address that is no
     trusted proxy was written by who knows whom.
     """
-    if not trusted or not _is_in(request.remote or "", trusted):
+    if not trusted or not is_in(request.remote or "", trusted):
         return request
     headers = request.headers
     said = [one.strip() for one in ",".join(headers.getall("X-Forwarded-For", [])).split(",")]
-    sender = next((one for one in reversed(said) if one and not _is_in(one, trusted)), None)
+    sender = next((one for one in reversed(said) if one and not is_in(one, trusted)), None)
     scheme = headers.get("X-Forwarded-Proto", "").lower()
     return request.clone(
         remote=sender if sender and _address(sender) else request.remote or "",
@@ -27,7 +27,7 @@ def as_sent(request: web.Request, trusted: Sequence[Network]) -> web.Request:
     )
 
 
-def _is_in(text: str, networks: Sequence[Network]) -> bool:
+def is_in(text: str, networks: Sequence[Network]) -> bool:
     address = _address(text)
     return address is not None and any(address in network for network in networks)
 

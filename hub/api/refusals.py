@@ -16,7 +16,7 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 
 @web.middleware
-async def told(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def error_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Errors in the form the route's clients know; what is unforeseen is logged, not shown."""
     try:
         well_formed.check(request)
@@ -25,7 +25,7 @@ async def told(request: web.Request, handler: Handler) -> web.StreamResponse:
         return _problem(request, error)
     except web.HTTPRequestEntityTooLarge:
         most = request.app[PARTS].settings.server.max_body
-        remedy = f"Send at most {most} bytes; the operator sets it in [server] max_body."
+        remedy = f"Send at most {most} bytes; the limit is [server] max_body."
         return _problem(
             request,
             LimitReached("the request is too large", remedy=remedy, code="RequestTooLarge"),
@@ -33,13 +33,15 @@ async def told(request: web.Request, handler: Handler) -> web.StreamResponse:
     except web.HTTPMethodNotAllowed as error:
         return _wrong_method(request, sorted(error.allowed_methods))
     except web.HTTPNotFound:
-        reason = f"there is nothing at {request.path}"
+        reason = f"no resource at {request.path}"
         return _problem(
             request,
             NotFound(reason, remedy="See /openapi.json for what there is.", code="NotFound"),
         )
     except web.RequestPayloadError:
-        reason = "the body cannot be read: it ends too early, or is not encoded as it says"
+        reason = (
+            "the body cannot be read: it is incomplete, or not encoded as Content-Encoding says"
+        )
         refused = _problem(request, invalid("", reason, "Send it again, whole."))
         refused.force_close()  # where the next request would begin is not known
         return refused

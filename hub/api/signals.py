@@ -1,6 +1,6 @@
 """An answer to a hook as it is sent, through whichever door: read, and refused by name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -9,9 +9,12 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict
 
 from engine.errors import Findings, nearest
+from engine.hooks.automation import Automation
 from engine.hooks.durations import parse_span
+from engine.principal import Principal
 from engine.service import Answer
 from engine.words import Decision, Door, How, Json
+from hub.api.admission import SESSION
 from hub.api.parts import identity_of
 
 LONGEST_REASON = 4000
@@ -36,7 +39,7 @@ class Signal(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerBody:
     """What was said, whoever said it."""
 
     decision: Decision
@@ -49,20 +52,19 @@ class Said:
 
     def by(
         self,
-        name: str,
+        who: Principal,
         door: Door,
         *,
-        roles: Sequence[str] = (),
-        by_token: bool = False,
+        automation: Automation | None = None,
         address: str = "",
     ) -> Answer:
         return Answer(
-            self.decision, name, door, self.reason, self.digest, self.data, self.properties,
-            self.extend, roles, by_token, address, how=self.how,
+            self.decision, who, door, self.reason, self.digest, self.data, self.properties,
+            self.extend, automation, address, how=self.how,
         )  # fmt: skip
 
 
-def read_signal(body: Mapping[str, Json]) -> Said:
+def read_signal(body: Mapping[str, Json]) -> AnswerBody:
     """Raises Invalid, by name."""
     findings = Findings()
     decision = body.get("decision")
@@ -70,7 +72,7 @@ def read_signal(body: Mapping[str, Json]) -> Said:
     if decision not in decisions:
         near = nearest(decision, decisions) if isinstance(decision, str) else ""
         remedy = near or f"Answer one of {', '.join(decisions)}."
-        why = "is missing" if decision is None else f'"{decision}" is no decision'
+        why = "is missing" if decision is None else f'"{decision}" is not a decision'
         findings.add("decision", why, remedy, "Invalid")
     for name in body:
         if name not in Signal.model_fields:
@@ -82,7 +84,7 @@ def read_signal(body: Mapping[str, Json]) -> Said:
         findings.add("properties", "must be a map", "Send the properties by name.", "Invalid")
     extend, how = _extend(body, findings), _how(body, findings)
     findings.raise_if_any()
-    return Said(
+    return AnswerBody(
         Decision(str(decision)), body.get("reason", ""), body.get("digest", ""), body.get("data"),
         body.get("properties"), extend, how,
     )  # fmt: skip
@@ -93,14 +95,14 @@ def _check_texts(body: Mapping[str, Json], findings: Findings) -> None:
         if not isinstance(body.get(name, ""), str):
             findings.add(name, "must be a text", "Send a text.", "Invalid")
     if len(str(body.get("reason", ""))) > LONGEST_REASON:
-        findings.add("reason", "is longer than 4,000 letters", "Shorten it.", "Invalid")
+        findings.add("reason", "is longer than 4,000 characters", "Shorten it.", "Invalid")
 
 
 def _extend(body: Mapping[str, Json], findings: Findings) -> timedelta | None:
     said = body.get("extend")
     extend = parse_span(said) if said else None
     if said and extend is None:
-        findings.add("extend", f'"{said}" is no time', "Send 30m or the like.", "Invalid")
+        findings.add("extend", f'"{said}" is not a valid time', "Send 30m or the like.", "Invalid")
     if said and body.get("decision") != Decision.PROGRESS:
         findings.add("extend", "goes with the decision progress only", "Leave it out.", "Invalid")
     return extend
@@ -111,15 +113,19 @@ def _how(body: Mapping[str, Json], findings: Findings) -> How:
     if said not in known:
         near = nearest(said, known) if isinstance(said, str) else ""
         remedy = near or f"Send one of {', '.join(known)}."
-        findings.add("how", f'"{said}" is no way to step', remedy, "Invalid")
+        findings.add("how", f'"{said}" is not a step mode', remedy, "Invalid")
         return How.OVER
     if "how" in body and body.get("decision") != Decision.STEP:
         findings.add("how", "goes with the decision step only", "Leave it out.", "Invalid")
     return How(said)
 
 
-def answer_from(request: web.Request, said: Said | None = None, *, door: Door = Door.API) -> Answer:
-    """What somebody says by right of their role; `said` None: that it goes on."""
-    who, said = identity_of(request), said or Said(Decision.CONTINUE)
-    given = said.by(who.name, door, roles=who.roles, address=request.remote or "")
+def answer_from(
+    request: web.Request, said: AnswerBody | None = None, *, door: Door | None = None
+) -> Answer:
+    """An answer by right of one's role; `said` None: to continue. door: None: the API, or the
+    dashboard where a session's cookie came with the request."""
+    who, said = identity_of(request), said or AnswerBody(Decision.CONTINUE)
+    door = door or (Door.DASHBOARD if SESSION in request else Door.API)
+    given = said.by(who.principal, door, address=request.remote or "")
     return replace(given, credential=who.credential)

@@ -1,10 +1,11 @@
 """Who is asking. One authenticator a mode; handlers see only the `Identity`."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hub.auth.presented import Presented
+from engine.principal import Principal
+from hub.auth.credentials import RequestCredentials
 from hub.auth.roles import Right
 
 #: What a nameless requester is called in records.
@@ -20,7 +21,8 @@ class Identity:
 
     roles: what they are, as in a rule's `answer_by`. everywhere: their roles hold in every
     project. key: stands for what they presented, where requests are counted. credential: what they
-    brought for the change to act with in the cloud (``X-Auth-Token``).
+    brought for the change to act with in the cloud (``X-Auth-Token``). id, aliases, token_id: see
+    `Principal`.
     """
 
     name: str
@@ -30,6 +32,13 @@ class Identity:
     everywhere: bool = False
     key: str = field(default="", repr=False)
     credential: str = field(default="", repr=False)
+    id: str = ""
+    aliases: tuple[str, ...] = ()
+    token_id: str = ""
+
+    @property
+    def principal(self) -> Principal:
+        return Principal(self.id, self.name, self.aliases, self.roles, self.token_id)
 
     def may(self, right: Right) -> bool:
         return right in self.rights
@@ -40,8 +49,8 @@ class Authenticator(Protocol):
 
     challenge: str
 
-    def knows(self, presented: Presented, project: str) -> bool:
-        """Whether they were let in a moment ago, and are not asked for again."""
+    def knows(self, presented: RequestCredentials, project: str) -> bool:
+        """Whether this is judged here, without another service being asked."""
         ...
 
     async def lasting(self, who: Identity) -> Identity:
@@ -55,7 +64,12 @@ class Authenticator(Protocol):
         """
         ...
 
-    async def identify(self, presented: Presented, project: str) -> Identity:
+    async def roles_of(self, owner: Principal) -> Sequence[str]:
+        """The current roles of a principal who owns an automation; none if the principal has lost
+        access. owner.roles: the roles at that time. Raises Unavailable."""
+        ...
+
+    async def identify(self, presented: RequestCredentials, project: str) -> Identity:
         """project: empty where the path names none.
 
         Raises HeadgateError with the code Unauthorized (nobody we know), Forbidden (somebody, but

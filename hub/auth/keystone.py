@@ -1,5 +1,6 @@
 """Mode ``keystone``: tokens that a Keystone gave out, judged by it."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -9,17 +10,22 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Forbidden
+from engine.principal import Principal
+from hub.auth.credentials import RequestCredentials
 from hub.auth.identity import Identity, writable
 from hub.auth.keystone_client import KeystoneClient, Scoped
-from hub.auth.presented import Presented
-from hub.auth.remembered import Remembered, key_of
 from hub.auth.roles import Right, Role, rights_of, with_implied
 from hub.auth.tokens import unauthorized
+from hub.auth.ttl_cache import Remembered, key_of
 
 log: FilteringBoundLogger = structlog.get_logger()
 
 #: What a traversal keeps in place of a token that may end before it does.
 TRUST = "keystone-trust:"
+#: How ids of principals begin.
+OF_USER = "keystone:"
+#: Names that could be taken for an id.
+ID = re.compile(r"[0-9a-fA-F-]{32,64}")
 #: How long a trust lasts. One of a user is used for half as long, so a change has the other half.
 TRUST_LASTS = timedelta(days=7)
 #: Seconds that a token by trust is used: Keystone's own last an hour, if nobody changed that.
@@ -28,9 +34,10 @@ TOKEN_LASTS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class KeystoneRules:
-    """roles: ours, for each of Keystone's. operator_project: id or name; empty: nobody sees more
-    than one project. trusts: changes act by a trust. remember: seconds that a token is not asked
-    about again, so also the longest that a revoked one lets in."""
+    """roles: ours, for each of Keystone's. operator_project: id, ``NAME@DOMAIN``, or a name in the
+    default domain; empty: no user sees more than one project. default_domain: id or name of the
+    domain of names that are written without one. trusts: changes act by a trust. remember: seconds
+    that a token is not asked about again, so also the longest that a revoked one lets in."""
 
     roles: Mapping[str, Sequence[str]]
     operator_project: str
@@ -56,21 +63,21 @@ class Keystone:
         self._tokens: Remembered[str] = Remembered()
         self.challenge = challenge
 
-    def knows(self, presented: Presented, project: str) -> bool:
+    def knows(self, presented: RequestCredentials, project: str) -> bool:
         return self._known.get(_key(presented), monotonic()) is not None
 
-    async def identify(self, presented: Presented, project: str) -> Identity:
+    async def identify(self, presented: RequestCredentials, project: str) -> Identity:
         token = _token_in(presented)
         if not token:
             raise unauthorized(
-                "nobody is let in here without a token of Keystone",
-                "Send one as X-Auth-Token; `openstack token issue` gives one.",
+                "authentication required: no Keystone token given",
+                "Send one as X-Auth-Token; `openstack token issue` prints one.",
             )
         if presented.named.startswith(TRUST):
             raise Forbidden(
-                "a trust of this server's is nothing that a request may name",
+                "requests cannot use a trust of this server",
                 place="X-Headgate-Credential",
-                remedy="Leave it out: the request's own token is what the change acts with.",
+                remedy="Remove it: the change uses the token of the request.",
                 code="Forbidden",
             )
         found = self._known.get(_key(presented), monotonic())
@@ -82,38 +89,53 @@ class Keystone:
     def _identity(self, found: Scoped, project: str, credential: str) -> Identity:
         """Raises Forbidden: Keystone's projects are as far apart here as there."""
         roles = given(found.roles, self._rules.roles)
-        operators = self._rules.operator_project
-        everywhere = (
-            bool(operators)
-            and operators in (found.project_id, found.project_name)
-            and Right.OPERATE in rights_of(roles)
-        )
+        everywhere = self._is_operators(found) and Right.OPERATE in rights_of(roles)
         if project != found.project_id and not everywhere:
             raise Forbidden(
-                "the token is of another project than the address",
-                remedy="Ask for the project that the token is scoped to, by its id.",
+                "the token belongs to another project than the URL",
+                remedy="Use the ID of the token's project in the URL.",
                 code="InvalidTenant",
             )
-        at = "" if found.user_domain == self._rules.default_domain else f"@{found.user_domain}"
+        aliases = aliases_of(found, self._rules.default_domain)
         return Identity(
-            writable(found.user_name + at),
+            writable(aliases[-1] if len(aliases) > 1 else f"{found.user_name}@{found.user_id}"),
             project,
             roles,
             rights_of(roles),
             everywhere=everywhere,
             key=found.user_id,
             credential=credential,
+            id=f"{OF_USER}{found.user_id}@{found.user_domain.id}",
+            aliases=aliases,
+            token_id=found.audit_id,
         )
+
+    def _is_operators(self, found: Scoped) -> bool:
+        """Whether the token's project is that of the operators. A name alone is of the default
+        domain: administrators of another domain can create a project of any name there."""
+        said = self._rules.operator_project
+        if not said or ID.fullmatch(said):
+            return bool(said) and said == found.project_id
+        name, at, domain = said.rpartition("@")
+        if not at:
+            name, domain = said, self._rules.default_domain
+        return name == found.project_name and found.project_domain.is_called(domain)
+
+    async def roles_of(self, owner: Principal) -> Sequence[str]:
+        """Those that they had when they made it: Keystone tells the roles of a token alone."""
+        return owner.roles if owner.id.startswith(OF_USER) else ()
 
     async def lasting(self, who: Identity) -> Identity:
         """By a trust, one a user, project and set of roles; where Keystone refuses one (to a token
         that came by a trust itself), by the token, for as long as it holds."""
         if not self._rules.trusts or not who.credential:
             return who
-        of = self._known.get(_key(Presented(token=who.credential)), monotonic())
+        of = self._known.get(_key(RequestCredentials(token=who.credential)), monotonic())
         if of is None:  # it was named in a header of its own, and never judged
             return who
-        place = key_of(Presented(token=who.key, user=",".join(sorted(of.roles))), of.project_id)
+        place = key_of(
+            RequestCredentials(token=who.key, user=",".join(sorted(of.roles))), of.project_id
+        )
         trust = self._trusts.get(place, monotonic())
         if trust is None:
             until = (self._now() + TRUST_LASTS).astimezone(UTC)
@@ -138,6 +160,18 @@ class Keystone:
         return found
 
 
+def aliases_of(found: Scoped, default_domain: str) -> tuple[str, ...]:
+    """What rules may call a user: ``ID``, ``NAME@DOMAIN``, and in the default domain ``NAME``. The
+    last is for display. What could be read as another user's is left out."""
+    name, domain = found.user_name, found.user_domain
+    aliases = [found.user_id]
+    if "@" not in domain.name:
+        aliases.append(f"{name}@{domain.name}")
+    if domain.is_called(default_domain) and "@" not in name and not ID.fullmatch(name):
+        aliases.append(name)
+    return tuple(aliases)
+
+
 def given(names: Sequence[str], table: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Our roles for Keystone's, and Keystone's own names, which rules may use in `answer_by`.
 
@@ -148,9 +182,9 @@ def given(names: Sequence[str], table: Mapping[str, Sequence[str]]) -> tuple[str
     return with_implied([*ours, *others])
 
 
-def _token_in(presented: Presented) -> str:
+def _token_in(presented: RequestCredentials) -> str:
     return presented.token or presented.bearer
 
 
-def _key(presented: Presented) -> str:
-    return key_of(Presented(token=_token_in(presented)))
+def _key(presented: RequestCredentials) -> str:
+    return key_of(RequestCredentials(token=_token_in(presented)))

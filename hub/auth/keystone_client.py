@@ -32,15 +32,28 @@ class KeystoneAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class Domain:
+    """A name is unique in its domain alone."""
+
+    id: str
+    name: str
+
+    def is_called(self, said: str) -> bool:
+        return said in (self.id, self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class Scoped:
-    """Whom a token is of, and in which project."""
+    """Whom a token is of, and in which project. audit_id: of the token; it is no secret."""
 
     user_id: str
     user_name: str
-    user_domain: str
+    user_domain: Domain
     project_id: str
     project_name: str
+    project_domain: Domain
     roles: Sequence[str]
+    audit_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +100,7 @@ class KeystoneClient:
         if status != 404:
             raise away(f"it answered {status}")
         raise unauthorized(
-            "Keystone does not know this token: it is wrong, revoked or expired",
+            "Keystone rejected the token: it is invalid, revoked or expired",
             "Get a new one: `openstack token issue`.",
         )
 
@@ -118,7 +131,7 @@ class KeystoneClient:
             raise away(type(error).__name__) from error
         if status != 201:
             raise Forbidden(
-                f"the trust that this change acts by holds no longer: Keystone answered {status}",
+                f"the trust used by this change is no longer valid: Keystone answered {status}",
                 remedy="Update the stack, or answer its hook, with a token of your own.",
                 code="TrustRefused",
             )
@@ -150,7 +163,7 @@ class KeystoneClient:
                 except _BROKEN as error:
                     raise away(type(error).__name__) from error
                 if status != 201:
-                    raise away(f"it refused our own name and password with {status}")
+                    raise away(f"Keystone rejected the service user's credentials with {status}")
             return self._own
 
     async def _log_in(self, scope: Json) -> tuple[int, Json, Mapping[str, str]]:
@@ -167,7 +180,7 @@ class KeystoneClient:
         self, method: str, path: str, body: Json, headers: Mapping[str, str]
     ) -> tuple[int, Json, Mapping[str, str]]:
         if self._session is None:
-            raise RuntimeError("Keystone is asked outside of its context")
+            raise RuntimeError("the Keystone client is used outside its context manager")
         url = f"{self._access.url}/v3{path}"
         async with self._session.request(method, url, json=body, headers=headers) as answer:
             document = await answer.json() if answer.status < 300 else None
@@ -179,25 +192,31 @@ def _scoped(token: Mapping[str, Json]) -> Scoped:
     project, user = token.get("project"), token["user"]
     if project is None:
         raise Forbidden(
-            "the token is of no project",
-            remedy="Get one that is scoped to a project: name it in OS_PROJECT_NAME.",
+            "the token is not scoped to a project",
+            remedy="Set OS_PROJECT_NAME and request a project-scoped token.",
             code="InvalidTenant",
         )
     return Scoped(
         user["id"],
         user["name"],
-        user["domain"]["name"],
+        _domain(user),
         project["id"],
         project["name"],
+        _domain(project),
         [role["name"] for role in token.get("roles", [])],
+        next(iter(token.get("audit_ids", [])), ""),
     )
+
+
+def _domain(of: Mapping[str, Json]) -> Domain:
+    return Domain(of["domain"]["id"], of["domain"]["name"])
 
 
 def away(why: str) -> Unavailable:
     return Unavailable(
-        f"Keystone cannot be asked: {why}",
+        f"Keystone is unavailable: {why}",
         place="[auth.keystone] url",
-        remedy="Try again soon; what is under way goes on meanwhile.",
+        remedy="Try again later; running changes continue.",
         code="KeystoneUnavailable",
     )
 

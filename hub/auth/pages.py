@@ -1,8 +1,8 @@
-"""Where nobody is asked who they are: no page of another site speaks for whoever sits at a browser.
+"""Without authentication: refuse requests that a page of another site sends through a browser.
 
-A browser reaches what listens on its own machine, also for a page of somebody else. So it is looked
-from which page it sends, and under which name it found the server: a name of somebody else's that
-leads here (DNS rebinding) would make their page one of ours. Pure.
+A browser reaches servers on its own machine for pages of every site. So each request's origin is
+checked, and the host name that it used: a foreign name that resolves to this server (DNS rebinding)
+would give a foreign page the server's own origin. Pure.
 """
 
 from collections.abc import Collection, Mapping
@@ -23,9 +23,9 @@ def check_page(method: str, headers: Mapping[str, str], origins: Collection[str]
     if method in SAFE or site in _OWN or origin in origins or not (site or origin):
         return
     raise Forbidden(
-        "this was sent by a page of another site",
-        remedy="The operator lets a site in with [server] cors_origins, or has everybody asked who"
-        " they are with [auth] mode.",
+        "a page of another site sent this request",
+        remedy="The operator can allow this origin in [server] cors_origins, or require sign-in"
+        " with [auth] mode.",
         code="CrossSiteRequest",
     )
 

@@ -14,6 +14,8 @@ class Right(StrEnum):
     """Make, change and delete stacks, subscriptions and breakpoints."""
     ANSWER = "answer"
     """Decide hooks by right of one's role."""
+    MONITOR = "monitor"
+    """Read the metrics of the server."""
     OPERATE = "operate"
     """See what belongs to the whole server, or keep things from being cleared away."""
     ADMINISTER = "administer"
@@ -24,6 +26,7 @@ class Role(StrEnum):
     READER = "reader"
     AUTHOR = "author"
     APPROVER = "approver"
+    MONITOR = "monitor"
     OPERATOR = "operator"
     ADMIN = "admin"
 
@@ -33,13 +36,15 @@ IMPLIED: Mapping[Role, tuple[Role, ...]] = {
     Role.READER: (),
     Role.AUTHOR: (Role.READER,),
     Role.APPROVER: (Role.READER,),
-    Role.OPERATOR: (Role.AUTHOR, Role.APPROVER, Role.READER),
-    Role.ADMIN: (Role.OPERATOR, Role.AUTHOR, Role.APPROVER, Role.READER),
+    Role.MONITOR: (),
+    Role.OPERATOR: (Role.AUTHOR, Role.APPROVER, Role.READER, Role.MONITOR),
+    Role.ADMIN: (Role.OPERATOR, Role.AUTHOR, Role.APPROVER, Role.READER, Role.MONITOR),
 }
 RIGHTS: Mapping[str, Right] = {
     Role.READER: Right.READ,
     Role.AUTHOR: Right.WRITE,
     Role.APPROVER: Right.ANSWER,
+    Role.MONITOR: Right.MONITOR,
     Role.OPERATOR: Right.OPERATE,
     Role.ADMIN: Right.ADMINISTER,
 }

@@ -1,4 +1,4 @@
-"""headgate stack cancel, stop, check, suspend, resume: what is done to a whole stack."""
+"""headgate stack cancel, stop, check, suspend, resume: actions on whole stacks."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
@@ -7,9 +7,21 @@ import typer
 
 from hub.cli import bodies, options, outcomes
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop, tell
+from hub.cli.context import (
+    PROJECT,
+    URL,
+    USER,
+    AsJson,
+    Project,
+    Url,
+    User,
+    Where,
+    ask,
+    print_result,
+    stop,
+)
 from hub.cli.exit_codes import Exit
-from hub.cli.referred import Unreadable
+from hub.cli.file_references import Unreadable
 from hub.cli.waiting import Outcome, Patience, settle
 
 Json = Any
@@ -28,7 +40,8 @@ def acting(action: str) -> Callable[[Client, Json], Awaitable[None]]:
 def cancel(
     name: options.Name,
     rollback: Annotated[
-        bool, typer.Option("--rollback/--no-rollback", help="Whether to go back, too.")
+        bool,
+        typer.Option("--rollback/--no-rollback", help="Roll back to the last completed version."),
     ] = True,
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
@@ -38,13 +51,13 @@ def cancel(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """End an update as FAILED, and go back to what was reached last."""
+    """Cancel an update and roll back to the last completed version."""
     patience, where = outcomes.patience(wait, until_waiting, timeout), Where(url, project, user)
     if rollback:
         back = acting("cancel_update")
         outcomes.carry_out(where, name, "ROLLBACK", patience, back, as_json)
     if patience.any:
-        stop("with --no-rollback there is nothing to wait for: it ends at once", Exit.USAGE)
+        stop("--wait has no effect with --no-rollback: the update ends at once", Exit.USAGE)
     _at_once(where, name, "cancel_without_rollback", as_json)
 
 
@@ -55,12 +68,12 @@ def stop_(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """End what is under way as STOPPED; `headgate stack resume` goes on."""
+    """Stop the current action; `headgate stack resume` continues it."""
     _at_once(Where(url, project, user), name, "stop", as_json)
 
 
 def _at_once(where: Where, name: str, action: str, as_json: bool) -> None:
-    """What ends an action has done its work when it is accepted, whatever the stack's status."""
+    """Actions that end another action are complete once accepted, whatever the stack's status."""
     nothing = Patience(end=False, until_waiting=False, seconds=0)
     outcomes.carry_out(where, name, "", nothing, acting(action), as_json)
 
@@ -75,7 +88,7 @@ def check(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Look whether what a stack made is there and well."""
+    """Check that the physical resources of a stack exist and are healthy."""
     patience = outcomes.patience(wait, until_waiting, timeout)
     outcomes.carry_out(Where(url, project, user), name, "CHECK", patience, acting("check"), as_json)
 
@@ -90,7 +103,7 @@ def suspend(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Put a stack to rest: users before what they use."""
+    """Suspend a stack, dependents before their dependencies."""
     patience = outcomes.patience(wait, until_waiting, timeout)
     outcomes.carry_out(
         Where(url, project, user), name, "SUSPEND", patience, acting("suspend"), as_json
@@ -109,7 +122,7 @@ def resume(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Wake up a suspended stack, or go on with a stopped (or failed) one."""
+    """Resume a suspended stack, or continue a stopped or failed action."""
     patience = outcomes.patience(wait, until_waiting, timeout)
     hooks = bodies.hooks(clear_hook, add_hook)
 
@@ -118,16 +131,17 @@ def resume(
         action, _, status = stack["stack_status"].partition("_")
         if action == "DELETE" and status != "COMPLETE":
             raise Unreadable(
-                f"{name}: is {stack['stack_status']}. `headgate stack delete` goes on with that; "
-                "`headgate stack update --existing` makes anew what is gone"
+                f"{name}: is {stack['stack_status']}. `headgate stack delete` continues the "
+                "deletion; `headgate stack update --existing` creates the missing resources again"
             )
         if action not in AT_REST:
             await client.call("PATCH", outcomes.path_of(stack), body=hooks)
             return await settle(client, stack["id"], "UPDATE", patience)
         if hooks:
             raise Unreadable(
-                f"{name}: is {stack['stack_status']}; waking it up takes no --clear-hook and no "
-                "--add-hook. `headgate stack update --existing` takes them, and wakes it up first"
+                f"{name}: is {stack['stack_status']}; resume accepts neither "
+                "--clear-hook nor --add-hook here. `headgate stack update --existing` resumes the "
+                "stack and accepts them"
             )
         await act(client, stack, "resume")
         return await settle(client, stack["id"], "RESUME", patience)
@@ -137,13 +151,13 @@ def resume(
 
 def pin(
     name: options.Name,
-    reason: Annotated[str, typer.Option(help="Why it is kept.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason to keep it.")] = "",
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a stack from being purged, with all that happened to it. A deleted one: by its id."""
+    """Keep a stack and its history from being purged. Name a deleted stack by its ID."""
     _pinned(Where(url, project, user), name, "PUT", {"reason": reason}, as_json)
 
 
@@ -154,7 +168,7 @@ def unpin(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Let a stack be purged when its time has come."""
+    """Let the retention settings apply to a stack again."""
     _pinned(Where(url, project, user), name, "DELETE", None, as_json)
 
 
@@ -165,7 +179,7 @@ def _pinned(where: Where, name: str, method: str, body: Json, as_json: bool) -> 
         return await outcomes.find(client, stack["id"])
 
     stack = ask(where, work)
-    tell(stack, as_json, lambda: outcomes.picture(stack))
+    print_result(stack, as_json, lambda: outcomes.picture(stack))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""headgate hook continue, step, run, patch, progress, reject: what a hook is answered."""
+"""headgate hook continue, step, run, patch, progress, reject: answers to hooks."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,19 +21,26 @@ from hub.cli.context import (
     stop,
 )
 from hub.cli.exit_codes import Exit
+from hub.cli.file_references import Unreadable
 from hub.cli.files import data_of, yaml_values
-from hub.cli.referred import Unreadable
 
 Json = Any
-Reason = Annotated[str, typer.Option(help="Why; it is recorded.")]
-Digest = Annotated[str, typer.Option(help="Refuse when what you saw has changed since.")]
+Reason = Annotated[str, typer.Option(help="The reason; recorded in the audit log.")]
+Digest = Annotated[
+    str, typer.Option(help="The digest you reviewed; refuse if the hook has changed since.")
+]
 Data = Annotated[
     list[str],
-    typer.Option(metavar="KEY=VALUE", help="What the hook asks for; VALUE is YAML; may repeat."),
+    typer.Option(
+        metavar="KEY=VALUE", help="Data that the hook rule requires; VALUE is YAML; repeatable."
+    ),
 ]
 DataFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="All that the hook asks for, in JSON or YAML."),
+    typer.Option(
+        metavar="FILE",
+        help="A file with all the data that the hook rule requires, in JSON or YAML.",
+    ),
 ]
 
 
@@ -48,18 +55,18 @@ def continue_(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Let it go on."""
-    more = said_data(data, data_file)
+    """Approve: continue the operation."""
+    more = read_answer_data(data, data_file)
     _answer(which, "continue", reason, digest, more, Where(url, project, user), as_json)
 
 
 def step(
     which: hooks.Which,
     into: Annotated[
-        bool, typer.Option("--into", help="Stop inside, too, where a stack is inside of it.")
+        bool, typer.Option("--into", help="Also stop in the nested stack, if the resource has one.")
     ] = False,
     out: Annotated[
-        bool, typer.Option("--out", help="Let the stack it is in go on; stop in the one around.")
+        bool, typer.Option("--out", help="Run the nested stack to its end; stop in its parent.")
     ] = False,
     reason: Reason = "",
     digest: Digest = "",
@@ -70,11 +77,11 @@ def step(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Let it go on, and hold whatever is ready next."""
+    """Continue, and stop before the next operation."""
     if into and out:
-        stop("say --into or --out, not both", Exit.USAGE)
+        stop("use either --into or --out", Exit.USAGE)
     how = {"how": "into" if into else "out"} if into or out else {}
-    more = said_data(data, data_file) | how
+    more = read_answer_data(data, data_file) | how
     _answer(which, "step", reason, digest, more, Where(url, project, user), as_json)
 
 
@@ -89,8 +96,8 @@ def run(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Let it go on, past all breakpoints that nobody else is to answer."""
-    more = said_data(data, data_file)
+    """Continue, and skip further breakpoints that you may answer."""
+    more = read_answer_data(data, data_file)
     _answer(which, "run", reason, digest, more, Where(url, project, user), as_json)
 
 
@@ -98,7 +105,7 @@ def patch(
     which: hooks.Which,
     set_: Annotated[
         list[str],
-        typer.Option("--set", metavar="NAME=VALUE", help="A property; VALUE is YAML; may repeat."),
+        typer.Option("--set", metavar="NAME=VALUE", help="A property; VALUE is YAML; repeatable."),
     ],
     reason: Reason = "",
     digest: Digest = "",
@@ -109,15 +116,15 @@ def patch(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Let it go on with other properties, where its rule allows that."""
-    more = said_data(data, data_file) | {"properties": _read(set_, "--set")}
+    """Continue with changed properties, if the hook rule allows it."""
+    more = read_answer_data(data, data_file) | {"properties": _read(set_, "--set")}
     _answer(which, "patch", reason, digest, more, Where(url, project, user), as_json)
 
 
 def progress(
     which: hooks.Which,
     extend: Annotated[
-        str, typer.Option(metavar="TIME", help="How much longer it is to wait: 30m.")
+        str, typer.Option(metavar="TIME", help="How much longer the hook waits, such as 30m.")
     ] = "",
     reason: Reason = "",
     digest: Digest = "",
@@ -126,7 +133,7 @@ def progress(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Say that you are at it: the hook waits longer."""
+    """Report progress and extend the deadline."""
     if extend:
         seconds(extend)
     more = {"extend": extend} if extend else {}
@@ -142,15 +149,15 @@ def reject(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Make its operation fail."""
+    """Reject: fail the operation."""
     _answer(which, "reject", reason, digest, {}, Where(url, project, user), as_json)
 
 
-def said_data(pairs: list[str], file: Path | None) -> dict[str, Json]:
+def read_answer_data(pairs: list[str], file: Path | None) -> dict[str, Json]:
     """``data`` as --data or --data-file says it; empty where neither does. Ends the command when it
     cannot be read."""
     if pairs and file is not None:
-        stop("say --data or --data-file, not both", Exit.USAGE)
+        stop("use either --data or --data-file", Exit.USAGE)
     if file is not None:
         try:
             return {"data": data_of(file)}
@@ -180,7 +187,7 @@ def _answer(
         body = {"decision": decision, "reason": reason, "digest": digest, **more}
         return await client.call("POST", place("hooks", hook["id"], "signal"), body=body)
 
-    hooks.said(ask(where, work), as_json)
+    hooks.print_outcome(ask(where, work), as_json)
 
 
 def add_to(app: typer.Typer) -> None:

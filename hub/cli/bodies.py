@@ -52,5 +52,5 @@ def move(text: str) -> dict[str, Json]:
     source, equals, to = text.partition("=")
     stack, colon, name = source.partition(":")
     if not equals or not to or not source or (colon and not (stack and name)):
-        raise typer.BadParameter(f'"{text}" is no move; write FROM=TO or STACK:FROM=TO')
+        raise typer.BadParameter(f'"{text}" is not a valid move; write FROM=TO or STACK:FROM=TO')
     return {"from": {"stack": stack, "resource": name} if colon else source, "to": to}

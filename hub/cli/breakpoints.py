@@ -1,4 +1,4 @@
-"""headgate stack breakpoints ..., run-to: where a live stack is to stop."""
+"""headgate stack breakpoints ..., run-to: breakpoints of a running stack."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -19,14 +19,14 @@ from hub.cli.context import (
     User,
     Where,
     ask,
+    print_result,
     stop,
-    tell,
 )
 from hub.cli.exit_codes import Exit
-from hub.cli.referred import Unreadable
+from hub.cli.file_references import Unreadable
 
 Json = Any
-app = typer.Typer(help="Set breakpoints on a live stack, and take them away.", no_args_is_help=True)
+app = typer.Typer(help="Set and remove breakpoints on a running stack.", no_args_is_help=True)
 
 
 @app.command(name="list")
@@ -37,13 +37,13 @@ def list_(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """List the breakpoints that were set on a live stack."""
+    """List the breakpoints set on a running stack."""
 
     async def work(client: Client) -> list[Json]:
         return await _all(client, await outcomes.find(client, stack))
 
     found = ask(Where(url, project, user), work)
-    tell(found, as_json, lambda: _table(found))
+    print_result(found, as_json, lambda: _table(found))
 
 
 @app.command()
@@ -53,7 +53,7 @@ def add(
         list[str],
         typer.Argument(
             metavar="BREAKPOINT",
-            help="RESOURCE:POINT, a resource (before anything is done to it), or a point of the "
+            help="RESOURCE:POINT, RESOURCE (before any operation on it), or a point of the "
             "whole stack.",
         ),
     ],
@@ -62,14 +62,14 @@ def add(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Stop there, now and in changes to come; tells where it is too late."""
+    """Set breakpoints for the current and later changes. Reports nodes that have already passed."""
 
     async def work(client: Client) -> Json:
         path = outcomes.path_of(await outcomes.find(client, stack), "breakpoints")
         return await client.call("POST", path, body={"breakpoints": bodies.breaks(at)})
 
     done = ask(Where(url, project, user), work)
-    tell(done, as_json, lambda: Group(_table(done["breakpoints"]), *late(done["too_late"])))
+    print_result(done, as_json, lambda: Group(_table(done["breakpoints"]), *late(done["too_late"])))
 
 
 @app.command()
@@ -77,17 +77,17 @@ def remove(
     stack: options.Name,
     which: Annotated[
         list[str] | None,
-        typer.Argument(metavar="BREAKPOINT", help="Id, the beginning of one, or where it is."),
+        typer.Argument(metavar="BREAKPOINT", help="ID, unique prefix of an ID, or RESOURCE:POINT."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Remove all breakpoints.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Take breakpoints away; what waits at them goes on waiting for an answer."""
+    """Remove breakpoints. Hooks that already wait still need an answer."""
     if bool(which) == every:
-        stop("name breakpoints, or say --all", Exit.USAGE)
+        stop("name one or more breakpoints, or use --all", Exit.USAGE)
 
     async def work(client: Client) -> list[Json]:
         found = await outcomes.find(client, stack)
@@ -98,26 +98,26 @@ def remove(
         return gone
 
     gone = ask(Where(url, project, user), work)
-    tell(gone, as_json, lambda: _removed(gone))
+    print_result(gone, as_json, lambda: _removed(gone))
 
 
 def run_to(
     stack: options.Name,
-    resource: Annotated[str, typer.Argument(metavar="RESOURCE", help="Where to stop.")],
+    resource: Annotated[str, typer.Argument(metavar="RESOURCE", help="The resource to stop at.")],
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Go on, and stop before anything is done to a resource; in this change only."""
+    """Continue, and stop before the next operation on a resource, in this change only."""
 
     async def work(client: Client) -> Json:
         path = outcomes.path_of(await outcomes.find(client, stack), "run-to")
         return await client.call("POST", path, body={"resource": resource})
 
     done = ask(Where(url, project, user), work)
-    goes_on = Text(f"it goes on, and stops at {show.plain(resource)}")
-    tell(done, as_json, lambda: Group(*(late(done["too_late"]) or [goes_on])))
+    goes_on = Text(f"continuing; stops at {show.plain(resource)}")
+    print_result(done, as_json, lambda: Group(*(late(done["too_late"]) or [goes_on])))
 
 
 async def _all(client: Client, stack: Json) -> list[Json]:
@@ -132,7 +132,7 @@ def _table(found: Sequence[Json]) -> RenderableType:
 
 
 def _removed(gone: Sequence[Json]) -> RenderableType:
-    return Text("\n".join(f"{show.plain(place_of(one))} is taken away" for one in gone))
+    return Text("\n".join(f"{show.plain(place_of(one))} removed" for one in gone))
 
 
 def late(found: Sequence[Mapping[str, Json]]) -> list[Text]:
@@ -154,14 +154,14 @@ def place_of(one: Mapping[str, Json]) -> str:
 
 
 def chosen(there: Sequence[Json], which: Sequence[str]) -> list[Json]:
-    """Those that are meant, once each. Raises Refused and Unreadable. Pure."""
+    """The breakpoints that the arguments select, once each. Raises Refused and Unreadable. Pure."""
     found: dict[str, Json] = {}
     for text in which:
         meant = [one for one in there if text == place_of(one)]
         by_id = [one for one in there if text and one["id"].startswith(text.lower())]
         if not meant and len(by_id) > 1:
             ids = ", ".join(one["id"] for one in by_id[:5])
-            raise Unreadable(f'"{text}" means {len(by_id)} breakpoints: {ids}; say which id')
+            raise Unreadable(f'"{text}" means {len(by_id)} breakpoints: {ids}; use an ID')
         if not meant and not by_id:
             remedy = "see `headgate stack breakpoints list`"
             raise Refused(404, f'no breakpoint "{text}"; {remedy}')

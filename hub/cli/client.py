@@ -91,7 +91,7 @@ class Client:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            raise RuntimeError("the client is used outside of its context")
+            raise RuntimeError("the client is used outside its context manager")
         return self._session
 
     async def call(
@@ -143,12 +143,12 @@ class Client:
         try:
             return orjson.loads(raw)
         except orjson.JSONDecodeError as error:
-            said = f"what answers at {self._url} is no headgate"
-            raise Refused(0, f"{said}. Name one with --url or HEADGATE_URL.") from error
+            said = f"the server at {self._url} is not a Headgate server"
+            raise Refused(0, f"{said}. Set --url or HEADGATE_URL.") from error
 
     def _unreachable(self, error: BaseException) -> Refused:
         said = f"no answer from {self._url} ({type(error).__name__})."
-        remedy = "Start a server with `headgate serve`, or name one with --url or HEADGATE_URL."
+        remedy = "Start a server with `headgate serve`, or set --url or HEADGATE_URL."
         return Refused(0, f"{said} {remedy}")
 
     @asynccontextmanager
@@ -199,7 +199,10 @@ def refused(status: int, answer: Json) -> Refused:
     """Place, reason and remedy, from either form of the server's errors."""
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict):
-        return Refused(status, f"the server answered {status}, and not why; is it a headgate?")
+        return Refused(
+            status,
+            f"the server answered {status} without an error message; is it a Headgate server?",
+        )
     found = error.get("findings") or []
     findings = found or [
         {
@@ -210,7 +213,7 @@ def refused(status: int, answer: Json) -> Refused:
     ]
     said = "\n".join(_line(one) for one in findings)
     if status == 401:
-        said += " The command line takes it from HEADGATE_TOKEN."
+        said += " Set HEADGATE_TOKEN to a token."
     return Refused(status, said, str(error.get("type", "")), found)
 
 

@@ -14,8 +14,8 @@ from yarl import URL as Address
 from engine.hooks.durations import parse_duration
 from hub.cli.client import Client, Refused, Who
 from hub.cli.exit_codes import Exit
+from hub.cli.file_references import Unreadable
 from hub.cli.files import dump
-from hub.cli.referred import Unreadable
 
 Answer = TypeVar("Answer")
 Json = Any
@@ -29,14 +29,16 @@ def http_url(text: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise typer.BadParameter(f'"{text}" is no address; write http://HOST:PORT')
+        raise typer.BadParameter(f'"{text}" is not a valid address; write http://HOST:PORT')
     return text
 
 
 def sayable(text: str) -> str:
     """What can be sent as a name; raises typer's usage error."""
     if not text.isprintable():
-        raise typer.BadParameter(f"{text!r} is no name; leave out what cannot be printed")
+        raise typer.BadParameter(
+            f"{text!r} is not a valid name; remove the characters that cannot be printed"
+        )
     return text
 
 
@@ -44,19 +46,19 @@ def seconds(text: str) -> float:
     """``90s``, ``30m``, ``2h``, ``1d``; raises typer's usage error."""
     found = parse_duration(text)
     if found is None:
-        raise typer.BadParameter(f'"{text}" is no time; write 90s, 30m or 2h')
+        raise typer.BadParameter(f'"{text}" is not a duration; write 90s, 30m or 2h')
     return found.total_seconds()
 
 
 Url = Annotated[
     str,
-    typer.Option("--url", envvar="HEADGATE_URL", help="Where the server is.", parser=http_url,
+    typer.Option("--url", envvar="HEADGATE_URL", help="Address of the server.", parser=http_url,
                  metavar="URL"),
 ]  # fmt: skip
 Project = Annotated[str, typer.Option("--project", envvar="HEADGATE_PROJECT", help="Whose stacks.")]
 User = Annotated[
     str,
-    typer.Option("--user", envvar="HEADGATE_USER", help="Who you are.", parser=sayable,
+    typer.Option("--user", envvar="HEADGATE_USER", help="Your user name.", parser=sayable,
                  metavar="NAME"),
 ]  # fmt: skip
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -97,14 +99,14 @@ def ask(where: Where, work: Callable[[Client], Awaitable[Answer]]) -> Answer:
     except (Refused, Unreadable) as error:
         stop(str(error), Exit.ERROR)
     except KeyboardInterrupt:
-        stop("interrupted; the server goes on without us", Exit.ERROR)
+        stop("interrupted; the action continues on the server", Exit.ERROR)
 
 
 def _of_environment(name: str) -> str:
     try:
         return sayable(os.environ.get(name, ""))
     except typer.BadParameter:
-        stop(f"{name} holds what cannot be printed; leave that out", Exit.USAGE)
+        stop(f"{name} contains characters that cannot be printed; remove them", Exit.USAGE)
 
 
 def stop(message: str, code: Exit) -> NoReturn:
@@ -117,7 +119,7 @@ def complain(message: str) -> None:
     err.print(f"headgate: {message}", markup=False, soft_wrap=True)
 
 
-def tell(document: Json, as_json: bool, pretty: Callable[[], RenderableType]) -> None:
+def print_result(document: Json, as_json: bool, pretty: Callable[[], RenderableType]) -> None:
     if as_json:
         typer.echo(dump(document))
     else:

@@ -23,8 +23,9 @@ from aiohttp import web
 from rich.console import Console
 from standardwebhooks import Webhook
 
-from engine.hot.resolve import MASK
+from engine.hot.expressions.masking import MASK
 from hub.cli.client import Client, Refused
+from hub.cli.context import PROJECT
 from hub.cli.files import template_body
 
 Json = Any
@@ -42,24 +43,24 @@ class Wrong(Exception):
 def run(instead: Callable[[Client, str], Awaitable[None]] | None = None) -> int:
     """Run the demo, or something instead of its story; return the exit code."""
     if not EXAMPLE.is_dir():
-        out.print(f"The demo needs the folder examples/ beside the code; not found: {EXAMPLE}")
+        out.print(f"The demo needs the folder examples/ of the source tree; not found: {EXAMPLE}")
         return 1
     folder = Path(tempfile.mkdtemp(prefix="headgate-demo-"))
     folder.chmod(0o711)  # as root, the database runs as another account
     try:
         asyncio.run(_demo(folder, instead))
     except KeyboardInterrupt:
-        out.print("\nEnded, and cleared away.")
+        out.print("\nInterrupted; everything was removed.")
         return 0
     except (Wrong, Refused, TimeoutError) as error:
-        out.print(f"\n[bold red]Not as it must be:[/] {str(error) or 'a step took too long'}")
+        out.print(f"\n[bold red]Check failed:[/] {str(error) or 'a step took too long'}")
         log = folder / "server.log"
         if log.exists():
             out.print(log.read_text()[-2000:], markup=False)
         return 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    out.print("\n[bold green]Everything was as it must be.[/] Next: docs/tutorial/first-stack.md")
+    out.print("\n[bold green]All checks passed.[/] Next: docs/tutorial/first-stack.md")
     return 0
 
 
@@ -69,22 +70,22 @@ async def _demo(folder: Path, instead: Callable[[Client, str], Awaitable[None]] 
     server = await _start_server(folder, url)
     try:
         if instead is not None:
-            async with Client(url, "demo") as client:
+            async with Client(url, PROJECT) as client:
                 await instead(client, url)
             return
-        async with Client(url, "demo") as client, _listening(receiver) as target:
-            _say("A server runs", f"{url}, its own PostgreSQL in {folder / 'data'}")
+        async with Client(url, PROJECT) as client, _listening(receiver) as target:
+            _say("Server started", f"{url}, with PostgreSQL in {folder / 'data'}")
             made = await client.call(
                 "POST",
                 "/subscriptions",
                 body={"target": target, "events": ["headgate.hook.*"], "stacks": [STACK]},
             )
             receiver.trust(made["secret"])
-            _say("A webhook is subscribed", target)
+            _say("Webhook subscribed", target)
             await _story(client, receiver, folder)
     finally:
         await _stop_server(server)
-    _say("The server has stopped", "and its database with it")
+    _say("Server and database stopped", "")
 
 
 async def _story(client: Client, receiver: "Receiver", folder: Path) -> None:
@@ -92,26 +93,26 @@ async def _story(client: Client, receiver: "Receiver", folder: Path) -> None:
     files.mkdir()
     await _made(client, receiver, files)
     first = await _service(client)
-    _check(first["release"] == "1", "release 1 answers")
+    _check(first["release"] == "1", "release 1 responds")
     _say(
-        "The service answers",
-        f"release {first['release']}, its secret has {first['secret']} letters",
+        "The service responds",
+        f"release {first['release']}, its secret has {first['secret']} characters",
     )
     await _stopped(client, receiver, files)
-    _check((await _service(client))["release"] == "1", "release 1 still answers")
-    _say("Stopped, and nothing was touched", "release 1 still answers")
+    _check((await _service(client))["release"] == "1", "release 1 still responds")
+    _say("UPDATE_STOPPED: no resource was changed", "release 1 still responds")
     await client.call(
         "PATCH", f"/stacks/{STACK}", body={"hooks": {"clear": ["service:pre-update"]}}
     )
     await _until_status(client, "UPDATE_COMPLETE")
-    _check((await _service(client))["release"] == "2", "release 2 answers")
+    _check((await _service(client))["release"] == "2", "release 2 responds")
     running = list(files.glob("service-*.state"))
-    _check(len(running) == 1, "the old server has gone")
-    _say("Resumed by a PATCH", "release 2 answers, the old server has gone")
+    _check(len(running) == 1, "the old process has ended")
+    _say("Resumed by an update", "release 2 responds, the old process has ended")
     await client.call("DELETE", f"/stacks/{STACK}")
-    await _until(client, _gone, "the stack to be gone")
-    _check(not list(files.iterdir()), "no file and no server is left")
-    _say("Deleted", "no file and no server is left")
+    await _until(client, _gone, "the stack to be deleted")
+    _check(not list(files.iterdir()), "all files and processes are gone")
+    _say("Deleted", "all files and processes are gone")
 
 
 async def _made(client: Client, receiver: "Receiver", files: Path) -> None:
@@ -121,13 +122,18 @@ async def _made(client: Client, receiver: "Receiver", files: Path) -> None:
         "parameters": _parameters(files, "1"),
     }
     await client.call("POST", "/stacks", body=body)
-    _say("A stack is begun", "secret -> config -> service, breakpoints before the last two")
+    _say(
+        "Stack create started", "secret -> config -> service, with breakpoints before the last two"
+    )
     notice = await receiver.notice("config")
-    _check(notice["resource"]["properties"]["environment"]["SECRET"] == MASK, "no secret told")
-    _say("config waits, the webhook is told", "and answers `continue` in its response")
+    _check(
+        notice["resource"]["properties"]["environment"]["SECRET"] == MASK, "the secret is masked"
+    )
+    _say("config waits at pre-create", "the webhook receiver approves in its response")
     notice = await receiver.notice("service")
     _say(
-        "service waits", f"until {notice['hook']['deadline']}; answered by a signal with its token"
+        "service waits at pre-create",
+        f"until {notice['hook']['deadline']}; a program approves with the hook token",
     )
     await _signal(notice)
     await _until_status(client, "CREATE_COMPLETE")
@@ -141,7 +147,7 @@ async def _stopped(client: Client, receiver: "Receiver", files: Path) -> None:
     }
     await client.call("PUT", f"/stacks/{STACK}", body=body)
     await receiver.notice("service")
-    _say("An update to release 2 waits", "at pre-update, for 2 s; nobody answers")
+    _say("Update to release 2 waits at pre-update", "for 2 s, without an answer")
     await _until_status(client, "UPDATE_STOPPED")
 
 
@@ -163,7 +169,7 @@ async def _signal(notice: Json) -> None:
             notice["signal_url"], json={"decision": "continue"}, headers=headers
         ) as answer,
     ):
-        _check(answer.status == 200, f"the signal is taken (got {answer.status})")
+        _check(answer.status == 200, f"the answer is accepted (got {answer.status})")
 
 
 async def _service(client: Client) -> Json:
@@ -194,14 +200,14 @@ class Receiver:
             return web.Response(status=204)
         await self._notices.put(event["data"])
         if event["data"]["hook"]["path"] == "config":
-            return web.json_response({"decision": "continue", "reason": "the demo says so"})
+            return web.json_response({"decision": "continue", "reason": "the demo approved it"})
         return web.Response(status=204)
 
     async def notice(self, resource: str) -> Json:
         """The next notice; it must be of this resource."""
         async with asyncio.timeout(PATIENCE):
             notice = await self._notices.get()
-        _check(notice["hook"]["path"] == resource, f"a notice of {resource}")
+        _check(notice["hook"]["path"] == resource, f"a notification of {resource}")
         return notice
 
 
@@ -233,7 +239,13 @@ data_dir = {json.dumps(str(folder / "data"))}
 allow = ["127.0.0.0/8"]
 [resource_types.command]
 enabled = true
-allow = [{json.dumps(sys.executable)}]
+run_as = "server"
+variables = ["SECRET", "CONFIG", "RELEASE"]
+[[resource_types.command.programs]]
+path = {json.dumps(sys.executable)}
+projects = ["*"]
+arguments = [{json.dumps(str(EXAMPLE / "*.py"))}, "*"]
+folders = [{json.dumps(str(folder))}]
 """
     )
     with (folder / "server.log").open("wb") as log:
@@ -262,7 +274,7 @@ async def _stop_server(server: asyncio.subprocess.Process) -> None:
         server.terminate()
     async with asyncio.timeout(PATIENCE):
         code = await server.wait()
-    _check(code == 0, f"the server ends in order (it said {code})")
+    _check(code == 0, f"the server shuts down cleanly (it returned {code})")
 
 
 async def _until_status(client: Client, wanted: str) -> None:

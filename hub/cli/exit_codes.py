@@ -14,13 +14,13 @@ class Exit(IntEnum):
 
 
 MEANING = {
-    Exit.COMPLETE: "done; with --wait and watch: the stack is COMPLETE",
-    Exit.ERROR: "refused, not found, or no server",
-    Exit.USAGE: "wrong options or arguments",
+    Exit.COMPLETE: "success; with --wait and watch: the stack is COMPLETE",
+    Exit.ERROR: "refused, not found, or server unreachable",
+    Exit.USAGE: "invalid options or arguments",
     Exit.FAILED: "the stack is FAILED",
-    Exit.STOPPED: "the stack is STOPPED; `headgate stack resume` goes on",
-    Exit.WAITING: "only hooks are left, they wait for an answer (with --until-waiting)",
-    Exit.TIMED_OUT: "--timeout is over; the stack goes on without us",
+    Exit.STOPPED: "the stack is STOPPED; `headgate stack resume` continues",
+    Exit.WAITING: "only hooks that wait for an answer are left (with --until-waiting)",
+    Exit.TIMED_OUT: "--timeout has expired; the action continues on the server",
 }
 OF_STATUS = {"COMPLETE": Exit.COMPLETE, "FAILED": Exit.FAILED, "STOPPED": Exit.STOPPED}
 

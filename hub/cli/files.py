@@ -8,8 +8,8 @@ import orjson
 import yaml
 
 from engine.errors import HeadgateError
-from engine.hot.source import read_document
-from hub.cli.referred import Referred, Unreadable, parsed, read_text
+from engine.hot.syntax.document import read_document
+from hub.cli.file_references import FileReferences, Unreadable, parsed, read_text
 
 Json = Any
 
@@ -17,7 +17,7 @@ Json = Any
 def template_body(path: Path) -> dict[str, Json]:
     """{template: text, files: {name: text}}: what it refers to is sent along."""
     text = read_text(path)
-    referred = Referred(path.parent)
+    referred = FileReferences(path.parent)
     referred.by_template(path, parsed(text, path))
     return {"template": text, "files": referred.texts}
 
@@ -27,7 +27,7 @@ def environment_body(paths: Sequence[Path]) -> dict[str, Json]:
     texts = {str(path): read_text(path) for path in paths}
     files: dict[str, str] = {}
     for path in paths:
-        referred = Referred(path.parent)
+        referred = FileReferences(path.parent)
         if text := texts[str(path)].strip():
             referred.by_environment(path, parsed(text, path))
         files = together(files, referred.texts)
@@ -44,7 +44,7 @@ def parameters(pairs: Sequence[str], files: Sequence[str] = ()) -> dict[str, Jso
     read = dict(_pair(pair, "parameter file", "key=path") for pair in files)
     twice = sorted(plain.keys() & read.keys())
     if twice:
-        raise Unreadable(f"parameter {twice[0]}: is given twice, as a value and as a file")
+        raise Unreadable(f"parameter {twice[0]}: given both as a value and as a file")
     return plain | {key: read_text(Path(path)) for key, path in read.items()}
 
 
@@ -61,7 +61,7 @@ def yaml_values(pairs: Sequence[str], what: str) -> dict[str, Json]:
     for pair in pairs:
         key, text = _pair(pair, what, "KEY=VALUE")
         if key in found:
-            raise Unreadable(f"{what} {key}: is given twice")
+            raise Unreadable(f"{what} {key}: given twice")
         found[key] = _yaml(text, f"{what} {key}")
     return found
 
@@ -100,7 +100,7 @@ def together(files: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str
     """Raises Unreadable where one name stands for two texts."""
     for name in files.keys() & more.keys():
         if files[name] != more[name]:
-            raise Unreadable(f"{name}: is the name of two files; give one of them another")
+            raise Unreadable(f"{name}: two files have this name; rename one of them")
     return {**files, **more}
 
 

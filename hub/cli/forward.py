@@ -30,9 +30,15 @@ LONGEST, TRIES = 60.0, 3
 def check(target: str, secret: str) -> None:
     """Ends the command where nothing can be brought there, or signed with it."""
     if not target.startswith(("http://", "https://")):
-        stop(f'"{target}" is no URL to bring events to: write http://127.0.0.1:9000/', Exit.USAGE)
+        stop(
+            f'"{target}" is not a URL to forward events to; write, for example, http://127.0.0.1:9000/',
+            Exit.USAGE,
+        )
     if secret and not sign.is_secret(secret):
-        stop('the secret is none: it is "whsec_" and base64 of 24 bytes or more', Exit.USAGE)
+        stop(
+            'invalid secret: it must be "whsec_" followed by base64 of at least 24 bytes',
+            Exit.USAGE,
+        )
 
 
 async def forward(client: Client, target: str, name: str | None, secret: str) -> None:
@@ -45,7 +51,7 @@ async def forward(client: Client, target: str, name: str | None, secret: str) ->
             try:
                 async with client.stream(stack=stack, last=last) as events:
                     failures = 0
-                    print_line(f"bringing events to {target}")
+                    print_line(f"forwarding events to {target}")
                     async for event in events:
                         await _bring(client, session, target, secret, event)
                         last = event.id
@@ -65,7 +71,7 @@ async def _bring(
         try:
             status, body = await _post(session, target, secret, event.document)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            said = f"not brought: {type(error).__name__}"
+            said = f"not delivered: {type(error).__name__}"
         else:
             said = str(status)
             if status < 300:

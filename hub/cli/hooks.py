@@ -1,4 +1,4 @@
-"""headgate hook ...: what waits, who said what to it, and who is to answer.
+"""headgate hook ...: list, show, answer and hand over hooks.
 
 The answers themselves are in hub/cli/answers.py.
 """
@@ -22,18 +22,18 @@ from hub.cli.context import (
     User,
     Where,
     ask,
+    print_result,
     seconds,
-    tell,
 )
+from hub.cli.file_references import Unreadable
 from hub.cli.files import dump_yaml
-from hub.cli.referred import Unreadable
 from hub.cli.waiting import pages, waiting_hooks
 
 Json = Any
 app = typer.Typer(help="List, show and answer hooks.", no_args_is_help=True)
 Which = Annotated[
     str,
-    typer.Argument(help="Id, the beginning of one, STACK:RESOURCE[:POINT], or STACK:POINT."),
+    typer.Argument(help="ID, unique prefix of an ID, STACK:RESOURCE[:POINT], or STACK:POINT."),
 ]
 #: What is shown of a hook after something was done to it.
 SAID = ("stack", "resource", "point", "state", "approvals", "may_answer", "deadline", "decision",
@@ -46,35 +46,40 @@ def list_(
     state: Annotated[
         str,
         typer.Option(
-            help="waiting, answered, expired, superseded, or all; with --dry all, else "
-            "waiting, when not said.",
+            help="waiting, answered, expired, superseded or all. Default: waiting; with "
+            "--dry: all.",
             show_default=False,
         ),
     ] = "",
-    stack: Annotated[str | None, typer.Option(help="Of this stack, and of stacks inside.")] = None,
+    stack: Annotated[
+        str | None, typer.Option(help="Hooks of this stack and its nested stacks.")
+    ] = None,
     at: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Of resources at this path, such as web/db or 'web/*'."),
+        typer.Option(
+            metavar="PATH", help="Hooks of resources at this path, such as web/db or 'web/*'."
+        ),
     ] = None,
     point: Annotated[
-        str | None, typer.Option(metavar="GLOB", help="At this point, such as 'pre-*'.")
+        str | None, typer.Option(metavar="GLOB", help="Hooks at this point, such as 'pre-*'.")
     ] = None,
     older: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Open for longer than this: 30m.")
+        str | None,
+        typer.Option(metavar="TIME", help="Hooks that have waited longer than this, such as 30m."),
     ] = None,
     mine: Annotated[
-        bool, typer.Option("--mine", help="Those alone that you may answer, and have not.")
+        bool, typer.Option("--mine", help="Only hooks that you may answer and have not answered.")
     ] = False,
     dry: Annotated[
         bool | None,
-        typer.Option("--dry/--no-dry", help="Those alone of rules that are tried out, or none."),
+        typer.Option("--dry/--no-dry", help="Only hooks of dry-run rules, or none of them."),
     ] = None,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """The inbox: everything that waits for an answer."""
+    """List hooks; by default those that wait for an answer."""
     if older is not None:
         seconds(older)
     # What is tried out never waits.
@@ -104,7 +109,9 @@ def list_(
         "by": "BY",
         "id": "ID",
     }
-    tell(hooks, as_json, lambda: show.table([show.hook_row(hook) for hook in hooks], columns))
+    print_result(
+        hooks, as_json, lambda: show.table([show.hook_row(hook) for hook in hooks], columns)
+    )
 
 
 @app.command(name="show")
@@ -115,9 +122,9 @@ def show_(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Show a hook with what one needs to decide."""
+    """Show a hook with the details needed to decide."""
     hook = ask(Where(url, project, user), lambda client: find(client, which))
-    tell(hook, as_json, lambda: Text(show.plain(dump_yaml(hook))))
+    print_result(hook, as_json, lambda: Text(show.plain(dump_yaml(hook))))
 
 
 @app.command()
@@ -128,40 +135,42 @@ def history(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Who said what to a hook, in order."""
+    """Show the answers to a hook in order."""
 
     async def work(client: Client) -> Json:
         hook = await find(client, which)
         return await client.call("GET", place("hooks", hook["id"], "decisions"))
 
     found = ask(Where(url, project, user), work)["decisions"]
-    tell(found, as_json, lambda: show.table([show.entry_row(one) for one in found], DECISIONS))
+    print_result(
+        found, as_json, lambda: show.table([show.entry_row(one) for one in found], DECISIONS)
+    )
 
 
 @app.command()
 def hand_over(
     which: Which,
     to: Annotated[str, typer.Argument(metavar="TO", help="user:NAME or role:NAME.")],
-    note: Annotated[str, typer.Option(help="What they should know; it is recorded.")] = "",
+    note: Annotated[str, typer.Option(help="A note to them; recorded in the audit log.")] = "",
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Let somebody else answer, too."""
+    """Hand a hook over: let another user or role answer it, too."""
 
     async def work(client: Client) -> Json:
         hook = await find(client, which)
         body = {"to": to, "note": note}
         return await client.call("POST", place("hooks", hook["id"], "hand-over"), body=body)
 
-    said(ask(Where(url, project, user), work), as_json)
+    print_outcome(ask(Where(url, project, user), work), as_json)
 
 
-def said(hook: Json, as_json: bool) -> None:
-    """What has become of a hook."""
+def print_outcome(hook: Json, as_json: bool) -> None:
+    """The state of a hook, and how it got there."""
     names = SAID if hook["state"] == "waiting" else [name for name in SAID if name != "deadline"]
-    tell(hook, as_json, lambda: show.fields(show.hook_row(hook), names))
+    print_result(hook, as_json, lambda: show.fields(show.hook_row(hook), names))
 
 
 async def find(client: Client, which: str) -> Json:
@@ -179,14 +188,14 @@ def _is_id(which: str) -> bool:
 
 
 def chosen(hooks: Sequence[Json], which: str) -> Json:
-    """The one hook that is meant. Raises Refused and Unreadable. Pure."""
+    """The one hook that the argument selects. Raises Refused and Unreadable. Pure."""
     found = [hook for hook in hooks if matches(hook, which)]
     if len(found) == 1:
         return found[0]
     if not found:
         raise Refused(404, f'no waiting hook matches "{which}"; see `headgate hook list`')
     names = ", ".join(show.place_of(hook) for hook in found[:5])
-    raise Unreadable(f'"{which}" matches {len(found)} waiting hooks: {names}; say more')
+    raise Unreadable(f'"{which}" matches {len(found)} waiting hooks: {names}; be more specific')
 
 
 def matches(hook: Json, which: str) -> bool:

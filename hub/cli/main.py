@@ -11,11 +11,13 @@ from hub.cli import (
     actions,
     admin,
     answers,
+    audit_log,
     breakpoints,
-    carrying,
-    examining,
+    doctor,
+    export_import,
     graphs,
     hooks,
+    key_rotation,
     options,
     outcomes,
     purging,
@@ -27,18 +29,29 @@ from hub.cli import (
     subscriptions,
     templates,
     tokens,
-    trail,
     versions,
     watch,
 )
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop, tell
+from hub.cli.context import (
+    PROJECT,
+    URL,
+    USER,
+    AsJson,
+    Project,
+    Url,
+    User,
+    Where,
+    ask,
+    print_result,
+    stop,
+)
 from hub.cli.exit_codes import Exit, epilog
 
 Json = Any
 ROLES = ("api", "engine", "dispatch", "purge")
 app = typer.Typer(
-    help="Carries out infrastructure changes as a graph, and holds them at the gate.",
+    help="Apply infrastructure changes as a graph, and pause them for approval.",
     epilog=epilog(),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -46,8 +59,8 @@ app = typer.Typer(
 answers.add_to(hooks.app)
 actions.add_to(stacks.app)
 versions.add_to(stacks.app)
-trail.add_to(stacks.app)
-carrying.add_to(stacks.app)
+audit_log.add_to(stacks.app)
+export_import.add_to(stacks.app)
 breakpoints.add_to(stacks.app)
 stacks.app.add_typer(breakpoints.app, name="breakpoints")
 stacks.app.add_typer(snapshots.app, name="snapshot")
@@ -59,30 +72,33 @@ app.add_typer(resource_types.app, name="type")
 app.add_typer(templates.app, name="template")
 app.add_typer(tokens.app, name="token")
 purging.add_to(admin.app)
-examining.add_to(admin.app)
+doctor.add_to(admin.app)
+key_rotation.add_to(admin.app)
 app.add_typer(admin.app, name="admin")
 
 
 @app.command()
 def serve(
     config: Annotated[
-        Path | None, typer.Option(help="A TOML file; see config.example.toml.")
+        Path | None, typer.Option(help="Settings file (TOML); see config.example.toml.")
     ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Where the database lives.")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Directory of the embedded database.")
+    ] = None,
     listen: Annotated[str | None, typer.Option(help="HOST:PORT.")] = None,
     role: Annotated[
         list[str],
-        typer.Option(help="api, engine, dispatch or purge; may repeat; all when not said."),
+        typer.Option(help="api, engine, dispatch or purge; repeatable. Default: all."),
     ] = [],  # noqa: B006 - typer reads it, nobody changes it
 ) -> None:
-    """Run a server until it is told to stop."""
+    """Run a server until it receives SIGTERM or Ctrl-C."""
     from engine.errors import HeadgateError
-    from hub.app import serve as run_server
-    from hub.settings import load_settings
+    from hub.program.app import serve as run_server
+    from hub.settings.settings import load_settings
 
     for one in role:
         if one not in ROLES:
-            stop(f'--role: "{one}" is not known; known: {", ".join(ROLES)}', Exit.USAGE)
+            stop(f'--role: "{one}" is not a process role; known: {", ".join(ROLES)}', Exit.USAGE)
     try:
         settings = load_settings(config, {"server.listen": listen, "database.data_dir": data_dir})
     except HeadgateError as error:
@@ -93,10 +109,13 @@ def serve(
 @app.command()
 def demo(
     look: Annotated[
-        bool, typer.Option("--look", help="A shop in the dashboard instead, until Ctrl-C.")
+        bool,
+        typer.Option(
+            "--look", help="Leave an example stack waiting for you in the dashboard, until Ctrl-C."
+        ),
     ] = False,
 ) -> None:
-    """See it work: a real service made, held, changed and cleared away, in half a minute."""
+    """Create, approve, update, stop, resume and delete a real service in half a minute."""
     from hub.cli.demo import run as run_demo
     from hub.cli.demo_look import look as look_at_demo
 
@@ -105,20 +124,23 @@ def demo(
 
 @app.command(name="watch")
 def watch_(
-    stack: Annotated[str | None, typer.Argument(help="Name or id of the stack.")] = None,
+    stack: Annotated[str | None, typer.Argument(help="Name or ID of the stack.")] = None,
     forward_to: Annotated[
         str | None,
-        typer.Option("--forward", help="Bring events to this URL, until interrupted."),
+        typer.Option("--forward", help="Forward events to this URL until interrupted."),
     ] = None,
     secret: Annotated[
-        str, typer.Option(envvar="HEADGATE_SECRET", help="Signs what is brought; whsec_...")
+        str,
+        typer.Option(
+            envvar="HEADGATE_SECRET", help="Secret to sign forwarded events with (whsec_...)."
+        ),
     ] = "",
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Follow a stack, live, until its action ends; the exit code tells how."""
+    """Follow a stack until its action ends; the exit code is its result."""
     where = Where(url, project, user)
     if forward_to is not None:
         from hub.cli import forward
@@ -127,7 +149,7 @@ def watch_(
         ask(where, lambda client: forward.forward(client, forward_to, stack, secret))
         return
     if stack is None:
-        stop("name a stack, or where to bring the events of all: --forward URL", Exit.USAGE)
+        stop("name a stack, or use --forward URL to forward the events of all stacks", Exit.USAGE)
     code = ask(Where(url, project, user), lambda client: watch.watch(client, stack, as_json))
     raise typer.Exit(code)
 
@@ -140,21 +162,23 @@ def why(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Why a stack does not go on: a sentence for each unfinished node."""
+    """Explain what a stack is waiting for, one sentence per unfinished node."""
     said = ask(Where(url, project, user), lambda client: _of_stack(client, stack, "why"))
-    tell(said, as_json, lambda: Text("\n".join(show.sentences(said))))
+    print_result(said, as_json, lambda: Text("\n".join(show.sentences(said))))
 
 
 @app.command()
 def graph(
     stack: options.Name,
-    dot: Annotated[bool, typer.Option("--dot", help="For Graphviz: ... | dot -Tsvg.")] = False,
+    dot: Annotated[
+        bool, typer.Option("--dot", help="Print in Graphviz format, for `dot -Tsvg`.")
+    ] = False,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """The nodes of a stack's current traversal, as a tree."""
+    """Show the graph of a stack's current traversal as a tree."""
     found = ask(
         Where(url, project, user),
         lambda client: _of_stack(client, stack, "graph", {"nested": "true"}),
@@ -162,14 +186,14 @@ def graph(
     if dot:
         typer.echo(graphs.dot(stack, found))
     else:
-        tell(found, as_json, lambda: graphs.tree(stack, found))
+        print_result(found, as_json, lambda: graphs.tree(stack, found))
 
 
 @app.command()
 def events(
     stack: options.Name,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="What happens from now on, until interrupted.")
+        bool, typer.Option("--follow", "-f", help="Print new events until interrupted.")
     ] = False,
     depth: options.NestedDepth = 0,
     url: Url = URL,
@@ -177,7 +201,7 @@ def events(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """What happened to a stack."""
+    """List the events of a stack."""
     where = Where(url, project, user)
     if follow:
         ask(where, lambda client: watch.follow(client, stack, as_json))
@@ -189,17 +213,17 @@ def events(
     if depth:
         columns = {"stack": "STACK", **columns}
     rows = [{**one, "stack": show.stack_in(one)} for one in found]
-    tell(found, as_json, lambda: show.table(rows, columns))
+    print_result(found, as_json, lambda: show.table(rows, columns))
 
 
 @app.command()
 def quota(
     url: Url = URL, project: Project = PROJECT, user: User = USER, as_json: AsJson = False
 ) -> None:
-    """What the project may use, and what it uses."""
+    """Show the quotas of the project and their usage."""
     where = Where(url, project, user)
     found = ask(where, lambda client: client.call("GET", "/quotas"))["quotas"]
-    tell(found, as_json, lambda: show.table(found, {"name": "QUOTA", "limit": "LIMIT",
+    print_result(found, as_json, lambda: show.table(found, {"name": "QUOTA", "limit": "LIMIT",
                                                     "used": "USED"}))  # fmt: skip
 
 

@@ -5,85 +5,101 @@ from typing import Annotated
 
 import typer
 
-Name = Annotated[str, typer.Argument(metavar="STACK", help="Name or id of the stack.")]
+Name = Annotated[str, typer.Argument(metavar="STACK", help="Name or ID of the stack.")]
 NestedDepth = Annotated[
-    int, typer.Option("--nested-depth", min=0, help="Of stacks inside, too, so many levels down.")
+    int,
+    typer.Option("--nested-depth", min=0, help="Include nested stacks down to this many levels."),
 ]
 NewName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the new stack.")]
 
-Config = Annotated[Path | None, typer.Option(metavar="FILE", help="The server's TOML file.")]
+Config = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The server's settings file (TOML).")
+]
 DataDir = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Where the embedded database lives.")
+    Path | None, typer.Option(metavar="DIR", help="Directory of the embedded database.")
 ]
 
-Template = Annotated[Path, typer.Option("--template", "-t", help="A template, in HOT or CFN.")]
+Template = Annotated[Path, typer.Option("--template", "-t", help="Template file (HOT or CFN).")]
 OtherTemplate = Annotated[
-    Path | None, typer.Option("--template", "-t", help="A template, in HOT or CFN.")
+    Path | None, typer.Option("--template", "-t", help="Template file (HOT or CFN).")
 ]  # fmt: skip
 Environments = Annotated[
-    list[Path], typer.Option("--environment", "-e", help="An environment; may repeat.")
+    list[Path], typer.Option("--environment", "-e", help="Environment file; repeatable.")
 ]
 Parameters = Annotated[
     list[str], typer.Option("--parameter", "-P", metavar="KEY=VALUE", help="May repeat.")
 ]
 ParameterFiles = Annotated[
     list[str],
-    typer.Option(metavar="KEY=PATH", help="A parameter's value from a file; may repeat."),
+    typer.Option(metavar="KEY=PATH", help="Parameter value from a file; repeatable."),
 ]
-Tags = Annotated[list[str], typer.Option("--tag", help="A tag; may repeat.")]
-Minutes = Annotated[int | None, typer.Option(min=1, help="Minutes the action may work.")]
+Tags = Annotated[list[str], typer.Option("--tag", help="Tag; repeatable.")]
+Minutes = Annotated[
+    int | None, typer.Option(min=1, help="Timeout of the action, in minutes of working time.")
+]
 Rollback = Annotated[
     bool | None,
-    typer.Option("--rollback/--no-rollback", help="Whether a failure is undone by itself."),
+    typer.Option("--rollback/--no-rollback", help="Roll back automatically if the action fails."),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")
+    bool, typer.Option("--dry-run", help="Show the plan without applying it.")
 ]  # fmt: skip
 PlanDigest = Annotated[
     str,
     typer.Option("--plan", metavar="DIGEST",
-                 help="Only if the plan is still the one of this digest, from --dry-run."),
+                 help="Apply only if the plan still has this digest, from --dry-run."),
 ]  # fmt: skip
 
-Existing = Annotated[bool, typer.Option("--existing", help="Start from what the stack is.")]
+Existing = Annotated[
+    bool, typer.Option("--existing", help="Keep the stored template, environment and parameters.")
+]
 ClearParameters = Annotated[
-    list[str], typer.Option(metavar="KEY", help="Back to its default; may repeat.")
+    list[str], typer.Option(metavar="KEY", help="Reset a parameter to its default; repeatable.")
 ]
 Only = Annotated[
     list[str],
-    typer.Option("--only", metavar="GLOB", help="Change these resources alone; may repeat."),
+    typer.Option("--only", metavar="GLOB", help="Change only these resources; repeatable."),
 ]
 Except = Annotated[
     list[str],
-    typer.Option("--except", metavar="GLOB", help="Leave these resources alone; may repeat."),
+    typer.Option("--except", metavar="GLOB", help="Do not change these resources; repeatable."),
 ]
 Moved = Annotated[
     list[str],
     typer.Option("--moved", metavar="[STACK:]FROM=TO",
-                 help="A resource has another name, or comes from another stack; may repeat."),
+                 help="Rename a resource, or move one from another stack; repeatable."),
 ]  # fmt: skip
 Clear = Annotated[
     list[str],
     typer.Option("--clear-hook", "--clear", metavar="RESOURCE:POINT",
-                 help="Leave out a breakpoint this time; '*': all; may repeat."),
+                 help="Skip a breakpoint in this change, or '*' for all; repeatable."),
 ]  # fmt: skip
 Add = Annotated[
     list[str],
     typer.Option("--break-at", "--add-hook", "--add", metavar="RESOURCE:POINT",
-                 help="Break here, too, this time; without a point: before anything is done to "
-                      "it; may repeat."),
+                 help="Add a breakpoint for this change; without a point, before any operation "
+                      "on the resource; repeatable."),
 ]  # fmt: skip
 
 Wait = Annotated[
-    bool, typer.Option("--wait/--no-wait", help="Wait for the end; the exit code tells it.")
+    bool,
+    typer.Option(
+        "--wait/--no-wait", help="Wait until the action ends; the exit code is its result."
+    ),
 ]
 UntilWaiting = Annotated[
-    bool, typer.Option("--until-waiting", help="Wait for the end, or until only hooks are left.")
+    bool,
+    typer.Option(
+        "--until-waiting",
+        help="Wait until the action ends or only hooks that wait for an answer are left.",
+    ),
 ]
 Timeout = Annotated[
-    str, typer.Option("--timeout", metavar="TIME", help="How long to wait: 90s, 30m, 2h.")
+    str, typer.Option("--timeout", metavar="TIME", help="How long to wait, such as 90s, 30m or 2h.")
 ]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write it there, for its owner alone."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write the output to a new file with mode 0600."
+    ),
 ]

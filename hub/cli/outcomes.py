@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 
 from hub.cli import show
 from hub.cli.client import Client, place
-from hub.cli.context import Where, ask, complain, seconds, tell
+from hub.cli.context import Where, ask, complain, print_result, seconds
 from hub.cli.waiting import Outcome, Patience, settle
 
 Json = Any
@@ -52,7 +52,7 @@ def carry_out(
 
 
 def end(outcome: Outcome, as_json: bool) -> NoReturn:
-    tell(outcome.stack, as_json, lambda: picture(outcome.stack))
+    print_result(outcome.stack, as_json, lambda: picture(outcome.stack))
     leave(outcome)
 
 

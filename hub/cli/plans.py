@@ -19,8 +19,8 @@ MARKS: Mapping[str, tuple[str, str]] = {
 UNKNOWN = "(unknown until created)"
 #: What else may come of it, when a value that nobody knows yet had a part in the prediction.
 DOUBT: Mapping[str, str] = {
-    "updated": "may be replaced, or left alone",
-    "replaced": "may be replaced, or only updated",
+    "updated": "may be replaced or unchanged",
+    "replaced": "may be replaced or updated in place",
 }
 
 
@@ -38,7 +38,7 @@ def picture(name: str, preview: Mapping[str, Json]) -> Text:
     said.append("".join(f"{line}\n" for line in stops(preview["stops"])))
     if preview["stale"]:
         names = ", ".join(preview["stale"])
-        said.append(f"Left as they are, though the template wants them otherwise: {plain(names)}\n")
+        said.append(f"Out of date and not changed: {plain(names)}\n")
     said.append(f"Plan: {preview['plan_digest']}")
     return said
 
@@ -80,9 +80,9 @@ def outputs(found: Json) -> Iterator[str]:
 
 def stops(found: Json) -> Iterator[str]:
     if not found:
-        yield "It would stop at no hook."
+        yield "No breakpoints."
         return
-    yield "It would stop at, in this order:"
+    yield "Breakpoints, in this order:"
     for number, one in enumerate(found, 1):
         perhaps = "" if one["certain"] else ", perhaps"
         where = f"{named(one['path'])} at {one['point']}{perhaps}"
@@ -91,7 +91,7 @@ def stops(found: Json) -> Iterator[str]:
 
 def _what_then(one: Mapping[str, Json]) -> str:
     if one["mode"] != "wait":
-        return "the stack stops there"
+        return "stops the stack"
     seconds = one["timeout_seconds"]
     until = "" if seconds is None else f" for {duration(seconds)}"
     many = one["approvals"]

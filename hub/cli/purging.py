@@ -1,4 +1,4 @@
-"""headgate admin purge: what is old and needed no more goes now."""
+"""headgate admin purge: delete data beyond its retention."""
 
 import asyncio
 from datetime import timedelta
@@ -16,17 +16,20 @@ from hub.cli.options import Config, DataDir
 
 def purge(
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Do it in a transaction, and take it back.")
+        bool, typer.Option("--dry-run", help="Show what would be purged without deleting it.")
     ] = False,
     older_than: Annotated[
         str,
-        typer.Option(metavar="TIME", help="Such as 30d; in place of what [retention] says."),
+        typer.Option(metavar="TIME", help="Age, such as 30d; overrides the settings."),
     ] = "",
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Purge what is older than [retention] says. Trails of decisions go by the settings alone."""
+    """Purge data that is older than the settings allow.
+
+    Audit log entries follow the settings only, not --older-than.
+    """
     age = timedelta(seconds=seconds(older_than)) if older_than else None
     try:
         gone = asyncio.run(_purged(config, data_dir, age, dry_run))
@@ -35,22 +38,22 @@ def purge(
     if as_json:
         typer.echo(dump(gone))
         return
-    said = "would go" if dry_run else "gone"
+    done = "would be deleted" if dry_run else "deleted"
     for kind, count in gone.items():
-        typer.echo(f"{kind.replace('_', ' ')}: {count} {said}")
+        typer.echo(f"{kind.replace('_', ' ')}: {count} {done}")
 
 
 async def _purged(
     config: Path | None, data_dir: Path | None, age: timedelta | None, dry_run: bool
 ) -> dict[str, int]:
     # Only here, because other commands would wait for all of the engine to be read.
-    from engine.work.purging import purge_old, rehearsed
-    from hub.settings import load_settings
-    from hub.visiting import visited
-    from hub.wiring import ages
+    from engine.work.purge import purge_old, rehearsed
+    from hub.checks.offline_database import open_offline
+    from hub.program.wiring import ages
+    from hub.settings.settings import load_settings
 
     settings = load_settings(config, {"database.data_dir": data_dir})
-    async with visited(settings.database) as conn:
+    async with open_offline(settings.database) as conn:
         carry_out = rehearsed if dry_run else purge_old
         return dict(await carry_out(conn, ages(settings.retention, age)))
 

@@ -1,4 +1,4 @@
-"""headgate type ...: which resource types there are, and what they take and give."""
+"""headgate type ...: list and show resource types."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 
 from hub.cli import show
 from hub.cli.client import place
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, print_result
 
 Json = Any
 app = typer.Typer(help="List and show resource types.", no_args_is_help=True)
@@ -23,7 +23,7 @@ def list_(
     where = Where(url, project, user)
     found = ask(where, lambda client: client.call("GET", path, query=query))["resource_types"]
     columns = {"resource_type": "TYPE", "description": "DESCRIPTION"}
-    tell(found, as_json, lambda: show.table(found, columns))
+    print_result(found, as_json, lambda: show.table(found, columns))
 
 
 @app.command(name="show")
@@ -37,7 +37,7 @@ def show_(
     """Show a resource type: its properties and attributes."""
     path = place("resource_types", name)
     found = ask(Where(url, project, user), lambda client: client.call("GET", path))
-    tell(found, as_json, lambda: picture(found))
+    print_result(found, as_json, lambda: picture(found))
 
 
 def picture(found: Json) -> RenderableType:

@@ -1,4 +1,4 @@
-"""headgate resource ...: what a stack is made of."""
+"""headgate resource ...: the resources of a stack."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,23 +7,23 @@ import typer
 from rich.text import Text
 
 from hub.cli import options, outcomes, show
-from hub.cli.answers import said_data
+from hub.cli.answers import read_answer_data
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, print_result
 from hub.cli.files import dump_yaml
 
 Json = Any
-app = typer.Typer(help="Look at resources, mark, protect and signal them.", no_args_is_help=True)
+app = typer.Typer(help="List, show, mark, protect and signal resources.", no_args_is_help=True)
 Which = Annotated[str, typer.Argument(metavar="RESOURCE", help="Name of the resource.")]
 WhichOne = Annotated[
-    str, typer.Argument(metavar="RESOURCE", help="Name or physical id of the resource.")
+    str, typer.Argument(metavar="RESOURCE", help="Name or physical ID of the resource.")
 ]
 Sent = Annotated[
     list[str],
-    typer.Option(metavar="KEY=VALUE", help="A part of the data; VALUE is YAML; may repeat."),
+    typer.Option(metavar="KEY=VALUE", help="One key of the data; VALUE is YAML; repeatable."),
 ]
 SentFile = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The data, in JSON or YAML.")
+    Path | None, typer.Option(metavar="FILE", help="File with the data, in JSON or YAML.")
 ]  # fmt: skip
 MARKED = ("resource_name", "resource_type", "resource_status", "resource_status_reason",
           "physical_resource_id", "protected")  # fmt: skip
@@ -45,7 +45,7 @@ def list_(
         return (await client.call("GET", path, query={"nested_depth": str(depth)}))["resources"]
 
     found = ask(Where(url, project, user), work)
-    tell(found, as_json, lambda: outcomes.resources_table(found, inside=depth > 0))
+    print_result(found, as_json, lambda: outcomes.resources_table(found, inside=depth > 0))
 
 
 @app.command(name="show")
@@ -64,21 +64,21 @@ def show_(
         return await _one(client, found, which)
 
     found = ask(Where(url, project, user), work)
-    tell(found, as_json, lambda: Text(show.plain(dump_yaml(found))))
+    print_result(found, as_json, lambda: Text(show.plain(dump_yaml(found))))
 
 
 @app.command()
 def mark_unhealthy(
     stack: options.Name,
     which: WhichOne,
-    reason: Annotated[str, typer.Option(help="Why; it is recorded.")] = "",
-    reset: Annotated[bool, typer.Option("--reset", help="Take the mark away.")] = False,
+    reason: Annotated[str, typer.Option(help="The reason; recorded in the audit log.")] = "",
+    reset: Annotated[bool, typer.Option("--reset", help="Remove the mark.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Have the next update replace a resource."""
+    """Mark a resource unhealthy: the next update replaces it."""
     body = {"mark_unhealthy": not reset, "resource_status_reason": reason}
     _mark(stack, which, body, Where(url, project, user), as_json)
 
@@ -92,7 +92,7 @@ def protect(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Let nobody delete or replace a resource, until it is unprotected."""
+    """Protect a resource from deletion and replacement."""
     _mark(stack, which, {"protect": True}, Where(url, project, user), as_json)
 
 
@@ -105,7 +105,7 @@ def unprotect(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Let a resource be deleted and replaced again."""
+    """Remove the protection of a resource."""
     _mark(stack, which, {"protect": False}, Where(url, project, user), as_json)
 
 
@@ -120,8 +120,8 @@ def signal(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Send data to a resource that waits for it."""
-    said = said_data(data, data_file).get("data", {})
+    """Send a signal with data to a resource."""
+    said = read_answer_data(data, data_file).get("data", {})
 
     async def work(client: Client) -> Json:
         found = await outcomes.find(client, stack)
@@ -130,7 +130,7 @@ def signal(
         return await _one(client, found, which)
 
     found = ask(Where(url, project, user), work)
-    tell(found, as_json, lambda: show.fields(found, MARKED))
+    print_result(found, as_json, lambda: show.fields(found, MARKED))
 
 
 def _mark(stack: str, which: str, body: Json, where: Where, as_json: bool) -> None:
@@ -140,7 +140,7 @@ def _mark(stack: str, which: str, body: Json, where: Where, as_json: bool) -> No
         return await _marked(client, found, which)
 
     found = ask(where, work)
-    tell(found, as_json, lambda: show.fields(found, MARKED))
+    print_result(found, as_json, lambda: show.fields(found, MARKED))
 
 
 async def _marked(client: Client, stack: Json, which: str) -> Json:

@@ -27,7 +27,7 @@ STYLE = {
 #: What stands for the whole stack, where a resource would be named.
 STACK = "(stack)"
 #: What may happen to a hook that goes on waiting.
-UNDECIDED = ("approved", "progress", "handed-over", "reminder", "escalated", "unheard")
+UNDECIDED = ("approved", "progress", "handed-over", "reminder", "escalated", "undeliverable")
 MARK = {
     "waiting": "·",
     "ready": "○",

@@ -1,4 +1,4 @@
-"""headgate stack snapshot ...: keep what a stack is, and go back to it."""
+"""headgate stack snapshot ...: create, list, restore and delete snapshots."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -8,15 +8,15 @@ from rich.text import Text
 
 from hub.cli import options, outcomes, show
 from hub.cli.client import Client, Refused
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, print_result
+from hub.cli.file_references import Unreadable
 from hub.cli.files import dump_yaml
-from hub.cli.referred import Unreadable
 from hub.cli.waiting import Outcome, settle
 
 Json = Any
-app = typer.Typer(help="Keep what a stack is, and go back to it.", no_args_is_help=True)
+app = typer.Typer(help="Create, list, restore and delete snapshots.", no_args_is_help=True)
 Which = Annotated[
-    str, typer.Argument(metavar="SNAPSHOT", help="Its name, id, or the beginning of an id.")
+    str, typer.Argument(metavar="SNAPSHOT", help="Name, ID, or unique prefix of an ID.")
 ]
 FIELDS = ("name", "id", "status", "status_reason", "creation_time")
 
@@ -24,7 +24,9 @@ FIELDS = ("name", "id", "status", "status_reason", "creation_time")
 @app.command()
 def create(
     stack: options.Name,
-    name: Annotated[str, typer.Option(help="What to call it; the server finds one.")] = "",
+    name: Annotated[
+        str, typer.Option(help="Name of the snapshot. Default: chosen by the server.")
+    ] = "",
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
@@ -33,7 +35,7 @@ def create(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a stack's template, and of each resource what its type can keep."""
+    """Create a snapshot: the template, and the state that each resource type can save."""
     patience = outcomes.patience(wait, until_waiting, timeout)
 
     async def work(client: Client) -> tuple[Json, Outcome]:
@@ -44,7 +46,7 @@ def create(
         return await _one(client, found, made["id"]), outcome
 
     made, outcome = ask(Where(url, project, user), work)
-    tell(made, as_json, lambda: show.fields(made, FIELDS))
+    print_result(made, as_json, lambda: show.fields(made, FIELDS))
     outcomes.leave(outcome)
 
 
@@ -64,7 +66,7 @@ def list_(
     found = ask(Where(url, project, user), work)
     columns = {"name": "NAME", "status": "STATUS", "creation_time": "CREATED",
                "status_reason": "REASON", "id": "ID"}  # fmt: skip
-    tell(found, as_json, lambda: show.table(found, columns))
+    print_result(found, as_json, lambda: show.table(found, columns))
 
 
 @app.command(name="show")
@@ -76,14 +78,14 @@ def show_(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Show a snapshot whole: its template, environment and resources."""
+    """Show a snapshot with its template, environment and resources."""
 
     async def work(client: Client) -> Json:
         found = await outcomes.find(client, stack)
         return await _one(client, found, await _chosen(client, found, which))
 
     found = ask(Where(url, project, user), work)
-    tell(found, as_json, lambda: Text(show.plain(dump_yaml(found))))
+    print_result(found, as_json, lambda: Text(show.plain(dump_yaml(found))))
 
 
 @app.command()
@@ -95,7 +97,7 @@ def delete(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Forget a snapshot."""
+    """Delete a snapshot."""
 
     async def work(client: Client) -> Json:
         found = await outcomes.find(client, stack)
@@ -104,7 +106,7 @@ def delete(
         return {"id": snapshot, "deleted": True}
 
     gone = ask(Where(url, project, user), work)
-    tell(gone, as_json, lambda: Text(f"{gone['id']} is deleted"))
+    print_result(gone, as_json, lambda: Text(f"{gone['id']} deleted"))
 
 
 @app.command()
@@ -119,7 +121,7 @@ def restore(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a stack back to what a snapshot holds."""
+    """Restore a stack from a snapshot."""
     patience = outcomes.patience(wait, until_waiting, timeout)
 
     async def change(client: Client, found: Json) -> None:
@@ -153,4 +155,4 @@ def chosen(snapshots: Sequence[Json], which: str) -> Json:
     if not found:
         raise Refused(404, f'no snapshot "{which}"; see `headgate stack snapshot list`')
     ids = ", ".join(one["id"] for one in found[:5])
-    raise Unreadable(f'"{which}" means {len(found)} snapshots: {ids}; say which id')
+    raise Unreadable(f'"{which}" means {len(found)} snapshots: {ids}; use an ID')

@@ -1,4 +1,4 @@
-"""headgate stack ...: make, change, list, show and delete."""
+"""headgate stack ...: create, update, list, show and delete."""
 
 from typing import Annotated, Any
 
@@ -6,13 +6,25 @@ import typer
 
 from hub.cli import bodies, options, outcomes, plans, show
 from hub.cli.client import Client, place
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop, tell
+from hub.cli.context import (
+    PROJECT,
+    URL,
+    USER,
+    AsJson,
+    Project,
+    Url,
+    User,
+    Where,
+    ask,
+    print_result,
+    stop,
+)
 from hub.cli.exit_codes import Exit
 from hub.cli.files import environment_body, joined, parameters, template_body
 from hub.cli.waiting import Outcome, settle
 
 Json = Any
-app = typer.Typer(help="Make, change, look at and delete stacks.", no_args_is_help=True)
+app = typer.Typer(help="Create, update, show, list and delete stacks.", no_args_is_help=True)
 
 
 @app.command()
@@ -36,7 +48,7 @@ def create(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Make a stack."""
+    """Create a stack."""
     patience = outcomes.patience(wait, until_waiting, timeout)
     where = Where(url, project, user)
 
@@ -55,7 +67,7 @@ def create(
 
     if dry_run:
         found = ask(where, preview)
-        tell(found, as_json, lambda: plans.picture(name, found["stack"]))
+        print_result(found, as_json, lambda: plans.picture(name, found["stack"]))
         return
     outcomes.end(ask(where, work), as_json)
 
@@ -87,11 +99,11 @@ def update(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Update a stack; without a template it must be --existing."""
+    """Update a stack, with a new template or with --existing."""
     patience = outcomes.patience(wait, until_waiting, timeout)
     where, method = Where(url, project, user), "PATCH" if existing else "PUT"
     if template is None and not existing:
-        stop("name a template with -t, or say --existing to keep the stored one", Exit.USAGE)
+        stop("name a template with -t, or use --existing to keep the stored one", Exit.USAGE)
     parts = bodies.partial(only, except_, moved) | bodies.plan(plan)
 
     def body() -> dict[str, Json]:
@@ -113,7 +125,7 @@ def update(
 
     if dry_run:
         found = ask(where, preview)
-        tell(found, as_json, lambda: plans.picture(name, found))
+        print_result(found, as_json, lambda: plans.picture(name, found))
         return
     outcomes.carry_out(where, name, "UPDATE", patience, change, as_json)
 
@@ -121,11 +133,11 @@ def update(
 @app.command(name="list")
 def list_(
     status: Annotated[
-        list[str], typer.Option(help="Such as COMPLETE or CREATE_FAILED; may repeat.")
+        list[str], typer.Option(help="Status, such as COMPLETE or CREATE_FAILED; repeatable.")
     ] = [],  # noqa: B006
-    tag: Annotated[list[str], typer.Option(help="With this tag; may repeat.")] = [],  # noqa: B006
-    deleted: Annotated[bool, typer.Option("--deleted", help="Deleted ones, too.")] = False,
-    nested: Annotated[bool, typer.Option("--nested", help="Those inside others, too.")] = False,
+    tag: Annotated[list[str], typer.Option(help="Stacks with this tag; repeatable.")] = [],  # noqa: B006
+    deleted: Annotated[bool, typer.Option("--deleted", help="Include deleted stacks.")] = False,
+    nested: Annotated[bool, typer.Option("--nested", help="Include nested stacks.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
@@ -141,7 +153,7 @@ def list_(
     columns = {"stack_name": "NAME", "stack_status": "STATUS", "creation_time": "CREATED",
                "updated_time": "UPDATED", "id": "ID"}  # fmt: skip
     columns |= {"parent": "PARENT"} if nested else {}
-    tell(stacks, as_json, lambda: show.table(stacks, columns))
+    print_result(stacks, as_json, lambda: show.table(stacks, columns))
 
 
 @app.command(name="show")
@@ -160,7 +172,7 @@ def show_(
         return stack | {"resources": found["resources"]}
 
     stack = ask(Where(url, project, user), work)
-    tell(stack, as_json, lambda: outcomes.picture(stack))
+    print_result(stack, as_json, lambda: outcomes.picture(stack))
 
 
 @app.command()
@@ -174,7 +186,7 @@ def delete(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a stack and all it made."""
+    """Delete a stack and its physical resources."""
     patience = outcomes.patience(wait, until_waiting, timeout)
 
     async def change(client: Client, stack: Json) -> None:

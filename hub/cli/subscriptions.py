@@ -1,4 +1,4 @@
-"""headgate subscription ...: who is told of what."""
+"""headgate subscription ...: subscriptions and deliveries."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -7,13 +7,25 @@ import typer
 
 from hub.cli import show
 from hub.cli.client import place
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop, tell
+from hub.cli.context import (
+    PROJECT,
+    URL,
+    USER,
+    AsJson,
+    Project,
+    Url,
+    User,
+    Where,
+    ask,
+    print_result,
+    stop,
+)
 from hub.cli.exit_codes import Exit
 
 Json = Any
-app = typer.Typer(help="Subscribe listeners, and look after deliveries.", no_args_is_help=True)
-Id = Annotated[str, typer.Argument(help="Id of the subscription.")]
-Globs = Annotated[list[str], typer.Option(help="Only these; globs; may repeat.")]
+app = typer.Typer(help="Manage subscriptions and deliveries.", no_args_is_help=True)
+Id = Annotated[str, typer.Argument(help="ID of the subscription.")]
+Globs = Annotated[list[str], typer.Option(help="Only these (globs); repeatable.")]
 NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "points", "tags",
          "nested", "ordered", "state", "reason", "origin", "stack_id", "created_at",
          "secret")  # fmt: skip
@@ -43,22 +55,22 @@ def create(
     points: Globs = [],  # noqa: B006
     tags: Globs = [],  # noqa: B006
     outermost: Annotated[
-        bool, typer.Option("--outermost", help="Nothing of stacks inside of stacks.")
+        bool, typer.Option("--outermost", help="Exclude events of nested stacks.")
     ] = False,
     unordered: Annotated[
-        bool, typer.Option("--unordered", help="Do not hold a stack's events back for order.")
+        bool, typer.Option("--unordered", help="Do not keep the events of a stack in order.")
     ] = False,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Subscribe; the secret that signs is shown this once."""
+    """Create a subscription and print its signing secret, which is not shown again."""
     body = {"channel": channel, "target": target, "events": events, "stacks": stacks,
             "resources": resources, "types": types, "points": points, "tags": tags,
             "nested": not outermost, "ordered": not unordered}  # fmt: skip
     made = _call(Where(url, project, user), "POST", body=body)
-    tell(made, as_json, lambda: show.fields(made, NAMES))
+    print_result(made, as_json, lambda: show.fields(made, NAMES))
 
 
 @app.command(name="list")
@@ -74,7 +86,7 @@ def list_(
         "state": "STATE",
         "id": "ID",
     }
-    tell(found, as_json, lambda: show.table(found, columns))
+    print_result(found, as_json, lambda: show.table(found, columns))
 
 
 @app.command(name="show")
@@ -87,24 +99,22 @@ def show_(
 ) -> None:
     """Show a subscription."""
     found = _call(Where(url, project, user), "GET", which)
-    tell(found, as_json, lambda: show.fields(found, NAMES))
+    print_result(found, as_json, lambda: show.fields(found, NAMES))
 
 
 @app.command()
 def change(
     which: Id,
-    target: Annotated[str | None, typer.Option(help="Where events go from now on.")] = None,
+    target: Annotated[str | None, typer.Option(help="The new target of events.")] = None,
     events: Globs = [],  # noqa: B006
     stacks: Globs = [],  # noqa: B006
     resources: Globs = [],  # noqa: B006
     types: Globs = [],  # noqa: B006
     points: Globs = [],  # noqa: B006
     tags: Globs = [],  # noqa: B006
-    everything: Annotated[
-        list[str], typer.Option(help="Take everything of this filter, such as events.")
-    ] = [],  # noqa: B006
+    everything: Annotated[list[str], typer.Option(help="Remove this filter, such as events.")] = [],  # noqa: B006
     nested: Annotated[
-        bool | None, typer.Option("--nested/--outermost", help="Hear of stacks inside of stacks.")
+        bool | None, typer.Option("--nested/--outermost", help="Include events of nested stacks.")
     ] = None,
     ordered: Annotated[
         bool | None, typer.Option("--ordered/--unordered", help="Keep a stack's events in order.")
@@ -114,20 +124,20 @@ def change(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Change what a subscription asks for; what is not named stays."""
+    """Change the options you name; the others keep their values."""
     filters = {"events": events, "stacks": stacks, "resources": resources, "types": types,
                "points": points, "tags": tags}  # fmt: skip
     if unknown := [name for name in everything if name not in filters]:
-        stop(f'"{unknown[0]}" is no filter; known: {", ".join(filters)}', Exit.USAGE)
+        stop(f'"{unknown[0]}" is not a filter; known: {", ".join(filters)}', Exit.USAGE)
     body: dict[str, Json] = {name: globs for name, globs in filters.items() if globs}
     body |= {name: [] for name in everything}
     body |= {"target": target} if target is not None else {}
     body |= {"nested": nested} if nested is not None else {}
     body |= {"ordered": ordered} if ordered is not None else {}
     if not body:
-        stop("say what is to change", Exit.USAGE)
+        stop("name at least one option to change", Exit.USAGE)
     now = _call(Where(url, project, user), "PATCH", which, body=body)
-    tell(now, as_json, lambda: show.fields(now, NAMES))
+    print_result(now, as_json, lambda: show.fields(now, NAMES))
 
 
 @app.command()
@@ -138,7 +148,7 @@ def enable(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Deliver again, after it was disabled."""
+    """Enable a disabled subscription."""
     _set_state(which, "enabled", Where(url, project, user), as_json)
 
 
@@ -150,18 +160,18 @@ def disable(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Deliver nothing until it is enabled."""
+    """Disable a subscription."""
     _set_state(which, "disabled", Where(url, project, user), as_json)
 
 
 def _set_state(which: str, state: str, where: Where, as_json: bool) -> None:
     now = _call(where, "PATCH", which, body={"state": state})
-    tell(now, as_json, lambda: show.fields(now, NAMES))
+    print_result(now, as_json, lambda: show.fields(now, NAMES))
 
 
 @app.command()
 def delete(which: Id, url: Url = URL, project: Project = PROJECT, user: User = USER) -> None:
-    """Forget a subscription and its deliveries."""
+    """Delete a subscription and its deliveries."""
     _call(Where(url, project, user), "DELETE", which)
 
 
@@ -173,9 +183,11 @@ def test(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Send one event that means nothing, now."""
+    """Send a test event now."""
     said = _call(Where(url, project, user), "POST", which, "test")
-    tell(said, as_json, lambda: show.fields(said, ("delivered", "code", "answer", "reason")))
+    print_result(
+        said, as_json, lambda: show.fields(said, ("delivered", "code", "answer", "reason"))
+    )
 
 
 @app.command()
@@ -186,46 +198,48 @@ def rotate(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """A new secret; the old one signs, too, for a day."""
+    """Create a new signing secret; the old one also signs for a day."""
     said = _call(Where(url, project, user), "POST", which, "rotate")
-    tell(said, as_json, lambda: show.fields(said, ("id", "secret")))
+    print_result(said, as_json, lambda: show.fields(said, ("id", "secret")))
 
 
 @app.command()
 def deliveries(
     which: Id,
     state: Annotated[
-        str | None, typer.Option(help="Only these: pending, delivered or dead.")
+        str | None, typer.Option(help="Only deliveries in this state: pending, delivered or dead.")
     ] = None,
-    limit: Annotated[int, typer.Option(help="At most so many.")] = 100,
+    limit: Annotated[int, typer.Option(help="Maximum number of deliveries.")] = 100,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """What was sent, newest first."""
+    """List deliveries, newest first."""
     query = {"limit": str(limit)} | ({"state": state} if state else {})
     found = _call(Where(url, project, user), "GET", which, "deliveries", query=query)["deliveries"]
     columns = {"created_at": "MADE", "type": "EVENT", "state": "STATE", "attempts": "TRIES",
                "code": "CODE", "error": "ERROR", "id": "ID"}  # fmt: skip
-    tell(found, as_json, lambda: show.table(found, columns))
+    print_result(found, as_json, lambda: show.table(found, columns))
 
 
 @app.command()
 def redeliver(
     which: Id,
     delivery: Annotated[str | None, typer.Option(help="This one.")] = None,
-    since: Annotated[str | None, typer.Option(help="All missed since this time.")] = None,
-    dead: Annotated[bool, typer.Option("--dead", help="All that were given up.")] = False,
+    since: Annotated[
+        str | None, typer.Option(help="Resend all deliveries since this time that did not arrive.")
+    ] = None,
+    dead: Annotated[bool, typer.Option("--dead", help="Resend all dead deliveries.")] = False,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Deliver again."""
+    """Resend deliveries."""
     if (delivery is not None) + (since is not None) + dead != 1:
-        stop("say one of --delivery, --since and --dead", Exit.USAGE)
+        stop("use exactly one of --delivery, --since and --dead", Exit.USAGE)
     asked = {"delivery": delivery, "since": since, "state": "dead" if dead else None}
     body = {name: value for name, value in asked.items() if value is not None}
     said = _call(Where(url, project, user), "POST", which, "redeliver", body=body)
-    tell(said, as_json, lambda: show.fields(said, ("redelivered",)))
+    print_result(said, as_json, lambda: show.fields(said, ("redelivered",)))

@@ -1,4 +1,4 @@
-"""headgate template ...: whether a template can be used, and what it asks for."""
+"""headgate template ...: validate templates."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
@@ -8,14 +8,14 @@ from rich.console import Group, RenderableType
 
 from hub.cli import options, show
 from hub.cli.client import Client, Refused, place
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, print_result
 from hub.cli.exit_codes import Exit
 from hub.cli.files import environment_body, joined, parameters, template_body
 
 Json = Any
 COLUMNS = {"name": "PARAMETER", "Type": "TYPE", "Default": "DEFAULT", "Value": "VALUE",
            "Description": "DESCRIPTION"}  # fmt: skip
-app = typer.Typer(help="Look at templates.", no_args_is_help=True)
+app = typer.Typer(help="Validate templates.", no_args_is_help=True)
 
 
 @app.callback()
@@ -30,17 +30,20 @@ def validate(
     parameter: options.Parameters = [],  # noqa: B006
     parameter_file: options.ParameterFiles = [],  # noqa: B006
     show_nested: Annotated[
-        bool, typer.Option("--show-nested", help="With the parameters of nested templates.")
+        bool, typer.Option("--show-nested", help="Include the parameters of nested templates.")
     ] = False,
     ignore_errors: Annotated[
-        str, typer.Option(metavar="CODES", help="Errors that are none: 99001, separated by commas.")
+        str,
+        typer.Option(
+            metavar="CODES", help="Error codes to ignore, separated by commas, such as 99001."
+        ),
     ] = "",
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Whether a template can be used: all that is wrong with it, or the parameters it takes."""
+    """Validate a template: list all errors, or its parameters."""
     query = {"show_nested": str(show_nested).lower()}
     if ignore_errors:
         query["ignore_errors"] = ignore_errors
@@ -56,7 +59,7 @@ def validate(
             return {"findings": error.findings}
 
     found = ask(Where(url, project, user), work)
-    tell(found, as_json, lambda: picture(found))
+    print_result(found, as_json, lambda: picture(found))
     if "findings" in found:
         raise typer.Exit(Exit.ERROR)
 
@@ -65,7 +68,7 @@ def picture(found: Mapping[str, Json]) -> RenderableType:
     """A template for people."""
     rows = list(_rows(found, ""))
     if not rows:
-        return f"{show.plain(found['Description'])}: the template can be used"
+        return f"{show.plain(found['Description'])}: the template is valid"
     return Group(show.plain(found["Description"]), "", show.table(rows, COLUMNS))
 
 

@@ -1,33 +1,49 @@
-"""headgate token ...: who gets in, and as what."""
+"""headgate token ...: tokens and passwords."""
 
 import sys
 from typing import Annotated, Any
 
 import typer
 
+from hub.auth.roles import Role
 from hub.cli import show
 from hub.cli.client import place
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, stop, tell
+from hub.cli.context import (
+    PROJECT,
+    URL,
+    USER,
+    AsJson,
+    Project,
+    Url,
+    User,
+    Where,
+    ask,
+    print_result,
+    stop,
+)
 from hub.cli.exit_codes import Exit
 
 Json = Any
-app = typer.Typer(help="Give out, list and revoke tokens.", no_args_is_help=True)
+app = typer.Typer(help="Create, list and revoke tokens.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Who it is, for the record.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="User name of the token.")]
 Roles = Annotated[
     list[str],
-    typer.Option("--role", help="reader, author, approver, operator, admin; or one of your own "
-                                "for answer_by; may repeat."),
+    typer.Option("--role", help=f"{', '.join(Role)}, or a role of your own for answer_by; "
+                                "repeatable."),
 ]  # fmt: skip
 ExpiresIn = Annotated[
-    str, typer.Option("--expires-in", metavar="TIME", help="90d; until it is revoked if not said.")
+    str,
+    typer.Option(
+        "--expires-in", metavar="TIME", help="Lifetime, such as 90d. Default: until revoked."
+    ),
 ]
 WithPassword = Annotated[
     bool,
-    typer.Option("--password", help="Not a token: a password, for HTTP basic, asked for or read "
-                                    "from standard input."),
+    typer.Option("--password", help="Set a password for HTTP basic authentication; prompts, "
+                                    "or reads standard input."),
 ]  # fmt: skip
-Everywhere = Annotated[bool, typer.Option("--everywhere", help="In every project.")]
+Everywhere = Annotated[bool, typer.Option("--everywhere", help="Valid in every project.")]
 
 
 def read_password() -> str:
@@ -41,9 +57,11 @@ def read_password() -> str:
 def print_given(made: Json, as_json: bool) -> None:
     """The token alone goes to standard output, so that a script can take it."""
     if as_json or made["token"] is None:
-        tell(made, as_json, lambda: show.fields(made, ("id", "name", "roles", "expires_at")))
+        print_result(
+            made, as_json, lambda: show.fields(made, ("id", "name", "roles", "expires_at"))
+        )
         return
-    typer.echo(f"This is the token of {made['name']}; it is not shown again:", err=True)
+    typer.echo(f"Token of {made['name']} (not shown again):", err=True)
     typer.echo(made["token"])
 
 
@@ -59,7 +77,7 @@ def create(
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Give out a token, or set a password."""
+    """Create a token, or set a password."""
     body = {"name": name, "roles": role, "expires_in": expires_in, "everywhere": everywhere}
     if password:
         body["password"] = read_password()
@@ -70,7 +88,9 @@ def create(
 @app.command(name="list")
 def list_(
     everywhere: Everywhere = False,
-    gone: Annotated[bool, typer.Option("--gone", help="Revoked and expired ones, too.")] = False,
+    gone: Annotated[
+        bool, typer.Option("--gone", help="Include revoked and expired tokens.")
+    ] = False,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
@@ -80,22 +100,22 @@ def list_(
     query = {"everywhere": str(everywhere).lower(), "gone": str(gone).lower()}
     where = Where(url, project, user)
     found = ask(where, lambda client: client.call("GET", place("tokens"), query=query))["tokens"]
-    columns = {"id": "ID", "name": "NAME", "kind": "KIND", "roles": "ROLES", "used_at": "USED",
-               "expires_at": "EXPIRES", "revoked_at": "REVOKED"}  # fmt: skip
-    tell(found, as_json, lambda: show.table(found, columns))
+    columns = {"id": "ID", "name": "NAME", "kind": "KIND", "mode": "MODE", "roles": "ROLES",
+               "used_at": "USED", "expires_at": "EXPIRES", "revoked_at": "REVOKED"}  # fmt: skip
+    print_result(found, as_json, lambda: show.table(found, columns))
 
 
 @app.command()
 def revoke(
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")],
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="ID from `headgate token list`.")],
     everywhere: Everywhere = False,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
 ) -> None:
-    """Let nobody in by it any more."""
+    """Revoke a token or password."""
     if token_id.startswith("hgt_"):
-        stop("that is the token itself; name its id, as `token list` shows it", Exit.USAGE)
+        stop("this is the token itself; use its ID from `headgate token list`", Exit.USAGE)
     query = {"everywhere": str(everywhere).lower()}
     path = place("tokens", token_id)
     ask(Where(url, project, user), lambda client: client.call("DELETE", path, query=query))
@@ -105,8 +125,8 @@ def revoke(
 def whoami(
     url: Url = URL, project: Project = PROJECT, user: User = USER, as_json: AsJson = False
 ) -> None:
-    """Who you are to the server, and what you may do."""
+    """Show your identity and roles."""
     where = Where(url, project, user)
     found = ask(where, lambda client: client.call("GET", place("session")))
     names = ("name", "project", "roles", "rights", "everywhere")
-    tell(found, as_json, lambda: show.fields(found, names))
+    print_result(found, as_json, lambda: show.fields(found, names))

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from hub.cli import options, outcomes, show
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, tell
+from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, print_result
 from hub.cli.files import dump_yaml
 
 Json = Any
@@ -16,20 +16,20 @@ Json = Any
 
 def history(
     name: options.Name,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many actions.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of actions.")] = 100,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Versions of a stack's template, and what was done to it; newest first."""
+    """List the template versions and actions of a stack, newest first."""
 
     async def work(client: Client) -> Json:
         path = outcomes.path_of(await outcomes.find(client, name), "versions")
         return await client.call("GET", path, query={"limit": str(limit)})
 
     found = ask(Where(url, project, user), work)
-    tell(found, as_json, lambda: picture(found))
+    print_result(found, as_json, lambda: picture(found))
 
 
 def picture(found: Json) -> RenderableType:
@@ -50,14 +50,17 @@ def standing(version: Json) -> str:
 def template(
     name: options.Name,
     version: Annotated[
-        int | None, typer.Option(min=1, help="An earlier one; see `headgate stack history`.")
+        int | None,
+        typer.Option(
+            min=1, help="Version number; see `headgate stack history`. Default: the current one."
+        ),
     ] = None,
     url: Url = URL,
     project: Project = PROJECT,
     user: User = USER,
     as_json: AsJson = False,
 ) -> None:
-    """Print a stack's template: the current one, or one of its versions."""
+    """Print the template of a stack: the current or an earlier version."""
 
     async def work(client: Client) -> Json:
         stack = await outcomes.find(client, name)
@@ -66,7 +69,7 @@ def template(
 
     found = ask(Where(url, project, user), work)
     shown = found if version is None else found["template"]
-    tell(found, as_json, lambda: Text(show.plain(dump_yaml(shown))))
+    print_result(found, as_json, lambda: Text(show.plain(dump_yaml(shown))))
 
 
 def add_to(app: typer.Typer) -> None:

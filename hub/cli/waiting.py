@@ -48,7 +48,7 @@ def judge(stack: Mapping[str, Json], action: str) -> Outcome | None:
         return None  # it is part of what was begun: its end is the end
     if now != action and (now in TOOK_OVER or action not in CARRIED_ON):
         other = "a rollback" if now == "ROLLBACK" else "another action"
-        return Outcome(stack, Exit.FAILED, f"{other} took over: {status}")
+        return Outcome(stack, Exit.FAILED, f"{other} superseded it: {status}")
     return None if code is None else Outcome(stack, code)
 
 
@@ -80,7 +80,7 @@ async def settle(client: Client, stack_id: str, action: str, patience: Patience)
         async with asyncio.timeout(patience.seconds):
             outcome = await _until(client, stack_id, action, patience)
     except TimeoutError:
-        said = "--timeout is over; the stack goes on without us"
+        said = "--timeout has expired; the action continues on the server"
         outcome = Outcome(None, Exit.TIMED_OUT, said)
     return replace(outcome, stack=await _full(client, stack_id, action))
 

@@ -13,19 +13,19 @@ import typer
 from rich.live import Live
 
 from hub.cli import show
-from hub.cli.board import Board
 from hub.cli.client import Client, Refused, StreamedEvent, place
 from hub.cli.context import complain, out
 from hub.cli.exit_codes import Exit
 from hub.cli.outcomes import find
 from hub.cli.waiting import waiting_hooks
+from hub.cli.watch_view import Board
 
 Json = Any
 #: Seconds between two attempts to take the stream up again; how many in a row.
 AGAIN, TIMES = 1.0, 30
 #: Seconds between two pictures; the graph is read for at most this part of the time.
 TICK, SHARE = 0.25, 0.25
-LOST = "no connection; trying again"
+LOST = "connection lost; reconnecting"
 
 
 @dataclass(slots=True)

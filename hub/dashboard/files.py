@@ -1,4 +1,4 @@
-"""The files of the dashboard, read once: what is served does not change while a server runs."""
+"""The files of the dashboard, read once: they do not change while a server runs."""
 
 import gzip
 import hashlib
@@ -19,7 +19,7 @@ TYPES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """zipped: the same, for whoever takes gzip."""
+    """zipped: the body compressed with gzip."""
 
     content_type: str
     body: bytes
@@ -28,7 +28,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """digest: of all of them: the address they are under, so that a browser may keep them."""
+    """digest: of all files; part of their address, so that browsers can cache them."""
 
     digest: str
     by_path: Mapping[str, File]

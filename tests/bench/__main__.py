@@ -19,13 +19,24 @@ import structlog
 import uvloop
 
 from engine.service import StackRequest
-from engine.service.blueprint import build
+from engine.service.requests.blueprint import build
 from engine.store.database import Database, open_database
 from engine.store.records import StackRecord
 from engine.types.registry import built_in
-from hub.settings import Quotas, Settings
-from hub.wiring import make_limits
-from tests.bench import bare, channels, dashboard, hooks, language, reads, restarts, streams, trees
+from hub.program.wiring import make_limits
+from hub.settings.settings import Quotas, Settings
+from tests.bench import (
+    bare,
+    channels,
+    dashboard,
+    deadlines,
+    hooks,
+    language,
+    reads,
+    restarts,
+    streams,
+    trees,
+)
 from tests.bench.process import cpu, memory, settled
 from tests.bench.shapes import chain, layered, wide
 from tests.support.keys import A_SEALER
@@ -92,6 +103,7 @@ PARTS: Mapping[str, Callable[[TestServer], Awaitable[None]]] = {
     "restarts": crashes,
     "channels": channels.deliveries,
     "hooks": held,
+    "deadlines": deadlines.expiry,
     "reads": reads.reads,
     "streams": listeners,
     "trees": nested,

@@ -22,8 +22,9 @@ from channels.contract import Channel
 from channels.dispatcher import Dispatcher, DispatcherSettings
 from channels.webhook import sign
 from channels.webhook.client import WebhookChannel, WebhookSettings
+from engine.hooks.automation import Automation
 from engine.store.database import Database, open_database
-from hub.app import collect_seldom
+from hub.program.app import collect_seldom
 from tests.support.events import Scene, resource_event
 from tests.support.keys import A_SEALER
 from tests.support.postgres import TestServer
@@ -84,11 +85,15 @@ async def dispatching(
     async def nobody(*_: Any) -> str | None:
         return None
 
+    async def entitle(one: Automation) -> Automation:
+        return one
+
     dispatcher = Dispatcher(
         database,
         channels,
         settings=DispatcherSettings(each=AT_ONCE),
-        token_for=str,
+        token_for=lambda hook_id, _: str(hook_id),
+        entitle=entitle,
         public_url="http://hub.test",
         answer=nobody,
         random=lambda: 0.5,

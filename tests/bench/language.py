@@ -12,17 +12,17 @@ from uuid import UUID
 
 import yaml
 
-from engine.hot.definition import Definition, define
-from engine.hot.environment import parse_environment
-from engine.hot.source import Limits, read_document
-from engine.hot.template import parse_template
+from engine.hot.definition.stack import StackDefinition, define_stack
+from engine.hot.environment.environment import parse_environment
+from engine.hot.syntax.document import DocumentLimits, read_document
+from engine.hot.template.template import parse_template
 from engine.plan.passes import plan
 from engine.types.registry import built_in
 from engine.words import ResourceId
 
 RUNS = 5
 #: More than the quotas allow, for templates of 10,000 resources.
-LIMITS = Limits(max_bytes=16_000_000, max_nodes=4_000_000)
+LIMITS = DocumentLimits(max_bytes=16_000_000, max_nodes=4_000_000)
 REGISTRY = built_in(random.Random(0))
 HEAD = """heat_template_version: 2021-04-16
 parameters:
@@ -56,8 +56,8 @@ def _resource(n: int) -> str:
 """
 
 
-def defined(text: str) -> Definition:
-    return define(
+def defined(text: str) -> StackDefinition:
+    return define_stack(
         template=parse_template(read_document(text, "template", LIMITS)),
         environment=parse_environment({}),
         parameters={},

@@ -1,6 +1,7 @@
 """The event stream: what a reader costs, and how soon thousands of them have an event."""
 
 import asyncio
+import os
 import statistics
 import tempfile
 import time
@@ -22,6 +23,8 @@ async def readers() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o711)
+        for limit in ("CONNECTIONS_PER_ADDRESS", "STREAMS_PER_USER"):
+            os.environ[f"HEADGATE_SERVER__{limit}"] = "0"
         server = ServerProcess(folder)
         server.start()
         try:

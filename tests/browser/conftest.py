@@ -24,7 +24,7 @@ from tests.support.program import Http, Program, program
 
 Json = Any
 #: Milliseconds until what must come is given up.
-PATIENCE = 20_000
+PATIENCE = 60_000
 #: The rules of accessibility, as a script; `make setup` does not bring it, `make tests` does.
 AXE = Path(__file__).parents[2] / "hub" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
 #: What is looked for: WCAG 2.2 up to AA, and what axe holds to be good besides.
@@ -125,7 +125,7 @@ class Visitor:
     async def module(self, path: str, script: str, argument: Json = None) -> Json:
         """What a function makes of a module of the page, which is run by the browser.
 
-        path: such as "api/lines.js". script: ``(m, argument) => ...``.
+        path: such as "api/event_parser.js". script: ``(m, argument) => ...``.
         """
         if self.page.url == "about:blank":
             await self.page.goto(f"{self.url}/")

@@ -99,7 +99,7 @@ async def _at_the_gate(page: Page) -> None:
 
 
 async def _listed(page: Page) -> None:
-    await expect(page.get_by_role("row", name="shop")).to_contain_text("1 hook waits")
+    await expect(page.get_by_role("row", name="shop")).to_contain_text("1 hook waiting")
 
 
 async def _in_the_inbox(page: Page) -> None:
@@ -127,7 +127,7 @@ async def _another_release(page: Page) -> None:
     await page.get_by_role("tab", name="Parameters").click()
     await page.get_by_role("textbox", name="release").fill("1.1")
     plan = page.get_by_role("region", name="Plan", exact=True)
-    await expect(plan).to_contain_text("changed")
+    await expect(plan).to_contain_text("updated")
 
 
 if __name__ == "__main__":

@@ -19,14 +19,14 @@ async def test_a_link_with_its_token_answers_once(visitor: Visitor, http: Http) 
     page, address = visitor.page, notice["signal_url"].removesuffix("/signal")
     await page.goto(address)
     await page.get_by_role("button", name="Continue").click()
-    await expect(page.get_by_role("alert")).to_contain_text("no token behind its #")
+    await expect(page.get_by_role("alert")).to_contain_text("no token (the part after #)")
     assert await visitor.breaks() == []
     assert len(await http.waiting("s")) == 1
     await page.goto("about:blank")
     await page.goto(f"{address}#{notice['token']}")
     await page.get_by_label("Reason").fill("looks right")
     await page.get_by_role("button", name="Continue").click()
-    await expect(page.get_by_role("status")).to_contain_text("the change goes on")
+    await expect(page.get_by_role("status")).to_contain_text("The change proceeds")
     assert await http.until_ended("s") == "CREATE_COMPLETE"
     _, hook = await http.call("GET", f"/hooks/{notice['hook']['id']}")
     assert (hook["decision"], hook["reason"]) == ("continue", "looks right")

@@ -62,7 +62,7 @@ async def fits(page: Page) -> None:
 
 async def test_a_new_stack_is_written_mended_and_made_by_keys(visitor: Visitor, http: Http) -> None:
     page = await visitor.open("new")
-    await expect(page.get_by_role("textbox", name="Name of the stack")).to_be_focused()
+    await expect(page.get_by_role("textbox", name="Stack name")).to_be_focused()
     await page.keyboard.type("shop")
     await page.keyboard.press("Tab")
     await expect(page.get_by_role("tab", name="Template")).to_be_focused()
@@ -74,13 +74,13 @@ async def test_a_new_stack_is_written_mended_and_made_by_keys(visitor: Visitor, 
     wrong = page.get_by_role("button", name="template 5")
     await expect(wrong).to_contain_text('Unknown Property valu Did you mean "value"?')
     await expect(page.locator(".cm-lint-marker-error")).to_have_count(1)
-    await planned(page, "There is no plan: one thing is wrong.")
+    await planned(page, "No plan: 1 error.")
     assert await visitor.breaks() == []
     # Tab leaves the text, and the list leads back to the line.
     await page.keyboard.press("Tab")
     await expect(wrong).to_be_focused()
     await page.keyboard.press("Control+Enter")
-    await expect(page.get_by_text("Something is wrong in it")).to_be_visible()
+    await expect(page.get_by_text("Fix the listed errors first")).to_be_visible()
     await page.keyboard.press("Enter")
     await expect(text).to_be_focused()
     await expect(page.locator(".cm-activeLine")).to_contain_text("valu")
@@ -106,7 +106,7 @@ async def test_a_stopped_stack_is_changed_and_goes_on(visitor: Visitor, http: Ht
     await expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
     await planned(page, "1 added, 1 unchanged.")
     await page.get_by_role("tab", name="Parameters").click()
-    await expect(page.get_by_text("Hidden: kept as it is.")).to_be_visible()
+    await expect(page.get_by_text("Hidden value, unchanged.")).to_be_visible()
     size = page.get_by_role("textbox", name="size")
     await size.fill("9")
     await expect(page.get_by_text("out of range").first).to_be_visible()
@@ -119,7 +119,7 @@ async def test_a_stopped_stack_is_changed_and_goes_on(visitor: Visitor, http: Ht
             return await route.continue_()
         held.set()
         answer = await route.fetch()
-        await expect(page.get_by_role("region", name="Changed resources")).to_contain_text("→ 3")
+        await expect(page.get_by_role("region", name="Updated resources")).to_contain_text("→ 3")
         await route.fulfill(response=answer)
         told.set()
 
@@ -131,8 +131,8 @@ async def test_a_stopped_stack_is_changed_and_goes_on(visitor: Visitor, http: Ht
     async with asyncio.timeout(PATIENCE / 1000):
         await told.wait()
     await page.evaluate("fetch(document.baseURI).then((answer) => answer.text())")
-    await planned(page, "1 changed, 1 added.")
-    changed = page.get_by_role("region", name="Changed resources")
+    await planned(page, "1 updated, 1 added.")
+    changed = page.get_by_role("region", name="Updated resources")
     await expect(changed).to_contain_text("1 → 3")
     added = page.get_by_role("region", name="Added resources")
     await added.get_by_text("properties").click()
@@ -143,7 +143,7 @@ async def test_a_stopped_stack_is_changed_and_goes_on(visitor: Visitor, http: Ht
     await page.get_by_role("button", name="Stop before web").click()
     stops = page.get_by_role("region", name="Stops")
     await expect(stops).to_contain_text("anyone in the project")
-    await stops.get_by_role("button", name="Leave out db:pre-update").click()
+    await stops.get_by_role("button", name="Skip db:pre-update").click()
     await expect(stops.get_by_role("listitem")).to_have_count(1)
     await page.get_by_role("tab", name="Options").click()
     await page.get_by_role("textbox", name="Tags").fill("new, newer")
@@ -151,8 +151,8 @@ async def test_a_stopped_stack_is_changed_and_goes_on(visitor: Visitor, http: Ht
     assert await visitor.breaks() == []
     await page.get_by_role("tab", name="Environment").click()
     await expect(page.get_by_role("textbox", name="Environment")).to_contain_text("size: 3")
-    await planned(page, "1 changed, 1 added.")
-    await page.get_by_role("button", name="Resume with these changes").click()
+    await planned(page, "1 updated, 1 added.")
+    await page.get_by_role("button", name="Resume with changes").click()
     await expect(page).to_have_url(re.compile(rf"/stack/s/{stack}"))
     (hook,) = await http.waiting("s")
     assert hook["point"] == "pre-create" and hook["resource_name"] == "web"
@@ -175,14 +175,14 @@ async def test_somebody_else_changes_the_stack_meanwhile(visitor: Visitor, http:
     body = {"parameters": {"size": 2}}
     path = f"/stacks/s/{stack}"
     assert (await http.call("PATCH", path, body, headers=who("bob")))[0] == 202
-    told = page.get_by_role("alert", name="Changed meanwhile")
+    told = page.get_by_role("alert", name="Stack changed")
     await expect(told).to_contain_text("bob changed this stack")
     await expect(told).to_contain_text("environment.parameters.size: 2")
     assert await visitor.breaks() == []
     assert await http.until_ended("s") == "UPDATE_COMPLETE"
     # What is sent takes the place of it, as the plan says.
-    await told.get_by_role("button", name="Go on with mine").click()
-    await planned(page, re.compile("1 replaced, 1 changed"))
+    await told.get_by_role("button", name="Keep my changes").click()
+    await planned(page, re.compile("1 replaced, 1 updated"))
     # Nobody hears of a breakpoint, but the plan is another one.
     rules = {"breakpoints": ["db:pre-update"]}
     assert (await http.call("POST", f"{path}/breakpoints", rules))[0] == 201
@@ -190,12 +190,14 @@ async def test_somebody_else_changes_the_stack_meanwhile(visitor: Visitor, http:
     dialog = page.get_by_role("dialog", name="Update?")
     await expect(dialog).to_contain_text("web")
     await dialog.get_by_role("button", name="Update").click()
-    await expect(page.get_by_role("alert")).to_contain_text("the plan has become another")
+    await expect(page.get_by_role("alert")).to_contain_text(
+        "the plan changed since you reviewed it"
+    )
     stops = page.get_by_role("region", name="Stops")
     await expect(stops).to_contain_text("pre-update db")
-    await stops.get_by_role("button", name="Leave out db:pre-update").click()
+    await stops.get_by_role("button", name="Skip db:pre-update").click()
     await expect(stops.get_by_role("listitem")).to_have_count(0)
-    await stops.get_by_role("button", name="Put back").click()
+    await stops.get_by_role("button", name="Restore").click()
     await expect(stops.get_by_role("listitem")).to_have_count(1)
     # Who goes elsewhere is asked, and stays.
     await page.get_by_role("link", name="Inbox").click()
@@ -220,16 +222,16 @@ async def test_a_stack_goes_while_it_is_edited_and_a_new_one_is_made_of_it(
     await page.get_by_role("tab", name="Files").click()
     await page.get_by_role("textbox", name="New file").fill("inside.yaml")
     await page.keyboard.press("Enter")
-    text = page.get_by_role("textbox", name="The file inside.yaml")
+    text = page.get_by_role("textbox", name="File inside.yaml")
     await text.click()
     await page.keyboard.press("Control+a")
     await page.keyboard.insert_text(NEW.replace("valu:", "value:"))
     assert await visitor.breaks() == []
     await fits(page)
     await http.at("DELETE", "s")
-    await expect(page.get_by_text("The stack is deleted.")).to_be_visible()
-    await page.get_by_role("button", name="Make a new stack of it").click()
-    await page.get_by_role("textbox", name="Name of the stack").fill("again")
+    await expect(page.get_by_text("The stack was deleted.")).to_be_visible()
+    await page.get_by_role("button", name="Create a new stack from it").click()
+    await page.get_by_role("textbox", name="Stack name").fill("again")
     await page.get_by_role("tab", name="Parameters").click()
     await page.get_by_role("textbox", name="password").fill("other")
     await page.get_by_role("tab", name="Template").click()
@@ -254,7 +256,7 @@ async def test_a_stack_goes_while_it_is_edited_and_a_new_one_is_made_of_it(
     await visitor.open("edit", name, inside)
     await page.get_by_role("link", name="edit again").click()
     await expect(page.get_by_role("heading", name="Edit again")).to_be_visible()
-    await planned(page, "Nothing changes: 2 unchanged.")
+    await planned(page, "No changes: 2 unchanged.")
 
 
 async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
@@ -291,7 +293,7 @@ async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
     await expect(dialog).to_have_count(0)
     await expect(text).to_contain_text("# mine")
     await planned(page, "1 added, 1 unchanged.")
-    await expect(page.get_by_role("button", name="Resume with these changes")).to_be_visible()
+    await expect(page.get_by_role("button", name="Resume with changes")).to_be_visible()
     # What is not sent yet is not left without a question: by a link, and by signing out.
     unsaved = page.get_by_role("dialog", name="Leave without saving?")
     await page.get_by_role("link", name="Stacks", exact=True).click()
@@ -301,7 +303,7 @@ async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
     await page.route("**/session", lambda route: route.abort())
     await sign_out.click()
     await unsaved.get_by_role("button", name="Leave").click()
-    await expect(page.get_by_text("You are still signed in")).to_be_visible()
+    await expect(page.get_by_text("Could not sign out")).to_be_visible()
     await expect(text).to_contain_text("# mine")
     await page.unroute("**/session")
     await sign_out.click()
@@ -311,7 +313,9 @@ async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
     watcher = await visit(http)
     page = await watcher.open("edit", "s", stack)
     await signed_in(page, reader)
-    await expect(page.get_by_text("You may look at this stack")).to_be_visible()
+    await expect(
+        page.get_by_text("You do not have permission to change this stack")
+    ).to_be_visible()
     text = page.get_by_role("textbox", name="Template")
     await expect(text).to_contain_text("OS::Heat::TestResource")
     await text.click()
@@ -322,4 +326,4 @@ async def test_a_session_ends_while_one_writes_and_a_reader_only_looks(
     await expect(page.get_by_role("textbox", name="size")).not_to_be_editable()
     assert await watcher.breaks() == []
     await watcher.open("new")
-    await expect(page.get_by_text("You may look, but make no stack.")).to_be_visible()
+    await expect(page.get_by_text("You do not have permission to create stacks.")).to_be_visible()

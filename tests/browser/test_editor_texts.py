@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.hot.source import read_document
+from engine.hot.syntax.document import read_document
 from tests.browser.conftest import Visitor
 
 Json = Any
@@ -62,8 +62,8 @@ async def test_what_is_written_means_the_same_to_the_server(visitor: Visitor) ->
     read = [read_document(f"a: {line}", "text")["a"] for line in lines]
     assert read == NASTY["texts"] + NASTY["lines"]
     ordered = await visitor.module(
-        "editor/tidy.js",
-        "(m, value) => JSON.stringify(m.tidied(value))",
+        "editor/key_order.js",
+        "(m, value) => JSON.stringify(m.ordered(value))",
         {"resources": {"a": {"properties": {"z": 1, "b": 2}, "type": "T"}}, "description": "d"},
     )
     assert ordered == (
@@ -76,7 +76,9 @@ async def test_a_value_is_set_with_the_rest_of_the_text_as_it_was(visitor: Visit
         script = (
             "(m, [text, name, value]) => m.withValue(text, name, value === '-' ? undefined : value)"
         )
-        found: str | None = await visitor.module("editor/values.js", script, [text, name, value])
+        found: str | None = await visitor.module(
+            "editor/parameter_values.js", script, [text, name, value]
+        )
         return found
 
     for name, value in (("size", 4), ("at", "yes"), ("names", ["c"]),
@@ -115,9 +117,9 @@ async def test_what_is_wrong_is_found_at_its_line(visitor: Visitor) -> None:
     }
 
     async def line(place: str, reason: str = "") -> tuple[str, int]:
-        script = "(m, [finding, texts]) => m.spotOf(finding, texts)"
+        script = "(m, [finding, texts]) => m.positionOf(finding, texts)"
         finding = {"place": place, "reason": reason}
-        found = await visitor.module("editor/places.js", script, [finding, texts])
+        found = await visitor.module("editor/locations.js", script, [finding, texts])
         return found["text"], found["line"]
 
     assert await line("resources.web.properties.list[1].deep") == ("template", 9)
@@ -135,9 +137,9 @@ async def test_what_is_wrong_is_found_at_its_line(visitor: Visitor) -> None:
     assert await line("paramters", 'environment has wrong section "paramters"') == (
         "environment", 1,
     )  # fmt: skip
-    script = "(m, texts) => m.faultsIn(texts).map(({spot}) => [spot.text, spot.line])"
+    script = "(m, texts) => m.syntaxErrors(texts).map(({spot}) => [spot.text, spot.line])"
     broken = texts | {"template": "a: 1\nb: [\nc: 2\n"}
-    found = await visitor.module("editor/places.js", script, broken)
+    found = await visitor.module("editor/locations.js", script, broken)
     assert found and {text for text, _ in found} == {"template"}
 
 

@@ -74,15 +74,15 @@ async def drawn(visitor: Visitor, document: Json, **options: Json) -> None:
 async def test_a_graph_is_seen_heard_and_worked_with_by_keys(visitor: Visitor) -> None:
     await drawn(visitor, SMALL)
     page = visitor.page
-    web = page.get_by_role("button", name="web, create, waits at pre-create")
+    web = page.get_by_role("button", name="web, create, waiting for approval at pre-create")
     await expect(web).to_be_visible()
     for name in (
         "net, create, done",
         "db, create, running",
-        "lb, create, waits for others",
+        "lb, create, waiting for dependencies",
         "bad, create, failed: no room",
-        "net, cleanup, delete, waits for others",
-        "tree, create, waits; inside: 1 at the gate, 1 done",
+        "net, cleanup, delete, waiting for dependencies",
+        "tree, create, parked; nested: 1 waiting for approval, 1 done",
     ):
         await expect(page.get_by_role("button", name=name)).to_be_visible()
     assert await visitor.breaks() == []
@@ -126,7 +126,9 @@ async def test_a_graph_is_seen_heard_and_worked_with_by_keys(visitor: Visitor) -
         data: { ...data, resource: { reason: "too late" } } });
     }""")
     await expect(page.get_by_role("button", name="db, create, failed: too late")).to_be_visible()
-    await expect(page.get_by_role("button", name="lb, create, waits for others")).to_be_visible()
+    await expect(
+        page.get_by_role("button", name="lb, create, waiting for dependencies")
+    ).to_be_visible()
 
 
 async def test_stacks_inside_unfold_and_what_is_sought_is_found(visitor: Visitor) -> None:
@@ -135,9 +137,9 @@ async def test_stacks_inside_unfold_and_what_is_sought_is_found(visitor: Visitor
     tree = page.get_by_role("button", name="tree, create")
     await tree.focus()
     await page.keyboard.press("u")
-    top = page.get_by_role("button", name="top, create, waits at pre-create")
+    top = page.get_by_role("button", name="top, create, waiting for approval at pre-create")
     await expect(top).to_be_visible()
-    await expect(page.get_by_role("button", name="The stack inside tree")).to_have_attribute(
+    await expect(page.get_by_role("button", name="Nested stack of tree")).to_have_attribute(
         "aria-expanded", "true"
     )
     assert await visitor.breaks() == []
@@ -171,7 +173,9 @@ async def test_who_may_not_edit_sees_breakpoints_and_sets_none(visitor: Visitor)
     document = graph([node(0, "a", "waiting", breakpoints=["pre-create"])], [])
     await drawn(visitor, document, canEdit=False)
     page = visitor.page
-    face = page.get_by_role("button", name="a, create, waits for others, breakpoints: pre-create")
+    face = page.get_by_role(
+        "button", name="a, create, waiting for dependencies, breakpoints: pre-create"
+    )
     await face.focus()
     await page.keyboard.press("b")
     await page.keyboard.press("a")
@@ -197,8 +201,10 @@ async def test_a_graph_of_thousands_is_folded_and_nothing_that_waits_is_hidden(
     assert await visitor.breaks() == []
     await boxes.nth(0).get_by_role("button").click()
     await expect(page.get_by_role("button", name="r0, create")).to_have_count(1)
-    await page.get_by_role("button", name="1 at the gate").click()
-    await expect(page.get_by_role("button", name="r777, create, waits at")).to_be_visible()
-    await page.get_by_role("combobox", name="Fold").select_option("none")
+    await page.get_by_role("button", name="1 waiting for approval").click()
+    await expect(
+        page.get_by_role("button", name="r777, create, waiting for approval at")
+    ).to_be_visible()
+    await page.get_by_role("combobox", name="Grouping").select_option("none")
     # From afar they are shapes: only who has the focus is an element.
     await expect(page.locator(".graph-node")).to_have_count(1)

@@ -17,12 +17,12 @@ STILL = {"waiting", "parked", "done", "failed", "stopped", "dropped"}
 #: picture before, as a page does that is open. Gives what differs from what the server says.
 COMPARED = """(m, { pictures, events }) => {
   const upTo = (model) => events.filter((event) => {
-    const walk = model.tree.walks.get(event.stackpath ?? "");
-    return walk && event.sequence <= walk.sequence;
+    const stackGraph = model.tree.stackGraphs.get(event.stackpath ?? "");
+    return stackGraph && event.sequence <= stackGraph.sequence;
   });
   const said = ({ state, phase, operation, reason, hook }) => [
     state, operation, state === "parked" ? [phase, hook?.point] : null,
-    state === "failed" || state === "stopped" ? reason : null,
+    ["failed", "stopped", "dropped"].includes(state) ? reason : null,
   ];
   const differences = (how, model, told) => [...told].flatMap(([key, one]) => {
     const [is, was] = [said(model.known.get(key)), said(one)].map((it) => JSON.stringify(it));

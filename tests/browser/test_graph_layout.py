@@ -23,14 +23,14 @@ _MADE = """const made = (count, layers, seed) => {
     return { boxes, edges };
   };"""
 
-PLACED = f"""({{ place }}) => {{
+PLACED = f"""({{ layoutLevel }}) => {{
   {_MADE}
   const wrong = [];
   for (const [count, layers] of [[1, 1], [30, 5], [200, 3], [400, 2], [60, 60], [500, 20]]) {{
     for (let seed = 1; seed < 6; seed++) {{
       const {{ boxes, edges }} = made(count, layers, seed);
-      const found = place(boxes, edges, 1.6);
-      const again = place(boxes, edges, 1.6);
+      const found = layoutLevel(boxes, edges, 1.6);
+      const again = layoutLevel(boxes, edges, 1.6);
       const told = (one) => JSON.stringify([[...one.places], one.routes]);
       const name = `${{count}}/${{layers}}/${{seed}}`;
       if (told(found) !== told(again)) wrong.push(`${{name}} is placed otherwise again`);
@@ -54,15 +54,15 @@ PLACED = f"""({{ place }}) => {{
   }}
   const box = (_, n) => ({{ key: `${{n}}`, width: 200, height: 48 }});
   const wide = Array.from({{ length: 600 }}, box);
-  const {{ width, height }} = place(wide, [], 1.6);
+  const {{ width, height }} = layoutLevel(wide, [], 1.6);
   if (width / height < 1 || width / height > 2.6) wrong.push(`wide: ${{width}} by ${{height}}`);
   const chain = wide.slice(1).map((box, at) => [wide[at].key, box.key]);
-  const long = place(wide, chain, 1.6);
+  const long = layoutLevel(wide, chain, 1.6);
   if (long.width / long.height > 4) wrong.push(`long: ${{long.width}} by ${{long.height}}`);
   return wrong;
 }}"""
 
-CROSSED = """({ place }) => {
+CROSSED = """({ layoutLevel }) => {
   // A tree and a lattice can be drawn without a crossing, however they are shuffled.
   const box = (key) => ({ key, width: 100, height: 40 });
   const shuffled = (edges) => [...new Set(edges.flat())].sort(
@@ -71,7 +71,7 @@ CROSSED = """({ place }) => {
   const lattice = [0, 1, 2, 3].flatMap((layer) => [0, 1, 2, 3, 4, 5].flatMap((n) => [
     [`${layer}a${n}`, `${layer + 1}a${n}`], [`${layer}a${n}`, `${layer + 1}a${n + 1}`],
   ]));
-  return [tree, lattice].map((edges) => place(shuffled(edges).map(box), edges, 1.6).crossings);
+  return [tree, lattice].map((edges) => layoutLevel(shuffled(edges).map(box), edges, 1.6).crossings);
 }"""
 
 REDUCED = f"""async (m) => {{
@@ -92,7 +92,7 @@ REDUCED = f"""async (m) => {{
   for (let seed = 1; seed < 9; seed++) {{
     const {{ boxes, edges }} = made(70, 7, seed);
     const keys = boxes.map((box) => box.key);
-    const kept = m.place(boxes, edges, 1.6).routes.map(({{ edge }}) => edge);
+    const kept = m.layoutLevel(boxes, edges, 1.6).routes.map(({{ edge }}) => edge);
     if (reach(keys, kept).join("|") !== reach(keys, edges).join("|")) wrong.push(`${{seed}} reach`);
     kept.forEach((edge, at) => {{
       const without = kept.filter((_, other) => other !== at);
@@ -104,12 +104,12 @@ REDUCED = f"""async (m) => {{
 
 
 async def test_nothing_lies_on_anything_else_and_edges_go_forward(visitor: Visitor) -> None:
-    assert await visitor.module("graph/layout/place.js", PLACED) == []
+    assert await visitor.module("graph/layout/level.js", PLACED) == []
 
 
 async def test_what_can_be_drawn_without_crossings_is(visitor: Visitor) -> None:
-    assert await visitor.module("graph/layout/place.js", CROSSED) == [0, 0]
+    assert await visitor.module("graph/layout/level.js", CROSSED) == [0, 0]
 
 
 async def test_edges_that_are_drawn_say_all_that_all_edges_say(visitor: Visitor) -> None:
-    assert await visitor.module("graph/layout/place.js", REDUCED) == []
+    assert await visitor.module("graph/layout/level.js", REDUCED) == []

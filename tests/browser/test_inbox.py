@@ -34,23 +34,25 @@ async def test_what_a_rule_asks_for_is_filled_in_and_seen_live(visit: Visit, htt
     ann = await somebody(visit, http, "ann")
     bob = await somebody(visit, http, "bob", color_scheme="dark")
     for one in (ann, bob):
-        await expect(one.page.get_by_text("Nothing waits.")).to_be_visible()
+        await expect(one.page.get_by_text("No hooks are waiting for approval.")).to_be_visible()
         await expect(one.page.get_by_text("live", exact=True)).to_be_visible()
     rule = asks(ask={"schema": ASK}, answer_by=["user:ann", "role:dba"], timeout="2h")
     await http.create(
         "web", {"a": resource("big"), "b": resource(depends_on="a")}, environment=rule
     )
     (hook,) = await http.waiting("web")
-    row, seen = card(ann.page, "a before it is made"), card(bob.page, "a before it is made")
+    row, seen = card(ann.page, "a before create"), card(bob.page, "a before create")
     await expect(ann.page).to_have_title(re.compile(r"^\(1\) Inbox"))
     for said in (
         "big",
         "OS::Heat::TestResource",
-        "then the stack stops there",
-        "Nobody subscribed",
+        "then the stack stops",
+        "No subscription matches",
     ):
         await expect(row.get_by_text(said, exact=False).first).to_be_visible()
-    await expect(seen.get_by_text("It is for others to answer.")).to_contain_text("role dba")
+    await expect(seen.get_by_text("You are not an approver of this hook.")).to_contain_text(
+        "role dba"
+    )
     await expect(seen.get_by_role("button", name="Continue")).to_have_count(0)
     assert await ann.breaks() == [] and await bob.breaks() == []
 
@@ -59,17 +61,17 @@ async def test_what_a_rule_asks_for_is_filled_in_and_seen_live(visit: Visit, htt
     await row.get_by_role("button", name="Continue").click()
     ticket = row.get_by_label("Ticket")
     await expect(ticket).to_be_focused()
-    await expect(row.get_by_text("This is needed.")).to_be_visible()
-    await expect(row.get_by_text("Write 2 or more.")).to_be_visible()
+    await expect(row.get_by_text("This field is required.")).to_be_visible()
+    await expect(row.get_by_text("Enter 2 or more.")).to_be_visible()
     await ticket.fill("T-1")
     await row.get_by_label("many").fill("3")
     await row.get_by_label("I am sure").check()
     await row.get_by_label("Reason").fill("looked at it")
     await row.get_by_role("button", name="Continue").click()
     for shown in (row, seen):
-        await expect(shown.get_by_text("ann let it go on.").first).to_be_visible()
+        await expect(shown.get_by_text("ann approved.").first).to_be_visible()
     await expect(seen.get_by_text("looked at it")).to_be_visible()
-    await expect(bob.page.get_by_text("0 wait")).to_be_visible()
+    await expect(bob.page.get_by_text("0 waiting")).to_be_visible()
     assert await http.until_ended("web") == "CREATE_COMPLETE"
     (entry,) = await trail(http, hook)
     assert entry["data"] == {"ticket": "T-1", "when": "tonight", "many": 3, "sure": True}
@@ -89,17 +91,17 @@ async def test_of_two_who_answer_at_once_one_is_told_by_whom(visit: Visit, http:
     below = card(ann.page, "b before")
     await yes.get_by_label("Reason").fill("fine by me")
     await no.get_by_label("Reason").fill("far too large")
-    await no.get_by_role("button", name="Reject …").click()
+    await no.get_by_role("button", name="Reject…").click()
     place = await below.bounding_box()
     first = await yes.get_by_role("button", name="Continue").element_handle()
-    second = await no.get_by_role("button", name="Reject it").element_handle()
+    second = await no.get_by_role("button", name="Reject", exact=True).element_handle()
     press = "button => button.click()"
     await asyncio.gather(first.evaluate(press), second.evaluate(press))
     (entry,) = await _answered(http, hook["id"])
     winner, loser, did, written = (
-        (yes, no, "ann let it go on", "far too large")
+        (yes, no, "ann approved", "far too large")
         if entry["by"] == "ann"
-        else (no, yes, "bob rejected it", "fine by me")
+        else (no, yes, "bob rejected", "fine by me")
     )
     await expect(loser.get_by_role("alert")).to_contain_text("Your answer came too late")
     await expect(loser.get_by_text(did).first).to_be_visible()
@@ -108,7 +110,7 @@ async def test_of_two_who_answer_at_once_one_is_told_by_whom(visit: Visit, http:
     await expect(winner.get_by_role("alert")).to_have_count(0)
     moved = await below.bounding_box()
     assert winner is no or (place and moved and abs(place["y"] - moved["y"]) < 1)
-    await loser.get_by_role("button", name="Dismiss what you wrote").click()
+    await loser.get_by_role("button", name="Discard draft").click()
     await expect(loser.get_by_role("alert")).to_have_count(0)
     await expect(loser.get_by_label("Reason")).to_have_count(0)
 
@@ -126,8 +128,8 @@ async def test_the_same_answer_twice_says_whose_it_was(visit: Visit, http: Http)
     await ann.page.get_by_label("Reason").fill("fine")
     await http.signal(hook, user="bob")
     await ann.page.get_by_role("button", name="Continue").click()
-    await expect(ann.page.get_by_text("bob said the same before you")).to_be_visible()
-    await expect(ann.page.get_by_text("bob let it go on.")).to_be_visible()
+    await expect(ann.page.get_by_text("bob already gave the same answer")).to_be_visible()
+    await expect(ann.page.get_by_text("bob approved.")).to_be_visible()
 
 
 async def test_what_nobody_answered_in_time_is_said_plainly(
@@ -144,8 +146,8 @@ async def test_what_nobody_answered_in_time_is_said_plainly(
     # A hook that opens has deadlines looked at.
     await http.create("other", {"b": resource()}, environment=asks("b"))
     assert await http.until_ended("web") == "CREATE_STOPPED"
-    await expect(row.get_by_role("alert")).to_contain_text("decided while you wrote")
-    stopped = "Nobody answered in time: the stack stops there."
+    await expect(row.get_by_role("alert")).to_contain_text("decided while you were writing")
+    stopped = "Timed out; the stack stopped."
     await expect(row.get_by_text(stopped).first).to_be_visible()
     await expect(row.get_by_label("Reason")).to_have_value("half a sent")
     await old.get_by_role("button", name="Continue").click()
@@ -161,32 +163,32 @@ async def test_approvals_time_and_who_else_may(visit: Visit, http: Http) -> None
     ann, carl = await somebody(visit, http, "ann"), await somebody(visit, http, "carl")
     row = card(ann.page, "a before")
     await row.get_by_role("button", name="Continue").click()
-    await expect(row.get_by_text("Your approval counts: 1 of 2 given.")).to_be_visible()
-    await expect(row.get_by_text("Nobody approves twice")).to_be_visible()
+    await expect(row.get_by_text("Approval recorded: 1 of 2.")).to_be_visible()
+    await expect(row.get_by_text("Another approver must give the next one")).to_be_visible()
     await expect(row.get_by_text("1 of 2 given, by ann")).to_be_visible()
     await expect(row.get_by_role("button", name="Continue")).to_have_count(0)
-    await row.get_by_role("button", name="More time …").click()
-    await row.get_by_label("Wait for").fill("soon")
-    await row.get_by_role("button", name="Say that you are at it").click()
-    await expect(row.get_by_text("Write a time such as 30m")).to_be_visible()
-    await row.get_by_label("Wait for").fill("5h")
-    await row.get_by_role("button", name="Say that you are at it").click()
-    await expect(row.get_by_text("It waits longer now.")).to_be_visible()
+    await row.get_by_role("button", name="Extend deadline…").click()
+    await row.get_by_label("Time until the deadline").fill("soon")
+    await row.get_by_role("button", name="Extend deadline", exact=True).click()
+    await expect(row.get_by_text("Enter a duration, for example 30m")).to_be_visible()
+    await row.get_by_label("Time until the deadline").fill("5h")
+    await row.get_by_role("button", name="Extend deadline", exact=True).click()
+    await expect(row.get_by_text("Deadline extended.")).to_be_visible()
     await expect(row.get_by_text("4 h 59 min left").first).to_be_visible()
-    await row.get_by_role("button", name="Hand over …").click()
+    await row.get_by_role("button", name="Hand over…").click()
     await row.get_by_label("To", exact=True).fill("carl")
     await row.get_by_label("Note").fill("you know this one")
-    await row.get_by_role("button", name="Hand it over").click()
+    await row.get_by_role("button", name="Hand over", exact=True).click()
     other = card(carl.page, "a before")
     await expect(other.get_by_text("you know this one")).to_be_visible()
     await other.get_by_role("button", name="Continue").click()
-    await expect(row.get_by_text("carl let it go on.").first).to_be_visible()
+    await expect(row.get_by_text("carl approved.").first).to_be_visible()
     kinds = [one["kind"] for one in await trail(http, hook)]
     assert kinds == ["continue", "progress", "handed-over", "continue"]
     page = await carl.open("inbox", hook["id"])
-    said = page.get_by_role("region", name="What was said").get_by_role("listitem")
+    said = page.get_by_role("region", name="Decision history").get_by_role("listitem")
     await expect(said).to_have_count(4)
-    await expect(said.nth(2)).to_contain_text("ann handed it over")
+    await expect(said.nth(2)).to_contain_text("ann handed over")
     assert await carl.breaks() == []
 
 
@@ -198,20 +200,20 @@ async def test_an_answer_changes_properties_and_what_is_wrong_is_said(
     )
     (hook,) = await http.waiting("web")
     page = await visitor.open("inbox", hook["id"])
-    await page.get_by_role("button", name="Change properties …").click()
-    send = page.get_by_role("button", name="Continue with these")
+    await page.get_by_role("button", name="Change properties…").click()
+    send = page.get_by_role("button", name="Continue with changes")
     await send.click()
-    await expect(page.get_by_text("Change a property, or let it go on")).to_be_visible()
+    await expect(page.get_by_text("Change at least one property")).to_be_visible()
     await page.get_by_label("value").fill("large")
     await send.click()
-    await expect(page.get_by_text('text stands in quotes, "so"')).to_be_visible()
+    await expect(page.get_by_text("Put text in quotes")).to_be_visible()
     await page.get_by_label("value").fill('"large"')
     await page.get_by_label("wait_secs").fill('"no number"')
     await send.click()
     await expect(page.get_by_label("wait_secs")).to_have_attribute("aria-invalid", "true")
     await page.get_by_label("wait_secs").fill("0")
     await send.click()
-    await expect(page.get_by_text("let it go on with other properties").first).to_be_visible()
+    await expect(page.get_by_text("approved with changed properties").first).to_be_visible()
     assert await http.until_ended("web") == "CREATE_COMPLETE"
     shown = await http.at("GET", "web", "/resources/a")
     assert shown["resource"]["attributes"]["output"] == "large"
@@ -233,15 +235,15 @@ async def test_what_shifted_is_shown_before_it_can_be_answered(
     await row.get_by_role("button", name="Continue").click()
     (still,) = await http.waiting("web")
     assert still["approvals"]["given"] == 0
-    await row.get_by_role("button", name="I have seen it").click()
+    await row.get_by_role("button", name="Accept the new version").click()
     await expect(told).to_have_count(0)
     await expect(row.get_by_label("Reason")).to_have_value("small is fine")
     await row.get_by_role("button", name="Continue").click()
-    await expect(row.get_by_text("ann let it go on.").first).to_be_visible()
+    await expect(row.get_by_text("ann approved.").first).to_be_visible()
 
 
 async def test_a_hook_that_is_not_there(visitor: Visitor) -> None:
     page = await visitor.open("inbox", "00000000-0000-0000-0000-000000000000")
-    await expect(page.get_by_role("heading", name="There is no such hook")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Hook not found")).to_be_visible()
     await page.get_by_role("main").get_by_role("link", name="Inbox").click()
-    await expect(page.get_by_text("Nothing waits.")).to_be_visible()
+    await expect(page.get_by_text("No hooks are waiting for approval.")).to_be_visible()

@@ -85,7 +85,7 @@ async def test_from_signing_in_to_complete(visit: Visit, there: Http) -> None:
 
 async def signed_in(visitor: Visitor) -> None:
     page = await visitor.open("inbox")
-    await page.get_by_role("radio", name="By password").check()
+    await page.get_by_role("radio", name="Use a password").check()
     await page.get_by_role("textbox", name="Name").fill("ada")
     await page.get_by_role("textbox", name="Password").fill("pass-word-of-bob")
     await page.get_by_role("button", name="Sign in").click()
@@ -93,14 +93,14 @@ async def signed_in(visitor: Visitor) -> None:
     await picture(page, "1-signing-in")
     await page.get_by_role("textbox", name="Password").fill("pass-word-of-ada")
     await page.get_by_role("button", name="Sign in").click()
-    await expect(page.get_by_text("Nothing waits.")).to_be_visible()
+    await expect(page.get_by_text("No hooks are waiting for approval.")).to_be_visible()
 
 
 async def written(page: Page) -> None:
     """A new stack, with a breakpoint in its environment."""
     await page.get_by_role("link", name="Stacks").click()
     await page.get_by_role("link", name="New stack").click()
-    await page.get_by_role("textbox", name="Name of the stack").fill("web")
+    await page.get_by_role("textbox", name="Stack name").fill("web")
     for tab, text in (("Template", TEMPLATE), ("Environment", ENVIRONMENT)):
         await page.get_by_role("tab", name=tab).click()
         await page.get_by_role("textbox", name=tab).click()
@@ -116,7 +116,7 @@ async def written(page: Page) -> None:
 
 async def looked_into(page: Page) -> None:
     """It stopped; what is at the gate, and a breakpoint after it."""
-    await stands(page, "database", "waits at pre-create")
+    await stands(page, "database", "waiting for approval at pre-create")
     await node(page, "database").click()
     panel = page.get_by_role("complementary", name="database")
     await expect(panel).to_contain_text("OS::Heat::TestResource")
@@ -137,10 +137,10 @@ async def answered(visitor: Visitor) -> None:
     await page.get_by_role("link", name="Stacks").click()
     await expect(page.get_by_role("heading", name="Stacks", exact=True)).to_be_visible()
     await page.get_by_role("link", name="web", exact=True).click()
-    await stands(page, "database", "waits at post-create")
+    await stands(page, "database", "waiting for approval at post-create")
     debugger = page.get_by_role("region", name="Debugger")
     await debugger.get_by_role("button", name="Step", exact=True).click()
-    await stands(page, "app", "waits at pre-create")
+    await stands(page, "app", "waiting for approval at pre-create")
     await picture(page, "5-stepped")
     await page.get_by_role("button", name="Stop").first.click()
     await page.get_by_role("dialog").get_by_role("button", name="Stop").click()
@@ -157,6 +157,6 @@ async def edited(page: Page) -> None:
     plan = page.get_by_role("region", name="Plan", exact=True)
     await expect(plan).to_contain_text("2 added, 2 unchanged")
     await picture(page, "6-edited")
-    await page.get_by_role("button", name="Resume with these changes").click()
+    await page.get_by_role("button", name="Resume with changes").click()
     await expect(page.get_by_role("status", name="Status")).to_contain_text("UPDATE_COMPLETE")
     await picture(page, "7-resumed")

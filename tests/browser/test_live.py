@@ -13,16 +13,16 @@ STREAM = "/events/stream"
 
 HELD = {"hooks": [{"at": "*", "on": ["pre-create"], "timeout": "10h"}]}
 TEXT = ': connected\n\nid: 1-1\nevent: x\ndata: {"a": "\u00e9"}\n\n: heartbeat\n\nid: 1-2\nevent: y\ndata: {}\n\n'
-GONE = '{"error": {"type": "EventsGone", "message": "events after this one are kept no longer"}}'
+GONE = '{"error": {"type": "EventsGone", "message": "events after this one have been deleted"}}'
 
 
 async def test_messages_are_the_same_wherever_the_text_is_cut(visitor: Visitor) -> None:
     cut_everywhere = """(m, text) => [...Array(text.length + 1).keys()].map((at) => {
-        const first = m.taken("", text.slice(0, at));
-        const second = m.taken(first.left, text.slice(at));
+        const first = m.parseChunk("", text.slice(0, at));
+        const second = m.parseChunk(first.left, text.slice(at));
         return JSON.stringify([...first.messages, ...second.messages]) + second.left;
     })"""
-    said = await visitor.module("api/lines.js", cut_everywhere, TEXT)
+    said = await visitor.module("api/event_parser.js", cut_everywhere, TEXT)
     assert set(said) == {'[{"id":"1-1","data":"{\\"a\\": \\"\u00e9\\"}"},{"id":"1-2","data":"{}"}]'}
 
 
@@ -47,7 +47,7 @@ async def one_more_meanwhile(away: Visitor, relay: Relay, http: Http) -> None:
     """The line is cut, which is told; another stack waits before it is mended."""
     broken = away.page.get_by_role("alert")
     relay.cut()
-    await expect(broken).to_contain_text("The event stream broke")
+    await expect(broken).to_contain_text("The event stream disconnected")
     await http.create("two", {"a": resource()}, environment=HELD)
     await http.waiting("two")
     relay.mend()

@@ -34,10 +34,15 @@ async def test_the_list_is_live_and_does_not_move_under_the_pointer(
     page = await visitor.open("stacks")
     await expect(names(page)).to_have_text(["old", "bad", "web"])
     await expect(row(page, "web")).to_contain_text("CREATE_IN_PROGRESS")
-    bar = row(page, "web").get_by_role("img", name=re.compile("1 held or waiting .*, of 2"))
+    bar = row(page, "web").get_by_role("img", name=re.compile("1 parked.*, of 2"))
     await expect(bar).to_be_visible()
     await expect(row(page, "bad")).to_contain_text("Resource CREATE failed")
-    for word, many in (("In progress", 1), ("Failed", 1), ("Complete", 1), ("Waits for", 1)):
+    for word, many in (
+        ("In progress", 1),
+        ("Failed", 1),
+        ("Complete", 1),
+        ("Waiting for approval", 1),
+    ):
         await expect(
             page.get_by_role("button", name=re.compile(f"^{word}.* {many}$"))
         ).to_be_visible()
@@ -51,7 +56,7 @@ async def test_the_list_is_live_and_does_not_move_under_the_pointer(
     await expect(show).to_be_visible()
     await expect(names(page)).to_have_text(["old", "bad", "web"])
     await http.at("DELETE", "old")
-    await expect(row(page, "old")).to_contain_text("Deleted: it is there no more")
+    await expect(row(page, "old")).to_contain_text("This stack was deleted")
     await expect(row(page, "old").get_by_role("button", name="Actions")).to_have_count(0)
     await expect(names(page)).to_have_text(["old", "bad", "web"])
     await show.click()
@@ -59,7 +64,7 @@ async def test_the_list_is_live_and_does_not_move_under_the_pointer(
     # Nobody is at the list now: what is new is there by itself.
     await http.create("newer", {"a": resource()})
     await expect(names(page)).to_have_text(["newer", "new", "old", "bad", "web"])
-    await page.get_by_role("button", name="Read the list again").click()
+    await page.get_by_role("button", name="Refresh list").click()
     await expect(names(page)).to_have_text(["newer", "new", "bad", "web"])
 
 
@@ -72,7 +77,7 @@ async def test_what_happens_before_the_stream_is_open_is_seen(visitor: Visitor, 
 
     await visitor.page.route("**/events/stream", hold)
     page = await visitor.open("stacks")
-    await expect(page.get_by_text("There are no stacks")).to_be_visible()
+    await expect(page.get_by_text("No stacks in")).to_be_visible()
     await http.create("web", {"a": resource()})
     await http.until_ended("web")
     may_open.set()
@@ -91,11 +96,11 @@ async def test_what_it_is_narrowed_to_is_in_the_address_and_keys_do(
     await page.keyboard.press("/")
     await page.keyboard.type("SH")
     await expect(names(page)).to_have_text(["shut", "shelf", "shop"])
-    await page.get_by_role("button", name="Only with the tag web").click()
+    await page.get_by_role("button", name="Filter by tag web").click()
     await expect(names(page)).to_have_text(["shop"])
     await expect(page).to_have_url(re.compile(r"search=SH.*tags=web"))
-    await page.get_by_role("button", name="Show all").click()
-    waits = page.get_by_role("button", name=re.compile("^Waits for somebody"))
+    await page.get_by_role("button", name="Clear filters").click()
+    waits = page.get_by_role("button", name=re.compile("^Waiting for approval"))
     await waits.click()
     await expect(names(page)).to_have_text(["shut"])
     await expect(waits).to_have_attribute("aria-pressed", "true")
@@ -106,7 +111,7 @@ async def test_what_it_is_narrowed_to_is_in_the_address_and_keys_do(
     await other.page.close()
 
     await http.signal((await http.waiting("shut"))[0])
-    await expect(row(page, "shut")).to_contain_text("No longer what the list is asked for")
+    await expect(row(page, "shut")).to_contain_text("No longer matches the filters")
     await waits.click()
     await expect(names(page)).to_have_count(4)
     await page.locator("main").focus()
@@ -125,7 +130,7 @@ async def test_a_stack_is_stopped_and_deleted_by_keys_alone(visitor: Visitor, ht
     dialog = page.get_by_role("dialog", name="shop")
     await actions.focus()
     await page.keyboard.press("Enter")
-    await expect(dialog).to_contain_text("nothing else begins")
+    await expect(dialog).to_contain_text("no new operations start")
     await dialog.get_by_role("button", name="Stop").focus()
     await page.keyboard.press("Enter")
     await expect(row(page, "shop")).to_contain_text("CREATE_STOPPED")
@@ -133,7 +138,7 @@ async def test_a_stack_is_stopped_and_deleted_by_keys_alone(visitor: Visitor, ht
 
     await page.keyboard.press("Enter")
     await expect(dialog.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
-    await dialog.get_by_label("Type shop to delete it").focus()
+    await dialog.get_by_label("Type shop to confirm").focus()
     await page.keyboard.type("sho")
     await expect(dialog.get_by_role("button", name="Delete shop")).to_be_disabled()
     # Somebody is faster: the dialog says what the server says.
@@ -185,12 +190,12 @@ async def test_a_reader_sees_what_there_is_and_no_buttons(visit: Visit, guarded:
         await expect(main.get_by_text(name)).to_have_count(0)
     await visitor.open("subscriptions")
     await main.get_by_role("link", name="http://127.0.0.1:9/").click()
-    await expect(main.get_by_text("Nothing was sent yet")).to_be_visible()
+    await expect(main.get_by_text("No deliveries yet")).to_be_visible()
     await expect(main.get_by_role("button")).to_have_count(0)
     await visitor.open("usage")
     await expect(main.get_by_text("1 of ").first).to_be_visible()
     await expect(main.get_by_role("heading", level=2)).to_have_text(
-        ["What lists uses", "Who you are"]
+        ["Quotas of lists", "Your account"]
     )
     await expect(main.get_by_role("button")).to_have_count(0)
 
@@ -205,9 +210,9 @@ async def test_what_becomes_of_rows(visitor: Visitor) -> None:
     shown = {"rows": [made("a"), made("b")], "gone": [], "added": [made("new")]}
     asked = {"search": "", "statuses": ["CREATE_FAILED"], "waiting": True, "tags": ["prod"]}
     found = await visitor.module(
-        "stacks/fold.js",
+        "stacks/merge.js",
         """(m, [shown, ids, lines, asked]) => {
-            const next = m.looked({...shown, gone: new Set()}, ids, lines, asked);
+            const next = m.mergeStacks({...shown, gone: new Set()}, ids, lines, asked);
             return [next.rows.map((one) => one.tags.length), [...next.gone],
                     next.added.map((one) => one.id)];
         }""",
@@ -220,8 +225,8 @@ async def test_what_becomes_of_rows(visitor: Visitor) -> None:
     )
     assert found == [[0, 1], ["b"], ["d", "c"]]
     said = await visitor.module(
-        "parts/steady.js",
-        "(m, [old, fresh]) => [m.steadyRows(old, fresh, true), m.steadyRows(old, fresh, false)]",
+        "parts/stable_rows.js",
+        "(m, [old, fresh]) => [m.stableRows(old, fresh, true), m.stableRows(old, fresh, false)]",
         [[{"id": "a"}, {"id": "b"}], [{"id": "c"}, {"id": "a", "now": 1}]],
     )
     assert said[0] == {"rows": [{"id": "a", "now": 1}, {"id": "b"}], "held": 1}

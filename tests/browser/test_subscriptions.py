@@ -32,12 +32,12 @@ async def test_a_subscription_is_made_fails_and_delivers_again(
         await page.keyboard.press("Enter")
         secret = page.get_by_label("the secret", exact=True)
         assert len(await secret.input_value()) > 20
-        await page.get_by_role("button", name="I have it").click()
+        await page.get_by_role("button", name="Done").click()
         await expect(page.get_by_role("heading", level=1)).to_have_text(f"{receiver.url}/hook?…")
         await expect(page.get_by_text("headgate.hook.waiting, headgate.nothing.*")).to_be_visible()
 
-        await page.get_by_role("button", name="Test it").click()
-        await expect(page.get_by_text("It arrived")).to_be_visible()
+        await page.get_by_role("button", name="Send test event").click()
+        await expect(page.get_by_text("Test event delivered")).to_be_visible()
         await expect(page.get_by_text("thanks")).to_be_visible()
         assert [one["type"] for one in receiver.events] == ["headgate.subscription.test"]
 
@@ -46,45 +46,45 @@ async def test_a_subscription_is_made_fails_and_delivers_again(
         deliveries = page.locator(".subscriptions-deliveries > li")
         await expect(deliveries).to_have_count(1)
         await expect(deliveries).to_contain_text("dead")
-        await expect(deliveries).to_contain_text("answered 410")
+        await expect(deliveries).to_contain_text("response 410")
         enable = page.get_by_role("button", name="Enable", exact=True)
         await enable.click()
         await expect(page.get_by_text("enabled", exact=True)).to_be_visible()
         receiver.answers(200)
-        await page.get_by_role("button", name="Redeliver all dead").click()
+        await page.get_by_role("button", name="Resend all dead").click()
         await expect(deliveries).to_contain_text("delivered")
         assert [one["type"] for one in receiver.events[1:]] == ["headgate.hook.waiting"] * 2
         await page.get_by_label("state").select_option("dead")
-        await expect(page.get_by_text("None is dead.")).to_be_visible()
+        await expect(page.get_by_text("No dead deliveries.")).to_be_visible()
         await page.get_by_label("state").select_option("")
-        await deliveries.get_by_role("button", name="Redeliver").click()
+        await deliveries.get_by_role("button", name="Resend").click()
         await eventually_received(receiver, 4)
         assert await visitor.breaks() == []
 
-        await page.get_by_role("button", name="Change").click()
+        await page.get_by_role("button", name="Edit…").click()
         await page.get_by_label("Stacks", exact=True).fill("sh*")
         await page.get_by_role("button", name="Save").click()
         await expect(page.get_by_text("sh*")).to_be_visible()
-        await page.get_by_role("button", name="New secret").click()
-        await page.get_by_role("button", name="Make a new secret").click()
+        await page.get_by_role("button", name="Rotate secret").click()
+        await page.get_by_role("button", name="Rotate secret", exact=True).click()
         await expect(secret).to_be_visible()
         await page.keyboard.press("Escape")
-        await page.get_by_role("button", name="Pause").click()
+        await page.get_by_role("button", name="Disable").click()
         await expect(enable).to_be_visible()
         # What happened meanwhile is missed, until somebody asks for it.
         await http.create("ship", {"a": resource()}, environment=HELD)
         await http.waiting("ship")
         await enable.click()
-        await page.get_by_role("button", name="All since…").click()
-        await page.get_by_label("Everything missed since").fill("2020-01-01T00:00")
+        await page.get_by_role("button", name="Resend since…").click()
+        await page.get_by_label("Resend all events since").fill("2020-01-01T00:00")
         await page.keyboard.press("Enter")
-        await expect(page.get_by_text("1 delivery is sent again.")).to_be_visible()
+        await expect(page.get_by_text("Resending 1 delivery.")).to_be_visible()
         await eventually_received(receiver, 5)
         assert receiver.events[4]["data"]["stack"]["name"] == "ship"
         await page.get_by_role("button", name="Delete").click()
         await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         await expect(page.get_by_role("heading", name="Subscriptions")).to_be_visible()
-        await expect(page.get_by_text("Nobody is told of anything")).to_be_visible()
+        await expect(page.get_by_text("No subscriptions yet")).to_be_visible()
 
 
 async def eventually_received(receiver: Any, many: int) -> None:
@@ -103,21 +103,21 @@ async def test_what_is_made_elsewhere_and_what_others_do_on_a_phone(
         await http.until_ended("shop")
         visitor = await visit(http, viewport={"width": 360, "height": 700})
         page = await visitor.open("subscriptions")
-        marks = page.get_by_role("img", name=re.compile(r"^the last \d+: \d+ delivered$"))
+        marks = page.get_by_role("img", name=re.compile(r"^last \d+: \d+ delivered$"))
         await expect(marks).to_be_visible()
         assert await visitor.breaks() == []
         await page.get_by_role("link", name="/sink").click()
-        await expect(page.get_by_text("it is changed with an update of that stack")).to_be_visible()
-        for name in ("Change", "Pause", "Delete"):
+        await expect(page.get_by_text("Update that stack to change it")).to_be_visible()
+        for name in ("Edit…", "Disable", "Delete"):
             await expect(page.get_by_role("button", name=name)).to_have_count(0)
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
         body = {"target": f"{receiver.url}/other"}
         _, made = await http.call("POST", "/subscriptions", body)
         await visitor.open("subscriptions", made["id"])
-        await expect(page.get_by_text("Nothing was sent yet")).to_be_visible()
+        await expect(page.get_by_text("No deliveries yet")).to_be_visible()
         await http.call("DELETE", f"/subscriptions/{made['id']}")
-        await expect(page.get_by_role("alert")).to_contain_text("It was deleted by anonymous")
+        await expect(page.get_by_role("alert")).to_contain_text("were deleted by anonymous")
         await visitor.open("subscriptions", "no-such")
         await expect(page.get_by_role("alert")).to_contain_text("no subscription")
 
@@ -130,10 +130,10 @@ async def test_what_the_server_s_configuration_names(visit: Visit, postgres: Tes
             visitor = await visit(Http(run.session, run.url, "ours"))
             page = await visitor.open("subscriptions")
             await page.get_by_role("link", name="/written").click()
-            await expect(page.get_by_text("It is in the server's configuration")).to_be_visible()
-            for name in ("Change", "Pause", "Delete"):
+            await expect(page.get_by_text("Defined in the server configuration")).to_be_visible()
+            for name in ("Edit…", "Disable", "Delete"):
                 await expect(page.get_by_role("button", name=name)).to_have_count(0)
-            await page.get_by_role("button", name="Test it").click()
-            await expect(page.get_by_text("It arrived")).to_be_visible()
+            await page.get_by_role("button", name="Send test event").click()
+            await expect(page.get_by_text("Test event delivered")).to_be_visible()
             assert await visitor.breaks() == []
             await page.close()

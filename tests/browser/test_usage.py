@@ -28,7 +28,7 @@ async def test_what_is_used_and_what_runs(visitor: Visitor, http: Http) -> None:
     await expect(used).to_contain_text("3 of 512")
     said = await visitor.module(
         "usage/quotas.js",
-        "(m, all) => all.map(([limit, used]) => m.fill({name: '', limit, used}).says)",
+        "(m, all) => all.map(([limit, used]) => m.fill({name: '', limit, used}).text)",
         [[10, 8], [10, 9], [10, 11], [None, 3]],
     )
     assert said == ["8 of 10", "9 of 10, nearly full", "11 of 10, full", "3, unlimited"]
@@ -42,21 +42,21 @@ async def test_an_admin_gives_out_a_token_and_revokes_it(visit: Visit, guarded: 
     page = await visitor.open("usage")
     await page.get_by_label("Token", exact=True).fill(token)
     await page.keyboard.press("Enter")
-    await page.get_by_role("button", name="New…").click()
+    await page.get_by_role("button", name="Create…").click()
     await page.get_by_label("Name").fill("ci")
-    await page.get_by_label("Holds for").fill("soon")
+    await page.get_by_label("Expires in").fill("soon")
     await page.get_by_label("Other roles").fill("dba")
-    give = page.get_by_role("button", name="Give it out")
+    give = page.get_by_role("button", name="Create", exact=True)
     await give.click()
-    await expect(page.get_by_text('"soon" is no time')).to_be_visible()
-    await expect(page.get_by_text("none of them lets anybody do anything")).to_be_visible()
+    await expect(page.get_by_text('"soon" is not a valid time')).to_be_visible()
+    await expect(page.get_by_text("none of these roles grants any permission")).to_be_visible()
     assert await visitor.breaks() == []
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.get_by_label("reader", exact=True).check()
-    await page.get_by_label("Holds for").fill("90d")
+    await page.get_by_label("Expires in").fill("90d")
     await give.click()
     given = await page.get_by_label("the token", exact=True).input_value()
-    await page.get_by_role("button", name="I have it").click()
+    await page.get_by_role("button", name="Done").click()
     await expect(page.get_by_text("token: reader, dba")).to_be_visible()
     await expect(page.get_by_text(given)).to_have_count(0)
     who = {"X-Auth-Token": given}
@@ -66,5 +66,5 @@ async def test_an_admin_gives_out_a_token_and_revokes_it(visit: Visit, guarded: 
     await page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     await expect(page.get_by_text("token: reader, dba")).to_have_count(0)
     assert (await http.call("GET", "/session", headers=who))[0] == 401
-    await page.get_by_label("revoked and expired ones, too").check()
+    await page.get_by_label("Include revoked and expired").check()
     await expect(page.get_by_text("revoked by root")).to_be_visible()

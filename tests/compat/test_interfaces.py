@@ -13,7 +13,7 @@ import pytest
 
 from channels import contract as channel
 from channels.contract import Channel
-from engine.hot.schema import TypeSchema
+from engine.hot.schema.type_schema import TypeSchema
 from engine.lifecycle import contract as lifecycle
 from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
 from engine.lifecycle.plugins import Plugins
@@ -43,7 +43,7 @@ FIELDS: dict[tuple[object, str], str] = {
         "GroupView",
     ): "project stack_id stack_name resource_name type properties members new",
     (placement, "PlacedMember"): "name status placed",
-    (channel, "Letter"): "id type document sent_at waiting",
+    (channel, "EventMessage"): "id type document sent_at waiting",
     (channel, "Endpoint"): "subscription_id target secrets",
     (channel, "ReceiverDecision"): "decision reason more",
     (channel, "Delivered"): "code answer decision note",
@@ -58,7 +58,7 @@ METHODS: dict[type, dict[str, str]] = {
     ) | {"reference": "resource_name physical_id data",
          "check_properties": "properties place findings"},
     Placement: {"place": "view"},
-    Channel: {"check_target": "target", "deliver": "letter endpoint"},
+    Channel: {"check_target": "target", "deliver": "message endpoint"},
 }  # fmt: skip
 
 

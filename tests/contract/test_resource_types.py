@@ -10,10 +10,10 @@ import orjson
 import pytest
 
 from engine.errors import Findings, Invalid, NotFound
-from engine.hot.constraints import CHECKS
-from engine.hot.definition import check_resolved, fill_defaults
-from engine.hot.inside import shown as as_people_see
-from engine.hot.schema import Attribute, Kind, Property, TypeSchema
+from engine.hot.definition.stack import check_resolved, fill_defaults
+from engine.hot.expressions.member_attributes import visible_attributes as as_people_see
+from engine.hot.schema.constraints import CHECKS
+from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
 from engine.words import Json, ResourceId

@@ -20,7 +20,7 @@ def test_a_stack_from_its_beginning_to_its_end(server: ServerProcess) -> None:
     (hook,) = spoken(server, "hook", "list", "--stack", "life")
     assert hook["point"] == "pre-create"
     assert "pre-create" in headgate(server, "hook", "list")
-    assert "waits at pre-create since" in headgate(server, "why", "life")
+    assert "has waited at pre-create since" in headgate(server, "why", "life")
     shown = headgate(server, "hook", "show", "life:app")
     assert "******" in shown and "user:" not in shown.replace("user:******", "")
     assert "answered" in headgate(server, "hook", "continue", "life:app", "--reason", "fine")
@@ -36,7 +36,7 @@ def test_stopped_and_resumed(server: ServerProcess, tmp_path: Path) -> None:
     environment.write_text("hooks: [{at: app, on: pre-create, timeout: 1s}]")
     create = ("stack", "create", "halt", "-t", TEMPLATE, "-e", str(environment), "--wait")
     assert spoken(server, *create, code=4)["stack_status"] == "CREATE_STOPPED"
-    assert "stopped: nobody answered pre-create in time" in headgate(server, "why", "halt")
+    assert "stopped: no answer at pre-create before its deadline" in headgate(server, "why", "halt")
     resumed = spoken(server, "stack", "resume", "halt", "--clear", "app", "--wait")
     assert resumed["stack_status"] == "UPDATE_COMPLETE"
 
@@ -134,7 +134,7 @@ def test_somebody_else_s_delete_fails_who_waits_for_a_create(server: ServerProce
             assert time.monotonic() < deadline
         headgate(server, "stack", "delete", "taken")
         _, complaint = waiting.communicate(timeout=60)
-    assert waiting.returncode == 3 and "another action took over: DELETE" in complaint
+    assert waiting.returncode == 3 and "another action superseded it: DELETE" in complaint
 
 
 def test_nothing_but_text_goes_into_a_pipe(server: ServerProcess) -> None:
@@ -205,7 +205,7 @@ def test_a_second_server_on_one_data_directory_is_refused(server: ServerProcess)
 def test_the_demo_verifies_itself() -> None:
     done = subprocess.run(command("demo"), capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Everything was as it must be." in done.stdout
+    assert "All checks passed." in done.stdout
 
 
 def test_a_template_is_validated_with_what_it_names(server: ServerProcess, tmp_path: Path) -> None:

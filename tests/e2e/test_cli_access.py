@@ -44,15 +44,15 @@ def said(
 def test_from_the_first_token_to_the_last(guarded: ServerProcess) -> None:
     folder = ("--data-dir", str(guarded.folder / "data"))
     _, wrong = said("stack", "list", server=guarded, code=1)
-    assert "nobody is let in here without a token" in wrong and "HEADGATE_TOKEN" in wrong
+    assert "authentication required: no token given" in wrong and "HEADGATE_TOKEN" in wrong
 
     _, wrong = said("admin", "create-token", "root", "--role", "admin", *folder, code=2)
-    assert "--project NAME or --everywhere" in wrong
+    assert "--project NAME, or use --everywhere" in wrong
     _, wrong = said("admin", "create-token", "x", "--role", "bos", "--everywhere", *folder, code=1)
-    assert "roles: none of them lets anybody do anything" in wrong
+    assert "roles: none of these roles grants any permission" in wrong
     first, told = said("admin", "create-token", "root", "--role", "admin", "--everywhere", *folder)
     assert first.startswith("hgt_") and first.count("\n") == 1
-    assert "it is not shown again" in told
+    assert "not shown again" in told
     root = {"HEADGATE_TOKEN": first.strip()}
 
     made, _ = said("token", "create", "ci", "--role", "author", "--expires-in", "90d",
@@ -75,10 +75,10 @@ def test_from_the_first_token_to_the_last(guarded: ServerProcess) -> None:
     ids = {one["name"]: one["id"] for one in json.loads(listed)}
     assert set(ids) == {"ci", "ann"}
     _, wrong = said("token", "revoke", author["HEADGATE_TOKEN"], server=guarded, code=2, who=root)
-    assert "name its id" in wrong
+    assert "this is the token itself" in wrong
     said("token", "revoke", ids["ci"], server=guarded, who=root)
     _, wrong = said("stack", "list", server=guarded, code=1, who=author)
-    assert "unknown, revoked or expired" in wrong
+    assert "invalid, revoked or expired" in wrong
     gone, _ = said("token", "list", "--gone", "--json", server=guarded, who=root)
     assert {one["name"]: one["revoked_by"] for one in json.loads(gone)} == {
         "ci": "root", "ann": None,

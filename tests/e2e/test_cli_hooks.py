@@ -55,7 +55,7 @@ def test_a_stack_is_stepped_through(server: ServerProcess, chain: str) -> None:
     headgate(server, *create, "--until-waiting", "--user", "ann", code=5)
     headgate(server, "hook", "step", "steps:a", "--user", "ann")
     waits_at(server, "steps", "b")
-    assert "b waits at pre-create since" in headgate(server, "why", "steps")
+    assert "b has waited at pre-create since" in headgate(server, "why", "steps")
     headgate(server, "hook", "step", "steps:b:pre-create", "--user", "ann", "--reason", "and on")
     last = waits_at(server, "steps", "c")
     assert "answered" in headgate(server, "hook", "run", last["id"], "--user", "bob")
@@ -83,11 +83,11 @@ def test_running_to_a_resource_and_breakpoints_on_the_way(
     add = ("stack", "breakpoints", "add", "runs", "b:post-create", "a", "--user", "ann")
     done = spoken(server, *add)
     late = [(one["resource_name"], one["point"], one["reason"]) for one in done["too_late"]]
-    assert late == [("a", "pre-create", "it has asked there already")]
+    assert late == [("a", "pre-create", "it has already passed this point")]
     assert [one["created_by"] for one in done["breakpoints"]] == ["ann"] * 5
     again = headgate(server, *add)
-    assert "too late for a at pre-create: it has asked there already" in again
-    assert "goes on, and stops at c" in headgate(server, "stack", "run-to", "runs", "c")
+    assert "too late for a at pre-create: it has already passed this point" in again
+    assert "continuing; stops at c" in headgate(server, "stack", "run-to", "runs", "c")
     waits_at(server, "runs", "b", "post-create")
     headgate(server, "hook", "continue", "runs:b")
     waits_at(server, "runs", "c")
@@ -119,10 +119,10 @@ def test_two_people_approve_and_who_may_not_is_told_so(
     rule = "{at: a, on: pre-create, approvals: 2, answer_by: ['role:dba'], exclude: requester}"
     create = ("stack", "create", "pair", "-t", chain, "-e", guarded(tmp_path, f"[{rule}]"))
     planned = headgate(server, *create, "--dry-run")
-    assert "role:dba, but not who asks for the change may answer, and 2 must approve" in planned
+    assert "role:dba, except the requester of the change may answer, and 2 must approve" in planned
     headgate(server, *create, "--until-waiting", "--user", "joe", code=5)
     answer = ("hook", "continue", "pair:a", "--user")
-    assert "somebody else is to answer" in headgate(server, *answer, "joe", code=1, roles="dba")
+    assert "another principal must answer" in headgate(server, *answer, "joe", code=1, roles="dba")
     assert "role:dba to answer" in headgate(server, *answer, "ann", code=1)
     mine = ("hook", "list", "--mine", "--stack", "pair", "--user")
     assert spoken(server, *mine, "joe", roles="dba") == spoken(server, *mine, "ann") == []
@@ -199,7 +199,7 @@ def test_a_stack_as_a_whole_waits_at_its_gate(
     assert "(stack)" in headgate(server, "hook", "list", "--stack", "gate")
     assert "(stack)" in headgate(server, "graph", "gate")
     why = headgate(server, "why", "gate")
-    assert "the stack waits at pre-stack-create since" in why
+    assert "the stack has waited at pre-stack-create since" in why
     assert "a (create) waits for the stack." in why and "the stack (finish) waits for c." in why
     headgate(server, "hook", "continue", "gate:pre-stack-create")
     waits_at(server, "gate", "", "post-stack-create")

@@ -63,7 +63,7 @@ def test_watch_survives_the_death_of_the_server() -> None:
             assert watching.stdout is not None and watching.stderr is not None
             assert "app waits at pre-create" in watching.stdout.readline()
             mortal.kill()
-            assert "trying again" in watching.stderr.readline()
+            assert "reconnecting" in watching.stderr.readline()
             mortal.start()
             headgate(mortal, "hook", "continue", "two:app")
             out, _ = watching.communicate(timeout=60)

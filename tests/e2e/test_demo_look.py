@@ -22,7 +22,7 @@ def test_the_shop_stays_until_ctrl_c(data_directory: Path) -> None:
             line = demo.stdout.readline()
             assert line, said
             said += line
-        url = said.partition("picture:")[2].split()[0]
+        url = said.partition("The stack:")[2].split()[0]
         asked = urllib.request.Request(url, headers={"Accept": "text/html"})
         with urllib.request.urlopen(asked, timeout=PATIENCE) as page:
             assert b"<title>Headgate</title>" in page.read()

@@ -54,9 +54,9 @@ def test_a_stack_goes_on_when_machines_and_people_signal(client: Walk) -> None:
     said = client.says(*handle, '{"status": "READY"}', code=1)
     assert "status: is not known. Send SUCCESS or FAILURE." in said
     client.says(*handle, '{"id": "web-1", "data": "10.0.0.11"}')
-    told = client.shows("stack", "output", "show", "web", "tell")["output_value"]
+    told = client.shows("stack", "output", "show", "web", "signal_command")["output_value"]
     machine = [str(EXAMPLE / "machine.sh"), "web-2", "10.0.0.12"]
-    subprocess.run(machine, env=os.environ | {"TELL": told}, check=True, timeout=60)
+    subprocess.run(machine, env=os.environ | {"SIGNAL_COMMAND": told}, check=True, timeout=60)
     client.until("web", "CREATE_COMPLETE")
     addresses = client.shows("stack", "output", "show", "web", "addresses")["output_value"]
     assert addresses == {"web-1": "10.0.0.11", "web-2": "10.0.0.12"}

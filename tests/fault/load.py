@@ -73,7 +73,10 @@ class Effects:
 
     @property
     def settings(self) -> str:
-        return f'[resource_types.command]\nenabled = true\nallow = ["{self.script}"]\n{QUICK}'
+        command = '[resource_types.command]\nenabled = true\nrun_as = "server"\n'
+        program = f'[[resource_types.command.programs]]\npath = "{self.script}"\n'
+        may = 'projects = ["*"]\narguments = ["**"]\n'
+        return f"{command}{program}{may}{QUICK}"
 
     def resource(self, version: int = 1, *, until: str = "", **more: Json) -> Json:
         """until: a file whose being there its operations wait for."""

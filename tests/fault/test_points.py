@@ -49,7 +49,6 @@ async def die_each(server: ServerProcess, effects: Effects, tally: Tally, deaths
         await all_told(receiver, deaths)
 
 
-@pytest.mark.timeout(300)
 async def test_dying_at_any_commit_loses_nothing_and_doubles_nothing(folder: Path) -> None:
     """Two servers, each with a database of its own, share the deaths: half the time."""
     effects, tally = Effects(folder), Tally()

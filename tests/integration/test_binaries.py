@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from engine import errors
-from engine.store.binaries import Account, blocked_at, find_binaries, reachable_binaries
+from engine.store.binaries import (
+    Account,
+    blocked_at,
+    find_binaries,
+    initdb_binaries,
+    reachable_binaries,
+)
 from tests.support.postgres import open_directory
 
 #: Nobody that exists: no file is its own, and it is in nobody's group.
@@ -72,6 +78,25 @@ def test_a_copy_is_kept_until_other_programs_are_installed(place: Path, installe
     os.utime(installed / "postgres", (1, 1))
     assert reachable_binaries(installed, STRANGER, place) == found
     assert (found / "postgres").stat().st_mtime == 1
+
+
+@pytest.mark.parametrize("case", ["named", "temporary"])
+def test_programs_that_initdb_cannot_run_from_anywhere_are_refused(
+    place: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    """Named ones cannot be copied, and no copy runs from a temporary directory of such a name."""
+    odd = place / 'a "b"'
+    programs = odd / ("bin" if case == "named" else "pginstall18/bin")
+    programs.mkdir(parents=True)
+    if case == "temporary":
+        monkeypatch.setattr("tempfile.tempdir", str(odd))
+    with (
+        pytest.raises(errors.Unavailable, match=f"initdb cannot run from {programs}") as refused,
+        initdb_binaries(programs, None),
+    ):
+        pass
+    assert refused.value.finding.place == "[database] data_dir"
+    assert '" $ ` \\' in refused.value.finding.remedy
 
 
 def test_named_programs_that_cannot_be_reached_are_refused(place: Path) -> None:

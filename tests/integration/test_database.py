@@ -171,7 +171,7 @@ async def test_a_silent_connection_is_found_dead(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A network that swallows everything tells nobody: the listener asks by itself."""
-    monkeypatch.setattr("engine.store.listening.PROBE_INTERVAL", 0.02)
+    monkeypatch.setattr("engine.store.listener.PROBE_INTERVAL", 0.02)
     asked: list[str] = []
     execute = asyncpg.Connection.execute
 
@@ -244,7 +244,7 @@ async def test_whoever_begins_while_the_connection_is_lost_is_heard_from_then_on
         return await connect(url)
 
     async with database.connection() as connection, database.listen("headgate_work", work):
-        monkeypatch.setattr("engine.store.listening.connect", late)
+        monkeypatch.setattr("engine.store.listener.connect", late)
         assert await connection.fetchval(KILL_LISTENERS) == 1
         await until(lambda: database._listening._connection is None)
         async with asyncio.timeout(10), database.listen("headgate_hook", hooks):

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import pwd
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -15,8 +17,8 @@ import pytest
 import uvloop
 
 from engine import errors
-from engine.store import directory
-from engine.store.binaries import Account
+from engine.store import binaries, directory
+from engine.store.binaries import SHARED, Account, blocked_at, find_account, find_binaries
 from engine.store.embedded import EmbeddedServer
 from engine.store.postmaster import Postmaster
 
@@ -240,13 +242,121 @@ async def test_a_deep_data_directory_gets_a_short_socket(data_directory: Path) -
 async def test_a_socket_directory_somebody_else_made_is_refused(data_directory: Path) -> None:
     deep = data_directory.joinpath(*["a-rather-long-name-for-a-folder"] * 4)
     deep.mkdir(parents=True)
-    made = directory.socket_directory(deep / "postgres", None)
+    account = find_account(deep / "postgres")
+    made = directory.socket_directory(deep / "postgres", account)
     made.chmod(0o777)
     try:
-        with pytest.raises(errors.Unavailable, match="belongs to somebody else"):
+        with pytest.raises(errors.Unavailable, match="belongs to another account"):
             await EmbeddedServer(deep).start()
     finally:
         made.rmdir()
+
+
+@pytest.mark.parametrize(
+    "name", ["a,b", "a b", 'a "b"', "it's", "100%", "a=b&c#d", "\u00fc", "a\\b", ",", '"']
+)
+async def test_a_data_directory_of_any_name(data_directory: Path, name: str) -> None:
+    async with started(data_directory / name) as (server, url):
+        assert await ask(url, "select 1") == 1
+        assert server.url_in_use() == url
+    async with started(data_directory / name) as (_, url):
+        assert await ask(url, "select 1") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root hands a cluster to another account")
+@pytest.mark.parametrize("name", ['a "b"', '"', "$HOME", "`id`", "a\\\\b"])
+async def test_a_data_directory_of_any_name_with_the_programs_in_it(
+    data_directory: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the server's account cannot enter the directory that the programs are installed in."""
+    installed = find_binaries(None)
+
+    def blocked(path: Path, account: Account) -> Path | None:
+        return installed if path.is_relative_to(installed) else blocked_at(path, account)
+
+    monkeypatch.setattr(binaries, "blocked_at", blocked)
+    async with started(data_directory / name) as (server, url):
+        assert await ask(url, "select 1") == 1
+        program = Path(f"/proc/{server.pid}/exe").readlink()
+        assert program.is_relative_to((data_directory / name / "programs").resolve())
+    assert not list(Path(tempfile.gettempdir()).glob("headgate-initdb-*"))
+
+
+async def test_a_line_break_in_its_name_is_refused(data_directory: Path) -> None:
+    with pytest.raises(errors.Unavailable, match="a line break"):
+        await EmbeddedServer(data_directory / "a\nb").start()
+
+
+async def test_its_log_is_its_owners_alone(data_directory: Path) -> None:
+    """Also one that an earlier version has made, and one that is put aside."""
+    data_directory.mkdir(mode=0o711)
+    log, old = data_directory / "postgres.log", data_directory / "postgres.log.1"
+    for size in (10, 11 * 1024 * 1024):
+        log.write_bytes(b"x" * size)
+        log.chmod(0o644)
+        async with started(data_directory):
+            assert log.stat().st_mode & 0o777 == 0o600
+    assert old.stat().st_mode & 0o777 == 0o600
+
+
+#: As an account without rights would try it: the socket may be known, or open by mistake.
+INTRUDE = """
+import asyncio, asyncpg, os, sys
+os.setgid(65534); os.setgroups([]); os.setuid(65534)
+async def main():
+    try:
+        await asyncpg.connect(sys.argv[1], timeout=10)
+    except (OSError, asyncpg.PostgresError) as error:
+        print(type(error).__name__)
+    else:
+        print("entered")
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another account")
+@pytest.mark.parametrize("earlier", [False, True])
+async def test_no_other_account_gets_in(data_directory: Path, earlier: bool) -> None:
+    """Even where the directory of the socket is open. Earlier clusters let everybody in."""
+    async with started(data_directory) as (_, url):
+        await ask(url, "create table kept as select 42 as value")
+    cluster = data_directory / "postgres"
+    if earlier:
+        (cluster / "pg_hba.conf").write_text("local all all trust\nhost all all all trust\n")
+        (cluster / "pg_ident.conf").unlink()
+    async with started(data_directory) as (_, url):
+        assert await ask(url, "select value from kept") == 42
+        cluster.chmod(0o711)
+        done = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", INTRUDE, url, stdout=subprocess.PIPE
+        )
+        said, _err = await done.communicate()
+        assert said.decode().strip() == "InvalidAuthorizationSpecificationError"
+        for file in ("pg_hba.conf", "pg_ident.conf"):
+            found = (cluster / file).stat()
+            assert (found.st_mode & 0o777, found.st_uid) == (0o600, cluster.stat().st_uid)
+        assert "trust" not in (cluster / "pg_hba.conf").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root hands a cluster to another account")
+async def test_a_cluster_of_an_account_that_others_share_gets_its_own(data_directory: Path) -> None:
+    async with started(data_directory) as (_, url):
+        await ask(url, "create table kept as select 42 as value")
+    cluster = data_directory / "postgres"
+    own, shared = cluster.stat().st_uid, pwd.getpwnam("nobody")
+    assert pwd.getpwuid(own).pw_name not in SHARED
+    (data_directory / "others").write_text("")
+    (cluster / "link").symlink_to(data_directory / "others")
+    subprocess.run(["chown", "-Rh", f"{shared.pw_uid}:{shared.pw_gid}", cluster], check=True)
+    async with started(data_directory) as (server, url):
+        assert await ask(url, "select value from kept") == 42
+        assert Path(f"/proc/{server.pid}").stat().st_uid == own
+        assert {path.lstat().st_uid for path in cluster.rglob("*")} == {own}
+        assert (data_directory / "others").stat().st_uid == 0
+    named = EmbeddedServer(data_directory, account="no-such-account")
+    with pytest.raises(errors.Unavailable, match="no account no-such-account") as refused:
+        await named.start()
+    assert refused.value.finding.place == "[database] account" and refused.value.finding.remedy
 
 
 async def test_a_cluster_that_was_cut_off_half_way_is_made_anew(data_directory: Path) -> None:
@@ -272,7 +382,7 @@ async def test_a_directory_the_account_cannot_reach_is_named(
     data_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stranger = Account("nobody-at-all", 54321, 54321)
-    monkeypatch.setattr("engine.store.embedded.find_account", lambda _: stranger)
+    monkeypatch.setattr("engine.store.embedded.find_account", lambda *_: stranger)
     data_directory.mkdir(mode=0o700)
     with pytest.raises(errors.Unavailable, match=f"may not enter {data_directory}") as refused:
         await EmbeddedServer(data_directory).start()

@@ -32,7 +32,7 @@ async def bringing(
             return any(text in line for line in said)
 
         try:
-            await until(lambda: heard("bringing events to"))
+            await until(lambda: heard("forwarding events to"))
             yield said
             heard("")
         finally:
@@ -110,6 +110,6 @@ async def test_a_program_that_is_away_is_told_of_and_the_next_event_comes(
 
         def both() -> bool:
             said.extend(capsys.readouterr().out.splitlines())
-            return sum("not brought: ClientConnectorError" in line for line in said) >= 2
+            return sum("not delivered: ClientConnectorError" in line for line in said) >= 2
 
         await until(both)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import orjson
 import pytest
 
-from engine.hot.schema import Attribute, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.store.database import Database
 from engine.types.contract import Call, Confirm, Done, Outcome, ResourceType
 from hub.log import set_up_logging
@@ -166,7 +166,7 @@ async def test_hidden_values_come_out_nowhere(
         await box.channel.declare_exchange(heat, "topic")
         await box.queue.bind(heat, "#")
         settings = {
-            "auth.mode": "tokens", "tracing.endpoint": spans.url, "tracing.every": "1s",
+            "auth.mode": "tokens", "metrics.needs": "nothing", "tracing.endpoint": spans.url, "tracing.every": "1s",
             "channels.amqp.url": rabbit.url, "channels.amqp.heat_exchanges": [heat],
             **box.settings,
         }  # fmt: skip

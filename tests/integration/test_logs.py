@@ -1,6 +1,7 @@
 """What stands in the lines of a program's log: whose request, which node, which delivery."""
 
 import asyncio
+import gc
 import io
 import json
 import logging
@@ -13,6 +14,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.types.contract import Call, Done, Outcome
 from hub.log import set_up_logging
+from tests.integration.conftest import Away
 from tests.support.changes import thing
 from tests.support.program import Json, Program, eventually, program
 from tests.support.receiver import Receiver
@@ -116,7 +118,24 @@ async def test_lines_of_a_delivery_name_it(
     stack_id = await run.create("s", {"a": thing()})
 
     async def found() -> list[Json]:
-        return [one for one in lines(stream, "delivery.broken") if one["stack_id"] == stack_id]
+        return [one for one in lines(stream, "delivery.failed") if one["stack_id"] == stack_id]
 
     first = (await eventually(found))[0]
     assert first["subscription"] == made["id"] and first["delivery"]
+
+
+async def test_a_database_that_is_away_leaves_no_stack_trace(
+    run: Program, stream: io.StringIO, away: Away
+) -> None:
+    async with away():
+
+        async def told() -> bool:
+            gone = {one["event"] for one in map(json.loads, stream.getvalue().splitlines())}
+            return {"database.reconnecting", "deadlines.unavailable"} <= gone
+
+        await run.call("GET", "/stacks")
+        await eventually(told)
+    await run.create("s", {"a": thing()})
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    gc.collect()
+    assert "Traceback" not in stream.getvalue()

@@ -10,6 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.integration.conftest import Away
+from tests.support.access import given_directly
 from tests.support.changes import thing
 from tests.support.program import Program, ServerProcess, eventually, free_port, program
 from tests.support.receiver import Receiver, until
@@ -179,11 +180,31 @@ async def test_without_a_database_it_says_so_at_once(run: Program, away: Away) -
     assert found["headgate_operations_total operation=create outcome=done type=Test::Thing"] == 1
 
 
-async def test_who_may_read_it_is_a_setting(database_url: str) -> None:
-    for needs, expected in (("nothing", 200), ("operate", 401)):
-        said = {"auth.mode": "tokens", "metrics.needs": needs}
+async def test_it_is_closed_in_authenticated_modes_unless_a_setting_opens_it(
+    database_url: str,
+) -> None:
+    expected = {
+        "": (401, 403, 403, 200, 200),
+        "nothing": (200, 200, 200, 200, 200),
+        "monitor": (401, 403, 403, 200, 200),
+        "operate": (401, 403, 403, 403, 200),
+    }
+    for needs, statuses in expected.items():
+        said = {"auth.mode": "tokens", **({"metrics.needs": needs} if needs else {})}
         async with program(database_url, said) as run:
-            assert (await run.call("GET", "//metrics"))[0] == expected
+            found = [(await run.call("GET", "//metrics"))[0]]
+            for project, role in (
+                ("p", "admin"), ("*", "approver"), ("*", "monitor"), ("*", "operator")
+            ):  # fmt: skip
+                token = await given_directly(run.database, project, role, [role])
+                headers = {"Authorization": f"Bearer {token}"}
+                found.append((await run.call("GET", "//metrics", headers=headers))[0])
+                if role == "monitor":  # it opens nothing else
+                    for path in ("/stacks", "/services", "/tokens", "/hooks"):
+                        assert (await run.call("GET", path, headers=headers))[0] == 403
+        assert tuple(found) == statuses, needs
+    async with program(database_url) as run:
+        assert (await run.call("GET", "//metrics"))[0] == 200
 
 
 async def test_a_process_without_the_api_has_an_address_for_it(

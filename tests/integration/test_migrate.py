@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from engine import errors
+from engine.store import routine_versions
 from engine.store.connection import connect
 from engine.store.migrate import Migration, MigrationFailed, migrate, pending, shipped
 from tests.support.postgres import TestServer
@@ -88,3 +90,54 @@ def test_a_migration_that_was_left_out_is_refused() -> None:
 async def test_a_database_that_is_not_there_is_unavailable(postgres: TestServer) -> None:
     with pytest.raises(errors.Unavailable, match='database "nowhere" does not exist'):
         await migrate(postgres.url_of("nowhere"))
+
+
+FUNCTION = """
+select distinct 'changed' from pg_proc where proname = 'advance' and prosrc like '%changed by hand%'
+"""
+
+
+async def test_older_routines_are_upgraded_and_newer_ones_are_refused(
+    empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process of version 2 starts; then one of version 1, with the same migrations, does not."""
+    # Those of the working tree count as released, whatever was changed in them since.
+    own = routine_versions.routines()
+    last = routine_versions.own_version().number
+    released = [routine_versions.RoutineVersion(last, True, routine_versions.digest_of(own))]
+    monkeypatch.setattr(routine_versions, "released_versions", lambda: released)
+    await migrate(empty)
+    newer = [
+        replace(one, text=one.text.replace("$$;", "-- changed by hand\n$$;"))
+        for one in routine_versions.routines()
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(routine_versions, "routines", lambda: newer)
+        patch.setattr("engine.store.migrate.routines", lambda: newer)
+        raised = routine_versions.own_version().number
+        assert await migrate(empty) == []
+    assert await names(empty, FUNCTION) == ["changed"]
+    assert await names(empty, "select version::text from routines") == [str(raised)]
+    with pytest.raises(errors.Conflict, match=rf"routines are version {raised}.*newer") as refused:
+        await migrate(empty)
+    assert refused.value.code == "DatabaseNewer"
+    assert await names(empty, FUNCTION) == ["changed"]
+
+
+async def test_a_database_from_before_versions_gets_this_one(empty: str, tmp_path: Path) -> None:
+    for one in shipped():
+        if one.name < "0032":
+            (tmp_path / one.name).write_text(one.text)
+    await migrate(empty, tmp_path)
+    conn = await connect(empty)
+    try:
+        await conn.execute(
+            "create table routines (only_one boolean primary key default true, digest text)"
+        )
+        await conn.execute("insert into routines (digest) values ('of an earlier version')")
+        there = await routine_versions.database_version(conn)
+        assert there is not None and there < routine_versions.own_version()
+        await migrate(empty)
+        assert await routine_versions.database_version(conn) == routine_versions.own_version()
+    finally:
+        await conn.close()

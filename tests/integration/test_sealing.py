@@ -1,20 +1,32 @@
 """Hidden values in documents: sealed where they stand, plain again for whoever has the key."""
 
+import base64
+import hmac
 import os
 import re
 from pathlib import Path
+from uuid import UUID
 
+import orjson
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from engine.errors import Unavailable
 from engine.store.database import Database, open_database
-from engine.store.instance import signing_key
-from engine.store.sealing import Hidden, Sealed, Sealer
-from tests.support.keys import A_SEALER
+from engine.store.encryption import Hidden, Scope, Sealed, SealedDocument, Sealer, reveal
+from engine.store.installation import signing_key
+from engine.words import Json
+from tests.support.keys import A_SEALER, KEY
 from tests.support.program import program
 
 OTHER = Sealer(b"o" * 32, random_bytes=os.urandom)
-SEALED = re.compile(r'\{"\$sealed:[0-9a-f]{16}": "[A-Za-z0-9+/=]+"\}')
+SEALED = re.compile(r'\{"\$sealed:v2:[0-9a-f]{16}": "[A-Za-z0-9+/=]+"\}')
+SCOPE = Scope("p", UUID(int=1), "resource.properties")
+DAMAGE = r"""update kept set document = regexp_replace(document::text, ': "..', ': "zz')::jsonb"""
+
+
+def hidden(value: Json) -> Hidden:
+    return Hidden(value, SCOPE)
 
 
 @pytest.fixture
@@ -28,15 +40,15 @@ async def test_hidden_values_are_sealed_wherever_they_stand(
     database: Database, database_url: str, table: str
 ) -> None:
     wholes = [
-        Hidden("secret"),
-        {"a": Hidden("secret"), "b": [1, Hidden({"deep": "secret"})], "c": "open"},
-        [Hidden(None), Hidden(1.5)],
+        hidden("secret"),
+        {"a": hidden("secret"), "b": [1, hidden({"deep": "secret"})], "c": "open"},
+        [hidden(None), hidden(1.5)],
     ]
     plain = ["secret", {"a": "secret", "b": [1, {"deep": "secret"}], "c": "open"}, [None, 1.5]]
     async with database.connection() as conn:
         await conn.executemany("insert into kept values ($1, $2)", list(enumerate(wholes)))
         rows = await conn.fetch("select document, document::text as text from kept order by id")
-    assert [row["document"] for row in rows] == plain
+    assert [reveal(row["document"], SCOPE) for row in rows] == plain
     assert not any("secret" in row["text"] or "deep" in row["text"] for row in rows)
     assert SEALED.fullmatch(rows[0]["text"]) and '"c": "open"' in rows[1]["text"]
     # The same value is the same text, so that what has not changed is not written again.
@@ -45,34 +57,90 @@ async def test_hidden_values_are_sealed_wherever_they_stand(
         other = await open_database(database_url, size=1, sealer=sealer)
         async with other.connection() as conn:
             [first, *_] = await conn.fetch("select document from kept order by id")
-            assert "secret" not in str(first) and len(first["document"]) == 1
+            with pytest.raises(Sealed, match="no key"):
+                reveal(first["document"], SCOPE)
+            await conn.execute("update kept set document = $1 where id = 0", first["document"])
         await other.close()
+    async with database.connection() as conn:  # written back unopened, it is what it was
+        again = await conn.fetchval("select document::text from kept where id = 0")
+    assert again == rows[0]["text"]
 
 
-async def test_nobody_brings_a_sealed_value_in_from_outside(database: Database, table: str) -> None:
-    """The tag is nobody's to know; and what has another one is a document as any other."""
-    forged = {"$sealed:0123456789abcdef": "AAAA"}
+@pytest.mark.parametrize(
+    "elsewhere",
+    [SCOPE._replace(project="other"), SCOPE._replace(owner=UUID(int=2)),
+     SCOPE._replace(column="resource.data")],
+)  # fmt: skip
+async def test_a_value_that_was_moved_elsewhere_does_not_decrypt_there(
+    database: Database, table: str, elsewhere: Scope
+) -> None:
+    """By project, owner and column; and equal values of two scopes share no ciphertext."""
     async with database.connection() as conn:
-        await conn.execute("insert into kept values (1, $1)", {"a": forged, "b": Hidden(forged)})
-        row = await conn.fetchrow("select document from kept")
-    assert row is not None and row["document"] == {"a": forged, "b": forged}
+        await conn.execute("insert into kept values (1, $1)", hidden("secret"))
+        await conn.execute("insert into kept values (2, $1)", Hidden("secret", elsewhere))
+        rows = await conn.fetch("select document, document::text as text from kept order by id")
+    assert rows[0]["text"] != rows[1]["text"]
+    with pytest.raises(Sealed, match="or was moved here"):
+        reveal(rows[0]["document"], elsewhere)
+    assert reveal(rows[1]["document"], elsewhere) == "secret"
 
 
-async def test_a_damaged_value_is_told(database: Database, table: str) -> None:
+async def test_a_document_of_a_user_is_never_taken_for_an_encrypted_value(
+    database: Database, table: str
+) -> None:
+    """Whatever form it copies, and whoever has the key."""
     async with database.connection() as conn:
-        await conn.execute("insert into kept values (1, $1)", {"a": Hidden("secret")})
+        await conn.execute("insert into kept values (1, $1)", hidden("secret"))
+        copied = orjson.loads(await conn.fetchval("select document::text from kept where id = 1"))
+        ((field, text),) = copied.items()
+        documents = [
+            copied,
+            {"a": copied, "b": hidden(copied)},
+            [{"deep": {"$sealed:0123456789abcdef": "AAAA"}}],
+            {"$sealed:user:x": 1, f"$sealed:user:{field}": text, "$sealed:": None},
+            f'"{field}": "{text}"',
+        ]
+        plain = [documents[0], {"a": copied, "b": copied}, *documents[2:]]
+        await conn.execute("truncate kept")
+        await conn.executemany("insert into kept values ($1, $2)", list(enumerate(documents)))
+        rows = await conn.fetch("select document from kept order by id")
+    assert [reveal(row["document"], SCOPE) for row in rows] == plain
+    assert [type(row["document"]) is SealedDocument for row in rows] == [False, True] + [False] * 3
+
+
+async def test_values_of_earlier_versions_are_read(database: Database, table: str) -> None:
+    """They were bound to nothing."""
+    tag = hmac.digest(KEY, b"tag of hidden values", "sha256").hex()[:16]
+    nonce = b"n" * 12
+    text = base64.b64encode(nonce + AESGCM(KEY).encrypt(nonce, b'{"a":1}', None)).decode()
+    async with database.connection() as conn:
         await conn.execute(
-            r"""update kept set document = regexp_replace(document::text, ': "..', ': "zz')::jsonb"""
+            "insert into kept values (1, $1::text::jsonb)",
+            orjson.dumps({"x": {f"$sealed:{tag}": text}}).decode(),
         )
-        with pytest.raises(Sealed, match="is damaged"):
-            await conn.fetch("select document from kept")
+        row = await conn.fetchrow("select document from kept")
+    assert row is not None and reveal(row["document"], SCOPE) == {"x": {"a": 1}}
+
+
+async def test_a_damaged_value_is_an_error_where_it_is_used(database: Database, table: str) -> None:
+    """Reading the row, and those beside it, goes on."""
+    async with database.connection() as conn:
+        await conn.executemany(
+            "insert into kept values ($1, $2)", [(1, {"a": hidden("secret")}), (2, {"b": 1})]
+        )
+        await conn.execute(DAMAGE)
+        rows = await conn.fetch("select document from kept order by id")
+    assert rows[1]["document"] == {"b": 1}
+    with pytest.raises(Sealed, match="is damaged") as raised:
+        reveal(rows[0]["document"], SCOPE)
+    assert raised.value.finding.remedy and raised.value.code == "Undecryptable"
 
 
 async def test_without_a_key_nothing_hidden_is_written(database_url: str, table: str) -> None:
     keyless = await open_database(database_url, size=1)
     async with keyless.connection() as conn:
         with pytest.raises(Exception, match="Hidden object"):
-            await conn.execute("insert into kept values (1, $1)", Hidden("x"))
+            await conn.execute("insert into kept values (1, $1)", hidden("x"))
         assert await conn.fetchval("select count(*) from kept") == 0
     await keyless.close()
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import asyncpg
 import pytest
 
+from engine.store import reencryption
 from engine.store.database import Database
 
 STORES = ("engine.store", "channels.store")
@@ -30,6 +31,8 @@ def statements() -> Iterator[tuple[str, str]]:
             for name, value in vars(module).items():
                 if name.isupper() and isinstance(value, str) and SQL.match(value):
                     yield f"{found.name}.{name}", value
+    for number, text in enumerate(reencryption.statements()):
+        yield f"{reencryption.__name__}.statements {number}", text
 
 
 FOUND = dict(statements())

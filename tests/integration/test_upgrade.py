@@ -9,6 +9,7 @@ from engine.store.database import Database
 from engine.store.invariants import breaches
 from engine.store.migrate import migrate, shipped
 from tests.support.earlier import Rows, become_earlier, rows_of
+from tests.support.events import Scene
 from tests.support.postgres import TestServer
 from tests.support.program import Program, program, resource
 from tests.support.receiver import Receiver, until
@@ -135,3 +136,28 @@ async def test_a_process_goes_on_while_another_one_remakes_functions_and_views(
     async with program(database_url) as other:
         assert (await other.stack("held"))["stack_status"] == "CREATE_IN_PROGRESS"
         await goes_on(running, receiver)
+
+
+async def test_what_snapshots_of_deleted_stacks_left_is_cleared_away(database: Database) -> None:
+    """Earlier versions left it; what deletion_policy: Snapshot kept stays."""
+    put = """
+    with one as (insert into traversal (stack_id, number, project, action, version, state, reason,
+                                        digest, active, requested_by)
+                 values ($1, $2, 'demo', $3, 1, 'complete', '', '', 0, 'me') returning stack_id)
+    insert into resource_snapshot (stack_id, traversal, resource_id, name, type, data)
+    select stack_id, $2, stack_id, $4, 'T', '{}' from one
+    """
+    stack = (await Scene(database).stack()).id
+    async with database.connection() as conn:
+        await conn.execute(put, stack, 2, "SNAPSHOT", "of a snapshot that is gone")
+        await conn.execute(put, stack, 3, "SNAPSHOT", "of a snapshot")
+        await conn.execute(put, stack, 4, "DELETE", "kept before it went")
+        await conn.execute(
+            "insert into snapshot (stack_id, id, name, traversal, version) values ($1, $1, 'x', 3, 1)",
+            stack,
+        )
+        (migration,) = (one for one in shipped() if one.name.startswith("0032"))
+        cleaning = migration.text[migration.text.index("delete from resource_snapshot") :]
+        await conn.execute(cleaning)
+        left = await conn.fetch("select name from resource_snapshot order by name")
+    assert [row["name"] for row in left] == ["kept before it went", "of a snapshot"]

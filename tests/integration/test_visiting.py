@@ -12,14 +12,14 @@ from engine.errors import Conflict, Unavailable
 from engine.store.database import Database
 from engine.store.embedded import EmbeddedServer
 from engine.store.migrate import migrate
-from hub.settings import DatabaseSettings
-from hub.visiting import visited
+from hub.checks.offline_database import open_offline
+from hub.settings.settings import DatabaseSettings
 
 COUNT = "select count(*) from stack"
 
 
 async def test_one_that_is_named_is_used(database_url: str) -> None:
-    async with visited(DatabaseSettings(url=SecretStr(database_url))) as conn:
+    async with open_offline(DatabaseSettings(url=SecretStr(database_url))) as conn:
         assert await conn.fetchval(COUNT) == 0
 
 
@@ -27,7 +27,7 @@ async def test_one_at_rest_is_started_for_the_while(data_directory: Path) -> Non
     server = EmbeddedServer(data_directory)
     await migrate(await server.start())
     await server.stop()
-    async with visited(DatabaseSettings(data_dir=data_directory)) as conn:
+    async with open_offline(DatabaseSettings(data_dir=data_directory)) as conn:
         assert await conn.fetchval(COUNT) == 0
     assert not (data_directory / "postgres" / "postmaster.pid").exists()
 
@@ -36,7 +36,7 @@ async def test_one_in_use_is_shared_and_left_running(data_directory: Path) -> No
     server = EmbeddedServer(data_directory)
     await migrate(await server.start())
     try:
-        async with visited(DatabaseSettings(data_dir=data_directory)) as conn:
+        async with open_offline(DatabaseSettings(data_dir=data_directory)) as conn:
             assert await conn.fetchval(COUNT) == 0
         assert server.pid is not None
     finally:
@@ -45,7 +45,7 @@ async def test_one_in_use_is_shared_and_left_running(data_directory: Path) -> No
 
 async def test_none_is_made_where_there_is_none(data_directory: Path) -> None:
     with pytest.raises(Unavailable, match=r"there is no database in .*--data-dir"):
-        async with visited(DatabaseSettings(data_dir=data_directory)):
+        async with open_offline(DatabaseSettings(data_dir=data_directory)):
             pass
     assert not (data_directory / "postgres").exists()
 
@@ -57,7 +57,7 @@ async def test_one_in_use_that_cannot_be_reached_is_refused(data_directory: Path
         # As it is for another account, which may not look into the cluster.
         (data_directory / "postgres" / "postmaster.pid").rename(data_directory / "away")
         with pytest.raises(Unavailable, match="in use by another headgate, process"):
-            async with visited(DatabaseSettings(data_dir=data_directory)):
+            async with open_offline(DatabaseSettings(data_dir=data_directory)):
                 pass
     finally:
         (data_directory / "away").rename(data_directory / "postgres" / "postmaster.pid")
@@ -70,7 +70,7 @@ async def test_one_of_an_older_version_is_not_brought_up_to_date(
     async with database.connection() as conn:
         await conn.execute("delete from migration where name >= '0005'")
     with pytest.raises(Conflict, match="older than this headgate: it has no 0005"):
-        async with visited(DatabaseSettings(url=SecretStr(database_url))):
+        async with open_offline(DatabaseSettings(url=SecretStr(database_url))):
             pass
 
 

@@ -3,12 +3,14 @@ finish.py, and of engine/service what decides between them."""
 
 from collections.abc import Iterator
 
-from engine.node import node as tables
+from engine.node.inputs import Superseded
+from engine.node.node import Refused
 from engine.plan.verdict import EndedNode, verdict
-from engine.service.ending import ROLLED_BACK
-from engine.words import Action, Phase, State, TraversalState
-from tests.model.planning import Busy, Known, planned
+from engine.service.traversals.end import ROLLED_BACK
+from engine.words import Action, Operation, Phase, State, TraversalState
+from tests.model.planning import Busy, Known, Planned, planned, planned_visits
 from tests.model.store import ENDING, FAILED, LIVE, RUNNING, is_over
+from tests.model.telling import decided
 from tests.model.world import Node, Row, Traversal, Want, World
 
 
@@ -22,9 +24,15 @@ def give_up(world: World, number: int, state: str) -> World:
 
 
 def dropped(node: Node | None) -> Node | None:
-    if node is None or (node.state, node.phase) not in tables.DROPPED_WHEN_SUPERSEDED:
+    if node is None:
+        return None
+    step = decided(node.operation, node.state, node.phase, (), node.passed, Superseded())
+    if isinstance(step, Refused):
         return node
-    return node._replace(state=State.DROPPED, claim=node.claim + 1, wake=False)
+    wake = step.node.state is State.READY
+    return node._replace(
+        state=step.node.state, phase=step.node.phase, claim=node.claim + 1, wake=wake
+    )
 
 
 def close_hooks(world: World, number: int) -> World:
@@ -37,9 +45,23 @@ def close_hooks(world: World, number: int) -> World:
 
 
 def begin(world: World, action: Action, template: tuple[Want, ...]) -> World:
-    """`insert_traversal` of engine/store/begin.py, of what the real planning plans."""
+    """A change toward a template, of what the real planning plans."""
     number = world.current + 1
     made = planned(template, known(world), number, said_before(world))
+    return kept(begun(world, action, made), template)
+
+
+def check(world: World) -> World:
+    """`start_action` of engine/service/engine.py: refused while a traversal is under way."""
+    if not world.current or world.traversal(world.current).state in (RUNNING, ENDING):
+        return world
+    made = planned_visits(Operation.CHECK, world.template, known(world), said_before(world))
+    return begun(world, Action.CHECK, made)
+
+
+def begun(world: World, action: Action, made: Planned) -> World:
+    """`insert_traversal` of engine/store/begin.py."""
+    number = world.current + 1
     traversal = Traversal(
         action, RUNNING if made.active else ENDING, made.active, True, made.graph, made.nodes
     )
@@ -50,7 +72,7 @@ def begin(world: World, action: Action, template: tuple[Want, ...]) -> World:
     world = forgotten(world)
     for (older, node), successor in made.successors:
         world = succeeded(world, older, node, successor)
-    return kept(world, template)
+    return world
 
 
 def said_before(world: World) -> tuple[Want, ...]:
@@ -121,7 +143,7 @@ def forgotten(world: World) -> World:
 
 
 def kept(world: World, template: tuple[Want, ...]) -> World:
-    """`_store_kept` of engine/service/traversals.py: breakpoints stay with their resources."""
+    """`store_rules` of engine/service/traversals: breakpoints stay with their resources."""
     wants = {want.name: want for want in template}
     said = any(want.rules for want in template)
     if not said and not any(row.rules for row in world.rows):
@@ -151,13 +173,13 @@ def cancel(world: World, ends: str) -> World:
 
 
 def roll_back(world: World) -> World:
-    """`roll_back` of engine/service/ending.py."""
+    """`roll_back` of engine/service/traversals/end.py."""
     template = () if world.reached is None else world.reached.template
     return begin(world, Action.ROLLBACK, template)
 
 
 def end(world: World, number: int) -> World:
-    """`end` of engine/service/ending.py, with the real verdict."""
+    """`end` of engine/service/traversals/end.py, with the real verdict."""
     traversal = world.traversal(number)
     if number != world.current or not is_over(traversal):
         return world
@@ -189,7 +211,7 @@ def _ended(world: World, number: int, said: TraversalState) -> World:
         for node in traversal.nodes
     )
     ended = traversal._replace(state=said.value, wake=False, nodes=nodes)
-    if said is TraversalState.COMPLETE and traversal.action is not Action.DELETE:
+    if said is TraversalState.COMPLETE and traversal.action not in (Action.DELETE, Action.CHECK):
         world = world._replace(reached=traversal.graph)
     return world.with_traversal(number, ended)
 

@@ -3,14 +3,15 @@
 from typing import Any
 from uuid import UUID
 
-from tests.model.replay import Diverged, Replay
+from engine.store.encryption import Scope, reveal
+from tests.model.replay import PROJECT, Diverged, Replay
 from tests.model.store import is_working
 from tests.model.world import Node, World
 
 STACK = "select traversal, deleted_at is not null as buried from stack where id = $1"
 TRAVERSALS = """
 select number, action, state, active, wake_at is not null as wake,
-       state = 'running' and working_since is not null as working
+       working_since is not null as working
   from traversal
  where stack_id = $1
 """
@@ -75,7 +76,8 @@ def _listed(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _row(replay: Replay, row: Any) -> tuple[Any, ...]:
     fields = {**dict(row), "digest": replay.digests[row["digest"]]}
-    fields["value"] = (row["value"] or {}).get("value")  # in Python: SQL may see it sealed
+    properties = reveal(row["value"], Scope(PROJECT, replay.stack, "resource.properties"))
+    fields["value"] = (properties or {}).get("value")
     fields["requires"] = frozenset(row["requires"])
     fields["points"] = tuple(row["points"] or ())
     del fields["id"]

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from engine.hooks.rule import Rule
-from engine.node import machine
+from engine.node import decisions, machine
 from engine.node import node as tables
 from engine.node.effects import WakeAt
+from engine.node.inputs import Expired, Input, Superseded
 from engine.node.node import ENDED, Refused, Step
 from engine.plan.draft import Existing
 from engine.words import Action, Operation, Phase, State
@@ -18,6 +19,8 @@ from tests.model import accept, planning, protocol, sizes, store, telling
 from tests.model.explore import Violation, explore
 from tests.model.protocol import Move
 from tests.model.world import Fixed, Hand, Node, Row, Seen, Size, Told, World, Write
+
+Table = dict[tuple[State, Phase, type[Input]], machine.Row]
 
 
 class Fault(NamedTuple):
@@ -42,6 +45,7 @@ def _fits_anybody(node: Node | None, hand: Hand) -> bool:
 _freed_by, _counted, _settle = store.freed_by, store.counted, store.settle
 _known, _existing = accept.known, planning._existing
 _take_up, _change, _failed = telling.take_up, telling.change, telling._failed
+_visited = telling._visited
 
 
 def _no_successor(world: World, hand: Hand, node: Node, told: Told) -> list[tuple[int, int]]:
@@ -94,6 +98,16 @@ def _nobody_uses(row: Row, busy: planning.Busy | None) -> Existing:
     return replace(_existing(row, busy), using=frozenset())
 
 
+def _idle(row: Row, busy: planning.Busy | None) -> Existing:
+    return _existing(row, None)
+
+
+def _as_read(seen: Seen, operation: Operation) -> Write:
+    write = _visited(seen, operation)
+    assert seen.row is not None
+    return write._replace(row=write.row._replace(digest=seen.row.digest))
+
+
 def _as_planned(world: World, fixed: Fixed, said: Write) -> tuple[Rule, ...]:
     return fixed.rules
 
@@ -130,8 +144,8 @@ def _forgotten(world: World) -> World:
     return world
 
 
-def _rejected_goes_on(node: tables.Node, *_: object) -> Step:
-    return machine._go_on(node)
+def _goes_on(node: tables.Node, *_: object) -> Step:
+    return Step(replace(node, state=State.READY))
 
 
 def _timer_lost(node: tables.Node, said: Any) -> Step | Refused:
@@ -142,10 +156,21 @@ def _timer_lost(node: tables.Node, said: Any) -> Step | Refused:
     return Step(step.node, kept)
 
 
-_DROPPED = tables.DROPPED_WHEN_SUPERSEDED
-_NOT_READY = frozenset(one for one in _DROPPED if one[0] is not State.READY)
-_NOT_PARKED = frozenset(one for one in _DROPPED if one[0] is not State.PARKED)
-_ALSO_ACTING = _DROPPED | {(State.RUNNING, Phase.ACT), (State.PARKED, Phase.ACT)}
+def _not_dropped(*states: State) -> Table:
+    return {
+        at: row
+        for at, row in machine.TABLE.items()
+        if at[2] is not Superseded or at[0] not in states
+    }
+
+
+_DROP = machine.Row(decisions.drop, ())
+_ALSO_ACTING = dict(machine.TABLE) | {
+    (state, Phase.ACT, Superseded): _DROP for state in (State.RUNNING, State.PARKED)
+}
+_NO_DEADLINE = dict(machine.TABLE) | {
+    (State.PARKED, Phase.PRE, Expired): machine.Row(_goes_on, ()),
+}
 _STALE, _ONCE = "a_stale_settle_changes_nothing", "an_operation_is_carried_out_once"
 _WAITS, _ACTIVE = "waits_are_what_is_waited_for", "active_is_what_is_active"
 _GIVEN_UP, _ANSWER = "what_was_given_up_only_acts", "no_operation_without_its_answer"
@@ -182,15 +207,15 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "what is ready is not dropped by a newer traversal",
-        tables, "DROPPED_WHEN_SUPERSEDED", _NOT_READY, sizes.UPDATED, _GIVEN_UP,
+        machine, "TABLE", _not_dropped(State.READY), sizes.UPDATED, _GIVEN_UP,
     ),
     Fault(
         "what is parked at a hook is not dropped by a newer traversal",
-        tables, "DROPPED_WHEN_SUPERSEDED", _NOT_PARKED, sizes.HOOK_GIVEN_UP, _GIVEN_UP,
+        machine, "TABLE", _not_dropped(State.PARKED), sizes.HOOK_GIVEN_UP, _GIVEN_UP,
     ),
     Fault(
         "what acts is dropped by a newer traversal",
-        tables, "DROPPED_WHEN_SUPERSEDED", _ALSO_ACTING, sizes.DELETED,
+        machine, "TABLE", _ALSO_ACTING, sizes.DELETED,
         "a_complete_stack_is_really_so",
     ),
     Fault(
@@ -199,7 +224,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a superseded traversal opens hooks behind what it did",
-        store, "silenced", lambda told: told, sizes.HOOK_GIVEN_UP, _BEGINS,
+        store, "refuses", lambda *_: False, sizes.HOOK_GIVEN_UP, _BEGINS,
     ),
     Fault(
         "the newer node is not let go",
@@ -240,14 +265,14 @@ FAULTS: tuple[Fault, ...] = (
         accept, "forgotten", _forgotten, sizes.UPDATED, _WAITS,
     ),
     Fault(
-        "breakpoints are passed by", machine, "ahead", lambda *_: [], sizes.HOOKED, _ANSWER,
+        "breakpoints are passed by", decisions, "ahead", lambda *_: [], sizes.HOOKED, _ANSWER,
     ),
     Fault(
-        "a rejection goes on", machine, "_fail", _rejected_goes_on, sizes.HOOKED, _ANSWER,
+        "a rejection goes on", decisions, "_fail", _goes_on, sizes.HOOKED, _ANSWER,
     ),
     Fault(
         "a deadline that stops goes on",
-        machine, "_expired", _rejected_goes_on, sizes.HOOKED, _ANSWER,
+        machine, "TABLE", _NO_DEADLINE, sizes.HOOKED, _ANSWER,
     ),
     STALE_TELLS,
     Fault(
@@ -297,6 +322,19 @@ FAULTS: tuple[Fault, ...] = (
         "what a failure left behind is forgotten",
         telling, "_failed", _lost, sizes.LEFT_UNSEEN, "a_complete_stack_is_really_so",
     ),
+    Fault(
+        "a check writes back the digest that it has read",
+        telling, "_visited", _as_read, sizes.CHECKED, "a_check_changes_no_definition",
+    ),
+    Fault(
+        "a check does not see what is under way",
+        planning, "_existing", _idle, sizes.CHECK_BEHIND,
+        "a_check_waits_for_what_is_under_way", True,
+    ),
+    Fault(
+        "breakpoints of a check are passed by",
+        decisions, "ahead", lambda *_: [], sizes.CHECK_ASKED, _ANSWER,
+    ),
     Fault("a timer is lost", telling, "decide", _timer_lost, sizes.CHAIN, _WOKEN),
 )  # fmt: skip
 
@@ -314,6 +352,7 @@ def made(fault: Fault) -> Iterator[None]:
 def _forget() -> None:
     telling.decided.cache_clear()
     planning.planned.cache_clear()
+    planning.planned_visits.cache_clear()
 
 
 def found(fault: Fault) -> Violation | None:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from engine.node.node import ENDED
 from engine.node.points import POINTS
-from engine.words import Direction, Operation, Phase, Point, State
+from engine.words import Action, Direction, Operation, Phase, Point, State
 from tests.model.protocol import Move
-from tests.model.world import Fixed, Node, World
-from tests.model.world_rules import UNDER_WAY, is_done, nodes_of
+from tests.model.world import Fixed, Node, Row, World
+from tests.model.world_rules import LIVE, UNDER_WAY, is_done, nodes_of
 
 
 def a_stale_settle_changes_nothing(before: World, move: Move, after: World) -> str | None:
@@ -60,6 +60,8 @@ def operations_keep_the_order(before: World, move: Move, after: World) -> str | 
     early = [one for one in there if not is_done(traversal, one)]
     if early:
         return f"{fixed.name} is called before {traversal.graph.nodes[early[0]].name} is done"
+    if before.traversal(move.traversal).action is Action.CHECK:
+        return None  # of one resource, it says nothing of another
     if move.traversal == before.current and fixed.direction is Direction.FORWARD:
         return _not_there(before, fixed)
     return _still_used(before, move, fixed)
@@ -151,6 +153,33 @@ def what_was_ended_stays_so(before: World, move: Move, after: World) -> str | No
     return None
 
 
+def a_check_changes_no_definition(before: World, move: Move, after: World) -> str | None:
+    if move.kind not in ("settle", "again") or not move.traversal:
+        return None
+    if before.traversal(move.traversal).action is not Action.CHECK:
+        return None
+    was = {row.id: _definition(row) for row in before.rows}
+    now = {row.id: _definition(row) for row in after.rows}
+    return None if was == now else f"a check changes {was} to {now}"
+
+
+def _definition(row: Row) -> tuple[str, str | None, bool, str]:
+    return row.digest, row.value, row.made, row.policy
+
+
+def a_check_waits_for_what_is_under_way(before: World, move: Move, after: World) -> str | None:
+    """What an older traversal still does to a resource ends before its check is called."""
+    node = _called(before, move)
+    if node is None or node.operation is not Operation.CHECK:
+        return None
+    busy = any(
+        other.resource == node.resource and other.state in LIVE and other.phase is Phase.ACT
+        for number, _, _, other in nodes_of(before)
+        if number < move.traversal
+    )
+    return "a resource is checked while an older operation is under way on it" if busy else None
+
+
 MOVE_RULES: tuple[Callable[[World, Move, World], str | None], ...] = (
     a_stale_settle_changes_nothing,
     no_operation_without_its_answer,
@@ -160,4 +189,6 @@ MOVE_RULES: tuple[Callable[[World, Move, World], str | None], ...] = (
     what_is_restricted_is_not_done,
     what_was_given_up_begins_nothing,
     what_was_ended_stays_so,
+    a_check_changes_no_definition,
+    a_check_waits_for_what_is_under_way,
 )

@@ -7,10 +7,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from engine.hooks.rule import Rule
-from engine.hot.definition import DefinedResource
+from engine.hot.definition.stack import ResourceDefinition
 from engine.plan.draft import Existing, Plan, PlannedNode, Replacement
 from engine.plan.passes import plan
+from engine.plan.visits import plan_visits
 from engine.words import (
+    VISITS,
     DeletionPolicy,
     Direction,
     Operation,
@@ -54,7 +56,20 @@ def planned(
     template: tuple[Want, ...], rows: Known, number: int, before: tuple[Want, ...]
 ) -> Planned:
     """The traversal `number` toward `template`. rows: each with what still acts on it."""
-    made = _plan(template, rows, number)
+    return _planned(_plan(template, rows, number), template, before)
+
+
+@cache
+def planned_visits(
+    operation: Operation, template: tuple[Want, ...], rows: Known, before: tuple[Want, ...]
+) -> Planned:
+    """A traversal that acts in place on each resource, and leaves its definition alone."""
+    existing = [_existing(row, busy) for row, busy in rows]
+    made = plan_visits(operation, existing, lambda name, stored: tuple(stored))
+    return _planned(made, template, before)
+
+
+def _planned(made: Plan, template: tuple[Want, ...], before: tuple[Want, ...]) -> Planned:
     wants = {want.name: want for want in template}
     fresh = {row.id for row in made.rows}
     moving = {node.name for node in made.nodes if node.replacement_id is not None}
@@ -74,7 +89,9 @@ def planned(
             for row in made.rows
         ),
         stale=frozenset(
-            node.resource_id.int for node in made.nodes if node.direction is Direction.FORWARD
+            node.resource_id.int
+            for node in made.nodes
+            if node.direction is Direction.FORWARD and node.operation not in VISITS
         ),
         successors=tuple(
             (node.waits_for_running, index)
@@ -104,8 +121,8 @@ def _plan(template: tuple[Want, ...], rows: Known, number: int) -> Plan:
     )
 
 
-def _defined(want: Want) -> DefinedResource:
-    return DefinedResource(
+def _defined(want: Want) -> ResourceDefinition:
+    return ResourceDefinition(
         name=want.name,
         type="T",
         properties={},
@@ -155,6 +172,7 @@ def _fixed(made: Plan, index: int, want: Want | None, moving: set[str] | None) -
     """moving: of a new row, names of what may be replaced before it is its turn."""
     node = made.nodes[index]
     forward = node.direction is Direction.FORWARD and want is not None
+    forward = forward and node.operation not in VISITS
     moves = moving is None or (want is not None and any(one in moving for one in want.requires))
     return Fixed(
         name=node.name,

@@ -19,10 +19,10 @@ from engine.node.inputs import (
     MustWait,
     Succeeded,
 )
-from engine.words import Action, Decision, OnTimeout, Operation, Phase, State
+from engine.words import VISITS, Action, Decision, OnTimeout, Operation, Phase, State
 from tests.model import accept, store
-from tests.model.telling import DENIED, LEFT, take_up, tell
-from tests.model.world import EMPTY, HALF, Fixed, Hand, Hook, Node, Size, World
+from tests.model.telling import DENIED, LEFT, take_up, tell, tell_superseded
+from tests.model.world import EMPTY, HALF, Fixed, Hand, Hook, Node, Size, Told, World
 
 LATER = datetime(2026, 1, 1, tzinfo=UTC)
 #: What an operation says that is called again, by what it did.
@@ -78,6 +78,8 @@ def requests(size: Size, world: World) -> Iterator[tuple[Move, World]]:
     busy = state in (store.RUNNING, store.ENDING)
     if asked.action is None:
         after = accept.cancel(after, asked.ends)
+    elif asked.action is Action.CHECK:
+        after = accept.check(after)
     elif not (asked.action is Action.DELETE and _deletes(world)):
         if busy:
             after = accept.give_up(after, world.current, store.SUPERSEDED)
@@ -162,8 +164,10 @@ def of_hand(world: World, hand: Hand) -> Iterator[tuple[Move, World]]:
         case "call":
             yield from calls(world, hand)
         case "tell":
+            assert hand.told is not None
             yield move._replace(kind="settle"), settled(world.without(hand), hand)
-            if world.luck.twice:
+            # Nothing comes of a step that is refused: to say it again is to say it first.
+            if world.luck.twice and not store.refuses(world, hand, hand.told):
                 unsure = settled(world.without(hand).spent("twice"), hand)
                 again = unsure.holding(hand._replace(stage="told"))
                 yield move._replace(kind="settle", said=CONTINUE), again
@@ -207,6 +211,9 @@ def outcomes(world: World, hand: Hand) -> Iterator[tuple[Input, str]]:
         if (key, operation) == called:
             yield FOUND_DONE[said], ""
             return
+    if hand.seen.operation is Operation.CHECK and not _is_whole(world, node):
+        yield Broke("broke"), ""
+        return
     yield Succeeded(), ""
     yield Broke("broke"), "fail"
     yield MustWait(LATER), "wait"
@@ -216,6 +223,12 @@ def outcomes(world: World, hand: Hand) -> Iterator[tuple[Input, str]]:
     if hand.seen.operation is Operation.UPDATE:
         fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
         yield DENIED if "replace" in fixed.restricted else MustReplace(), "replace"
+
+
+def _is_whole(world: World, node: Node | None) -> bool:
+    """What a check finds: a thing that is there, and not half of one."""
+    values = {row: value for row, value, _ in world.things}
+    return node is not None and values.get(node.resource, HALF) != HALF
 
 
 def acted(world: World, hand: Hand, said: Input) -> World:
@@ -236,6 +249,8 @@ def made(world: World, hand: Hand, node: Node, said: Input) -> World:
     if isinstance(said, MustReplace) or said == DENIED:
         return world
     assert hand.seen is not None
+    if hand.seen.operation in VISITS:
+        return world
     fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
     good, operation, row = isinstance(said, Succeeded), hand.seen.operation, node.resource
     if operation is Operation.DELETE and good:
@@ -251,14 +266,25 @@ def made(world: World, hand: Hand, node: Node, said: Input) -> World:
 
 
 def settled(world: World, hand: Hand) -> World:
-    """`advance` with the worker's step; where the node goes on running, its worker keeps it."""
+    """`advance` with the worker's step; where the node goes on running, its worker keeps it. When
+    it is refused, its worker holds what is decided then."""
     assert hand.told is not None
+    if store.refuses(world, hand, hand.told):
+        told = again(world, hand, hand.told)
+        return store.retimed(world).holding(hand._replace(stage="tell", told=told))
     fit = store.fits(world.node(hand.traversal, hand.node), hand)
     after = store.settle(world, hand, hand.told)
     node = after.node(hand.traversal, hand.node)
     if fit and node is not None and node.state is State.RUNNING:
         return taken(after, hand.traversal, hand.node)
     return after
+
+
+def again(world: World, hand: Hand, refused: Told) -> Told:
+    """`NodeRunner.superseded`."""
+    assert hand.seen is not None and refused.said is not None
+    fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
+    return tell_superseded(fixed, hand.seen, refused.said)
 
 
 def of_hook(world: World, hook: Hook) -> Iterator[tuple[Move, World]]:
@@ -276,7 +302,7 @@ def of_hook(world: World, hook: Hook) -> Iterator[tuple[Move, World]]:
 
 
 def answered(world: World, hook: Hook, fixed: Fixed, said: Input, word: str) -> World:
-    """`apply` in engine/work/answering.py: DECIDE_HOOKS, then `advance` with the node's step."""
+    """`apply` in engine/work/hook_decisions.py: DECIDE_HOOKS, then `advance` with the step."""
     node = world.node(hook.traversal, hook.node)
     decided = [one._replace(said=word) if one == hook else one for one in world.hooks]
     after = world.with_hooks(decided)

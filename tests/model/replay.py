@@ -11,23 +11,33 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
-from engine.errors import Invalid
+from engine.errors import Conflict, Invalid
 from engine.hooks.rule import Limits as HookLimits
-from engine.hot.schema import Kind, Property, TypeSchema
-from engine.hot.source import Limits as SourceLimits
-from engine.node.inputs import Broke, Denied, Expired, Input, MustReplace, MustRetry, MustWait
+from engine.hot.schema.type_schema import Kind, Property, TypeSchema
+from engine.hot.syntax.document import DocumentLimits as SourceLimits
+from engine.node.inputs import (
+    Broke,
+    Denied,
+    Expired,
+    Input,
+    MustReplace,
+    MustRetry,
+    MustWait,
+    Superseded,
+)
+from engine.principal import named
 from engine.service import Engine
-from engine.service.blueprint import Limits
-from engine.service.quotas import Quotas
-from engine.service.requests import Answer, StackRequest
+from engine.service.requests.blueprint import Limits
+from engine.service.requests.quotas import Quotas
+from engine.service.requests.requests import Answer, StackRequest
 from engine.store.advance import End, Work, advance
 from engine.store.database import Database
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
 from engine.words import Action, Decision, Door, Json
-from engine.work.act import judge
-from engine.work.job import Job, Said, settle, take_up
-from engine.work.retrying import Retrying
+from engine.work.job import Job, NodeInput, settle, settle_superseded, take_up
+from engine.work.operation_call import judge
+from engine.work.retries import Retrying
 from engine.work.timers import Timers
 from tests.model.protocol import LATER, REJECT, Move
 from tests.model.telling import LEFT
@@ -80,6 +90,7 @@ class Held:
     """What a worker of the real engine holds of a node: what it was given, and what it will say."""
 
     job: Job
+    said: NodeInput | None = None
     step: Json = None
 
 
@@ -140,18 +151,21 @@ class Replay:
             self.stack = (await self.engine.create_stack(PROJECT, said)).id
         elif asked.action is Action.UPDATE:
             await self.engine.update_stack(PROJECT, self.stack, said)
+        elif asked.action is Action.CHECK:
+            with suppress(Conflict):  # something is under way
+                await self.engine.start_action(PROJECT, self.stack, Action.CHECK, named("ann"))
         elif asked.action is Action.DELETE:
-            await self.engine.delete_stack(PROJECT, self.stack, "ann")
+            await self.engine.delete_stack(PROJECT, self.stack, named("ann"))
         else:
             with suppress(Invalid):  # nothing that may be ended so is under way
                 await self._end_early(asked.ends)
 
     async def _end_early(self, ends: str) -> None:
         if ends == "stopped":
-            await self.engine.stop(PROJECT, self.stack, "ann")
+            await self.engine.stop(PROJECT, self.stack, named("ann"))
         else:
             rollback = ends == "rolled back"
-            await self.engine.cancel(PROJECT, self.stack, "ann", rollback=rollback)
+            await self.engine.cancel(PROJECT, self.stack, named("ann"), rollback=rollback)
 
     async def _learn(self, world: World) -> None:
         """Which of the engine's new nodes and rows are which of the model's."""
@@ -166,7 +180,8 @@ class Replay:
         for row in sorted(found, key=lambda row: str(row["direction"]), reverse=True):
             if row["direction"] == "forward":
                 at = by_name[row["name"], "forward"]
-                self.digests[row["digest"]] = fixed[at].value
+                if row["digest"] is not None:  # an action in place has no definition
+                    self.digests[row["digest"]] = fixed[at].value
                 self.rows[fixed[at].resource] = row["resource_id"]
                 if (replacement := fixed[at].replacement) is not None:
                     self.rows[replacement] = row["replacement_id"]
@@ -204,7 +219,8 @@ class Replay:
         outcome = _outcome(held.job.work, move.said)
         self._tell(held, judge(held.job.prepared, outcome, RETRYING))
 
-    def _tell(self, held: Held, said: Said) -> None:
+    def _tell(self, held: Held, said: NodeInput) -> None:
+        held.said = said
         held.step = settle(held.job, said, new_id=uuid4, default_timeout=TIMEOUT)
         assert held.step is not None, said
 
@@ -212,6 +228,15 @@ class Replay:
         held = self._held(move.hand)
         async with self.database.connection() as conn:
             got = await advance(conn, "w", LEASE, 0, [held.step])
+        for one in got.refused:
+            assert held.said is not None
+            held.step = settle_superseded(
+                held.job,
+                held.said,
+                Superseded(reason=one.reason),
+                new_id=uuid4,
+                default_timeout=TIMEOUT,
+            )
         for work in got.work:
             self._take(move.traversal, move.node, work)
 
@@ -232,7 +257,7 @@ class Replay:
             assert await self.timers.expire_due() == 1
             return
         decision = Decision.REJECT if move.said == REJECT else Decision.CONTINUE
-        await self.engine.answer(hook, Answer(decision, "ann", Door.API), project=PROJECT)
+        await self.engine.answer(hook, Answer(decision, named("ann"), Door.API), project=PROJECT)
 
 
 def _outcome(work: Work, said: Input) -> Outcome:

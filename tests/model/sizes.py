@@ -21,6 +21,7 @@ def update(*wants: Want) -> Request:
 
 
 DELETE = Request(Action.DELETE)
+CHECK = Request(Action.CHECK)
 CANCEL, STOP = Request(None, ends="failed"), Request(None, ends="stopped")
 TAKE_BACK = Request(None, ends="rolled back")
 
@@ -202,6 +203,32 @@ RETAINED_AGAIN = Size(
 HOOKED_LATER = Size(
     "a replacement under way, which is to ask before it goes",
     (create(A), update(NEW_A), update(NEW_A._replace(rules=KEPT.rules)), DELETE),
+)
+
+CHECKED = Size(
+    "a chain, cancelled, checked and updated",
+    (create(A, B), CANCEL, CHECK, update(A2, B)),
+    Luck(lease=1),
+)
+CHECKED_TWICE = Size(
+    "a resource that is unwell, checked twice and updated",
+    (create(A), CHECK, CHECK, update(A2)),
+    Luck(fail=2, wait=1),
+    patient=True,
+)
+CHECK_BEHIND = Size(
+    "a check behind an update that was cancelled",
+    (create(A), update(A2), CANCEL, CHECK),
+    Luck(lease=1),
+)
+CHECK_ASKED = Size(
+    "a check that asks, and a delete",
+    (
+        create(A._replace(rules=(rule(Point.PRE_CHECK), rule(Point.POST_CHECK)))),
+        CHECK,
+        DELETE,
+    ),
+    Luck(fail=1, no=1),
 )
 
 ALL = tuple(one for one in list(vars().values()) if isinstance(one, Size))

@@ -7,6 +7,7 @@ from engine.hooks.rule import Rule
 from engine.node.node import ENDED
 from engine.words import Direction, Operation, Phase, State
 from tests.model.world import (
+    KEPT,
     Fixed,
     Hand,
     Hook,
@@ -25,7 +26,7 @@ LIVE = frozenset({State.READY, State.RUNNING, State.PARKED})
 
 
 def fits(node: Node | None, hand: Hand) -> bool:
-    """`step` in `advance`: the node has the claim's number still, and a state that can move."""
+    """`step` in `apply_transitions`: the claim is the node's still, and it can move."""
     return node is not None and node.claim == hand.claim and node.state in LIVE
 
 
@@ -35,8 +36,6 @@ def settle(world: World, hand: Hand, told: Told) -> World:
     if not fits(node, hand):
         return retimed(world)
     assert node is not None
-    late = is_late(world.traversal(hand.traversal))
-    told = told if not late else silenced(told)
     world = write(world, hand, told.write)
     world = opened(world, hand, told)
     world = moved(world, hand, node, told)
@@ -44,18 +43,14 @@ def settle(world: World, hand: Hand, told: Told) -> World:
     return retimed(counted(world, changes))
 
 
-def is_late(traversal: Traversal) -> bool:
-    """`late`: a traversal that is over opens no hooks."""
-    return traversal.state != RUNNING
-
-
-def silenced(told: Told) -> Told:
-    """`step.state` and `step.hook` of a traversal that is over: what was done is done."""
-    return told._replace(hooks=(), state=State.DONE) if told.hooks else told
+def refuses(world: World, hand: Hand, told: Told) -> bool:
+    """`refused` in `apply_transitions`: a traversal that has ended opens no hooks."""
+    over = world.traversal(hand.traversal).state != RUNNING
+    return over and bool(told.hooks) and fits(world.node(hand.traversal, hand.node), hand)
 
 
 def moved(world: World, hand: Hand, node: Node, told: Told) -> World:
-    """`moved` in `advance`."""
+    """`moved` in `apply_transitions`."""
     changed = node._replace(
         state=told.state,
         phase=told.phase,
@@ -89,7 +84,7 @@ def keyed(node: Node, number: int) -> int:
 
 
 def opened(world: World, hand: Hand, told: Told) -> World:
-    """`hooked` in `advance`."""
+    """`hooked` in `apply_transitions`."""
     if not told.hooks:
         return world
     fresh = [Hook(hand.traversal, hand.node, point, said) for point, said in told.hooks]
@@ -99,7 +94,7 @@ def opened(world: World, hand: Hand, told: Told) -> World:
 def released(
     world: World, hand: Hand, node: Node, told: Told
 ) -> tuple[World, list[tuple[int, int]]]:
-    """`freed` and `released` in `advance`; with them the parts of `counted`."""
+    """`wake_dependents`; with it the parts of `update_clock`."""
     changes = [(hand.traversal, -1 if told.state in ENDED else 0)]
     freed = freed_by(world, hand, node, told)
     if node.successor is not None and told.state in ENDED:
@@ -140,7 +135,7 @@ def moved_to(world: World, told: Told, number: int, at: int) -> int:
 
 
 def counted(world: World, changes: list[tuple[int, int]]) -> World:
-    """`counted` in `advance`: a traversal of which nothing is active any more is ending."""
+    """`update_clock`: a traversal of which nothing is active any more is ending."""
     for number in {number for number, _ in changes}:
         traversal = world.traversal(number)
         active = traversal.active + sum(change for one, change in changes if one == number)
@@ -172,12 +167,12 @@ def is_working(traversal: Traversal) -> bool:
 
 
 def is_over(traversal: Traversal) -> bool:
-    """The second half of `ending` in `advance`: nothing is left to do, or its time is over."""
+    """The second half of `ending` in `claim_due`: nothing is left to do, or its time is over."""
     return traversal.state == ENDING or (traversal.late and is_working(traversal))
 
 
 def write(world: World, hand: Hand, said: Write | None) -> World:
-    """`written`, `removed`, `replaced` and `inserted` in `advance`."""
+    """`written`, `removed`, `replaced` and `inserted` in `apply_transitions`."""
     if said is None:
         return world
     fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
@@ -214,7 +209,10 @@ def _updated(world: World, row: Row, said: Row, fixed: Fixed) -> Row:
     if row.id != said.id:
         return row
     requires = row.requires if fixed.requires is None else _ids(world, fixed.requires)
-    return said._replace(requires=requires, replaced_by=row.replaced_by, rules=row.rules)
+    digest = row.digest if said.digest == KEPT else said.digest
+    return said._replace(
+        requires=requires, replaced_by=row.replaced_by, rules=row.rules, digest=digest
+    )
 
 
 def _ids(world: World, names: tuple[str, ...]) -> tuple[int, ...]:
@@ -222,7 +220,7 @@ def _ids(world: World, names: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def passed_on(rows: list[Row], gone: Row) -> list[Row]:
-    """The last update of `advance`'s first half: users of what was replaced use its replacement."""
+    """The last update of `apply_transitions`: users of what was replaced use its replacement."""
     if gone.replaced_by is None:
         return rows
     return [
@@ -236,7 +234,7 @@ def passed_on(rows: list[Row], gone: Row) -> list[Row]:
 
 
 def claim(world: World, number: int, at: int) -> World:
-    """`claimed` in `advance`, for one node that is due. What the worker was given is not here."""
+    """`claimed` in `claim_due`, for one node that is due. What the worker was given is not here."""
     node = world.node(number, at)
     assert node is not None
     key = keyed(node, node.claim) if node.phase is Phase.ACT else node.key
@@ -250,13 +248,13 @@ def claim_bumped(node: Node) -> int:
 
 
 def is_due(world: World, number: int, at: int) -> bool:
-    """`v_due` and `candidate` in `advance`: the traversal leads to its nodes, in its time."""
+    """`p_due` and `candidate` in `claim_due`: the traversal leads to its nodes, in its time."""
     node, traversal = world.node(number, at), world.traversal(number)
     return traversal.wake and node is not None and node.wake and not is_over(traversal)
 
 
 def seen(world: World, number: int, at: int) -> Seen:
-    """The rows that `advance` returns for a node it gives a worker."""
+    """`read_claimed`: the rows for a node it gives a worker."""
     node = world.node(number, at)
     assert node is not None
     row = world.row(node.resource)

@@ -1,13 +1,14 @@
 """What a worker does with a node in its hands: decide, and write down what the store is told.
 
-The decisions are the real machine's. The writing mirrors engine/work/steps.py, reduced to what the
-protocol reads again: action, status, digest, whether it is broken, who replaces whom.
+The decisions are the real machine's. The writing mirrors engine/work/transition_documents.py,
+reduced to what the protocol reads again: action, status, digest, whether it is broken, who
+replaces whom.
 """
 
 from functools import cache
 
 from engine.hooks.rule import Rule
-from engine.hot.schema import TypeSchema
+from engine.hot.schema.type_schema import TypeSchema
 from engine.node.effects import (
     Effect,
     OpenHook,
@@ -17,12 +18,13 @@ from engine.node.effects import (
     WriteFailed,
     WriteUnchanged,
 )
-from engine.node.inputs import Broke, Claimed, Denied, Input, MustRetry, Succeeded
-from engine.node.machine import decide
+from engine.node.inputs import Broke, Claimed, Denied, Input, MustRetry, Succeeded, Superseded
+from engine.node.machine import decide, decide_superseded
 from engine.node.node import Node as Decided
 from engine.node.node import Refused, Step
 from engine.plan.change import Actual, cleanup_change, forward_change
 from engine.words import (
+    VISITS,
     Direction,
     Mode,
     Operation,
@@ -31,8 +33,8 @@ from engine.words import (
     State,
     Status,
 )
-from engine.work.opening import ACTION_OF
-from tests.model.world import Fixed, Row, Seen, Told, Write
+from engine.work.hook_opening import ACTION_OF
+from tests.model.world import KEPT, Fixed, Row, Seen, Told, Write
 
 SCHEMA = TypeSchema("T", description="", any_property=True)
 #: A failure that names what it left behind; and a refusal before anything was done.
@@ -56,9 +58,20 @@ def decided(
 def tell(fixed: Fixed, seen: Seen, said: Input, state: State = State.RUNNING) -> Told | None:
     """`decide` and `write_step`; None when the machine refuses."""
     step = decided(seen.operation, state, seen.phase, fixed.rules, seen.passed, said)
-    if isinstance(step, Refused):
-        return None
+    return None if isinstance(step, Refused) else _told(fixed, seen, step, said, state)
+
+
+def tell_superseded(fixed: Fixed, seen: Seen, said: Input) -> Told:
+    """`decide_superseded` and `write_step`."""
+    node = Decided(seen.operation, State.RUNNING, seen.phase, fixed.rules, seen.passed)
+    step = decide_superseded(node, said, Superseded())
+    assert isinstance(step, Step)
+    return _told(fixed, seen, step, said, State.RUNNING)
+
+
+def _told(fixed: Fixed, seen: Seen, step: Step, said: Input, state: State) -> Told:
     node = step.node
+    opens = any(isinstance(effect, OpenHook) for effect in step.effects)
     acted = seen.phase is Phase.ACT and state is State.RUNNING
     return Told(
         state=node.state,
@@ -74,11 +87,14 @@ def tell(fixed: Fixed, seen: Seen, said: Input, state: State = State.RUNNING) ->
         ),
         outcome=isinstance(said, Succeeded | Broke) and seen.phase is Phase.ACT,
         attempts=seen.attempts + isinstance(said, MustRetry) if acted else 0,
+        said=said if opens else None,
     )
 
 
 def take_up(fixed: Fixed, seen: Seen) -> Told | None:
     """What a worker says at once of a node it was given in phase pre (`take_up`)."""
+    if seen.operation in VISITS:
+        return tell(fixed, seen, Claimed(seen.operation))
     operation = change(fixed, seen.row)
     if operation is not None and operation in fixed.restricted:
         return tell(fixed, seen, DENIED)
@@ -86,7 +102,7 @@ def take_up(fixed: Fixed, seen: Seen) -> Told | None:
 
 
 def change(fixed: Fixed, row: Row | None) -> Operation | None:
-    """What is to be done (`prepare` in engine/work/act.py), by the real engine.plan.change."""
+    """The operation (`prepare` in engine/work/prepare.py), by the real engine.plan.change."""
     if fixed.direction is Direction.CLEANUP:
         only, stays = fixed.only_if_replaced, row is not None and row.policy == "Retain"
         return cleanup_change(_actual(row), only_if_replaced=only, retained=stays).operation
@@ -131,6 +147,8 @@ def _write(
 
 def _written(fixed: Fixed, seen: Seen, operation: Operation) -> Write:
     """`_Writer._written`: forward it takes over what was wanted, cleanup keeps what was."""
+    if operation in VISITS:
+        return _visited(seen, operation)
     forward = fixed.direction is Direction.FORWARD
     row = _row_of(fixed, seen)._replace(
         action=ACTION_OF[operation],
@@ -146,6 +164,13 @@ def _written(fixed: Fixed, seen: Seen, operation: Operation) -> Write:
     return Write("update", row)
 
 
+def _visited(seen: Seen, operation: Operation) -> Write:
+    """`_Writer._visited`: what was applied stays as it is; a check that succeeds heals."""
+    assert seen.row is not None
+    row = seen.row._replace(action=ACTION_OF[operation], status="COMPLETE", digest=KEPT)
+    return Write("update", row._replace(broken=row.broken and operation is not Operation.CHECK))
+
+
 def _failed(fixed: Fixed, seen: Seen, node: Decided, broken: bool, *, left: bool) -> Write:
     """`_Writer._failed`. left: the operation says that it left something behind."""
     replaces = node.operation is Operation.REPLACE and node.phase is Phase.ACT
@@ -153,6 +178,8 @@ def _failed(fixed: Fixed, seen: Seen, node: Decided, broken: bool, *, left: bool
     if replaces and left:
         return Write("leave", _left(fixed, row), row.id)
     action = "UPDATE" if node.operation is Operation.REPLACE else ACTION_OF[node.operation]
+    if node.operation in VISITS:
+        row = row._replace(digest=KEPT)
     now_broken = row.broken if replaces else broken or row.broken
     made = row.made or left
     if node.operation is Operation.CREATE and node.phase is Phase.ACT:

@@ -35,6 +35,8 @@ async def test_what_is_known_to_break_a_rule_does_so_in_the_engine(database: Dat
             await repeat(database, size, explored(size).violations[rule].sequence)
 
 
+ROUTINE = "select pg_get_functiondef(oid) from pg_proc where proname = $1"
+
 #: As it once was: what is passed on is read from the steps as they came.
 STALE_TOO = """from step s;
         select jsonb_agg(s -> 'resource' || jsonb_build_object('stack_id', s -> 'stack_id'))
@@ -44,7 +46,7 @@ STALE_TOO = """from step s;
 
 
 class Wrong(NamedTuple):
-    """A mistake: `text` for `right` in a constant of a module, or in `advance`.
+    """A mistake: `text` for `right` in a constant of a module, or in a routine.
 
     like: the same mistake in the model, whose shortest way to be seen is gone here as well: chance
     would not find it.
@@ -59,57 +61,70 @@ class Wrong(NamedTuple):
 
 
 WRONG = (
-    Wrong("settle does not count the claim up", "advance",
+    Wrong("settle does not count the claim up", "apply_transitions",
           "claim = n.claim + 1, -- what", "claim = n.claim, -- what", sizes.CHAIN),
-    Wrong("settle does not look at the claim", "advance",
+    Wrong("settle does not look at the claim", "apply_transitions",
           "and n.id = s.node and n.claim = s.claim", "and n.id = s.node", sizes.CHAIN),
-    Wrong("a claim is not counted up", "advance",
+    Wrong("a claim is not counted up", "claim_due",
           "'running', claim = n.claim + 1", "'running', claim = n.claim", sizes.CHAIN),
-    Wrong("waits are counted down twice", "advance",
+    Wrong("waits are counted down twice", "wake_dependents",
           "waits = n.waits - f.times", "waits = n.waits - 2 * f.times", sizes.CHAIN),
-    Wrong("the newer node is not let go", "advance",
-          "select s.stack_id, s.current, s.successor, 1",
-          "select s.stack_id, s.current, -1, 1", sizes.UPDATED),
-    Wrong("who waited does not go on with the replacement", "advance",
+    Wrong("the newer node is not let go", "wake_dependents",
+          "select m.stack_id, m.current, m.successor, 1",
+          "select m.stack_id, m.current, -1, 1", sizes.UPDATED),
+    Wrong("who waited does not go on with the replacement", "wake_dependents",
           "coalesce(f.moved_to, n.resource_id)", "n.resource_id", sizes.REPLACED_GIVEN_UP),
-    Wrong("what becomes ready is not counted", "advance",
-          "select stack_id, traversal, false, 1, 0", "select stack_id, traversal, false, 0, 0",
+    Wrong("what becomes ready is not counted", "update_clock",
+          "select r.stack_id, r.traversal, false, 1, 0",
+          "select r.stack_id, r.traversal, false, 0, 0",
           sizes.CHAIN),
-    Wrong("what waited for an older operation stays counted", "advance",
+    Wrong("what waited for an older operation stays counted", "update_clock",
           "select stack_id, current, false, -1, 0", "select stack_id, current, false, 0, 0",
           sizes.UPDATED),
-    Wrong("what is held is not counted", "advance",
-          "(state = 'parked' and wake_at is null)::integer", "0", sizes.HOOKED),
-    Wrong("a traversal that is over opens hooks", "advance",
-          "case when t.state = 'running' then s.hook end", "s.hook", sizes.HOOK_BEHIND),
-    Wrong("each claim gives the operation a new key", "advance",
+    Wrong("what is held is not counted", "update_clock",
+          "holds::integer - held::integer", "0 - held::integer", sizes.HOOKED),
+    Wrong("a traversal that is over opens hooks", "apply_transitions",
+          "t.state <> 'running' and s.hook is not null as refused", "false as refused",
+          sizes.HOOK_BEHIND),
+    Wrong("what a step that is refused made is written", "apply_transitions",
+          "select * from arrived where not refused", "select * from arrived", sizes.HOOK_BEHIND),
+    Wrong("each claim gives the operation a new key", "claim_due",
           "coalesce(n.operation_key, gen_random_uuid())", "gen_random_uuid()", sizes.CHAIN),
-    Wrong("a replacement goes on under the key of the update", "advance",
+    Wrong("a replacement goes on under the key of the update", "apply_transitions",
           "when s.operation <> n.operation then gen_random_uuid()", "", sizes.UPDATED_TWICE),
-    Wrong("a failure lets go what waits", "advance",
-          "where s.state = 'done' group by", "where s.state in ('done', 'failed') group by",
+    Wrong("a failure lets go what waits", "wake_dependents",
+          "where m.state = 'done' group by", "where m.state in ('done', 'failed') group by",
           sizes.CHAIN),
-    Wrong("users of what was replaced are not told", "advance",
+    Wrong("users of what was replaced are not told", "apply_transitions",
           "array_replace(r.requires, g.id, g.replaced_by)", "r.requires", sizes.REPLACED_BEHIND),
-    Wrong("a stale settle tells users of what was replaced", "advance",
+    Wrong("a stale settle tells users of what was replaced", "apply_transitions",
           "from step s;", STALE_TOO, sizes.REPLACED_BEHIND, faults.STALE_TELLS),
-    Wrong("the policy of what was applied is not kept", "advance",
+    Wrong("an action in place takes a definition's digest away", "apply_transitions",
+          "coalesce(s.resource ->> 'digest', r.digest)", "coalesce(s.resource ->> 'digest', '')",
+          sizes.CHECKED),
+    Wrong("the policy of what was applied is not kept", "apply_transitions",
           "deletion_policy = s.resource ->> 'deletion_policy'", "deletion_policy = 'Delete'",
           sizes.RETAINED),
-    Wrong("a replacement that left something behind is not told of", "advance",
+    Wrong("a replacement that left something behind is not told of", "apply_transitions",
           "case s.resource ->> 'write' when 'leave' then 'FAILED' else r.status end", "r.status",
           sizes.LEAVING),
-    Wrong("nobody counts how often it was tried", "advance",
+    Wrong("nobody counts how often it was tried", "apply_transitions",
           "attempts = s.attempts", "attempts = 0", sizes.RETRIED),
     Wrong("what only waits is not looked after", "advance",
-          "then t.working_since + (t.time_limit - t.worked) end", "then null::timestamptz end",
+          "then working_time_over_at(t.worked, t.working_since, t.time_limit) end",
+          "then null::timestamptz end",
           sizes.TIMED_OUT),
+    Wrong("time counts while all that is left waits at hooks", "working_time_since",
+          "p_active > p_held", "p_active > 0", sizes.HOOKED),
+    Wrong("time counts after the end", "working_time_since",
+          "p_state = 'running' and ", "", sizes.UPDATED),
     Wrong("a time-out ends nothing", (finish, "ENDING"),
-          ">= t.time_limit", "< t.time_limit", sizes.TIMED_OUT),
+          "t.time_limit) <= clock_timestamp()", "t.time_limit) > clock_timestamp()",
+          sizes.TIMED_OUT),
     Wrong("the way back leads to what failed", (finish, "LAST_COMPLETE"),
           "and state = 'complete'", "", sizes.ROLLED_BACK),
-    Wrong("what is ready is not dropped", (supersede, "DROP_NODES"),
-          "n.phase = d.phase", "n.phase = d.phase and n.state <> 'ready'", sizes.UPDATED),
+    Wrong("what is ready is not dropped", (supersede, "MOVE_NODES"),
+          "n.phase = k.phase", "n.phase = k.phase and n.state <> 'ready'", sizes.UPDATED),
     Wrong("hooks of a superseded traversal wait on", (supersede, "SUPERSEDE_HOOKS"),
           "and state = 'waiting'", "and state = 'nothing'", sizes.HOOK_GIVEN_UP),
     Wrong("a superseded traversal is not woken for what acts", (supersede, "END_EARLY"),
@@ -137,7 +152,7 @@ async def wrong(
         monkeypatch.setattr(module, name, right.replace(chosen.right, chosen.text))
         return chosen
     async with database.connection() as conn:
-        right = await conn.fetchval("select pg_get_functiondef($1::text::regproc)", chosen.where)
+        right = await conn.fetchval(ROUTINE, chosen.where)
         assert chosen.right in right
         await conn.execute(right.replace(chosen.right, chosen.text))
     return chosen

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.hooks.rule import Rule
+from engine.node.inputs import Input
 from engine.words import Action, Direction, Operation, Phase, State
 
 HALF = "half"
+#: In place of a digest that is written: the row keeps its own.
+KEPT = "kept"
 
 
 class Want(NamedTuple):
@@ -176,7 +179,8 @@ class Write(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A step on its way to the store: what engine/work/steps.py writes."""
+    """A step on its way to the store: what engine/work/transition_documents.py writes. said: upon
+    what it was decided, where it opens hooks and so may be refused."""
 
     state: State
     phase: Phase
@@ -187,6 +191,7 @@ class Told(NamedTuple):
     hooks: tuple[tuple[str, str], ...]
     outcome: bool
     attempts: int = 0
+    said: Input | None = None
 
 
 class Seen(NamedTuple):

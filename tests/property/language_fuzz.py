@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.errors import Invalid
-from engine.hot.definition import Definition, define
-from engine.hot.effort import Effort
-from engine.hot.environment import parse_environment
-from engine.hot.expression import decode, encode
-from engine.hot.function import Wrong
-from engine.hot.resolve import resolve
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
-from engine.hot.source import read_document
-from engine.hot.template import parse_template
-from engine.hot.versions import VERSIONS
-from engine.hot.yaql_context import library
-from engine.hot.yaql_evaluation import evaluate
+from engine.hot.definition.stack import StackDefinition, define_stack
+from engine.hot.environment.environment import parse_environment
+from engine.hot.evaluation.resolver import resolve
+from engine.hot.expressions.expression import decode, encode
+from engine.hot.functions.cost_budget import CostBudget
+from engine.hot.functions.function import FunctionError
+from engine.hot.language.versions import VERSIONS
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.syntax.document import read_document
+from engine.hot.template.template import parse_template
+from engine.hot.yaql.context import library_context
+from engine.hot.yaql.evaluation import evaluate_yaql
 from engine.words import Json
 
 TYPES = {
@@ -54,7 +54,9 @@ class Everything:
         return {"o": self.value}
 
 
-def through(text: str, environment: str = "{}", parameters: Json = NOTHING) -> Definition | None:
+def through(
+    text: str, environment: str = "{}", parameters: Json = NOTHING
+) -> StackDefinition | None:
     """Take a text all the way twice, and return the definition, or None where it is refused.
 
     Raises AssertionError where something else comes out than what may.
@@ -73,9 +75,9 @@ def through(text: str, environment: str = "{}", parameters: Json = NOTHING) -> D
     return first
 
 
-def _defined(text: str, environment: str, parameters: Json) -> "Definition | Invalid":
+def _defined(text: str, environment: str, parameters: Json) -> "StackDefinition | Invalid":
     try:
-        return define(
+        return define_stack(
             template=parse_template(read_document(text, "template")),
             environment=parse_environment(read_document(environment, "environment")),
             parameters=parameters,
@@ -88,7 +90,7 @@ def _defined(text: str, environment: str, parameters: Json) -> "Definition | Inv
         return invalid
 
 
-def _told(found: "Definition | Invalid") -> Json:
+def _told(found: "StackDefinition | Invalid") -> Json:
     if isinstance(found, Invalid):
         return [str(one) for one in found.findings]
     return {name: one.digest for name, one in found.resources.items()}
@@ -101,7 +103,7 @@ def _resolved(expression: Json, version: str) -> None:
         for masked in (False, True):
             try:
                 resolve(decode(stored, version), Everything(value), masked=masked)
-            except Wrong as wrong:
+            except FunctionError as wrong:
                 assert str(wrong)
 
 
@@ -214,7 +216,7 @@ SHAPES: Mapping[str, Any] = {
 def _names() -> list[tuple[str, bool, bool]]:
     """Every function that can be named: (name, as a function, as a method)."""
     found: dict[str, tuple[bool, bool]] = {}
-    context = library()
+    context = library_context()
     while context is not None:
         for name, specs in context._functions.items():
             if name[0].isalpha():
@@ -277,9 +279,9 @@ def evaluated(expression: str) -> None:
 
 
 def _outcome(expression: str) -> tuple[str, str]:
-    effort = Effort(steps=20_000)
+    budget = CostBudget(steps=20_000)
     try:
-        return "value", repr(evaluate(expression, DATA, effort.limits, effort))
-    except Wrong as wrong:
+        return "value", repr(evaluate_yaql(expression, DATA, budget.limits, budget))
+    except FunctionError as wrong:
         assert str(wrong)
         return "wrong", str(wrong)

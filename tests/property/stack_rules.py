@@ -9,8 +9,8 @@ from engine.store.invariants import INVARIANTS
 #: Rule -> a query that finds its breaches.
 RULES = {
     "time counts exactly while anything but hooks is left": """
-        select number from traversal where stack_id = $1 and state = 'running'
-           and (working_since is not null) <> (active > held)""",
+        select number from traversal where stack_id = $1
+           and (working_since is not null) <> (state = 'running' and active > held)""",
     "nothing of a traversal that is over begins": """
         select n.traversal, n.id from node n
           join traversal t on t.stack_id = n.stack_id and t.number = n.traversal

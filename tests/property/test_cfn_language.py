@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import Invalid
-from engine.hot.definition import Definition, define
-from engine.hot.environment import parse_environment
-from engine.hot.expression import decode, encode, is_static, references
-from engine.hot.function import Wrong
-from engine.hot.resolve import resolve
-from engine.hot.schema import TypeSchema
-from engine.hot.source import check_document
-from engine.hot.template import parse_template
-from engine.hot.versions import VERSIONS
+from engine.hot.definition.stack import StackDefinition, define_stack
+from engine.hot.environment.environment import parse_environment
+from engine.hot.evaluation.resolver import resolve
+from engine.hot.expressions.expression import decode, encode, is_static, referenced_resources
+from engine.hot.functions.function import FunctionError
+from engine.hot.language.versions import VERSIONS
+from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.syntax.document import check_document
+from engine.hot.template.template import parse_template
 from engine.words import Json
 from tests.unit.hot.hot_support import Seen
 
@@ -35,8 +35,8 @@ def nested(inner: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
 SNIPPETS = st.recursive(LEAVES, nested, max_leaves=10)
 
 
-def defined(sections: dict[str, Any]) -> Definition:
-    return define(
+def defined(sections: dict[str, Any]) -> StackDefinition:
+    return define_stack(
         template=parse_template(check_document({AWS: "2010-09-09", **sections}, "template")),
         environment=parse_environment({}),
         parameters={},
@@ -59,8 +59,8 @@ def test_any_snippet_is_a_value_or_waits_for_what_it_reads_or_is_refused(snippet
     with suppress(Invalid):
         made = defined(sections).resources["a"]
         value = made.properties["value"]
-        assert is_static(value) == (not references(value)) and made.requires <= {"r"}
-        with suppress(Wrong):
+        assert is_static(value) == (not referenced_resources(value)) and made.requires <= {"r"}
+        with suppress(FunctionError):
             stored = decode(encode(value), "2010-09-09")
             assert is_static(resolve(stored, Seen("x")))
 
@@ -100,7 +100,7 @@ def test_functions_that_both_languages_have_agree(twins: tuple[Json, Json]) -> N
     def value(snippet: Json) -> Json:
         resources = {"a": {"type": "T", "properties": {"value": snippet}}}
         document = {"heat_template_version": "2013-05-23", "resources": resources}
-        made = define(
+        made = define_stack(
             template=parse_template(document),
             environment=parse_environment({}),
             parameters={},

@@ -5,7 +5,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.pace import Paces
+from channels.rate_limiter import Paces
 
 ME, OTHER = UUID(int=1), UUID(int=2)
 rates = st.floats(0.1, 50)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import Invalid, LimitReached
-from engine.hot.definition import define
-from engine.hot.environment import parse_environment
-from engine.hot.template import parse_template
+from engine.hot.definition.stack import define_stack
+from engine.hot.environment.environment import parse_environment
+from engine.hot.template.template import parse_template
 from engine.types.capacity import Adjustment, adjusted
 from engine.types.contract import Done, Nest, Toward
 from engine.types.groups.auto_scaling import AutoScalingGroup
@@ -161,7 +161,7 @@ def test_whatever_is_written_of_a_group_is_defined_or_refused_with_a_place(
         "outputs": {"o": {"value": {"get_attr": ["g", *(path if isinstance(path, list) else [])]}}},
     }
     try:
-        define(
+        define_stack(
             template=parse_template(written), environment=parse_environment({}), parameters={},
             files={}, pseudo=PSEUDO, types=KNOWN.schemas(),
             check_properties=KNOWN.check_properties,

@@ -8,10 +8,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.errors import Findings, Invalid
-from engine.hot.environment import parse_environment
-from engine.hot.merging import add_to, merge_files
-from engine.hot.parameters import ParameterKind, ParameterSchema, convert
-from engine.hot.registry import CircularAlias
+from engine.hot.environment.environment import parse_environment
+from engine.hot.environment.merging import merge_files, merge_into_stored
+from engine.hot.environment.registry import CircularAlias
+from engine.hot.schema.parameters import ParameterKind, ParameterSchema, convert
 from engine.words import Json
 from tests.unit.hot.hot_support import defined
 
@@ -95,13 +95,15 @@ def test_it_is_the_same_whichever_two_of_three_are_merged_first(
 @given(DOCUMENTS)
 def test_nothing_is_added_by_what_says_nothing(document: Json) -> None:
     assert plain(merged(document)) == plain(merged(document, {})) == plain(merged({}, document))
-    assert add_to(document, {}) == add_to({}, document) == document
+    assert merge_into_stored(document, {}) == merge_into_stored({}, document) == document
 
 
 @given(DOCUMENTS, DOCUMENTS, DOCUMENTS)
 def test_additions_add_up_in_their_order(one: Json, two: Json, three: Json) -> None:
     assume(not any(removed_by_star(document) for document in (one, two, three)))
-    assert add_to(add_to(one, two), three) == add_to(one, add_to(two, three))
+    assert merge_into_stored(merge_into_stored(one, two), three) == merge_into_stored(
+        one, merge_into_stored(two, three)
+    )
 
 
 @given(DOCUMENTS, DOCUMENTS)

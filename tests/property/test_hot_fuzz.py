@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from engine.hot.yaql_evaluation import LONGEST
+from engine.hot.yaql.evaluation import MAX_EXPRESSION_LENGTH
 from tests.property.language_fuzz import Chance, Yaql, evaluated, through
 
 SECONDS = float(os.environ.get("HEADGATE_FUZZ", "0"))
@@ -75,7 +75,7 @@ def expressions(tries: int, most_time: int = 2, most_memory: int = 1_000_000_000
         resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
         text = Yaql(chance).expression(chance.choice([2, 3, 4, 5]))
         print(number, text, flush=True)
-        if len(text) <= LONGEST:
+        if len(text) <= MAX_EXPRESSION_LENGTH:
             evaluated(text)
     print("through")
 

@@ -8,14 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import Invalid
-from engine.hot.definition import Definition, define
-from engine.hot.environment import parse_environment
-from engine.hot.expression import Call, decode, encode, is_static, references
-from engine.hot.replacing import replace_all
-from engine.hot.resolve import resolve
-from engine.hot.schema import TypeSchema
-from engine.hot.source import read_document
-from engine.hot.template import parse_template
+from engine.hot.definition.stack import StackDefinition, define_stack
+from engine.hot.environment.environment import parse_environment
+from engine.hot.evaluation.resolver import resolve
+from engine.hot.expressions.expression import Call, decode, encode, is_static, referenced_resources
+from engine.hot.functions.text import replace_keys
+from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.syntax.document import read_document
+from engine.hot.template.template import parse_template
 from engine.words import Json
 
 VERSION = "2021-04-16"
@@ -64,7 +64,7 @@ def test_different_expressions_are_stored_differently(first: Json, second: Json)
 
 @given(JSON)
 def test_plain_data_is_itself(value: Json) -> None:
-    assert is_static(value) and not references(value)
+    assert is_static(value) and not referenced_resources(value)
     assert resolve(value, Nobody()) == value
     assert is_static(decode(encode(value), VERSION))
 
@@ -87,14 +87,14 @@ def test_the_longest_key_is_replaced_and_nothing_twice(text: str, params: dict[s
         best = max(keys, key=len, default="")
         made += params[best] if best else text[at]
         at += len(best) or 1
-    assert replace_all(text, params)[0] == made
+    assert replace_keys(text, params)[0] == made
 
 
 TYPES = {"T": TypeSchema("T", any_property=True, any_attribute=True)}
 
 
-def defined(resources: dict[str, Json]) -> Definition:
-    return define(
+def defined(resources: dict[str, Json]) -> StackDefinition:
+    return define_stack(
         template=parse_template({"heat_template_version": VERSION, "resources": resources}),
         environment=parse_environment({}),
         parameters={},

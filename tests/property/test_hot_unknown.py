@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import Invalid
-from engine.hot.expression import Call, Expression
-from engine.hot.function import Function, Wrong
-from engine.hot.resolve import resolve
-from engine.hot.versions import VERSIONS, Form
+from engine.hot.evaluation.resolver import resolve
+from engine.hot.expressions.expression import Call, Expression
+from engine.hot.functions.function import Function, FunctionError
+from engine.hot.language.versions import VERSIONS, StackFunction
 from engine.words import Json
 from tests.property.language_fuzz import SHAPES, Chance
 from tests.unit.hot.hot_support import Seen, defined
@@ -23,13 +23,13 @@ READ: Json = {"get_attr": ["b", "output"]}
 NAMES = sorted(
     name
     for name, entry in VERSIONS[VERSION].functions.items()
-    if isinstance(entry, Function) or entry in (Form.IF, Form.YAQL)
+    if isinstance(entry, Function) or entry in (StackFunction.IF, StackFunction.YAQL)
 )
 VALUES: tuple[Json, ...] = (
     "", "a", "a,b", 0, 1, True, [], ["a", "b"], [["a"]], {}, {"a": "b"}, {"a": 1, "x": None}, 3.5,
     "sha256",
 )  # fmt: skip
-#: Of what has to be known when the stack is accepted.
+#: Of what has to be known when the stack is defined.
 NOT_LATER = ("invalid in this context", "must contain a string")
 
 
@@ -124,11 +124,16 @@ def test_what_is_known_later_means_the_same_as_what_is_known_now(chance: random.
             assert isinstance(now, Invalid), (snippet, value, str(expression), now)
             continue
         try:
-            then: Json | Wrong = resolve(expression, Seen(value))
-        except Wrong as wrong:
+            then: Json | FunctionError = resolve(expression, Seen(value))
+        except FunctionError as wrong:
             then = wrong
-        if isinstance(then, Wrong) or isinstance(now, Invalid):
-            assert isinstance(then, Wrong) and isinstance(now, Invalid), (snippet, value, then, now)
+        if isinstance(then, FunctionError) or isinstance(now, Invalid):
+            assert isinstance(then, FunctionError) and isinstance(now, Invalid), (
+                snippet,
+                value,
+                then,
+                now,
+            )
         else:
             assert then == now, (snippet, value)
 

@@ -6,7 +6,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.hot.yaml_loader import MergeKey, TooDeep, Twin, load
+from engine.hot.syntax.yaml_reader import DuplicateKey, MergeKey, NestedTooDeep, load_yaml
 
 PIECES = [
     *"[]{}\"',:#!&*|>-?%\\ \n\t", "a", "b", ": ", "- ", "'a'", "a: ", "---\n", "<<: ", "*a ",
@@ -47,7 +47,7 @@ def test_what_is_written_is_read(value: Any, flow: bool | None, style: str | Non
     text = yaml.safe_dump(
         value, default_flow_style=flow, default_style=style, allow_unicode=True, sort_keys=False
     )
-    assert load(text, 100, 0) == by_nodes(text)
+    assert load_yaml(text, 100, 0) == by_nodes(text)
 
 
 @settings(max_examples=1000)
@@ -58,8 +58,8 @@ def test_any_text_is_read_alike_or_refused(text: str) -> None:
     except (yaml.YAMLError, ValueError, TypeError, IndexError, KeyError, AttributeError):
         wanted = Nodes
     try:
-        made = plain(load(text, 100, 1000))
-    except (Twin, TooDeep):
+        made = plain(load_yaml(text, 100, 1000))
+    except (DuplicateKey, NestedTooDeep):
         return  # PyYAML has the later of two, and knows no depth
     except (yaml.YAMLError, ValueError):
         assert wanted is Nodes or any(odd in text for odd in ("<<", "!!", "? "))

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
 from engine.errors import HeadgateError
+from engine.principal import named
 from engine.service import Answer, Engine, StackRequest
 from engine.types.contract import Confirm, Failed, Outcome, Replace, Wait
 from engine.words import Action, Decision, Door, Json
 from engine.work.timers import Timers
 from tests.property.machines import TIMES, StoreMachine, run_machine
 from tests.property.stack_rules import breaches
-from tests.property.wishes import NAMES, Wish, wishes
+from tests.property.wishes import NAMES, TokenRequest, wishes
 from tests.support.front import a_front, a_registry
 from tests.support.hands import Hands, time_passes
 from tests.support.things import Thing, World
@@ -48,7 +49,7 @@ STORY = """
 select sequence, type, physical_id, action, status, reason from event
  where stack_id = $1 and (resource_name is null or resource_name = any ($2)) order by sequence
 """
-ANN = Answer(Decision.CONTINUE, "ann", Door.API)
+ANN = Answer(Decision.CONTINUE, named("ann"), Door.API)
 PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 
 
@@ -68,7 +69,7 @@ class StackMachine(StoreMachine):
             new_id=self.new_id,
         )
         self.stack_id: UUID | None = None
-        self.wish: Wish | None = None
+        self.wish: TokenRequest | None = None
         self.project = f"p-{self.new_id()}"
         self.retained: set[str] = set()
         self.counts["examples"] += 1
@@ -98,16 +99,20 @@ class StackMachine(StoreMachine):
     # -- what people do
 
     @initialize(wish=wishes(), rollback=st.booleans())
-    def create(self, wish: Wish, rollback: bool) -> None:
+    def create(self, wish: TokenRequest, rollback: bool) -> None:
         request = self.request(wish, disable_rollback=not rollback)
         self.stack_id = self.wait(self.engine.create_stack(self.project, request)).id
         self.wish = wish
         self.counts["creates"] += 1
 
-    def request(self, wish: Wish, **more: Any) -> StackRequest:
+    def request(self, wish: TokenRequest, **more: Any) -> StackRequest:
         environment = {"hooks": wish.hooks} if wish.hooks else {}
         return StackRequest(
-            name="s", template=wish.template, environment=environment, requested_by="ann", **more
+            name="s",
+            template=wish.template,
+            environment=environment,
+            requested_by=named("ann"),
+            **more,
         )
 
     def gone(self) -> bool:
@@ -122,26 +127,28 @@ class StackMachine(StoreMachine):
         name=st.sampled_from(NAMES),
         patience=st.integers(0, 1),
     )  # fmt: skip
-    def ask(self, what: str, wish: Wish, name: str, patience: int) -> None:
+    def ask(self, what: str, wish: TokenRequest, name: str, patience: int) -> None:
         """People ask less often than workers work, or nothing would ever come far."""
         if patience == 0 and not self.gone():
             self.asked(what, self.request_of(what, wish, name))
 
-    def request_of(self, what: str, wish: Wish, name: str) -> Any:
+    def request_of(self, what: str, wish: TokenRequest, name: str) -> Any:
         engine, here = self.engine, (self.project, self.id)
-        on_again = StackRequest(existing=True, hooks_clear=["*"], requested_by="ann")
+        on_again = StackRequest(existing=True, hooks_clear=["*"], requested_by=named("ann"))
         requests: dict[str, Callable[[], Any]] = {
             "update": lambda: engine.update_stack(*here, self.request(wish)),
             "partial update": lambda: engine.update_stack(*here, self.request(wish, only=[name])),
             "resume": lambda: engine.update_stack(*here, on_again),
-            "cancel": lambda: engine.cancel(*here, "ann", rollback=False),
-            "roll back": lambda: engine.cancel(*here, "ann", rollback=True),
-            "stop": lambda: engine.stop(*here, "ann"),
-            "check": lambda: engine.visit_stack(*here, Action.CHECK, "ann"),
-            "suspend": lambda: engine.visit_stack(*here, Action.SUSPEND, "ann"),
-            "wake": lambda: engine.visit_stack(*here, Action.RESUME, "ann"),
-            "mark": lambda: engine.marks.mark_health(*here, name, unhealthy=True, reason="ill"),
-            "delete": lambda: engine.delete_stack(*here, "ann"),
+            "cancel": lambda: engine.cancel(*here, named("ann"), rollback=False),
+            "roll back": lambda: engine.cancel(*here, named("ann"), rollback=True),
+            "stop": lambda: engine.stop(*here, named("ann")),
+            "check": lambda: engine.start_action(*here, Action.CHECK, named("ann")),
+            "suspend": lambda: engine.start_action(*here, Action.SUSPEND, named("ann")),
+            "wake": lambda: engine.start_action(*here, Action.RESUME, named("ann")),
+            "mark": lambda: engine.resource_health.mark_health(
+                *here, name, unhealthy=True, reason="ill"
+            ),
+            "delete": lambda: engine.delete_stack(*here, named("ann")),
             "break at": lambda: engine.breakpoints.add(*here, self.breakpoint(name, wish), ANN),
             "break no more": lambda: self.break_no_more(),
             "run to": lambda: engine.run_to(*here, name, ANN),
@@ -149,12 +156,12 @@ class StackMachine(StoreMachine):
         return requests[what]()
 
     @staticmethod
-    def breakpoint(name: str, wish: Wish) -> list[Json]:
+    def breakpoint(name: str, wish: TokenRequest) -> list[Json]:
         points = [one["on"][0] for one in wish.hooks if "at" in one] or ["pre-create", "pre-update"]
         return [f"{name}:{point}" for point in points]
 
     async def break_no_more(self) -> None:
-        there = await self.engine.breakpoints.listed(self.id)
+        there = await self.engine.breakpoints.read(self.id)
         ids = [one.id for one in there]
         await self.engine.breakpoints.remove(self.project, self.id, ids, ANN)
 
@@ -169,7 +176,7 @@ class StackMachine(StoreMachine):
             self.wait(self._all(PAST, one))
             self.counts["deadlines"] += self.wait(self.timers.expire_due())
         else:
-            answer = Answer(said, "bob", Door.API)
+            answer = Answer(said, named("bob"), Door.API)
             self.asked("answer", self.engine.answer(one, answer, project=self.project))
 
     def waiting(self) -> list[Any]:
@@ -273,7 +280,7 @@ class StackMachine(StoreMachine):
         self.drive()
         if not self.gone():
             self.come_clean()
-            self.wait(self.engine.delete_stack(self.project, self.id, "ann"))
+            self.wait(self.engine.delete_stack(self.project, self.id, named("ann")))
             self.drive()
         rows = self.wait(self._all(ROWS, self.id))
         state = self.state
@@ -298,7 +305,7 @@ class StackMachine(StoreMachine):
         for _ in range(ROUNDS):
             self.note_retained()
             for hook in self.wait(self._all(WAITING, self.id)):
-                answer = Answer(Decision.CONTINUE, "bob", Door.API)
+                answer = Answer(Decision.CONTINUE, named("bob"), Door.API)
                 self.wait(self.engine.answer(hook["id"], answer, project=self.project))
             busy = 0
             for hands in self.hands:
@@ -326,7 +333,7 @@ class StackMachine(StoreMachine):
 
     def come_clean(self) -> None:
         """After an update in which nothing fails, the resources are as the template says."""
-        wish = Wish(self.wish.resources if self.wish else {}, [])
+        wish = TokenRequest(self.wish.resources if self.wish else {}, [])
         # What is cleared away keeps its breakpoints: a stop would stop this, too.
         request = self.request(wish, hooks_clear=["*"])
         self.wait(self.engine.update_stack(self.project, self.id, request))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
 from engine.errors import HeadgateError
+from engine.principal import named
 from engine.service import Answer, Engine, StackRequest
 from engine.types.contract import Failed, Outcome, Wait
 from engine.words import Decision, Door, Json
@@ -27,7 +28,7 @@ from tests.support.hands import A_DAY, Hands, time_passes
 from tests.support.things import Thing, World
 
 EXAMPLES, STEPS, ROUNDS = 20 * TIMES, 40, 400
-ANN = Answer(Decision.CONTINUE, "ann", Door.API)
+ANN = Answer(Decision.CONTINUE, named("ann"), Door.API)
 PAST = "update hook set deadline = clock_timestamp() - interval '1 second' where id = $1"
 STACKS = """
 select s.id, s.parent_id, s.deleted_at is not null as deleted, t.state
@@ -64,11 +65,11 @@ FILES = {"leaf.yaml": LEAF, "branch.yaml": BRANCH}
 #: How many things are in one.
 THINGS = {"Test::Thing": 1, "leaf.yaml": 2, "branch.yaml": 3}
 PATHS = ("a", "b", "*/x", "*/y", "*/z", "*/in", "*/in/y", "b/*", "*/*/x")
-Wish = tuple[dict[str, Json], list[Json]]
+TokenRequest = tuple[dict[str, Json], list[Json]]
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> Wish:
+def wishes(draw: st.DrawFn) -> TokenRequest:
     """Resources of the outermost stack, and breakpoints that are short: they may match nothing."""
     resources: dict[str, Json] = {}
     for name in draw(st.sampled_from((("a",), ("a", "b"), ("b", "a"), ("a", "b", "c")))):
@@ -107,12 +108,12 @@ class TreeMachine(StoreMachine):
         registry = a_registry(Thing(self.world))
         self.hands = [
             Hands(self.database, registry, self.engine.end_traversal, self.new_id,
-                  carry=self.engine.nested.carry)
+                  carry=self.engine.nested.run_operation)
             for _ in range(2)
         ]  # fmt: skip
         self.timers = Timers(self.database, poll=A_DAY, default_timeout=A_DAY, new_id=self.new_id)
         self.stack_id: UUID | None = None
-        self.wish: Wish = ({}, [])
+        self.wish: TokenRequest = ({}, [])
         self.project = f"t-{self.new_id()}"
 
     def new_id(self) -> UUID:
@@ -141,16 +142,16 @@ class TreeMachine(StoreMachine):
     # -- what people do
 
     @initialize(wish=wishes(), rollback=st.booleans())
-    def create(self, wish: Wish, rollback: bool) -> None:
+    def create(self, wish: TokenRequest, rollback: bool) -> None:
         request = self.request(wish, disable_rollback=not rollback)
         self.stack_id = self.wait(self.engine.create_stack(self.project, request)).id
         self.wish = wish
 
-    def request(self, wish: Wish, **more: Any) -> StackRequest:
+    def request(self, wish: TokenRequest, **more: Any) -> StackRequest:
         resources, hooks = wish
         return StackRequest(
             name="s", template={"heat_template_version": "2018-08-31", "resources": resources},
-            environment=environment(hooks), files=FILES, requested_by="ann", **more,
+            environment=environment(hooks), files=FILES, requested_by=named("ann"), **more,
         )  # fmt: skip
 
     @rule(
@@ -160,18 +161,18 @@ class TreeMachine(StoreMachine):
         wish=wishes(),
         patience=st.integers(0, 1),
     )
-    def ask(self, what: str, wish: Wish, patience: int) -> None:
+    def ask(self, what: str, wish: TokenRequest, patience: int) -> None:
         if patience or self.gone():
             return
         here = (self.project, self.id)
-        on_again = StackRequest(existing=True, hooks_clear=["*"], requested_by="ann")
+        on_again = StackRequest(existing=True, hooks_clear=["*"], requested_by=named("ann"))
         requests: dict[str, Callable[[], Any]] = {
             "update": lambda: self.engine.update_stack(*here, self.request(wish)),
             "resume": lambda: self.engine.update_stack(*here, on_again),
-            "cancel": lambda: self.engine.cancel(*here, "ann", rollback=False),
-            "roll back": lambda: self.engine.cancel(*here, "ann", rollback=True),
-            "stop": lambda: self.engine.stop(*here, "ann"),
-            "delete": lambda: self.engine.delete_stack(*here, "ann"),
+            "cancel": lambda: self.engine.cancel(*here, named("ann"), rollback=False),
+            "roll back": lambda: self.engine.cancel(*here, named("ann"), rollback=True),
+            "stop": lambda: self.engine.stop(*here, named("ann")),
+            "delete": lambda: self.engine.delete_stack(*here, named("ann")),
         }
         try:
             self.wait(requests[what]())
@@ -191,7 +192,7 @@ class TreeMachine(StoreMachine):
             self.all(PAST, one)
             self.counts["deadlines"] += self.wait(self.timers.expire_due())
             return
-        answer = Answer(said, "bob", Door.API)
+        answer = Answer(said, named("bob"), Door.API)
         try:
             self.wait(self.engine.answer(one, answer, project=self.project))
             self.counts["answers"] += 1
@@ -268,7 +269,7 @@ class TreeMachine(StoreMachine):
         self.drive()
         if not self.gone():
             self.come_clean()
-            self.wait(self.engine.delete_stack(self.project, self.id, "ann"))
+            self.wait(self.engine.delete_stack(self.project, self.id, named("ann")))
             self.drive()
         self.counts["stacks"] += len(self.stacks())
         assert all(row["deleted"] for row in self.stacks()), self.stacks()
@@ -297,7 +298,7 @@ class TreeMachine(StoreMachine):
         self.world.say.clear()
         for _ in range(ROUNDS):
             for hook in self.all(WAITING, self.project):
-                answer = Answer(Decision.CONTINUE, "bob", Door.API)
+                answer = Answer(Decision.CONTINUE, named("bob"), Door.API)
                 self.wait(self.engine.answer(hook["id"], answer, project=self.project))
             busy = 0
             for hands in self.hands:

@@ -12,7 +12,7 @@ POINTS = (
 STACK_POINTS = ("pre-stack-update", "post-stack-update", "pre-stack-create", "post-stack-create")
 
 
-class Wish:
+class TokenRequest:
     """resources: name -> template of the resource. hooks: full rules of an environment."""
 
     def __init__(self, resources: Json, hooks: Json) -> None:
@@ -40,7 +40,7 @@ def _short(one: Json) -> str:
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> Wish:
+def wishes(draw: st.DrawFn) -> TokenRequest:
     names = draw(st.permutations(NAMES))[: draw(st.integers(1, len(NAMES)))]
     resources: dict[str, Json] = {}
     for place, name in enumerate(names):
@@ -62,7 +62,7 @@ def wishes(draw: st.DrawFn) -> Wish:
     if draw(st.integers(0, 7)) == 0:
         point, mode = draw(st.sampled_from(STACK_POINTS)), draw(st.sampled_from(("wait", "stop")))
         rules.append({"on": [point], "mode": mode, "on_timeout": "stop"})
-    return Wish(resources, rules)
+    return TokenRequest(resources, rules)
 
 
 @st.composite

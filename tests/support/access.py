@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from engine.store import tokens
 from engine.store.database import Database
-from hub.auth.giving import Wish, given
+from hub.auth.token_issuer import TokenRequest, given
 
 
 async def given_directly(
@@ -14,7 +14,7 @@ async def given_directly(
 ) -> str:
     """The token; or the password, which is one by then."""
     kept, token = given(
-        Wish(
+        TokenRequest(
             id=uuid4(),
             project=project,
             name=name,

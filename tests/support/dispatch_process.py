@@ -8,12 +8,17 @@ from uuid import UUID
 from channels.contract import ReceiverDecision
 from channels.dispatcher import Dispatcher, DispatcherSettings
 from channels.webhook.client import WebhookChannel, WebhookSettings
+from engine.hooks.automation import Automation
 from engine.store.database import open_database
 from tests.support.keys import A_SEALER
 
 
-async def _answer(hook_id: UUID, said: ReceiverDecision, by: str) -> str | None:
+async def _answer(hook_id: UUID, said: ReceiverDecision, by: Automation, target: str) -> str | None:
     return None
+
+
+async def _entitle(one: Automation) -> Automation:
+    return one
 
 
 async def main(url: str) -> None:
@@ -23,7 +28,8 @@ async def main(url: str) -> None:
             database,
             {channel.name: channel},
             settings=DispatcherSettings(),
-            token_for=str,
+            token_for=lambda hook_id, _: str(hook_id),
+            entitle=_entitle,
             public_url="http://hub.test",
             answer=_answer,
             random=lambda: 0.5,

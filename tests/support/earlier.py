@@ -3,9 +3,12 @@
 import importlib.resources
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from engine.store.connection import Connection, connect
 from engine.store.database import open_database
+from engine.store.encrypted_columns import TABLES as ENCRYPTED
+from engine.store.encryption import Scope, SealedDocument, members, reveal
 from engine.store.migrate import migrate, shipped
 from tests.support.keys import A_SEALER
 
@@ -37,9 +40,30 @@ async def rows_of(url: str) -> Rows:
     database = await open_database(url, size=1, sealer=A_SEALER)
     try:
         async with database.connection() as conn:
-            return {one: await conn.fetchval(READ.format(one)) for one in await _tables(conn)}
+            rows = {one: await conn.fetchval(READ.format(one)) for one in await _tables(conn)}
+            return {table: [_plain(table, row, rows) for row in members(found)]
+                    for table, found in rows.items()}  # fmt: skip
     finally:
         await database.close()
+
+
+def _plain(table: str, row: Json, rows: Rows) -> Json:
+    known = next((one for one in ENCRYPTED if one.name == table), None)
+    if known is None or not isinstance(row, SealedDocument):
+        return reveal(row, Scope("", UUID(int=0), ""))
+    columns = members(row)
+    nowhere = Scope("", UUID(int=0), "")
+    owner = reveal(columns[known.keys[0].name], nowhere)
+    of = members(rows["stack"]) if known.of_stack else [row]
+    ((project,),) = [
+        {reveal(members(one)["project"], nowhere)}
+        for one in of
+        if reveal(members(one)["id"], nowhere) == owner
+    ]
+    return {
+        name: reveal(value, Scope(project, UUID(owner), f"{table}.{name}"))
+        for name, value in columns.items()
+    }
 
 
 async def become_earlier(url: str, folder: Path, migrations: int, rows: Rows) -> None:

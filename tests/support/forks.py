@@ -178,7 +178,7 @@ def _become(words: list[str], environment: dict[str, str], folder: str, files: l
 
 
 def main() -> None:
-    import hub.app  # noqa: F401  what `serve` loads when it is called
+    import hub.program.app  # noqa: F401  what `serve` loads when it is called
     from hub.cli.main import run as headgate
 
     gc.collect()

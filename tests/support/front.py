@@ -9,9 +9,9 @@ from engine.service import Engine
 from engine.store.database import Database
 from engine.types.contract import ResourceType
 from engine.types.registry import Registry, built_in
-from engine.work.retrying import Retrying
-from hub.settings import Quotas, Settings
-from hub.wiring import make_limits
+from engine.work.retries import Retrying
+from hub.program.wiring import make_limits
+from hub.settings.settings import Quotas, Settings
 
 #: Templates of ten thousand resources are accepted.
 LARGE = Settings(quotas=Quotas(template_bytes=8_000_000))

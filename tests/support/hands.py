@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
-from engine.store.advance import Advanced, advance
+from engine.node.inputs import Superseded
+from engine.store.advance import Advanced, Claim, RefusedStep, advance
 from engine.store.database import Database
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.words import Json
-from engine.work.act import Carry, judge, start
-from engine.work.job import Job, settle, take_up
+from engine.work.job import Job, NodeInput, settle, settle_superseded, take_up
+from engine.work.operation_call import Carry, judge, start
 from tests.support.front import NO_PAUSE
 
 LEASE = timedelta(hours=1)
@@ -29,7 +30,8 @@ update traversal set wake_at = clock_timestamp() - interval '1 second'
 
 @dataclass
 class Hands:
-    """jobs: nodes whose operation is to be called. steps: decided, and not yet written.
+    """jobs: nodes whose operation is to be called. steps: decided, and not yet written. decided:
+    upon what, by claim. refused: how many steps the store has refused.
 
     settled: what was written before, to be said again by a worker that has lost its lease.
     """
@@ -42,7 +44,9 @@ class Hands:
     jobs: list[Job] = field(default_factory=list)
     steps: list[Json] = field(default_factory=list)
     settled: list[Json] = field(default_factory=list)
+    decided: dict[Claim, tuple[Job, NodeInput]] = field(default_factory=dict)
     ends: int = 0
+    refused: int = 0
 
     async def claim(self, want: int) -> int:
         """Claim nodes; write what was decided with it. Returns how much was done."""
@@ -50,8 +54,21 @@ class Hands:
         async with self.database.connection() as conn:
             got = await advance(conn, "hand", LEASE, want, steps)
         self.settled = [*self.settled, *steps][-20:]
+        for one in got.refused:
+            self._decide_again(one)
         await self._take(got)
         return len(steps) + len(got.work) + len(got.ends)
+
+    def _decide_again(self, one: RefusedStep) -> None:
+        self.refused += 1
+        step = settle_superseded(
+            *self.decided[one.key],
+            Superseded(reason=one.reason),
+            new_id=self.new_id,
+            default_timeout=A_DAY,
+        )
+        assert step is not None and step["hook"] is None
+        self.steps.append(step)
 
     async def _take(self, got: Advanced) -> None:
         for ended in got.ends:
@@ -82,8 +99,9 @@ class Hands:
         self._decide(job, judge(job.prepared, said, NO_PAUSE))
         return job
 
-    def _decide(self, job: Job, said: object) -> None:
-        step = settle(job, said, new_id=self.new_id, default_timeout=A_DAY)  # type: ignore[arg-type]
+    def _decide(self, job: Job, said: NodeInput) -> None:
+        self.decided[job.work.key] = (job, said)
+        step = settle(job, said, new_id=self.new_id, default_timeout=A_DAY)
         if step is not None:
             self.steps.append(step)
 

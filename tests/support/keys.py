@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from engine.store.sealing import Sealer
+from engine.store.encryption import Sealer
 
 KEY = b"k" * 32
 A_SEALER = Sealer(KEY, random_bytes=os.urandom)

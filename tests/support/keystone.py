@@ -19,6 +19,8 @@ from cryptography.fernet import Fernet
 from tests.support.program import eventually, free_port
 
 Json = Any
+#: Seconds for one command of Keystone's: on a busy machine the first one takes more than a minute.
+PATIENCE = 240.0
 ENVIRONMENT = Path(__file__).parents[2] / ".keystone"
 SERVER = Path(__file__).with_name("keystone_server.py")
 PASSWORD = "a password of tests"
@@ -75,7 +77,7 @@ class Keystone:
         conf = str(self._folder / "keystone.conf")
         done = subprocess.run(
             [ENVIRONMENT / "bin/keystone-manage", "--config-file", conf, *words],
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
 
@@ -121,11 +123,20 @@ class Keystone:
             assert answer.status < 300, text
             return json.loads(text) if text else None, answer.headers
 
-    async def token(self, user: str, project: str, *, scoped: bool = True) -> str:
-        """A token of a user, by password; project: its name."""
-        who = {"name": user, "domain": {"name": "Default"}, "password": PASSWORD}
+    async def token(
+        self,
+        user: str,
+        project: str,
+        *,
+        scoped: bool = True,
+        domain: str = "Default",
+        project_domain: str = "",
+    ) -> str:
+        """A token of a user, by password; project: its name. domain: of both, by name;
+        project_domain: of the project, where that is another."""
+        who = {"name": user, "domain": {"name": domain}, "password": PASSWORD}
         auth: Json = {"identity": {"methods": ["password"], "password": {"user": who}}}
-        scope = {"project": {"name": project, "domain": {"name": "Default"}}}
+        scope = {"project": {"name": project, "domain": {"name": project_domain or domain}}}
         auth["scope"] = scope if scoped else "unscoped"
         _, given = await self._ask("POST", "/auth/tokens", {"auth": auth}, {})
         return given["X-Subject-Token"]
@@ -139,13 +150,25 @@ class Keystone:
     async def revoke(self, token: str) -> None:
         await self.admin("DELETE", "/auth/tokens", **{"X-Subject-Token": token})
 
-    async def project(self, name: str) -> Project:
-        made = await self.admin("POST", "/projects", {"project": {"name": name}})
+    async def domain(self, name: str) -> str:
+        """The id of a new domain."""
+        return str(
+            (await self.admin("POST", "/domains", {"domain": {"name": name}}))["domain"]["id"]
+        )
+
+    async def project(self, name: str, domain: str = "default") -> Project:
+        """domain: its id."""
+        body = {"project": {"name": name, "domain_id": domain}}
+        made = await self.admin("POST", "/projects", body)
         return Project(made["project"]["id"], name)
 
-    async def user(self, name: str, project: Project, roles: Sequence[str]) -> str:
-        """The id of a user with roles in a project, by name; a role that is not there is made."""
-        body = {"user": {"name": name, "password": PASSWORD, "default_project_id": project.id}}
+    async def user(
+        self, name: str, project: Project, roles: Sequence[str], domain: str = "default"
+    ) -> str:
+        """The id of a user with roles in a project, by name; a role that is not there is made.
+        domain: its id."""
+        body = {"user": {"name": name, "password": PASSWORD, "domain_id": domain,
+                         "default_project_id": project.id}}  # fmt: skip
         user = str((await self.admin("POST", "/users", body))["user"]["id"])
         there = (await self.admin("GET", "/roles"))["roles"]
         known = {one["name"]: one["id"] for one in there}

@@ -22,15 +22,15 @@ from engine.service import Engine
 from engine.store.database import Database
 from engine.types.contract import ResourceType
 from engine.types.placement import Placement, Placer
-from hub.app import ROLES, running
-from hub.settings import load_settings
+from hub.program.app import ROLES, running
+from hub.settings.settings import load_settings
 from tests.support.forks import Forked, forked
 from tests.support.keys import key_file
 from tests.support.postgres import lay_cluster
 
 Json = Any
 #: Seconds until a condition that must come is given up.
-PATIENCE = 30.0
+PATIENCE = 90.0
 ENDS = ("COMPLETE", "FAILED", "STOPPED")
 
 

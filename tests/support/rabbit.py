@@ -19,7 +19,7 @@ import aio_pika
 #: The program itself; what is on the PATH changes to another account and forgets the environment.
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 #: Seconds until it must be ready.
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def free_port() -> int:

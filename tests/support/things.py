@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.hot.schema import Attribute, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 from engine.words import Json
 

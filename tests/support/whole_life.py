@@ -4,7 +4,9 @@ from collections import Counter
 
 from aiohttp import web
 
+from engine.hooks.checkpoint import Signer
 from engine.store.database import Database
+from engine.work.audit_signing import sign_heads
 from tests.support.changes import FAR, begun, gone, put, thing
 from tests.support.program import Json, Program, eventually, template
 from tests.support.receiver import Received, Receiver
@@ -112,6 +114,9 @@ async def lived(run: Program, world: World, receiver: Receiver) -> tuple[set[str
     hook = await waiting_only(run, "s")
     await run.signal(hook)
     await gone(run, "s")
+    async with run.database.connection() as conn:
+        assert await sign_heads(conn, Signer("key", bytes)) == 1
+    await look()
     await settled(run)
     states = await value(run, "select array_agg(distinct state order by state) from delivery")
     assert states == ["dead", "delivered"]

@@ -7,28 +7,29 @@ from pathlib import Path
 import pytest
 
 from channels.schemas.events import SCHEMAS
-from engine.hot.cfn_parameters import KEYS, KINDS
-from engine.hot.custom_constraints import CUSTOM
-from engine.hot.environment import SECTIONS
-from engine.hot.merging import Strategy
-from engine.hot.parameter_schema import KNOWN, READERS
-from engine.hot.parameters import ParameterKind
-from engine.hot.reading_registry import OF_RESOURCE
-from engine.hot.schema import TypeSchema
-from engine.hot.spelling import AWS, HOT
-from engine.hot.versions import ALIASES, VERSIONS
-from engine.service.asking import OWN
+from engine.hooks.tokens import TokenKeys
+from engine.hot.environment.environment import SECTIONS
+from engine.hot.environment.merging import Strategy
+from engine.hot.environment.registry_section import RESOURCE_KEYS
+from engine.hot.language.dialect import AWS, HOT
+from engine.hot.language.versions import ALIASES, VERSIONS
+from engine.hot.schema.custom_constraints import CUSTOM_CHECKS
+from engine.hot.schema.parameters import ParameterKind
+from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.template.cfn_parameters import KEYS, KINDS
+from engine.hot.template.hot_parameters import KNOWN_KEYS, READERS
+from engine.service.requests.external_validation import OWN
 from engine.types.command.schema import SCHEMA
 from engine.types.contract import ResourceType
 from engine.types.http.schema import SCHEMA as HTTP
 from engine.types.remote_stack.schema import SCHEMA as STACK
-from engine.types.software import ServerDoors, software_types
+from engine.types.software import ServerUrls, software_types
 from engine.words import Point, Restriction
 from hub.api.orchestration.actions import ACTIONS
-from hub.settings import Settings
+from hub.settings.settings import Settings
 from tests.unit.types.software.in_memory import InMemory
 
-SOFTWARE = software_types(InMemory(), ServerDoors(b"", ""))
+SOFTWARE = software_types(InMemory(), ServerUrls(TokenKeys.single(b""), ""))
 #: Fields that are told with the property they are in.
 READY = {"path", "values", "failed"}
 DOCS = Path(__file__).parents[2] / "docs"
@@ -115,7 +116,7 @@ def test_every_version_of_the_language_is_listed_with_its_name() -> None:
     text = (REFERENCE / "templates.md").read_text().split("## Versions")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (\d{4}-\d\d-\d\d) \| (\w*) ?\|", text, re.M)
     names = {date: name for name, date in ALIASES.items()}
-    dates = [date for date, version in VERSIONS.items() if version.spelling is HOT]
+    dates = [date for date, version in VERSIONS.items() if version.dialect is HOT]
     assert rows == [(date, names.get(date, "")) for date in dates]
 
 
@@ -131,9 +132,8 @@ def test_every_section_and_key_of_a_template_is_listed() -> None:
     assert {*first_cells("templates.md", "Resources")} == {*HOT.resource_keys}
     told = first_cells("templates.md", "Parameters")
     kinds = [kind.value for kind in ParameterKind]
-    assert told == ["type", *kinds, *READERS]
-    text = (REFERENCE / "templates.md").read_text().split("\n## Parameters\n")[1]
-    assert [key for key in KNOWN if f"`{key}`" not in text.split("\n## ")[0]] == []
+    assert told == [*told[: len(KNOWN_KEYS)], *kinds, *READERS]
+    assert {*told[: len(KNOWN_KEYS)]} == {*KNOWN_KEYS}
     outputs = (REFERENCE / "templates.md").read_text().split("| `outputs` |")[1].split("\n")[0]
     assert {*re.findall(r"`(\w+)`", outputs)} == {*HOT.output_keys}
 
@@ -144,22 +144,22 @@ def test_every_section_and_entry_of_an_environment_is_listed() -> None:
     assert {*told} == {*SECTIONS}
     files = text.split("\n## Several files\n")[1].split("\n## ")[0]
     assert [one for one in Strategy if one not in files and one != "overwrite"] == []
-    registry = text.split("\n## The registry\n")[1].split("\n## ")[0]
-    assert [one for one in (*OF_RESOURCE, "base_url", *Restriction) if one not in registry] == []
+    registry = text.split("\n## Resource registry\n")[1].split("\n## ")[0]
+    assert [one for one in (*RESOURCE_KEYS, "base_url", *Restriction) if one not in registry] == []
 
 
 def test_every_custom_constraint_is_named_with_who_judges() -> None:
     section = (REFERENCE / "resource-types.md").read_text().split("\n## Custom constraints\n")[1]
     rows = re.findall(r"^\| (`.*?) \| (.*?) \|$", section.split("\n## ")[0], re.M)
     told = {word: who for cell, who in rows for word in re.findall(r"`([\w.]+)`", cell)}
-    assert {name for name, who in told.items() if "the form" in who} == {*CUSTOM}
+    assert {name for name, who in told.items() if "the form" in who} == {*CUSTOM_CHECKS}
     assert {name for name, who in told.items() if who.startswith("Headgate")} == OWN
 
 
 def test_every_function_of_the_older_form_is_listed() -> None:
     text = (REFERENCE / "templates-cfn.md").read_text().split("## Functions")[1]
     listed = re.findall(r"^\| `(Ref|Fn::\w+)` \|", text, re.M)
-    assert sorted(listed) == list(VERSIONS["2010-09-09"].built())
+    assert sorted(listed) == list(VERSIONS["2010-09-09"].callable_functions())
     assert [one for one in VERSIONS["2010-09-09"].conditions if f"`{one}`" not in text] == []
 
 
@@ -171,9 +171,9 @@ def test_every_key_of_the_older_form_is_listed() -> None:
 
 
 def test_limits_that_are_settings_have_their_defaults() -> None:
-    rows = re.findall(r"^\| .* \| (\d+)[^|]* \| `\[(\w+)\] (\w+)` \|$",
+    rows = re.findall(r"^\| .* \| ([\d,]+)[^|]* \| `\[(\w+)\] (\w+)` \|$",
                       (REFERENCE / "limits.md").read_text(), re.M)  # fmt: skip
     settings = Settings()
     assert len(rows) >= 8
     for figure, section, name in rows:
-        assert int(figure) == getattr(getattr(settings, section), name), name
+        assert int(figure.replace(",", "")) == getattr(getattr(settings, section), name), name

@@ -48,7 +48,7 @@ create table breakpoint (
 );
 
 -- Who decided what, through which door and why. Only ever added to; each row's hash covers the row
--- and the hash before it (engine/hooks/audit.py). number: 1, 2, ... within a stack.
+-- and the hash before it (engine/hooks/hash_chain.py). number: 1, 2, ... within a stack.
 create table decision (
     stack_id uuid not null,
     number integer not null,
@@ -67,7 +67,7 @@ create table decision (
 create index decision_by_hook on decision (stack_id, hook_id) where hook_id is not null;
 
 -- What a traversal may act with in the cloud, sealed with a key that is not in the database
--- (engine/store/sealing.py). Here only while the traversal has work.
+-- (engine/store/encryption.py). Here only while the traversal has work.
 create table credential (
     stack_id uuid not null,
     traversal integer not null,

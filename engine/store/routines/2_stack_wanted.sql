@@ -1,5 +1,5 @@
--- Whether a stack is one of those that somebody asks for; see StackFilter in engine/store/listing.py.
--- What is not among the wishes is not asked for.
+-- Whether a stack matches a filter; see StackFilter in engine/store/stack_lists.py. A key that the
+-- filter does not have matches every stack.
 
 create or replace function stack_wanted(s stack_now, f jsonb) returns boolean
 language sql stable as $$

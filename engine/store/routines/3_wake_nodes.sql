@@ -18,9 +18,8 @@ language sql as $$
     update traversal t
        set held = t.held - w.held,
            wake_at = case when w.due then clock_timestamp() else t.wake_at end,
-           working_since = case when t.state = 'running' and t.active > t.held - w.held
-                                then coalesce(t.working_since, clock_timestamp())
-                                else t.working_since end
+           worked = working_time(t.worked, t.working_since, clock_timestamp()),
+           working_since = working_time_since(t.state, t.active, t.held - w.held, clock_timestamp())
       from (select stack_id, traversal, bool_or(state = 'parked') as due,
                    (count(*) filter (where held))::integer as held
               from woken group by 1, 2) w

@@ -7,9 +7,15 @@ select h.*, s.name as stack_name, s.path as stack_path,
        coalesce(s.root_id, s.id) as root_stack_id,
        case when s.root_id is null then s.name
             else (select r.name from stack r where r.id = s.root_id) end as root_stack_name,
-       array(select d.by from decision d
-              where d.stack_id = h.stack_id and d.hook_id = h.id
-                and d.kind in ('continue', 'step', 'step-into', 'step-out', 'run',
-                              'patch')
-              group by d.by order by min(d.number)) as approved_by
-  from hook h join stack s on s.id = h.stack_id;
+       a.names as approved_by, a.keys as approved_keys
+  from hook h join stack s on s.id = h.stack_id
+ cross join lateral (
+       -- A principal counts once, by whatever name; of earlier versions the name is all there is.
+       select coalesce(array_agg(o.by order by o.first), '{}') as names,
+              coalesce(array_agg(o.key order by o.first), '{}') as keys
+         from (select coalesce(nullif(d.principal, ''), 'name:' || d.by) as key,
+                      (array_agg(d.by order by d.number))[1] as by, min(d.number) as first
+                 from decision d
+                where d.stack_id = h.stack_id and d.hook_id = h.id
+                  and d.kind in ('continue', 'step', 'step-into', 'step-out', 'run', 'patch')
+                group by 1) o) a;

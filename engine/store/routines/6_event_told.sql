@@ -14,7 +14,8 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
        h.on_timeout as h_on_timeout, h.digest as h_digest, h.decision as h_decision,
        h.reason as h_reason, h.decided_by as h_decided_by, h.door as h_door,
        h.decided_at as h_decided_at, h.notice as h_notice, h.rule as h_rule,
-       h.requested_by as h_requested_by, h.assigned as h_assigned,
+       h.requested_by as h_requested_by, h.requested_by_id as h_requested_by_id,
+       h.assigned as h_assigned,
        h.escalated_at as h_escalated_at, h.reminders as h_reminders,
        h.approved_by as h_approved_by
   from event e

@@ -7,9 +7,10 @@ is tried, so a crash while checking runs neither again.
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from subprocess import SubprocessError
 
 from engine.errors import Findings
-from engine.types.command.allowed import CommandSettings, allowed_file
+from engine.types.command.allowed import AllowedProgram, CommandSettings, RunAs
 from engine.types.command.process import Ended, run
 from engine.types.command.schema import COMMANDS, DEFAULT_TIMEOUT, SCHEMA
 from engine.types.command.surroundings import (
@@ -23,7 +24,7 @@ from engine.types.pausing import next_look
 from engine.types.storable import as_text, readable
 from engine.words import Json
 
-__all__ = ["Command", "CommandSettings"]
+__all__ = ["AllowedProgram", "Command", "CommandSettings", "RunAs"]
 
 SHELL = "/bin/sh"
 #: A change of these alone runs nothing: they say what to do later.
@@ -32,10 +33,14 @@ LATER = frozenset({"update", "delete", "check", "suspend", "resume", "snapshot",
 TEMPORARY = 75
 #: Seconds of the longest pause between two tries of `check`.
 LONGEST_CHECK = 2.0
-_ALLOW = "The operator allows programs by absolute path: [resource_types.command] allow."
+_ALLOW = "The operator allows programs by path: [[resource_types.command.programs]]."
+_VARIABLES = "The operator lists the variables that may be: [resource_types.command] variables."
 _OFF = (
     "Headgate::Command is off on this server",
-    "The operator turns it on: [resource_types.command] enabled = true, and `allow`.",
+    "The operator turns it on: [resource_types.command] enabled = true, and `programs`.",
+)
+_NO_ACCOUNT = (
+    "no account is configured to run commands. The operator sets [resource_types.command] run_as."
 )
 
 
@@ -111,7 +116,7 @@ class Command(ResourceType):
             wrong = self._wrong(command, bool(properties.get("shell")))
             if wrong and command is not None:
                 findings.add(f"{place}.{name}", *wrong)
-        for name, (reason, remedy) in _wrong_surroundings(properties).items():
+        for name, (reason, remedy) in self._wrong_surroundings(properties).items():
             findings.add(f"{place}.{name}", reason, remedy)
         most = self._settings.max_timeout.total_seconds()
         if (properties.get("timeout") or 0) > most:
@@ -127,11 +132,11 @@ class Command(ResourceType):
             if not shell:
                 return "is a text", "Write a list of texts, or say `shell: true`."
         elif not isinstance(command, list) or not command:
-            return "is no command", "Write a list of texts, the program first."
+            return "is not a command", "Write a list of texts, the program first."
         elif not isinstance(command[0], str):
             return "has no program", "Write the program's absolute path first."
         program = _program(command)
-        if allowed_file(program, self._settings.allow) is None:
+        if self._settings.file_of(program) is None:
             return f'may not run "{program}"', _ALLOW
         return None
 
@@ -173,21 +178,22 @@ class Command(ResourceType):
         wrong = self._refusal(call, name)
         if wrong:
             return Failed(wrong, call.physical_id, call.data)
-        file = allowed_file(_program(command), self._settings.allow)
+        file = self._settings.file_of(_program(command))
         if file is None:
             return Failed(f"{name} may not be run. {_ALLOW}", call.physical_id, call.data)
-        argv = [SHELL, "-c", command] if isinstance(command, str) else [*map(as_text, command)]
+        argv = _argv(command)
         seconds = min(self._seconds(call), at_most)
         try:
             ended = await run(
                 argv,
                 program=file,
-                cwd=call.properties.get("cwd"),
-                environment=environment(call, name, made),
+                cwd=call.properties.get("cwd") or "/",
+                environment=environment(call, name, made, self._settings.run_as),
+                run_as=self._settings.run_as,
                 seconds=seconds,
                 max_output=self._settings.max_output,
             )
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, SubprocessError) as error:
             said = complaint(call, str(error))
             return Failed(f"{name} could not be started: {said}", call.physical_id, call.data)
         if ended.code == 0:
@@ -205,9 +211,31 @@ class Command(ResourceType):
         wrong = self._wrong(call.properties.get(name), bool(call.properties.get("shell")))
         if wrong:
             return f"{name} {wrong[0]}. {wrong[1]}"
-        for place, (reason, remedy) in _wrong_surroundings(call.properties).items():
+        for place, (reason, remedy) in self._wrong_surroundings(call.properties).items():
             return f"{place} {reason}. {remedy}"
-        return ""
+        if self._settings.run_as is None:
+            return f"{name} may not be run: {_NO_ACCOUNT}"
+        argv = _argv(call.properties.get(name))
+        refusal = self._settings.refusal(call.project, argv, call.properties.get("cwd"))
+        return f"{name}: {refusal}" if refusal else ""
+
+    def _wrong_surroundings(self, properties: Mapping[str, Json]) -> dict[str, tuple[str, str]]:
+        """(reason, remedy) by property, for what a command may not be given."""
+        wrong: dict[str, tuple[str, str]] = {}
+        folder = properties.get("cwd")
+        if folder and not str(folder).startswith("/"):
+            wrong["cwd"] = "is not absolute", "Write the folder's whole path, from / on."
+        for name in properties.get("environment") or {}:
+            if not name or "=" in name or "\0" in name:
+                wrong["environment"] = "has a name that no variable can have", "Mend the name."
+            elif name.startswith(LOADER):
+                wrong[f"environment.{name}"] = (
+                    "may not be set: it changes which code a program loads",
+                    "Leave it out.",
+                )
+            elif not self._settings.sets(name):
+                wrong[f"environment.{name}"] = "may not be set on this server", _VARIABLES
+        return wrong
 
     def _seconds(self, call: Call) -> float:
         asked = float(call.properties.get("timeout") or DEFAULT_TIMEOUT)
@@ -223,6 +251,10 @@ def _runs_nothing(call: Call) -> bool:
     return bool(call.changed) and call.changed <= LATER and not call.data.get("unfinished")
 
 
+def _argv(command: Json) -> list[str]:
+    return [SHELL, "-c", command] if isinstance(command, str) else [*map(as_text, command)]
+
+
 def _program(command: Json) -> str:
     return SHELL if isinstance(command, str) else str(command[0])
 
@@ -231,20 +263,3 @@ def _how(code: int | None, seconds: float) -> str:
     if code is None:
         return f"took longer than {seconds:g} s and was ended"
     return f"exited with {code}" if code > 0 else f"was ended by signal {-code}"
-
-
-def _wrong_surroundings(properties: Mapping[str, Json]) -> dict[str, tuple[str, str]]:
-    """(reason, remedy) by property, for what a command may not be given."""
-    wrong: dict[str, tuple[str, str]] = {}
-    folder = properties.get("cwd")
-    if folder and not str(folder).startswith("/"):
-        wrong["cwd"] = "is not absolute", "Write the folder's whole path, from / on."
-    for name in properties.get("environment") or {}:
-        if not name or "=" in name or "\0" in name:
-            wrong["environment"] = "has a name that no variable can have", "Mend the name."
-        elif name.startswith(LOADER):
-            wrong[f"environment.{name}"] = (
-                "may not be set: it changes which code a program loads",
-                "Leave it out.",
-            )
-    return wrong

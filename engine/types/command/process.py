@@ -8,9 +8,11 @@ something behind on purpose: what it left in the background lives on.
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+
+from engine.types.command.allowed import RunAs
 
 #: Seconds between asking a group to end and making it.
 GRACE = 3.0
@@ -73,15 +75,16 @@ async def run(
     environment: Mapping[str, str],
     seconds: float,
     max_output: int,
+    run_as: RunAs | None = None,
 ) -> Ended:
     """program: the file to execute; argv[0] is only the name it is told it has.
 
-    Raises OSError or ValueError when the command cannot be started.
+    Raises OSError, ValueError or SubprocessError when the command cannot be started.
     """
     if any("\0" in text for text in (*argv, *environment, *environment.values())):
         raise ValueError("a text with a NUL character cannot be handed to a program")
     watch = _Watch(max_output)
-    transport = await _start(watch, argv, program, cwd, environment)
+    transport = await _start(watch, argv, program, cwd, environment, _becoming(run_as))
     try:
         over = not await _within(watch.exited, seconds)
         await _within(watch.read, AFTERMATH)
@@ -101,6 +104,7 @@ async def _start(
     program: str,
     cwd: str | None,
     environment: Mapping[str, str],
+    become: Callable[[], None] | None,
 ) -> asyncio.SubprocessTransport:
     """A caller cancelled while the process starts must not leave it behind, on any loop."""
     starting = asyncio.create_task(
@@ -114,6 +118,7 @@ async def _start(
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
+            preexec_fn=become,
         )
     )
     try:
@@ -125,6 +130,23 @@ async def _start(
             await _within(watch.exited, GRACE)
         raise
     return transport
+
+
+def _becoming(run_as: RunAs | None) -> Callable[[], None] | None:
+    """What changes a new process to another account, before it runs the program.
+
+    uvloop knows no other way.
+    """
+    if run_as is None or run_as.uid is None:
+        return None
+    uid, gid, groups = run_as.uid, run_as.gid, list(run_as.groups)
+
+    def become() -> None:
+        os.setgroups(groups)
+        os.setgid(gid)
+        os.setuid(uid)
+
+    return become
 
 
 def _discard(started: asyncio.Task[tuple[asyncio.SubprocessTransport, _Watch]]) -> None:

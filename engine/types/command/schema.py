@@ -1,6 +1,6 @@
 """Headgate::Command as data: its properties and attributes."""
 
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 
 COMMANDS = ("create", "update", "delete", "check", "suspend", "resume", "snapshot")
 DEFAULT_TIMEOUT = 300
@@ -15,7 +15,7 @@ SCHEMA = TypeSchema(
     description="Runs commands on headgate's machine. Off unless the operator allows it.",
     properties={
         "create": _command("Makes it: a list of texts, program first.", required=True),
-        "update": _command("Changes it; without one, a change makes a new one."),
+        "update": _command("Updates in place; without it, an update replaces the resource."),
         "delete": _command("Clears it away."),
         "check": _command("Tried after create and update until it exits with 0; once by a check."),
         "suspend": _command("Puts it to rest."),
@@ -44,7 +44,7 @@ SCHEMA = TypeSchema(
         "outputs": Attribute(Kind.MAP, "The JSON object that create or update printed."),
         "stdout": Attribute(Kind.STRING, "What it printed, as text."),
         "stderr": Attribute(Kind.STRING, "What it printed to standard error."),
-        "exit_code": Attribute(Kind.INTEGER, "What it exited with: 0."),
+        "exit_code": Attribute(Kind.INTEGER, "What it exited with: 0.", public=True),
     },
     snapshots=True,
 )

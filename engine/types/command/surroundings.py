@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import orjson
 
+from engine.types.command.allowed import RunAs
 from engine.types.contract import Call
 from engine.types.storable import as_text, readable, storable, without
 from engine.words import Json
@@ -18,9 +19,13 @@ MOST_PREVIOUS = 98_304
 KEPT_ERROR = 500
 
 
-def environment(call: Call, name: str, made: Mapping[str, Json]) -> dict[str, str]:
+def environment(
+    call: Call, name: str, made: Mapping[str, Json], run_as: RunAs | None
+) -> dict[str, str]:
     """Its own variables and ours, nothing else of the server's. made: see `made_of`; or empty."""
     known = {key: os.environ[key] for key in INHERITED if key in os.environ}
+    if run_as is not None and run_as.uid is not None:
+        known |= {"HOME": run_as.home, "USER": run_as.name, "LOGNAME": run_as.name}
     given = call.properties.get("environment") or {}
     outputs = (made.get("attributes") or {}).get("outputs") or {}
     previous = orjson.dumps(outputs)

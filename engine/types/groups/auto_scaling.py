@@ -3,8 +3,15 @@
 from collections.abc import Mapping
 
 from engine.errors import Findings
-from engine.hot.inside import Way
-from engine.hot.schema import Attribute, Constraint, Grouping, Kind, Property, TypeSchema
+from engine.hot.expressions.member_attributes import Aggregation
+from engine.hot.schema.type_schema import (
+    Attribute,
+    Constraint,
+    Grouping,
+    Kind,
+    Property,
+    TypeSchema,
+)
 from engine.types.contract import Call, Child
 from engine.types.groups.batches import Policy
 from engine.types.groups.document import Body, among, sample
@@ -12,12 +19,12 @@ from engine.types.groups.group import of_batches, policy_of, read_inside, sound,
 from engine.types.groups.scaled import Scaled
 from engine.words import Json, Point
 
-WAYS: Mapping[str, Way] = {
-    "refs": Way.REFERENCES,
-    "refs_map": Way.REFERENCES_BY_NAME,
-    "outputs": Way.EACH_BY_NAME,
-    "outputs_list": Way.EACH,
-    "current_size": Way.COUNT,
+WAYS: Mapping[str, Aggregation] = {
+    "refs": Aggregation.REFERENCES,
+    "refs_map": Aggregation.REFERENCES_BY_NAME,
+    "outputs": Aggregation.EACH_BY_NAME,
+    "outputs_list": Aggregation.EACH,
+    "current_size": Aggregation.COUNT,
 }
 FROM_ZERO = (Constraint("range", min=0),)
 
@@ -57,7 +64,7 @@ class AutoScalingGroup(Scaled):
             ),
             "rolling_updates": Property(
                 Kind.MAP,
-                "How members change when what they are does.",
+                "How members are replaced when their definition changes.",
                 default={"min_in_service": 0, "max_batch_size": 1, "pause_time": 0},
                 update_allowed=True,
                 fields=of_batches("change"),
@@ -67,10 +74,14 @@ class AutoScalingGroup(Scaled):
             "refs": Attribute(Kind.LIST, "What get_resource gives of each member."),
             "refs_map": Attribute(Kind.MAP, "The same, by the members' names."),
             "outputs": Attribute(
-                Kind.MAP, "One attribute of each member, by their names.", of_members=True
+                Kind.MAP,
+                "One attribute of each member, by their names.",
+                takes_member_attribute=True,
             ),
-            "outputs_list": Attribute(Kind.LIST, "One attribute of each member.", of_members=True),
-            "current_size": Attribute(Kind.INTEGER, "How many members there are."),
+            "outputs_list": Attribute(
+                Kind.LIST, "One attribute of each member.", takes_member_attribute=True
+            ),
+            "current_size": Attribute(Kind.INTEGER, "How many members there are.", public=True),
         },
         steps=(Point.PRE_BATCH, Point.PRE_SCALE_IN),
         grouping=Grouping(

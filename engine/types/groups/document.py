@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from engine.hot.versions import VERSIONS
+from engine.hot.language.versions import VERSIONS
 from engine.types.contract import Child, Toward
 from engine.words import Json
 

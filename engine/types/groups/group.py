@@ -3,8 +3,8 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
-from engine.hot.inside import Way, kept
-from engine.hot.schema import Constraint, Kind, Property
+from engine.hot.expressions.member_attributes import Aggregation, members_entry
+from engine.hot.schema.type_schema import Constraint, Kind, Property
 from engine.types.contract import Away, Call, Child, Done, Member, Outcome, ResourceType, Visit
 from engine.types.groups.batches import Policy
 from engine.types.groups.document import FAILED
@@ -54,12 +54,12 @@ def sound(child: Child) -> list[Member]:
 
 
 def read_inside(
-    members: Sequence[Member], ways: Mapping[str, Way], *, of_each: bool = False,
+    members: Sequence[Member], ways: Mapping[str, Aggregation], *, of_each: bool = False,
     by_place: bool = False,
 ) -> dict[str, Json]:  # fmt: skip
     known = ((one.name, one.reference, one.attributes) for one in members)
-    secret = [one.name for one in members if one.secret]
-    return kept(known, ways, of_each=of_each, by_place=by_place, secret=secret)
+    secret = {one.name: one.secret for one in members}
+    return members_entry(known, ways, of_each=of_each, by_index=by_place, secret=secret)
 
 
 def whole_number(value: Json) -> int | None:

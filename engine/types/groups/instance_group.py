@@ -5,7 +5,14 @@ from collections.abc import Awaitable, Mapping
 from typing import Final
 
 from engine.errors import Findings
-from engine.hot.schema import Attribute, Constraint, Grouping, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import (
+    Attribute,
+    Constraint,
+    Grouping,
+    Kind,
+    Property,
+    TypeSchema,
+)
 from engine.types.contract import Call, Child, Done, Failed, Outcome, ResourceType
 from engine.types.groups.batches import Policy
 from engine.types.groups.document import Body, sample
@@ -153,7 +160,7 @@ class InstanceGroup(Scaled):
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
         if properties.get("LoadBalancerNames"):
-            reason = "load balancers are not told of members here"
+            reason = "members are not registered with load balancers"
             remedy = "Leave it out, and give the load balancer InstanceList with get_attr."
             findings.add(f"{place}.LoadBalancerNames", reason, remedy)
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
-from engine.hot.inside import Way
-from engine.hot.schema import Attribute, Grouping, Kind, Property, TypeSchema
+from engine.hot.expressions.member_attributes import Aggregation
+from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema
 from engine.types.contract import Call, Child, Outcome, Toward
 from engine.types.groups.document import Body, Present, sample, written
 from engine.types.groups.group import Group, read_inside
@@ -11,7 +11,10 @@ from engine.types.groups.members import all_at_once, by_index
 from engine.types.groups.turns import Change, Progress, Turn, go
 from engine.words import Json
 
-WAYS: Mapping[str, Way] = {"refs": Way.REFERENCES, "attributes": Way.EACH_BY_NAME}
+WAYS: Mapping[str, Aggregation] = {
+    "refs": Aggregation.REFERENCES,
+    "attributes": Aggregation.EACH_BY_NAME,
+}
 
 
 class ResourceChain(Group):
@@ -28,7 +31,7 @@ class ResourceChain(Group):
             ),
             "concurrent": Property(
                 Kind.BOOLEAN,
-                "Whether members are made at the same time, or each after the one before.",
+                "Create members concurrently, or one after the other.",
                 default=False,
             ),
             "resource_properties": Property(Kind.MAP, "Properties of each member."),
@@ -36,7 +39,9 @@ class ResourceChain(Group):
         attributes={
             "refs": Attribute(Kind.LIST, "What get_resource gives of each member."),
             "attributes": Attribute(
-                Kind.MAP, "One attribute of each member, by their names.", of_members=True
+                Kind.MAP,
+                "One attribute of each member, by their names.",
+                takes_member_attribute=True,
             ),
         },
         grouping=Grouping(

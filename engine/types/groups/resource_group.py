@@ -2,8 +2,15 @@
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
-from engine.hot.inside import Way
-from engine.hot.schema import Attribute, Constraint, Grouping, Kind, Property, TypeSchema
+from engine.hot.expressions.member_attributes import Aggregation
+from engine.hot.schema.type_schema import (
+    Attribute,
+    Constraint,
+    Grouping,
+    Kind,
+    Property,
+    TypeSchema,
+)
 from engine.types.contract import Call, Child, Outcome
 from engine.types.groups.batches import Policy
 from engine.types.groups.document import Body, Present, among, present, sample
@@ -14,10 +21,10 @@ from engine.types.groups.plans import REMOVED, IndexedPlan
 from engine.types.groups.turns import go
 from engine.words import Json, Point
 
-WAYS: Mapping[str, Way] = {
-    "refs": Way.REFERENCES,
-    "refs_map": Way.REFERENCES_BY_NAME,
-    "attributes": Way.EACH_BY_NAME,
+WAYS: Mapping[str, Aggregation] = {
+    "refs": Aggregation.REFERENCES,
+    "refs_map": Aggregation.REFERENCES_BY_NAME,
+    "attributes": Aggregation.EACH_BY_NAME,
 }
 INDEX = "%index%"
 
@@ -36,7 +43,7 @@ class ResourceGroup(Group):
             ),
             "index_var": Property(
                 Kind.STRING,
-                "What stands for the member's number in its properties and metadata.",
+                "Placeholder for the member's index in its properties and metadata.",
                 default=INDEX,
                 constraints=(Constraint("length", min=3),),
             ),
@@ -60,15 +67,14 @@ class ResourceGroup(Group):
                     Kind.MAP,
                     fields={
                         "resource_list": Property(
-                            Kind.LIST, "Names, or what get_resource gives.", default=[]
+                            Kind.LIST, "Member names, or values of get_resource.", default=[]
                         )
                     },
                 ),
             ),
             "removal_policies_mode": Property(
                 Kind.STRING,
-                "Whether what was removed before stays so (append), or only what is said now"
-                " (update).",
+                "append: earlier removals stay in effect; update: only the current list counts.",
                 default="append",
                 constraints=(Constraint("allowed_values", allowed=("append", "update")),),
                 update_allowed=True,
@@ -78,7 +84,9 @@ class ResourceGroup(Group):
             "refs": Attribute(Kind.LIST, "What get_resource gives of each member."),
             "refs_map": Attribute(Kind.MAP, "The same, by the members' names."),
             "attributes": Attribute(
-                Kind.MAP, "One attribute of each member, by their names.", of_members=True
+                Kind.MAP,
+                "One attribute of each member, by their names.",
+                takes_member_attribute=True,
             ),
             "removed_rsrc_list": Attribute(Kind.LIST, "Names that are never used again."),
         },

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engine.errors import Findings
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.capacity import Adjust, Adjustment
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.words import Json
@@ -30,12 +30,12 @@ class ScalingPolicy(ResourceType):
             ),
             "cooldown": Property(
                 Kind.NUMBER,
-                "Seconds in which no policy adjusts the group again; before what the group says.",
+                "Seconds without further adjustments; overrides the group's cooldown.",
                 update_allowed=True,
             ),
             "min_adjustment_step": Property(
                 Kind.INTEGER,
-                "The least members that a change by per cent comes to.",
+                "The minimum number of members that a percentage change adds or removes.",
                 constraints=(Constraint("range", min=0),),
                 update_allowed=True,
             ),

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from engine.hooks.choosing import CHOICES, MAY_CHOOSE, BadChoice, chosen
+from engine.hooks.member_choice import CHOICES, MAY_CHOOSE, BadChoice, chosen
 from engine.types.contract import Call, Child, Confirm, Done, Failed, Nest, Outcome, Toward, Wait
 from engine.types.groups.document import Body, Present, present
 from engine.types.groups.placing import PLACED, placed, view_of
@@ -177,7 +177,7 @@ def _failed(call: Call, reason: str) -> Failed:
 
 
 def _seen(turn: Turn) -> dict[str, Json]:
-    """What there is to look at: see engine/hooks/choosing.py."""
+    """What there is to look at: see engine/hooks/member_choice.py."""
     if not turn.ask:
         return {}
     change = turn.change

@@ -20,7 +20,7 @@ from engine.types.http.answers import (
     id_in,
     judge,
     readiness,
-    told,
+    with_response,
 )
 from engine.types.http.checking import check, lacking
 from engine.types.http.made import Made
@@ -139,13 +139,13 @@ class Http(ResourceType):
             made_id = await self._found(call, made)
         if made_id is None:
             raise Trouble(f"create: the answer has no id at {call.properties['id']}")
-        return then_read(call, told(replace(made, id=made_id), call.properties, answered))
+        return then_read(call, with_response(replace(made, id=made_id), call.properties, answered))
 
     async def _change(self, call: Call, made: Made) -> Outcome:
         answer = await self._send(call, "update", made)
         reads = call.properties.get("attributes") and not call.properties.get("read")
         answered = document("update", answer) if reads else None
-        return then_read(call, told(made, call.properties, answered))
+        return then_read(call, with_response(made, call.properties, answered))
 
     async def _found(self, call: Call, made: Made) -> str | None:
         """The id of what an operation that was lost has made; None: nothing."""
@@ -161,11 +161,11 @@ class Http(ResourceType):
         """Read until it is ready. made: there is no progress yet."""
         made = made or saved(call)
         if not call.properties.get("read"):
-            return told(made, call.properties, None).done()
+            return with_response(made, call.properties, None).done()
         since = since_of(call)
         try:
             answered = document("read", await self._send(call, "read", made))
-            made = told(made, call.properties, answered)
+            made = with_response(made, call.properties, answered)
             how, state = readiness(call.properties.get("ready"), answered)
         except Trouble as trouble:
             early = call.properties.get("ready") and trouble.status in GONE
@@ -183,7 +183,7 @@ class Http(ResourceType):
     async def _clear(self, call: Call, made: Made) -> Outcome:
         made = await self._located(call, made)
         if made.id is None and "id" in names_in(call.properties["delete"]):
-            return Done(None, reason="nothing is known of what it may have made")
+            return Done(None, reason="it is unknown what it may have created")
         if call.progress is not None:
             return await self._gone(call, made)
         try:
@@ -225,11 +225,11 @@ class Http(ResourceType):
             raise
         wrong = drifted(call.properties.get("compare"), answered)
         if wrong:
-            raise Trouble(f"it is not as it was asked for at {', '.join(wrong)}")
+            raise Trouble(f"it differs from the request at {', '.join(wrong)}")
         how, state = readiness(call.properties.get("ready"), answered)
         if how is not Readiness.READY:
             raise Trouble(f"it is not ready: {state}")
-        return told(made, call.properties, answered if name == "read" else None).done()
+        return with_response(made, call.properties, answered if name == "read" else None).done()
 
     async def _send(self, call: Call, name: str, made: Made) -> Answer:
         """Raises Trouble unless it went well."""

@@ -49,7 +49,9 @@ def document(name: str, answer: Answer) -> Json:
     try:
         return storable(orjson.loads(answer.body))
     except orjson.JSONDecodeError as error:
-        raise Trouble(f"{name}: the answer is no JSON: {error}", status=answer.status) from None
+        raise Trouble(
+            f"{name}: the response is not valid JSON: {error}", status=answer.status
+        ) from None
 
 
 def id_in(said: str | None, key: str, answered: Json) -> str | None:
@@ -63,7 +65,7 @@ def id_in(said: str | None, key: str, answered: Json) -> str | None:
     return None if found is None or found[0] in (None, "") else as_text(found[0])
 
 
-def told(made: Made, properties: Mapping[str, Json], answered: Json) -> Made:
+def with_response(made: Made, properties: Mapping[str, Json], answered: Json) -> Made:
     """What is made, with the attributes that an answer gives; those it does not give stay."""
     hidden = properties.get("hidden") or []
     given = {

@@ -36,7 +36,7 @@ def _all(properties: Mapping[str, Json], refusal: Refusal) -> Iterator[Wrong]:
         for name in properties.get("hidden") or []:
             if name not in attributes:
                 remedy = nearest(str(name), list(attributes)) or "Name it in `attributes`, too."
-                yield "hidden", f'hides "{name}", which is none of its attributes', remedy
+                yield "hidden", f'hides "{name}", which is not one of its attributes', remedy
     header = properties.get("idempotency_header")
     if isinstance(header, str) and header and (wrong := bad_header(header, "")):
         yield "idempotency_header", wrong, "Name another header."
@@ -99,9 +99,9 @@ def _paths(properties: Mapping[str, Json]) -> Iterator[Wrong]:
 def lacking(properties: Mapping[str, Json]) -> str | None:
     """What is said for nothing, of properties that are all known; None: nothing is."""
     if properties.get("ready") and not properties.get("read"):
-        return "ready looks at what read gives, and there is no read"
+        return "ready uses the result of read, which is missing"
     if properties.get("compare") and not (properties.get("read") or properties.get("check")):
-        return "compare looks at what read gives, and there is no read"
+        return "compare uses the result of read, which is missing"
     if properties.get("find") and not is_path(properties.get("id")):
         return "find looks for an id, and nothing says where it is: give its JSON path in id"
     return None

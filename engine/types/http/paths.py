@@ -64,14 +64,14 @@ def first(path: str, document: Json) -> tuple[Json] | None:
 def read_path(path: str) -> JSONPath:
     """Raises BadPath."""
     if len(path) > LONGEST:
-        raise BadPath(f"is longer than {LONGEST} letters")
+        raise BadPath(f"is longer than {LONGEST} characters")
     if not path.startswith("$"):
-        raise BadPath("is no JSON path: one begins with $")
+        raise BadPath("is not a valid JSON path: one begins with $")
     try:
         compiled = _ENVIRONMENT.compile(path)
     except (JSONPathError, RecursionError) as error:
         said = str(error).splitlines()[0] if isinstance(error, JSONPathError) else "too deep"
-        raise BadPath(f"is no JSON path: {said}") from None
+        raise BadPath(f"is not a valid JSON path: {said}") from None
     if not isinstance(compiled, JSONPath) or not _is_plain(compiled):
         raise BadPath("is a JSON path of a kind that is not taken")
     return compiled

@@ -88,9 +88,9 @@ def _raw(body: Json) -> bytes | None:
 def bad_header(name: str, value: Json) -> str | None:
     """Why a header may not be sent; None: it may."""
     if not _NAME.fullmatch(name):
-        return "is no name of a header"
+        return "is not a valid header name"
     if name.lower() in FORBIDDEN:
         return "belongs to the connection"
     if isinstance(value, dict | list):
-        return "is no text"
+        return "is not a string"
     return "holds control characters" if _CONTROL.search(as_text(value)) else None

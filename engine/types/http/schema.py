@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.credentials import CONSTRAINT
 
 #: The requests a resource may have, with the method of each that says none.
@@ -63,9 +63,13 @@ SCHEMA = TypeSchema(
         ),
         "headers": Property(Kind.MAP, "Headers of every request.", update_allowed=True),
         "create": _request("create", "Makes it."),
-        "find": _request("find", "Looks for what a lost create made, before create is sent."),
+        "find": _request(
+            "find", "Finds the object of a lost create request before create is sent again."
+        ),
         "read": _request("read", "Tells how it is."),
-        "update": _request("update", "Changes it; without one, a change makes a new one."),
+        "update": _request(
+            "update", "Updates in place; without it, an update replaces the resource."
+        ),
         "delete": _request("delete", "Clears it away; without one, it is only forgotten."),
         "check": _request("check", "Sent by a check; read if not said."),
         "id": Property(
@@ -84,7 +88,7 @@ SCHEMA = TypeSchema(
         ),
         "ready": Property(
             Kind.MAP,
-            "When it counts as made or changed, by what read gives.",
+            "When the create or update counts as complete, based on the result of read.",
             update_allowed=True,
             fields={
                 "path": Property(Kind.STRING, "JSON path to the state.", required=True),

@@ -118,7 +118,7 @@ class RemoteStack(ResourceType):
             raise Trouble(f"the stack {waiting.place.name} is not there any more")
         if not is_about(shown, action):  # not begun yet; or somebody else has it do something
             if waiting.lost(call.now, endpoint):
-                raise Trouble(f"the stack {shown.place.name} does not come to {action}")
+                raise Trouble(f"the stack {shown.place.name} does not reach {action}")
             return waiting.again(call.now, endpoint, under_way(shown, endpoint, None))
         if shown.status != "IN_PROGRESS":
             return ended(call, shown, endpoint)

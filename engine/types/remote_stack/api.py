@@ -188,7 +188,7 @@ def _json(answer: Answer) -> Mapping[str, Json]:
     except orjson.JSONDecodeError:
         said = None
     if not isinstance(said, dict):
-        raise Trouble("the endpoint's answer is no JSON object; is it an Orchestration API?")
+        raise Trouble("the endpoint's response is not a JSON object; is it an Orchestration API?")
     return said
 
 

@@ -1,6 +1,6 @@
 """OS::Heat::Stack as data: its properties and attributes."""
 
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.credentials import CONSTRAINT as CREDENTIAL
 from engine.types.remote_stack.endpoints import CONSTRAINT as REGION
 
@@ -29,7 +29,7 @@ SCHEMA = TypeSchema(
                 ),
                 "insecure": Property(
                     Kind.BOOLEAN,
-                    "Whether to believe whoever answers.",
+                    "Skip the verification of the TLS certificate.",
                     default=False,
                     update_allowed=True,
                 ),

@@ -98,9 +98,9 @@ def under_way(shown: Shown, endpoint: Endpoint, hooks: Sequence[Mapping[str, Jso
 def _hook(hook: Mapping[str, Json], endpoint: Endpoint) -> str:
     where = hook.get("path") or hook.get("resource_name") or "the stack"
     asked = [str(one.get("target")) for one in (hook.get("asked") or [])[:MOST_ASKED]]
-    told = f"asked: {', '.join(asked)}" if asked else "nobody subscribed to be told"
+    told = f"notified: {', '.join(asked)}" if asked else "no subscription was notified"
     return (
-        f"its hook {hook.get('id')} waits at {hook.get('point')} of {where} for an answer"
+        f"its hook {hook.get('id')} waits at {hook.get('point')} of {where}"
         f" until {hook.get('deadline')}, {told}:"
         f" {endpoint.url}/hooks/{hook.get('id')}"
     )

@@ -12,12 +12,12 @@ from engine.types.software.deployment import SoftwareDeployment, StructuredDeplo
 from engine.types.software.deployment_group import deployment_groups
 from engine.types.software.keeper import SoftwareKeeper
 from engine.types.software.multipart import MultipartMime
-from engine.types.software.server_doors import ServerDoors
+from engine.types.software.server_doors import ServerUrls
 
-__all__ = ["ServerDoors", "SoftwareKeeper", "software_types"]
+__all__ = ["ServerUrls", "SoftwareKeeper", "software_types"]
 
 
-def software_types(keeper: SoftwareKeeper, servers: ServerDoors) -> list[ResourceType]:
+def software_types(keeper: SoftwareKeeper, servers: ServerUrls) -> list[ResourceType]:
     """servers: where servers ask what is deployed to them."""
     configs = (SoftwareConfig, StructuredConfig, CloudConfig, SoftwareComponent, MultipartMime)
     deployments = (SoftwareDeployment, StructuredDeployment)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import yaml
 
 from engine.errors import Findings
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 from engine.types.software.keeper import UNGROUPED, NewConfig, SoftwareKeeper
 from engine.types.software.schema import (
@@ -138,7 +138,7 @@ class CloudConfig(Config):
 class SoftwareComponent(Config):
     schema = TypeSchema(
         "OS::Heat::SoftwareComponent",
-        description="Several configs of one component, each for actions of its own.",
+        description="Several configs of one component, each for certain actions.",
         properties={
             "configs": Property(
                 Kind.LIST,

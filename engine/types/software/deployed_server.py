@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from engine.errors import Findings
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Outcome, ResourceType
-from engine.types.software.server_doors import ServerDoors, access_key
+from engine.types.software.server_doors import ServerUrls, access_key
 from engine.words import Json
 
 CFN, HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
@@ -20,13 +20,13 @@ class DeployedServer(ResourceType):
     uses_credential = False
     schema = TypeSchema(
         "OS::Heat::DeployedServer",
-        description="A server that is there already; its agent asks here what it is to do.",
+        description="An existing server, whose agent polls for its deployments.",
         properties={
             "name": Property(Kind.STRING, "Name of the server.", update_allowed=True),
             "metadata": Property(Kind.MAP, "Taken for Heat's sake.", update_allowed=True),
             "software_config_transport": Property(
                 Kind.STRING,
-                "How the agent asks what it is to do.",
+                "How the agent polls for its metadata.",
                 default=CFN,
                 update_allowed=True,
                 constraints=(Constraint("allowed_values", allowed=(CFN, HEAT, *REFUSED)),),
@@ -50,7 +50,7 @@ class DeployedServer(ResourceType):
         },
     )
 
-    def __init__(self, doors: ServerDoors) -> None:
+    def __init__(self, doors: ServerUrls) -> None:
         self._doors = doors
 
     def create(self, call: Call) -> Outcome:
@@ -73,9 +73,9 @@ class DeployedServer(ResourceType):
         if transport in REFUSED:
             wrong = f"{transport} needs a service that Headgate does without"
         elif transport == HEAT and not self._doors.keystone:
-            wrong = f"{HEAT} needs a Keystone, and this server asks none"
+            wrong = f"{HEAT} needs Keystone, which this server does not use"
         if wrong:
-            remedy = f"Take {CFN}: the agent has a key of its own."
+            remedy = f"Take {CFN}, which has its own credentials."
             findings.add(f"{place}.software_config_transport", wrong, remedy)
 
     def _made(self, call: Call, physical_id: str | None) -> Done:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from engine.errors import Findings
-from engine.hot.schema import TypeSchema
+from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.software.configs import COMPONENT, no_config
 from engine.types.software.deployment_schema import (

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.errors import Findings
-from engine.hot.schema import Attribute, Grouping, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema
 from engine.types.contract import Call, Child, Outcome, Toward
 from engine.types.groups.batches import Policy
 from engine.types.groups.document import Body, Present, among, sample, written

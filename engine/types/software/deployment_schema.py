@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from engine.errors import Findings
-from engine.hot.schema import Attribute, Constraint, Kind, Property
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property
 from engine.types.software.derived import CFN, REFUSED, TRANSPORTS
 from engine.types.software.outcome import STATUS_CODE, STDERR, STDOUT
 from engine.types.software.schema import ACTIONS, DEFAULT_ACTIONS
@@ -35,14 +35,14 @@ PROPERTIES: Mapping[str, Property] = {
 ATTRIBUTES = {
     STDOUT: Attribute(Kind.ANY, "What was printed on the server."),
     STDERR: Attribute(Kind.ANY, "What was printed to standard error."),
-    STATUS_CODE: Attribute(Kind.ANY, "The exit code there: 0 when it went well."),
+    STATUS_CODE: Attribute(Kind.ANY, "The exit code there: 0 when it went well.", public=True),
 }
 #: Of StructuredDeployment.
 STRUCTURED: Mapping[str, Property] = {
     **PROPERTIES,
     "input_key": Property(
         Kind.STRING,
-        "{KEY: name} in the config stands for that input's value.",
+        "{KEY: name} in the config is replaced by that input's value.",
         default="get_input",
     ),
     "input_values_validate": Property(

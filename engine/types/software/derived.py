@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from engine.types.contract import Call
-from engine.types.signal_doors import SignalDoor
+from engine.types.signal_urls import SignalUrl
 from engine.types.software.keeper import UNGROUPED, NewConfig
 from engine.words import Json
 
@@ -53,7 +53,7 @@ def _of_deployment(call: Call, action: str) -> Iterator[dict[str, Json]]:
         yield from _signalled(call.door)
 
 
-def _signalled(door: SignalDoor) -> Iterator[dict[str, Json]]:
+def _signalled(door: SignalUrl) -> Iterator[dict[str, Json]]:
     yield _input(SIGNAL_ID, door.signed_url, "Where the server says how it went")
     yield _input("deploy_signal_verb", "POST", "The HTTP method to say it with")
 

@@ -1,6 +1,6 @@
-"""Where software configs and deployments are kept: what the types ask of whoever keeps them.
+"""The port through which software types store configs and deployments.
 
-The types compute what is to be kept; a keeper (engine/service/software_keeper.py) does the I/O.
+The types compute what to store; engine/service/software/config_store.py does the I/O.
 Everything is a project's own. All of it may be called again with the same arguments, and then
 changes nothing. Raises Unavailable.
 """

@@ -9,7 +9,7 @@ from email.mime.text import MIMEText
 from uuid import UUID
 
 from engine.errors import Findings
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Failed
 from engine.types.software.configs import Config, no_config
 from engine.types.software.keeper import UNGROUPED, NewConfig
@@ -19,7 +19,7 @@ from engine.words import Json
 #: What may stand behind text/ in a Content-Type.
 SUBTYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*")
 _MULTIPART = "multipart"
-_NO_MULTIPART = "is no multipart message"
+_NO_MULTIPART = "is not a multipart message"
 
 
 class MultipartMime(Config):
@@ -91,7 +91,7 @@ class MultipartMime(Config):
 def _check_part(one: Mapping[str, Json], place: str, findings: Findings) -> None:
     text, subtype, filename = (one.get(name) for name in ("config", "subtype", "filename"))
     if isinstance(subtype, str) and subtype and not SUBTYPE.fullmatch(subtype):
-        findings.add(f"{place}.subtype", "is no kind of text", "Write cloud-config or the like.")
+        findings.add(f"{place}.subtype", "is not a text type", "Write cloud-config or the like.")
     if isinstance(filename, str) and not filename.isprintable():
         findings.add(f"{place}.filename", "holds a character that no header can", "Leave it out.")
     multipart = one.get("type") == _MULTIPART and isinstance(text, str) and not _is_id(text)

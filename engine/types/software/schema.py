@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from engine.errors import Findings
-from engine.hot.schema import Constraint, Kind, Property
+from engine.hot.schema.type_schema import Constraint, Kind, Property
 from engine.types.software.keeper import UNGROUPED
 from engine.types.value import CONVERT
 from engine.words import Json
@@ -35,7 +35,7 @@ INPUTS = Property(
             "default": Property(Kind.ANY, "Its value when a deployment gives none."),
             "replace_on_change": Property(
                 Kind.BOOLEAN,
-                "Whether another value makes a new deployment.",
+                "Whether a changed value triggers a new deployment.",
                 default=False,
             ),
         },

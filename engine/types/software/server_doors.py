@@ -7,7 +7,7 @@ once the resource has gone.
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from engine.hooks.tokens import server_secret
+from engine.hooks.tokens import TokenKeys, server_secret
 
 #: Below the server's public URL; the hub serves it (hub/api/headgate/server_metadata.py).
 PATH = "/cfn/v1/"
@@ -15,11 +15,11 @@ _ID = 32
 
 
 @dataclass(frozen=True, slots=True)
-class ServerDoors:
-    """key: the instance's. base: the public URL, without a slash at its end. keystone: URL of the
+class ServerUrls:
+    """base: the public URL, without a slash at its end. keystone: URL of the
     Keystone that says who somebody is here; empty where none does."""
 
-    key: bytes = field(repr=False)
+    keys: TokenKeys = field(repr=False)
     base: str
     keystone: str = ""
 
@@ -28,7 +28,11 @@ class ServerDoors:
         return f"{self.base}{PATH}"
 
     def secret_of(self, stack_id: UUID, resource_id: UUID) -> str:
-        return server_secret(self.key, stack_id, resource_id)
+        return server_secret(self.keys.newest, stack_id, resource_id)
+
+    def accepted_secrets(self, stack_id: UUID, resource_id: UUID) -> list[str]:
+        """Of each accepted version of the key."""
+        return [server_secret(key, stack_id, resource_id) for key in self.keys.for_signals]
 
 
 def access_key(stack_id: UUID, resource_id: UUID) -> str:

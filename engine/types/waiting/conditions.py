@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 import orjson
 
 from engine.errors import Findings
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
-from engine.types.signal_doors import resource_of
+from engine.types.signal_urls import resource_of
 from engine.types.waiting.handles import NO_SIGNAL
 from engine.types.waiting.sent import FAILURE, SUCCESS, Tally
 from engine.words import Json
@@ -75,7 +75,9 @@ def _schema(words: Words) -> TypeSchema:
             ),
         },
         attributes={
-            words.data: Attribute(Kind.STRING, "JSON: the data of the signals, by their ids.")
+            words.data: Attribute(
+                Kind.STRING, "JSON: the data of the signals, by their ids.", public=True
+            )
         },
     )
 

@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping
 import orjson
 
 from engine.errors import Findings
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
-from engine.types.signal_doors import SignalDoor
+from engine.types.signal_urls import SignalUrl
 from engine.types.waiting.sent import HEAT, Form, read_signal
 from engine.words import Json
 
 #: Also what such a handle gives as its reference: there is nobody to wait for.
 NO_SIGNAL = "NO_SIGNAL"
 #: What is given for each transport. What is not said of one is null.
-_GIVEN: Mapping[str, Callable[[SignalDoor], Mapping[str, Json]]] = {
+_GIVEN: Mapping[str, Callable[[SignalUrl], Mapping[str, Json]]] = {
     "TOKEN_SIGNAL": lambda door: {
         "token": door.token,
         "endpoint": door.url,
@@ -44,7 +44,7 @@ class TransportHandle(ResourceType):
         properties={
             "signal_transport": Property(
                 Kind.STRING,
-                "How it is told to signal.",
+                "Transport of the signal.",
                 default="TOKEN_SIGNAL",
                 constraints=(Constraint("allowed_values", allowed=(*_GIVEN, *_ELSEWHERE)),),
             )
@@ -58,7 +58,9 @@ class TransportHandle(ResourceType):
                 secret=True,
             ),
             "signal": Attribute(
-                Kind.STRING, "Of the other transports: a JSON map of what is needed.", secret=True
+                Kind.STRING,
+                "For the other transports: a JSON map of the required credentials.",
+                secret=True,
             ),
         },
         signals=True,

@@ -39,7 +39,7 @@ def read_signal(sent: Mapping[str, Json], form: Form, number: int) -> dict[str, 
     if not form.loose:
         for name in sorted(sent.keys() - set(form.parts)):
             remedy = nearest(name, form.parts) or known
-            findings.add(name, "is no part of a signal", remedy, "Invalid")
+            findings.add(name, "is not a field of a signal", remedy, "Invalid")
     if form.whole:
         for name in (name for name in form.parts if name not in sent):
             findings.add(name, "is missing", f"All are needed: {', '.join(form.parts)}.", "Invalid")

@@ -3,9 +3,10 @@
 from aiohttp import web
 
 from channels.envelope import rfc3339
-from engine.service.late import Late
+from engine.service.hooks.missed_breakpoints import MissedBreakpoint
 from engine.store.breakpoints import BreakpointRecord
 from engine.words import Json
+from hub.api.costly_requests import costly
 from hub.api.headgate import documents as gives
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, body_of, invalid, parts_of, project_of, stack_of, uuid_of
@@ -24,18 +25,18 @@ def _document(one: BreakpointRecord) -> dict[str, Json]:
     }
 
 
-def _late(late: Late) -> dict[str, Json]:
+def _missed(missed: MissedBreakpoint) -> dict[str, Json]:
     return {
-        "resource_name": late.resource_name or None,
-        "path": late.path,
-        "point": late.point,
-        "reason": late.why,
+        "resource_name": missed.resource_name or None,
+        "path": missed.path,
+        "point": missed.point,
+        "reason": missed.reason,
     }
 
 
 async def listed(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    found = await parts_of(request).engine.breakpoints.listed(stack.id)
+    found = await parts_of(request).engine.breakpoints.read(stack.id)
     return answer({"breakpoints": [_document(one) for one in found]})
 
 
@@ -46,15 +47,15 @@ async def add(request: web.Request) -> web.Response:
     items = body.get("breakpoints")
     if not isinstance(items, list) or set(body) - {"breakpoints"}:
         remedy = 'Send {"breakpoints": ["db:pre-create"]}.'
-        raise invalid("breakpoints", "must be a list, and stand alone", remedy)
+        raise invalid("breakpoints", "must be a list, without other keys", remedy)
     done = await parts_of(request).engine.breakpoints.add(
         project_of(request), stack.id, items, answer_from(request)
     )
-    shown = {one.id: one for one in await parts_of(request).engine.breakpoints.listed(stack.id)}
+    shown = {one.id: one for one in await parts_of(request).engine.breakpoints.read(stack.id)}
     return answer(
         {
             "breakpoints": [_document(shown[one]) for one in done.ids if one in shown],
-            "too_late": [_late(one) for one in done.late],
+            "too_late": [_missed(one) for one in done.missed],
         },
         201,
     )
@@ -74,17 +75,17 @@ async def run_to(request: web.Request) -> web.Response:
     name = body.get("resource")
     if not isinstance(name, str) or not name or set(body) - {"resource"}:
         raise invalid("resource", "names no resource", 'Send {"resource": "db"}.')
-    late = await parts_of(request).engine.run_to(
+    missed = await parts_of(request).engine.run_to(
         project_of(request), stack.id, name, answer_from(request)
     )
-    return answer({"too_late": [_late(one) for one in late]}, 202)
+    return answer({"too_late": [_missed(one) for one in missed]}, 202)
 
 
 ROUTES = (
     Route("GET", f"{S}/breakpoints", listed, "Breakpoints set on the live stack", "stacks",
           gives=gives.BREAKPOINTS),
-    Route("POST", f"{S}/breakpoints", add, "Set breakpoints; told where it is too late", "stacks",
-          takes_body=True, status=201, gives=gives.ADDED),
+    Route("POST", f"{S}/breakpoints", costly(add), "Set breakpoints; reports nodes that passed",
+          "stacks", takes_body=True, status=201, gives=gives.ADDED),
     Route("DELETE", f"{S}/breakpoints/{{breakpoint}}", remove, "Take a breakpoint away", "stacks",
           status=204),
     Route("POST", f"{S}/run-to", run_to, "Go on, and stop before a resource", "stacks",

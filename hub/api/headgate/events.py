@@ -49,7 +49,7 @@ async def _within(conn: Connection, stack: StackRecord, request: web.Request) ->
     if found is None:
         raise NotFound(
             f"there is no traversal {number}",
-            remedy="GET .../versions lists those that are kept.",
+            remedy="GET .../versions lists the retained versions.",
             code="TraversalNotFound",
         )
     return found
@@ -60,7 +60,7 @@ ROUTES = (
           query={
               "traversal": "only those of this traversal, by its number",
               "nested": "true: with those of stacks inside, by time",
-              "after": "`next` of the page before; of one stack alone, the number of an event",
+              "after": "`next` of the previous page; for a single stack also an event number",
               "limit": "at most so many",
           },
           gives=gives.HISTORY),

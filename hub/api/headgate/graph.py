@@ -5,13 +5,13 @@ from dataclasses import asdict
 from aiohttp import web
 
 from channels.envelope import asked_documents, rfc3339
-from channels.store.notices import asked_of
-from engine.service.graphs import StackGraph
+from channels.store.hook_notifications import asked_of
+from engine.service.reads.graphs import StackGraph
 from engine.store.read import HookFilter
 from engine.store.records import TraversalRecord
 from engine.words import Json
 from hub.api.headgate import documents as gives
-from hub.api.headgate.sentences import Held, path_in, reasons_in, unfinished_before, until_of
+from hub.api.headgate.explanations import Held, path_in, reasons_in, unfinished_before, until_of
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, parts_of, project_of, query_flag, query_number, stack_of
 
@@ -108,6 +108,6 @@ ROUTES = (
               "traversal": "of this traversal, by its number",
           },
           gives=gives.GRAPH),
-    Route("GET", f"{S}/why", why, "Why a stack does not go on, in sentences", "stacks",
+    Route("GET", f"{S}/why", why, "Explain why a stack makes no progress", "stacks",
           gives=gives.WHY),
 )  # fmt: skip

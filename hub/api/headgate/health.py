@@ -19,15 +19,15 @@ async def readyz(request: web.Request) -> web.Response:
 async def healthcheck(request: web.Request) -> web.Response:
     """As services of OpenStack answer those who look after them. Raises Unavailable."""
     if missing := await parts_of(request).ready():
-        raise Unavailable("; ".join(missing), remedy="GET /readyz says the same.")
+        raise Unavailable("; ".join(missing), remedy="Same as GET /readyz.")
     return web.Response(text="OK")
 
 
 ROUTES = (
     Route("GET", "/healthz", healthz, "The process is alive", "health",
           gives=gives.ALIVE),
-    Route("GET", "/readyz", readyz, "It may be given work; 503 says why not", "health",
+    Route("GET", "/readyz", readyz, "Readiness; 503 with the reasons if not ready", "health",
           gives=gives.READY, also={503: gives.NOT_READY}),
-    Route("GET", "/healthcheck", healthcheck, "It may be given work, as one word", "health",
+    Route("GET", "/healthcheck", healthcheck, "Readiness as one word", "health",
           answer="text/plain"),
 )  # fmt: skip

@@ -1,17 +1,16 @@
 """The inbox of everything that waits, and the ways to answer."""
 
-import hmac
 from datetime import timedelta
 from uuid import UUID
 
 from aiohttp import web
 
-from channels.envelope import asked_documents, hook_document, told_documents
-from channels.store.notices import asked_of
+from channels.envelope import asked_documents, hook_document, notified_documents
+from channels.store.hook_notifications import asked_of
 from engine.errors import HeadgateError, nearest
 from engine.hooks.durations import parse_span
-from engine.hooks.reading import WHO
-from engine.hooks.rule import TOKEN
+from engine.hooks.rule_reader import WHO
+from engine.principal import BY_NAME
 from engine.service import Answer
 from engine.store.read import HookFilter
 from engine.store.records import HookRecord
@@ -20,6 +19,7 @@ from hub.api.admission import guarded
 from hub.api.headgate import documents as gives
 from hub.api.headgate.trail import entry_document
 from hub.api.parts import (
+    BY_TOKEN,
     Parts,
     Route,
     answer,
@@ -33,7 +33,7 @@ from hub.api.parts import (
     query_uuid,
     uuid_of,
 )
-from hub.api.signals import LONGEST_REASON, Said, Signal, answer_from, read_signal
+from hub.api.signals import LONGEST_REASON, AnswerBody, Signal, answer_from, read_signal
 from hub.auth.roles import Right
 
 
@@ -44,7 +44,7 @@ async def documents(parts: Parts, hooks: list[HookRecord]) -> list[Json]:
         hook_document(
             hook,
             asked=asked_documents(notices.get(hook.id, [])),
-            told=told_documents(notices.get(hook.id, [])),
+            told=notified_documents(notices.get(hook.id, [])),
         )
         for hook in hooks
     ]
@@ -64,7 +64,7 @@ async def listed(request: web.Request) -> web.Response:
             path=request.query.get("path"),
             older=_older(request),
             mine=_mine(request),
-            me=identity_of(request).name,
+            me=_me(request),
             dry=query_flag(request, "dry") if "dry" in request.query else None,
             limit=limit + 1,
             marker=query_uuid(request, "marker"),
@@ -99,7 +99,7 @@ def _older(request: web.Request) -> timedelta | None:
     said = request.query.get("older")
     older = parse_span(said) if said is not None else None
     if said is not None and older is None:
-        raise invalid("older", f'"{said}" is no time', "Send 90s, 30m, 2h or 1d.")
+        raise invalid("older", f'"{said}" is not a valid time', "Send 90s, 30m, 2h or 1d.")
     return older
 
 
@@ -108,7 +108,13 @@ def _mine(request: web.Request) -> list[str] | None:
     if not query_flag(request, "mine"):
         return None
     who = identity_of(request)
-    return [f"user:{who.name}", *(f"role:{role}" for role in who.roles)]
+    return list(who.principal.written)
+
+
+def _me(request: web.Request) -> list[str]:
+    """The keys under which decisions of the user may be recorded."""
+    who = identity_of(request).principal
+    return [who.key, BY_NAME + who.name]
 
 
 async def shown(request: web.Request) -> web.Response:
@@ -131,16 +137,17 @@ async def signal_by_token(request: web.Request) -> web.Response:
     """By right of the hook's token; a wrong one learns nothing, not even whether the hook is."""
     token = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
     hook_id = _token_hook(request)
-    right = parts_of(request).token_for(hook_id) if hook_id else ""
-    if not right or not hmac.compare_digest(token.encode(), right.encode()):
+    holder = await parts_of(request).answerers.holder(hook_id, token) if hook_id else None
+    if holder is None:
         raise HeadgateError(
             "this is not the hook's token",
             place="Authorization",
             remedy="Send `Authorization: Bearer TOKEN` with the token of the hook's notice.",
             code="Unauthorized",
         )
+    request[BY_TOKEN] = True
     said = read_signal(await body_of(request))
-    given = said.by(TOKEN, Door.TOKEN, by_token=True, address=request.remote or "")
+    given = said.by(holder.principal, Door.TOKEN, automation=holder, address=request.remote or "")
     return await _answer(request, given, None)
 
 
@@ -162,10 +169,10 @@ async def hand_over(request: web.Request) -> web.Response:
     body = await body_of(request)
     to, note = body.get("to"), body.get("note", "")
     if not isinstance(to, str) or not WHO.fullmatch(to):
-        raise invalid("to", f'"{to}" names nobody', "Send user:NAME or role:NAME.")
+        raise invalid("to", f'"{to}" is not a user or role', "Send user:NAME or role:NAME.")
     if not isinstance(note, str) or len(note) > LONGEST_REASON or set(body) - {"to", "note"}:
-        raise invalid("note", "must be a text, and stand beside `to` alone", "Shorten it.")
-    given = answer_from(request, Said(Decision.CONTINUE, reason=note))
+        raise invalid("note", "must be a string, and is allowed only beside `to`", "Shorten it.")
+    given = answer_from(request, AnswerBody(Decision.CONTINUE, reason=note))
     parts = parts_of(request)
     hook = await parts.engine.hand_over(_hook_id(request), given, to, project=project_of(request))
     return answer((await documents(parts, [hook]))[0])
@@ -175,7 +182,9 @@ async def trail(request: web.Request) -> web.Response:
     """Everything that was said to a hook, in order: approvals, hand-overs, refusals, the answer."""
     parts = parts_of(request)
     hook = await parts.engine.hook(_hook_id(request), project=project_of(request))
-    return answer({"decisions": [entry_document(one) for one in await parts.engine.trail(hook)]})
+    return answer(
+        {"decisions": [entry_document(one) for one in await parts.engine.hook_audit_log(hook)]}
+    )
 
 
 QUERY = {
@@ -186,7 +195,7 @@ QUERY = {
     "older": "open for longer than this: 30m",
     "mine": "true: only those that you may answer, and have not",
     "dry": "true: only those of rules that are tried out; false: only others",
-    "limit": "at most so many; 100 when not said",
+    "limit": "maximum number of items; default 100",
     "marker": "`next` of the page before",
 }
 ROUTES = (
@@ -194,11 +203,11 @@ ROUTES = (
           gives=gives.HOOKS),
     Route("GET", "/v1/{project}/hooks/{hook}", shown, "Show a hook", "hooks",
           gives=gives.HOOK),
-    Route("POST", "/v1/{project}/hooks/{hook}/signal", signal, "Answer by right of one's role",
+    Route("POST", "/v1/{project}/hooks/{hook}/signal", signal, "Answer a hook with your role",
           "hooks", body=Signal, takes_body=True, gives=gives.HOOK, needs=Right.ANSWER),
-    Route("POST", "/v1/{project}/hooks/{hook}/hand-over", hand_over, "Let somebody else answer",
+    Route("POST", "/v1/{project}/hooks/{hook}/hand-over", hand_over, "Hand a hook over",
           "hooks", takes_body=True, gives=gives.HOOK, needs=Right.ANSWER),
-    Route("GET", "/v1/{project}/hooks/{hook}/decisions", trail, "What was said to a hook",
+    Route("GET", "/v1/{project}/hooks/{hook}/decisions", trail, "The answers to a hook",
           "hooks", gives=gives.DECISIONS),
     Route("POST", "/hooks/{hook}/signal", guarded(signal_by_token),
           "Answer by right of the hook's token", "hooks", body=Signal,

@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from hub.api.parts import Route, parts_of
+from hub.auth.roles import Right
 from hub.metrics import CONTENT_TYPE
 
 
@@ -11,8 +12,8 @@ async def metrics(request: web.Request) -> web.Response:
     return web.Response(body=written, content_type=CONTENT_TYPE, charset="utf-8")
 
 
-#: What it needs is said in [metrics] needs.
+#: [metrics] needs may name another right, or none.
 ROUTES = (
     Route("GET", "/metrics", metrics, "What this process counts, for Prometheus", "health",
-          answer=CONTENT_TYPE),
+          answer=CONTENT_TYPE, needs=Right.MONITOR),
 )  # fmt: skip

@@ -95,7 +95,9 @@ def _status(text: str) -> tuple[str | None, str]:
 def _id(text: str) -> UUID:
     found = uuid_or_none(text)
     if found is None:
-        raise invalid("stack", f'"{text}" is no id', "Send ids of stacks, comma separated.")
+        raise invalid(
+            "stack", f'"{text}" is not a valid ID', "Send ids of stacks, comma separated."
+        )
     return found
 
 
@@ -119,7 +121,7 @@ def _place(marker: str) -> Place | None:
 
 ROUTES = (
     Route("GET", "/v1/{project}/overview", overview,
-          "The stacks of a project, newest change first, with what goes on in them", "stacks",
+          "The stacks of a project with their current activity, latest change first", "stacks",
           query={
               "search": "a part of the name or of the id",
               "status": "only in this status, such as FAILED or CREATE_FAILED; may repeat",

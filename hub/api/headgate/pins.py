@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from channels.schemas.words import fields
+from engine.errors import Forbidden
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.stacks import S
@@ -39,8 +40,16 @@ async def unpin(request: web.Request) -> web.Response:
 
 async def _pinned(request: web.Request, reason: str | None) -> web.Response:
     """reason: None lets the stack go."""
-    stack, who, engine = await stack_of(request), identity_of(request), parts_of(request).engine
-    await engine.marks.pin(stack.project, stack.id, by=who.name, reason=reason)
+    who = identity_of(request)
+    if not who.everywhere:
+        raise Forbidden(
+            f"{who.name} is not an operator of every project, which a pin requires because it"
+            " overrides [retention]",
+            remedy="Ask an operator with a role in every project to pin or unpin the stack.",
+            code="Forbidden",
+        )
+    stack, engine = await stack_of(request), parts_of(request).engine
+    await engine.resource_health.pin(stack.project, stack.id, by=who.name, reason=reason)
     now = await engine.find_stack(project_of(request), str(stack.id))
     return answer({"pinned": show.pinned(now)})
 

@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from channels.store import subscriptions
-from engine.service.quotas import CHECKS, RESOURCES, STACKS, WAITING_HOOKS, Measure
+from engine.service.requests.quotas import CHECKS, RESOURCES, STACKS, WAITING_HOOKS, Measure
 from engine.words import Json
 from hub.api.headgate import documents as gives
 from hub.api.parts import Route, answer, parts_of, project_of
@@ -20,12 +20,12 @@ async def listed(request: web.Request) -> web.Response:
     shown: list[Json] = []
     async with parts_of(request).database.connection() as conn:
         for measure in MEASURES:
-            limit, used = await quotas.look(conn, project, measure)
+            limit, used = await quotas.read_usage(conn, project, measure)
             shown.append({"name": measure.name, "limit": limit or None, "used": used})
     return answer({"quotas": shown})
 
 
 ROUTES = (
-    Route("GET", "/v1/{project}/quotas", listed, "What may be used, and what is", "access",
+    Route("GET", "/v1/{project}/quotas", listed, "Quotas of a project, and usage", "access",
           gives=gives.QUOTAS),
 )  # fmt: skip

@@ -38,9 +38,17 @@ async def _admitted(request: web.Request) -> ServerRecord:
     owner = owner_of(query.get(ACCESS_KEY, ""))
     if owner is None or len(query) != len(set(query)):
         raise _refused()
-    secret, public = parts.servers.secret_of(*owner), urlsplit(parts.servers.url)
+    public = urlsplit(parts.servers.url)
     ways = ((request.host, request.rel_url.raw_path), (public.netloc, public.path))
-    if not any(is_signed(secret, request.method, *way, query) for way in ways):
+
+    def signed() -> bool:
+        return any(
+            is_signed(secret, request.method, *way, query)
+            for secret in parts.servers.accepted_secrets(*owner)
+            for way in ways
+        )
+
+    if not await parts.token_keys.checked(signed):
         raise _refused()
     server = await parts.engine.software.server(*owner)
     if server is None:

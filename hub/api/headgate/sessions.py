@@ -1,6 +1,5 @@
 """Who one is here, and the sessions of browsers."""
 
-from datetime import UTC, datetime
 from time import monotonic
 from typing import Annotated
 
@@ -13,24 +12,28 @@ from hub.api.admission import ADMISSION, SESSION
 from hub.api.bodies import Body, read
 from hub.api.headgate import documents as gives
 from hub.api.parts import Route, answer, identity_of, invalid, project_of
+from hub.auth.address_blocks import block_of
+from hub.auth.credentials import RequestCredentials
 from hub.auth.identity import Identity
-from hub.auth.presented import Presented
 from hub.auth.roles import Right
+from hub.auth.secrets import LONGEST_PASSWORD
 from hub.auth.sessions import COOKIE, Session, check_site
+from hub.auth.token_issuer import LONGEST_NAME
 
-Text = Annotated[str, Field(max_length=8192)]
+#: Characters of a token; tokens of Keystone are shorter.
+LONGEST_TOKEN = 2048
 
 
 class SignIn(Body):
-    """A token, or a name and a password."""
+    """A token, or a name and a password. Either fits into UNAUTHENTICATED_BODY, however the JSON is
+    written."""
 
-    token: Text = ""
-    user: Text = ""
-    password: Text = ""
+    token: Annotated[str, Field(max_length=LONGEST_TOKEN)] = ""
+    user: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    password: Annotated[str, Field(max_length=LONGEST_PASSWORD)] = ""
 
 
 def _document(who: Identity, session: Session | None) -> Json:
-    ends = datetime.fromtimestamp(session.until, UTC) if session else None
     return {
         "name": who.name,
         "project": who.project,
@@ -38,7 +41,7 @@ def _document(who: Identity, session: Session | None) -> Json:
         "rights": sorted(right for right in who.rights if right is not Right.NOTHING),
         "everywhere": who.everywhere,
         "csrf": session.csrf if session else None,
-        "expires_at": rfc3339(ends) if ends else None,
+        "expires_at": rfc3339(session.until) if session else None,
     }
 
 
@@ -50,17 +53,21 @@ async def begin(request: web.Request) -> web.Response:
     """Nobody is signed in by a page of another site, as somebody else than they think."""
     check_site(request.headers.get("Sec-Fetch-Site", ""))
     said = await read(request, SignIn)
-    presented = Presented(bearer=said.token, user=said.user, password=said.password)
+    block = block_of(request.remote or "")
+    presented = RequestCredentials(
+        bearer=said.token, user=said.user, password=said.password, block=block
+    )
     if presented.nothing:
         raise invalid("token", "is missing", "Send a token, or user and password.")
     gatekeeper, sessions = request.app[ADMISSION].gatekeeper, request.app[ADMISSION].sessions
     who = await gatekeeper.admit(presented, project_of(request), request.remote or "", monotonic())
-    cookie, session = sessions.begin(presented)
+    cookie, session = await sessions.begin(presented, who)
+    await sessions.replace(request.cookies.get(COOKIE, ""))
     response = answer(_document(who, session), 201)
     response.set_cookie(
         COOKIE,
         cookie,
-        max_age=int(sessions.lasts),
+        max_age=int(sessions.lasts.total_seconds()),
         httponly=True,
         secure=request.scheme == "https",
         samesite="Strict",
@@ -69,6 +76,9 @@ async def begin(request: web.Request) -> web.Response:
 
 
 async def end(request: web.Request) -> web.Response:
+    """The session that this request came with ends at once, on every process."""
+    if (session := request.get(SESSION)) is not None:
+        await request.app[ADMISSION].sessions.end(session.id)
     response = web.Response(status=204)
     response.del_cookie(COOKIE, httponly=True, samesite="Strict")
     return response

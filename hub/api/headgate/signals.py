@@ -1,5 +1,6 @@
 """Data for resources that wait for it, by right of a resource's own token."""
 
+from functools import partial
 from uuid import UUID
 
 from aiohttp import web
@@ -7,29 +8,34 @@ from aiohttp import web
 from channels.schemas.words import NOTHING
 from engine.errors import HeadgateError
 from engine.hooks.rule import TOKEN
-from engine.types.signal_doors import PARAMETER, PATH
+from engine.principal import Principal
+from engine.types.signal_urls import PARAMETER, PATH
 from hub.api.admission import guarded
-from hub.api.parts import Route, answer, body_of, parts_of, uuid_or_none
-from hub.auth.presented import presented_in
+from hub.api.parts import BY_TOKEN, Route, answer, body_of, parts_of, uuid_or_none
+from hub.auth.credentials import request_credentials
 
 
 async def send(request: web.Request) -> web.Response:
     """A wrong token learns nothing, not even whether the resource is."""
-    stack_id, resource_id = _admitted(request)
-    body = await body_of(request)
-    await parts_of(request).engine.signals.send(None, stack_id, resource_id, body, TOKEN)
+    stack_id, resource_id = await _admitted(request)
+    request[BY_TOKEN] = True
+    body = await body_of(request, nullable=True)
+    by = Principal(f"signal:{stack_id}/{resource_id}", TOKEN)
+    await parts_of(request).engine.signals.send(None, stack_id, resource_id, body, by)
     return answer(None)
 
 
-def _admitted(request: web.Request) -> tuple[UUID, UUID]:
+async def _admitted(request: web.Request) -> tuple[UUID, UUID]:
     """The ids of the stack and the resource that the token is of."""
-    said = presented_in(request.headers)
+    said = request_credentials(request.headers)
     token = said.bearer or said.token or request.query.get(PARAMETER, "")
     stack_id = uuid_or_none(request.match_info["stack"])
     resource_id = uuid_or_none(request.match_info["resource"])
     if stack_id is None or resource_id is None:
         raise _refused()
-    if not parts_of(request).doors.opens(token, stack_id, resource_id):
+    parts = parts_of(request)
+    opens = partial(parts.doors.opens, token, stack_id, resource_id)
+    if not await parts.token_keys.checked(opens):
         raise _refused()
     return stack_id, resource_id
 
@@ -44,7 +50,7 @@ def _refused() -> HeadgateError:
     )
 
 
-QUERY = {PARAMETER: "the token, for whoever can send no header"}
+QUERY = {PARAMETER: "the token, for clients that cannot send headers"}
 ROUTES = tuple(
     Route(method, PATH, guarded(send), "Send data to a resource that waits for it", "resources",
           query=QUERY, takes_body=True, gives=NOTHING)

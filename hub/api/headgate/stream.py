@@ -9,7 +9,8 @@ from channels.stream.feed import Wanted
 from channels.stream.sse import CONTENT_TYPE
 from hub.api import response_headers
 from hub.api.admission import while_admitted
-from hub.api.parts import Route, parts_of, project_of, query_flag, query_list
+from hub.api.client_limits import CLIENTS, client_of
+from hub.api.parts import Route, identity_of, parts_of, project_of, query_flag, query_list
 
 #: Names in the query, and in a selection. (`types` are those of events: so the route was first.)
 FILTERS = {
@@ -23,6 +24,12 @@ FILTERS = {
 
 
 async def stream(request: web.Request) -> web.StreamResponse:
+    client = client_of(request, identity_of(request))
+    with request.app[CLIENTS].streams.held(client):
+        return await _streamed(request)
+
+
+async def _streamed(request: web.Request) -> web.StreamResponse:
     parts, project = parts_of(request), project_of(request)
     wanted = Wanted(project, await _selection(request))
     last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
@@ -62,10 +69,10 @@ ROUTES = (
         "Events as they happen; Last-Event-ID resumes",
         "events",
         query={
-            "stack": "of this stack, by name or id, and of those inside of it",
-            "nested": "false: of no stack inside of another, but the one that is named",
+            "stack": "only this stack (name or ID) and its nested stacks",
+            "nested": "false: exclude nested stacks, except the one that is named",
             "types": "globs on the event type, comma separated",
-            "stacks": "globs on the name of the stack, or of the outermost around it",
+            "stacks": "globs on the name of the stack or its root stack",
             "resources": "globs on the resource's name or path, such as web/0/server",
             "resource_types": "globs on the resource's type",
             "points": "globs on the hook's point",

@@ -15,11 +15,12 @@ from channels.store.records import (
     DeliveryRecord,
     DeliveryState,
     NewSubscription,
+    Origin,
     SubscriptionChange,
     SubscriptionRecord,
     SubscriptionState,
 )
-from engine.errors import NotFound
+from engine.errors import Forbidden, NotFound
 from engine.words import Json
 from hub.api.bodies import Body, read
 from hub.api.headgate import documents as gives
@@ -36,6 +37,8 @@ from hub.api.parts import (
     query_uuid,
     uuid_of,
 )
+from hub.auth.identity import Identity
+from hub.auth.roles import Right
 
 Globs = Annotated[list[Annotated[str, Field(min_length=1, max_length=255)]], Field(max_length=100)]
 
@@ -95,6 +98,8 @@ def document(one: SubscriptionRecord) -> dict[str, Json]:
         "state": one.state,
         "reason": one.reason,
         "origin": one.origin,
+        "name": one.name,
+        "owner": one.owner,
         "stack_id": str(chosen.stack_id) if chosen.stack_id else None,
         "failures": one.failures,
         "created_at": rfc3339(one.created_at),
@@ -144,10 +149,11 @@ async def create(request: web.Request) -> web.Response:
                 ),
                 ordered=new.ordered,
                 secret=secret,
+                owner=identity.principal,
             ),
             identity.name,
         )
-        await parts.engine.quotas_of(project).keep(conn, project, SUBSCRIPTIONS)
+        await parts.engine.quotas_of(project).check(conn, project, SUBSCRIPTIONS)
     return answer(document(made) | {"secret": secret}, 201)
 
 
@@ -178,9 +184,26 @@ async def shown(request: web.Request) -> web.Response:
     return answer(document(await _one(request)))
 
 
+def _check_changeable(one: SubscriptionRecord, who: Identity, *, only_state: bool = False) -> None:
+    """What the server's settings say is not a project's to change: its answers open the operator's
+    rules. An operator of every project may pause it. Raises Forbidden."""
+    if one.origin != Origin.CONFIGURATION:
+        return
+    if only_state and who.everywhere and who.may(Right.OPERATE):
+        return
+    raise Forbidden(
+        "the subscription is of the server's settings",
+        remedy="Ask the operator to change it in [[subscriptions]].",
+        code="Forbidden",
+    )
+
+
 async def change(request: web.Request) -> web.Response:
-    one = await _one(request)
+    """Who changes where it goes or what it hears answers for it from then on."""
+    one, who = await _one(request), identity_of(request)
     said = await read(request, Change)
+    only_state = said.model_fields_set <= {"state"}
+    _check_changeable(one, who, only_state=only_state)
     parts = parts_of(request)
     if said.target is not None:
         await channel_of(parts, one.channel).check_target(said.target)
@@ -189,13 +212,18 @@ async def change(request: web.Request) -> web.Response:
         fields["state"] = SubscriptionState(fields["state"])
     async with parts.database.connection() as conn:
         now = await subscriptions.update(
-            conn, one.project, one.id, SubscriptionChange(**fields), identity_of(request).name
+            conn,
+            one.project,
+            one.id,
+            SubscriptionChange(**fields, owner=None if only_state else who.principal),
+            who.name,
         )
     return answer(document(now or one))
 
 
 async def delete(request: web.Request) -> web.Response:
     one = await _one(request)
+    _check_changeable(one, identity_of(request))
     async with parts_of(request).database.connection() as conn:
         await subscriptions.delete(conn, one.project, one.id, identity_of(request).name)
     return web.Response(status=204)
@@ -212,6 +240,7 @@ async def test(request: web.Request) -> web.Response:
 
 async def rotate(request: web.Request) -> web.Response:
     one, parts = await _one(request), parts_of(request)
+    _check_changeable(one, identity_of(request))
     secret = parts.new_secret()
     async with parts.database.connection() as conn:
         await subscriptions.rotate(conn, one.project, one.id, secret, identity_of(request).name)
@@ -240,7 +269,9 @@ async def redeliver(request: web.Request) -> web.Response:
     said = await read(request, Redeliver)
     asked = [name for name, value in said.model_dump().items() if value is not None]
     if len(asked) != 1:
-        raise invalid("", "say exactly one of delivery, since and state", "See /openapi.json.")
+        raise invalid(
+            "", "exactly one of delivery, since and state is required", "See /openapi.json."
+        )
     async with parts.database.connection() as conn, conn.transaction():
         if said.delivery is not None:
             wanted = uuid_of(said.delivery, "delivery", "DeliveryNotFound")
@@ -254,7 +285,7 @@ async def redeliver(request: web.Request) -> web.Response:
             )
         else:
             count = await deliveries.redeliver_dead(conn, one.id)
-        await deliveries.tell_redelivered(conn, one, count, by)
+        await deliveries.record_redelivered(conn, one, count, by)
     return answer({"redelivered": count}, 202)
 
 
@@ -264,12 +295,12 @@ def _time(text: str) -> datetime:
         found = datetime.fromisoformat(text)
         if found.tzinfo is not None:
             return found.astimezone(UTC)
-    raise invalid("since", f'"{text}" is no time', "Write 2026-11-20T12:00:00Z.")
+    raise invalid("since", f'"{text}" is not a valid time', "Write 2026-11-20T12:00:00Z.")
 
 
 _P = "/v1/{project}/subscriptions"
 _S = _P + "/{subscription}"
-_PAGE = {"limit": "at most so many; 100 when not said", "marker": "`next` of the page before"}
+_PAGE = {"limit": "maximum number of items; default 100", "marker": "`next` of the page before"}
 _T = "subscriptions"
 ROUTES = (
     Route("POST", _P, create, "Subscribe; the secret is shown this once", _T, body=New,
@@ -281,7 +312,7 @@ ROUTES = (
           takes_body=True, gives=gives.SUBSCRIPTION),
     Route("DELETE", _S, delete, "Forget a subscription and its deliveries", _T, status=204),
     Route("POST", f"{_S}/test", test, "Send a test event now", _T, gives=gives.TRIED),
-    Route("POST", f"{_S}/rotate", rotate, "A new secret; the old one signs, too, for a day", _T,
+    Route("POST", f"{_S}/rotate", rotate, "Rotate the signing secret", _T,
           gives=gives.SECRET),
     Route("GET", f"{_S}/deliveries", delivered, "Deliveries, newest first", _T,
           query=_PAGE | {"state": "pending, delivered or dead"}, gives=gives.DELIVERIES),

@@ -1,6 +1,6 @@
 """Tokens and passwords: made, listed, revoked."""
 
-import asyncio
+from functools import partial
 from typing import Annotated
 
 from aiohttp import web
@@ -22,9 +22,10 @@ from hub.api.parts import (
     query_flag,
     uuid_of,
 )
-from hub.auth.giving import Wish, given
+from hub.auth.address_blocks import block_of
 from hub.auth.identity import Identity
 from hub.auth.roles import Right
+from hub.auth.token_issuer import TokenRequest, given
 
 
 class NewToken(Body):
@@ -44,6 +45,7 @@ def document(one: TokenRecord) -> dict[str, Json]:
         "name": one.name,
         "roles": list(one.roles),
         "kind": one.kind,
+        "mode": one.mode,
         "everywhere": one.project == EVERYWHERE,
         "created_by": one.created_by,
         "created_at": rfc3339(one.created_at),
@@ -56,7 +58,7 @@ def document(one: TokenRecord) -> dict[str, Json]:
 
 async def create(request: web.Request) -> web.Response:
     said, who, parts = await read(request, NewToken), identity_of(request), parts_of(request)
-    wish = Wish(
+    wish = TokenRequest(
         id=parts.new_id(),
         project=_project(request, who, everywhere=said.everywhere),
         name=said.name,
@@ -65,8 +67,13 @@ async def create(request: web.Request) -> web.Response:
         password=said.password,
         expires_in=said.expires_in,
         random_bytes=parts.random_bytes(32),
+        mode=parts.settings.auth.mode,
     )
-    kept, token = await asyncio.to_thread(given, wish)
+    make = partial(given, wish)
+    if said.password is None:
+        kept, token = make()
+    else:
+        kept, token = await parts.hasher.run(block_of(request.remote or ""), make)
     async with parts.database.connection() as conn:
         made = await store.create(conn, kept)
     return answer({**document(made), "token": token}, 201)
@@ -93,7 +100,7 @@ def _project(request: web.Request, who: Identity, *, everywhere: bool) -> str:
     """Raises Forbidden: what holds everywhere is given by whose right holds everywhere."""
     if everywhere and not who.everywhere:
         raise Forbidden(
-            f"{who.name} is no admin of every project",
+            f"{who.name} is not an admin of every project",
             remedy="Leave `everywhere` out, or ask with a token that holds everywhere.",
             code="Forbidden",
         )
@@ -103,7 +110,7 @@ def _project(request: web.Request, who: Identity, *, everywhere: bool) -> str:
 EVERYWHERE_QUERY = {"everywhere": "true: those that hold in every project"}
 ROUTES = (
     Route("GET", "/v1/{project}/tokens", listed, "List tokens and passwords", "access",
-          query=EVERYWHERE_QUERY | {"gone": "true: revoked and expired ones, too"},
+          query=EVERYWHERE_QUERY | {"gone": "true: include revoked and expired tokens"},
           gives=gives.TOKENS, needs=Right.ADMINISTER),
     Route("POST", "/v1/{project}/tokens", create, "Give out a token, or a password", "access",
           body=NewToken, takes_body=True, status=201, gives=gives.NEW_TOKEN,

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from channels.envelope import rfc3339
 from channels.selection import path_of
-from engine.hooks.audit import Entry
+from engine.hooks.hash_chain import Entry
 from engine.store.audit import Decided, TrailFilter, TrailPlace
 from engine.words import Json
 from hub.api.headgate import documents as gives
@@ -36,12 +36,15 @@ def entry_document(entry: Entry) -> dict[str, Json]:
         "hook_id": str(entry.hook_id) if entry.hook_id else None,
         "kind": entry.kind,
         "by": entry.by,
+        "principal": entry.principal,
+        "token_id": entry.token_id,
         "door": entry.door,
         "address": entry.address,
         "at": rfc3339(entry.at),
         "reason": entry.reason,
         "digest": entry.digest,
         "data": entry.data,
+        "form": entry.form,
         "hash": entry.hash,
     }
 
@@ -51,7 +54,7 @@ async def decisions(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     limit = query_limit(request, default=USUAL) or USUAL
     after = query_number(request, "after", default=0)
-    found = await parts_of(request).engine.audit_trail(stack, after=after, limit=limit + 1)
+    found = await parts_of(request).engine.audit_log(stack, after=after, limit=limit + 1)
     shown = [entry_document(entry) for entry in found[:limit]]
     return answer({"decisions": shown, "next": shown[-1]["number"] if len(found) > limit else None})
 
@@ -65,7 +68,7 @@ async def of_project(request: web.Request) -> web.Response:
         after=_place(request.query.get("marker", "")),
         limit=limit + 1,
     )
-    found = await parts_of(request).engine.overview.decisions(project_of(request), wanted)
+    found = await parts_of(request).engine.overview.audit_log(project_of(request), wanted)
     shown = found[:limit]
     return answer(
         {
@@ -113,13 +116,13 @@ ROUTES = (
     Route("GET", "/v1/{project}/decisions", of_project,
           "Who decided what in all stacks, newest first", "hooks",
           query={
-              "by": "only what this one decided",
+              "by": "only decisions of this principal",
               "stack": "of this stack, by name or id, and of those inside",
               "limit": "at most so many",
               "marker": "`next` of the page before",
           },
           gives=gives.PROJECT_TRAIL),
     Route("GET", f"{S}/decisions", decisions, "Who decided what: the audit trail", "stacks",
-          query={"after": "numbers above this one", "limit": "at most so many"},
+          query={"after": "entries after this number", "limit": "at most so many"},
           gives=gives.TRAIL),
 )  # fmt: skip

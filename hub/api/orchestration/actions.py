@@ -25,14 +25,14 @@ Act = Callable[[Engine, str, UUID, Identity], Awaitable[None]]
 
 
 def _visit(action: Action) -> Act:
-    return lambda engine, project, stack_id, who: engine.visit_stack(
-        project, stack_id, action, who.name, credential=who.credential
+    return lambda engine, project, stack_id, who: engine.start_action(
+        project, stack_id, action, who.principal, credential=who.credential
     )
 
 
 def _cancel(*, rollback: bool) -> Act:
     return lambda engine, project, stack_id, who: engine.cancel(
-        project, stack_id, who.name, rollback=rollback
+        project, stack_id, who.principal, rollback=rollback
     )
 
 
@@ -43,7 +43,7 @@ ACTIONS: Mapping[str, Act] = {
     "check": _visit(Action.CHECK),
     "cancel_update": _cancel(rollback=True),
     "cancel_without_rollback": _cancel(rollback=False),
-    "stop": lambda engine, project, stack_id, who: engine.stop(project, stack_id, who.name),
+    "stop": lambda engine, project, stack_id, who: engine.stop(project, stack_id, who.principal),
 }
 
 

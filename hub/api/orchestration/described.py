@@ -3,13 +3,13 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from engine.hot.cfn_parameters import KINDS
-from engine.hot.definition import NestedDefinition
-from engine.hot.environment import Environment
-from engine.hot.parameters import ParameterKind, ParameterSchema
-from engine.hot.resolve import MASK
-from engine.hot.schema import Constraint
-from engine.hot.template import Template
+from engine.hot.definition.stack import NestedStackDefinition
+from engine.hot.environment.environment import Environment
+from engine.hot.expressions.masking import MASK
+from engine.hot.schema.parameters import ParameterKind, ParameterSchema
+from engine.hot.schema.type_schema import Constraint
+from engine.hot.template.cfn_parameters import KINDS
+from engine.hot.template.template import Template
 from engine.words import Json
 
 WORDS: Mapping[ParameterKind, str] = {kind: word for word, kind in KINDS.items()}
@@ -39,7 +39,7 @@ def described(
     return shown
 
 
-def nested_parameters(nested: Mapping[str, NestedDefinition]) -> dict[str, Json]:
+def nested_parameters(nested: Mapping[str, NestedStackDefinition]) -> dict[str, Json]:
     """Nested templates by resource, with what is nested in them."""
     shown: dict[str, Json] = {}
     for name, one in nested.items():

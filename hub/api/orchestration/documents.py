@@ -20,7 +20,7 @@ from channels.schemas.words import (
     one_of,
     or_null,
 )
-from engine.hot.schema import Kind
+from engine.hot.schema.type_schema import Kind
 from engine.words import Json, Mode, OnTimeout, Operation
 from hub.api.shapes import Shape, inside, texts
 

@@ -5,14 +5,15 @@ from collections.abc import Iterator, Mapping
 from aiohttp import web
 
 from engine.hooks.rule import Rule
-from engine.hot.definition import DefinedOutput, Definition
-from engine.hot.expression import is_static
-from engine.hot.spelling import HOT
-from engine.hot.versions import VERSIONS
-from engine.plan.predict import Stop
-from engine.service.prediction import KINDS, Preview, Previewed
+from engine.hot.definition.stack import OutputDefinition, StackDefinition
+from engine.hot.expressions.expression import is_static
+from engine.hot.language.dialect import HOT
+from engine.hot.language.versions import VERSIONS
+from engine.plan.dry_run import ExpectedHook
+from engine.service.plan_view.prediction import KINDS, Preview, PreviewedResource
 from engine.words import Json
 from hub.api.addresses import base_of
+from hub.api.costly_requests import costly
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.bodies import stack_body
@@ -26,7 +27,9 @@ from hub.auth.roles import Right
 NO_ID = "None"
 
 
-def _resource(one: Previewed, seen: Preview, project: str, users: Mapping[str, list[str]]) -> Json:
+def _resource(
+    one: PreviewedResource, seen: Preview, project: str, users: Mapping[str, list[str]]
+) -> Json:
     stack_id = str(seen.stack_id) if seen.stack_id else NO_ID
     identity = {"tenant": project, "stack_name": seen.name, "stack_id": stack_id}
     parent = {"parent_resource": seen.path[-1]} if seen.path else {}
@@ -54,7 +57,7 @@ def _resource(one: Previewed, seen: Preview, project: str, users: Mapping[str, l
     }
 
 
-def _stop(one: Stop) -> dict[str, Json]:
+def _stop(one: ExpectedHook) -> dict[str, Json]:
     """answer_by: who would have to answer."""
     timeout = one.rule.timeout.total_seconds() if one.rule.timeout else None
     return {
@@ -76,7 +79,7 @@ def _who(rule: Rule) -> list[str]:
     if rule.mode != "wait":
         return []
     people = list(rule.answer_by) or ["anyone in the project"]
-    return [*people, "but not who asks for the change"] if rule.exclude else people
+    return [*people, "except the requester of the change"] if rule.exclude else people
 
 
 def _users(preview: Preview) -> dict[str, list[str]]:
@@ -92,8 +95,8 @@ def _changes(preview: Preview, project: str, *, nested: bool) -> Iterator[tuple[
     users = _users(preview)
     for one in preview.resources:
         yield one.kind, _resource(one, preview, project, users)
-        if nested and one.inside is not None:
-            yield from _changes(one.inside, project, nested=True)
+        if nested and one.nested is not None:
+            yield from _changes(one.nested, project, nested=True)
 
 
 def preview_document(preview: Preview, project: str, *, nested: bool) -> dict[str, Json]:
@@ -103,7 +106,7 @@ def preview_document(preview: Preview, project: str, *, nested: bool) -> dict[st
         changes[kind].append(shown)
     return {
         "resource_changes": changes,
-        "stops": [_stop(one) for one in preview.stops],
+        "stops": [_stop(one) for one in preview.expected_hooks],
         "stale": list(preview.stale),
         "plan_digest": preview.digest,
     }
@@ -114,19 +117,19 @@ def _made(preview: Preview, project: str) -> list[Json]:
     users = _users(preview)
     return [
         _resource(one, preview, project, users)
-        if one.inside is None
-        else _made(one.inside, project)
+        if one.nested is None
+        else _made(one.nested, project)
         for one in preview.resources
     ]
 
 
-def _parameters(definition: Definition) -> Json:
+def _parameters(definition: StackDefinition) -> Json:
     """With the id that the stack will have, as clients know it."""
-    is_hot = VERSIONS[definition.version].spelling is HOT
+    is_hot = VERSIONS[definition.version].dialect is HOT
     return {"OS::stack_id" if is_hot else "AWS::StackId": NO_ID} | definition.shown_parameters()
 
 
-def _output(key: str, one: DefinedOutput) -> Json:
+def _output(key: str, one: OutputDefinition) -> Json:
     known = is_static(one.value)
     return {
         "output_key": key,
@@ -137,7 +140,7 @@ def _output(key: str, one: DefinedOutput) -> Json:
 
 
 async def create(request: web.Request) -> web.Response:
-    project, by = project_of(request), identity_of(request).name
+    project, by = project_of(request), identity_of(request).principal
     wanted = stack_request(await stack_body(request), existing=False, requested_by=by)
     await check_sinks(parts_of(request), project_of(request), wanted)
     preview, definition = await parts_of(request).engine.previews.create(project, wanted)
@@ -157,7 +160,7 @@ async def create(request: web.Request) -> web.Response:
         "deletion_time": None,
         "disable_rollback": wanted.disable_rollback is not False,
         "timeout_mins": wanted.timeout_mins,
-        "stack_owner": by,
+        "stack_owner": by.name,
         "parent": None,
         "stack_user_project_id": None,
         "tags": list(wanted.tags or []),
@@ -179,21 +182,23 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
     nested = query_flag(request, "show_nested")
     stack, project = await stack_of(request), project_of(request)
     wanted = stack_request(
-        await stack_body(request), existing=existing, requested_by=identity_of(request).name
+        await stack_body(request), existing=existing, requested_by=identity_of(request).principal
     )
     await check_sinks(parts_of(request), project_of(request), wanted)
     preview = await parts_of(request).engine.previews.update(project, stack, wanted)
     return answer(preview_document(preview, project, nested=nested))
 
 
-NESTED = {"show_nested": "true: resources of stacks inside as well, each with its path"}
+NESTED = {"show_nested": "true: include resources of nested stacks, with their paths"}
 STACK_ROUTES = (
-    Route("POST", "/v1/{project}/stacks/preview", create, "What a create would do", "stacks",
-          takes_body=True, gives=gives.THOUGHT_OF, needs=Right.READ),
+    Route("POST", "/v1/{project}/stacks/preview", costly(create), "What a create would do",
+          "stacks", takes_body=True, gives=gives.THOUGHT_OF, needs=Right.READ),
 )  # fmt: skip
+#: A preview of an update evaluates the caller's template with stored values, hidden ones included.
+#: A template can reveal what it reads, so these routes need the right to update.
 ROUTES = (
-    Route("PUT", f"{S}/preview", put, "What an update would do", "stacks", takes_body=True,
-          query=NESTED, gives=gives.PREVIEW, needs=Right.READ),
-    Route("PATCH", f"{S}/preview", patch, "What an update from what it is would do", "stacks",
-          takes_body=True, query=NESTED, gives=gives.PREVIEW, needs=Right.READ),
+    Route("PUT", f"{S}/preview", costly(put), "What an update would do", "stacks", takes_body=True,
+          query=NESTED, gives=gives.PREVIEW, needs=Right.WRITE),
+    Route("PATCH", f"{S}/preview", costly(patch), "What an update from what it is would do",
+          "stacks", takes_body=True, query=NESTED, gives=gives.PREVIEW, needs=Right.WRITE),
 )  # fmt: skip

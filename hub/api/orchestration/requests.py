@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.errors import Findings
+from engine.principal import Principal
 from engine.service import Move, StackRequest
 from engine.words import Json
 
@@ -53,7 +54,7 @@ class _Body:
         text = str(value).strip()
         if value is None or isinstance(value, bool) or not text.isascii() or not text.isdigit():
             if value is not None:
-                self.findings.add(name, f'"{value}" is no number of minutes', "Send 1 or more.")
+                self.findings.add(name, f'"{value}" is not a number of minutes', "Send 1 or more.")
             return None
         if len(text) > MOST_DIGITS:
             self.findings.add(name, "is too large", "Leave it out for no limit.")
@@ -68,14 +69,17 @@ def stack_request(
     body: Mapping[str, Json],
     *,
     existing: bool,
-    requested_by: str,
+    requested_by: Principal,
     idempotency_key: str = "",
     credential: str = "",
 ) -> StackRequest:
     """Read the body of POST, PUT (existing False) or PATCH (True). Raises Invalid."""
     said = _Body(body)
     if body.get("files_container"):
-        reason, remedy = "there is no object store to read files from", "Send them in `files`."
+        reason, remedy = (
+            "this server has no object store to read files from",
+            "Send them in `files`.",
+        )
         said.findings.add("files_container", reason, remedy, "NotSupported")
     clear, add = _hooks(said)
     files = said.take("files", {}, dict)
@@ -137,7 +141,7 @@ def _moved(said: _Body) -> list[Move]:
             remedy = 'Write {"from": "a", "to": "b"}; from another stack, "from" is {"stack": ' + (
                 '"s", "resource": "a"}.'
             )
-            said.findings.add(place, "is no move", remedy)
+            said.findings.add(place, "is not a valid move", remedy)
     return moves
 
 

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from channels.schemas.words import MAP
 from engine.errors import NotFound, nearest
-from engine.hot.schema import Property, TypeSchema
+from engine.hot.schema.type_schema import Property, TypeSchema
 from engine.words import Json
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration.type_templates import FORMS, constraint
@@ -119,7 +119,7 @@ ROUTES = (
           query={
               "name": "only those whose names begin so, as a regular expression",
               "support_status": "only those in this state; every type here is SUPPORTED",
-              "version": "only those of this version; no type here says one",
+              "version": "only types of this support version; Headgate's types have none",
               "with_description": "true: with what they are",
           },
           gives=gives.TYPES),
@@ -127,5 +127,5 @@ ROUTES = (
           gives=gives.TYPE),
     Route("GET", "/v1/{project}/resource_types/{type}/template", type_template,
           "A template to start from", "types",
-          query={"template_type": "cfn or hot; cfn when not said"}, gives=MAP),
+          query={"template_type": "cfn or hot; default cfn"}, gives=MAP),
 )  # fmt: skip

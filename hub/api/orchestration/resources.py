@@ -112,7 +112,7 @@ async def metadata(request: web.Request) -> web.Response:
 
 async def signal(request: web.Request) -> web.Response:
     stack, one, _ = await _found(request)
-    body = await body_of(request)
+    body = await body_of(request, nullable=True)  # Heat's client sends null for "no data"
     who = identity_of(request)
     require(who, Right.ANSWER if "unset_hook" in body else Right.WRITE)
     if "unset_hook" not in body:
@@ -121,7 +121,7 @@ async def signal(request: web.Request) -> web.Response:
             stack.id,
             one.name,
             body,
-            who.name,
+            who.principal,
             credential=who.credential,
         )
         return answer(None)
@@ -140,12 +140,12 @@ async def mark(request: web.Request) -> web.Response:
     stack, body = await stack_of(request), await body_of(request)
     wrong = sorted(set(body) - MARKS)
     if wrong or not body.keys() & {"mark_unhealthy", "protect"}:
-        reason = f"Unrecognized keys: {wrong}" if wrong else "nothing is marked"
+        reason = f"Unrecognized keys: {wrong}" if wrong else "no resource is marked"
         raise invalid("", reason, 'Send {"mark_unhealthy": true} or {"protect": true}.')
     for name in ("mark_unhealthy", "protect"):
         if not isinstance(body.get(name, False), bool):
             raise invalid(name, "must be true or false", "Send true or false.")
-    marks, project = parts_of(request).engine.marks, project_of(request)
+    marks, project = parts_of(request).engine.resource_health, project_of(request)
     name, by = request.match_info["resource"], identity_of(request).name
     if "mark_unhealthy" in body:
         said = str(body.get("resource_status_reason") or "")
@@ -173,7 +173,7 @@ ROUTES = (
     Route("GET", f"{S}/resources", listed, "List resources", "resources",
           query=LIST_QUERY, gives=gives.RESOURCES),
     Route("GET", R, shown, "Show a resource", "resources",
-          query={"with_attr": "show this attribute, too, as null if there is none; may repeat"},
+          query={"with_attr": "add this attribute, null if missing; repeatable"},
           gives=gives.RESOURCE),
     Route("GET", f"{R}/metadata", metadata, "Metadata of a resource", "resources",
           gives=gives.METADATA),

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from engine.errors import Findings, HeadgateError, Invalid
-from engine.hot.event_sinks import EventSink, read_event_sinks
-from engine.hot.source import Limits, read_document
-from engine.service.requests import StackRequest
+from engine.hot.environment.event_sinks import EventSink, read_event_sinks
+from engine.hot.syntax.document import DocumentLimits, read_document
+from engine.service.requests.requests import StackRequest
 from engine.words import Json
 from hub.api.parts import Parts, channel_of
 
@@ -20,7 +20,9 @@ async def check_sinks(parts: Parts, project: str, wanted: StackRequest) -> None:
     """
     quotas = parts.settings.quotas.of(project)
     findings = Findings()
-    for document in _documents(wanted, Limits(quotas.template_bytes, quotas.document_depth)):
+    for document in _documents(
+        wanted, DocumentLimits(quotas.template_bytes, quotas.document_depth)
+    ):
         # What is no sink at all, the reading of the environment tells.
         for sink in read_event_sinks(document.get(SECTION), Findings()):
             await _check(parts, sink, findings)
@@ -38,7 +40,7 @@ async def _check(parts: Parts, sink: EventSink, findings: Findings) -> None:
         ]
 
 
-def _documents(wanted: StackRequest, limits: Limits) -> Iterator[dict[str, Json]]:
+def _documents(wanted: StackRequest, limits: DocumentLimits) -> Iterator[dict[str, Json]]:
     named = [wanted.files.get(name) for name in dict.fromkeys(wanted.environment_files)]
     for given in named or [wanted.environment]:
         if isinstance(given, dict):

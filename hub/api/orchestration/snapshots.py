@@ -7,6 +7,7 @@ from aiohttp import web
 from engine.store.records import StackRecord
 from engine.store.snapshots import SnapshotRecord
 from engine.words import Json
+from hub.api.costly_requests import costly
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.stack_parts import shown_environment
@@ -66,10 +67,10 @@ async def create(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     name = (await body_of(request)).get("name")
     if name is not None and not (isinstance(name, str) and len(name) <= LONGEST_NAME):
-        reason = f"must be a text of at most {LONGEST_NAME} letters"
+        reason = f"must be a string of at most {LONGEST_NAME} characters"
         raise invalid("name", reason, "Send such a text, or leave it out.")
     made = await parts_of(request).engine.snapshots.create(
-        project_of(request), stack.id, name or "", identity_of(request).name
+        project_of(request), stack.id, name or "", identity_of(request).principal
     )
     return answer(await _document(request, stack, made))
 
@@ -93,7 +94,7 @@ async def delete(request: web.Request) -> web.Response:
 
 
 async def restore(request: web.Request) -> web.Response:
-    stack, by = await stack_of(request), identity_of(request).name
+    stack, by = await stack_of(request), identity_of(request).principal
     await parts_of(request).engine.snapshots.restore(
         project_of(request), stack.id, _asked(request), by
     )
@@ -107,6 +108,6 @@ ROUTES = (
           gives=gives.SNAPSHOTS),
     Route("GET", ONE, shown, "Show a snapshot", "snapshots", gives=gives.ONE_SNAPSHOT),
     Route("DELETE", ONE, delete, "Delete a snapshot", "snapshots", status=204),
-    Route("POST", f"{ONE}/restore", restore, "Go back to a snapshot", "snapshots",
+    Route("POST", f"{ONE}/restore", costly(restore), "Go back to a snapshot", "snapshots",
           status=202, gives=gives.EMPTY),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from aiohttp import web
 
-from engine.store.listing import StackFilter
+from engine.store.stack_lists import StackFilter
 from engine.words import Json
 from hub.api.addresses import base_of, origin_of
 from hub.api.orchestration import documents as gives
@@ -111,7 +111,7 @@ def _minutes(request: web.Request) -> Sequence[int] | None:
         return None
     for text in texts:
         if not (text.isascii() and text.isdigit() and len(text) <= 9):
-            raise invalid("timeout_mins", f'"{text}" is no number of minutes', "Send 1 or more.")
+            raise invalid("timeout_mins", f'"{text}" is not a number of minutes', "Send 1 or more.")
     return [int(text) for text in texts]
 
 
@@ -126,16 +126,16 @@ LIST_QUERY = {
     "action": "only in this action; may repeat; stack_action is the same",
     "id": "only of this id; may repeat",
     "tags": "only with all of these, comma separated",
-    "tags_any": "only with one of these, comma separated",
+    "tags_any": "only stacks with one of these tags, comma separated",
     "not_tags": "only those that do not have all of these",
-    "not_tags_any": "only those that have none of these",
+    "not_tags_any": "only stacks without any of these tags",
     "username": "only of this owner; may repeat; stack_owner is the same",
     "tenant": "only of this project; may repeat; project and stack_user_project_id are the same",
     "disable_rollback": "true or false: only those that say so; may repeat",
     "timeout_mins": "only with this limit of time; may repeat",
     "stack_status_reason": "only with this reason, whole; may repeat",
     "owner_id": "only those right inside this stack; may repeat; parent is the same",
-    "show_deleted": "true: deleted ones too",
+    "show_deleted": "true: include deleted stacks",
     "show_nested": "true: those inside others, too",
     "show_hidden": "true: those with a tag that the operator hides, too",
     "global_tenant": "true: of every project, for those who may",

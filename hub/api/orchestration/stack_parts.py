@@ -6,8 +6,8 @@ from aiohttp import web
 
 from channels.schemas.words import MAP, TEXT, map_of
 from engine.errors import NotFound, nearest
-from engine.hot.merging import VALUES
-from engine.hot.resolve import MASK
+from engine.hot.environment.merging import VALUES
+from engine.hot.expressions.masking import MASK
 from engine.store.records import TemplateRecord
 from engine.words import Json
 from hub.api.orchestration import documents as gives

@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from hub.api.addresses import base_of
+from hub.api.costly_requests import costly
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration import show
 from hub.api.orchestration.bodies import stack_body
@@ -28,7 +29,7 @@ async def create(request: web.Request) -> web.Response:
     wanted = stack_request(
         body,
         existing=False,
-        requested_by=who.name,
+        requested_by=who.principal,
         idempotency_key=request.headers.get("Idempotency-Key", ""),
         credential=who.credential,
     )
@@ -62,7 +63,7 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
     wanted = stack_request(
         await stack_body(request),
         existing=existing,
-        requested_by=who.name,
+        requested_by=who.principal,
         credential=who.credential,
     )
     await check_sinks(parts_of(request), project_of(request), wanted)
@@ -74,12 +75,12 @@ async def delete(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     who = identity_of(request)
     await parts_of(request).engine.delete_stack(
-        project_of(request), stack.id, who.name, credential=who.credential
+        project_of(request), stack.id, who.principal, credential=who.credential
     )
     return web.Response(status=204)
 
 
-async def elsewhere(request: web.Request) -> web.Response:
+async def redirect(request: web.Request) -> web.Response:
     """The short path, by name or id: to the canonical one, the query kept."""
     project = project_of(request)
     asked = request.match_info["name"].removeprefix(f"arn:openstack:heat::{project}:stacks/")
@@ -96,26 +97,26 @@ async def elsewhere(request: web.Request) -> web.Response:
 
 SHORT = ("resources", "events", "template", "environment", "files", "actions")
 ROUTES = (
-    Route("POST", "/v1/{project}/stacks", create, "Make a stack", "stacks",
+    Route("POST", "/v1/{project}/stacks", costly(create), "Make a stack", "stacks",
           takes_body=True, status=201, gives=gives.MADE),
-    *(Route(method, f"/v1/{{project}}/stacks/{name}", elsewhere,
+    *(Route(method, f"/v1/{{project}}/stacks/{name}", redirect,
             "Find a stack by name, id or ARN", "stacks", status=302, gives=gives.FOUND,
             needs=Right.READ)
       for name in ("{name}", "{name:arn:.+}")
       for method in ("GET", "POST", "PUT", "PATCH", "DELETE")),
-    *(Route("GET", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", elsewhere,
+    *(Route("GET", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", redirect,
             f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND)
       for rest in SHORT),
-    *(Route("POST", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", elsewhere,
+    *(Route("POST", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", redirect,
             f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND,
             needs=Right.READ)
       for rest in ("resources", "events", "template", "actions")),
     # Behind the short paths, which would match these, too.
     Route("GET", S, shown, "Show a stack", "stacks",
           query={"resolve_outputs": "false: without outputs"}, gives=gives.STACK),
-    Route("PUT", S, replace, "Update a stack to what is sent", "stacks",
+    Route("PUT", S, costly(replace), "Update a stack with a new template", "stacks",
           takes_body=True, status=202, gives=gives.EMPTY),
-    Route("PATCH", S, patch, "Update a stack from what it is; resumes a stopped one, too",
+    Route("PATCH", S, costly(patch), "Update a stack; resumes a stopped one",
           "stacks", takes_body=True, status=202, gives=gives.EMPTY),
     Route("DELETE", S, delete, "Delete a stack", "stacks", status=204),
 )  # fmt: skip

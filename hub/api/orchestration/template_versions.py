@@ -3,8 +3,8 @@
 from aiohttp import web
 
 from engine.errors import NotFound, nearest
-from engine.hot.spelling import HOT, SPELLINGS
-from engine.hot.versions import ALIASES, VERSIONS, template_functions, versions_of
+from engine.hot.language.dialect import DIALECTS, HOT
+from engine.hot.language.versions import ALIASES, VERSIONS, known_versions, template_functions
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration.functions import DESCRIPTIONS
 from hub.api.parts import Route, answer, query_flag
@@ -18,8 +18,8 @@ async def versions(_: web.Request) -> web.Response:
         {
             "template_versions": [
                 {
-                    "version": f"{version.spelling.version}.{date}",
-                    "type": "hot" if version.spelling is HOT else "cfn",
+                    "version": f"{version.dialect.version}.{date}",
+                    "type": "hot" if version.dialect is HOT else "cfn",
                     "aliases": [
                         f"{HOT.version}.{one}" for one, of in ALIASES.items() if of == date
                     ],
@@ -33,9 +33,9 @@ async def versions(_: web.Request) -> web.Response:
 async def functions(request: web.Request) -> web.Response:
     asked = request.match_info["version"]
     key, _, name = (asked if "." in asked else f"{HOT.version}.{asked}").partition(".")
-    if name not in versions_of(key):
+    if name not in known_versions(key):
         reason = f"Template with version {asked} not found"
-        near = nearest(name, versions_of(key)) or nearest(key, [*SPELLINGS])
+        near = nearest(name, known_versions(key)) or nearest(key, [*DIALECTS])
         raise NotFound(reason, remedy=near, code="NotFound")
     wanted = query_flag(request, "with_condition_func")
     return answer(

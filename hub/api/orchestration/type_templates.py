@@ -5,7 +5,7 @@ attribute. Pure.
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from engine.hot.schema import Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
 from engine.words import Json
 
 HOT_VERSION = "2016-10-14"

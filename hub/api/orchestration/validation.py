@@ -12,16 +12,23 @@ from aiohttp import web
 
 from engine.errors import Findings, Invalid
 from engine.hooks.operator import always
-from engine.hooks.reading import Reader
-from engine.hot.definition import OF_ONE_STACK, Definition, NestedDefinition, define
-from engine.hot.effort import EffortLimits
-from engine.hot.environment import Environment
-from engine.hot.facade import PRESUMED
-from engine.hot.schema import Kind, Property, TypeSchema
-from engine.hot.template import Template
+from engine.hooks.rule_reader import Reader
+from engine.hot.definition.stack import (
+    PER_STACK,
+    NestedStackDefinition,
+    StackDefinition,
+    define_stack,
+)
+from engine.hot.environment.environment import Environment
+from engine.hot.evaluation.resource_facade import UNKNOWN_FACADE
+from engine.hot.functions.cost_budget import CostLimits
+from engine.hot.schema.type_schema import Kind, Property, TypeSchema
+from engine.hot.template.template import Template
 from engine.service import Limits, StackRequest
-from engine.service.written import Written, read_request
+from engine.service.requests.parsing import ParsedRequest, read_request
 from engine.words import Json
+from hub.api.costly_requests import costly
+from hub.api.nested_templates import TemplatesWanted, with_fetched
 from hub.api.orchestration import documents as gives
 from hub.api.orchestration.bodies import stack_body
 from hub.api.orchestration.described import described, hidden_names, nested_parameters
@@ -39,7 +46,6 @@ from hub.api.parts import (
     query_list,
 )
 from hub.auth.roles import Right
-from hub.nested_templates import TemplatesWanted, with_fetched
 
 #: The command line has a template of this type validated before it sends a software config. No
 #: stack can have a resource of it.
@@ -59,21 +65,23 @@ IGNORABLE = ("99001",)
 async def validate(request: web.Request) -> web.Response:
     parts, project = parts_of(request), project_of(request)
     wanted = stack_request(
-        await stack_body(request), existing=False, requested_by=identity_of(request).name
+        await stack_body(request), existing=False, requested_by=identity_of(request).principal
     )
     await check_sinks(parts, project, wanted)
     types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **parts.engine.types}
-    limits, judged = parts.engine.limits_of(project), parts.engine.asking.names
+    limits, judged = parts.engine.limits_of(project), parts.engine.external_validation.names
     _check_ignored(request)
     show_nested = query_flag(request, "show_nested") is True
     try:
         found = await with_fetched(
-            lambda fetched: parts.engine.aside(
-                partial(validated, wanted, project, types, limits, judged, fetched)
+            lambda fetched: parts.engine.thread_pool(
+                partial(validated, wanted, project, types, limits, judged, fetched), project
             ),
             lambda url: parts.fetch_template(url, limits.source.max_bytes),
         )
-        await parts.engine.asking.ask(found.definition, project, wanted.credential)
+        await parts.engine.external_validation.validate(
+            found.definition, project, wanted.credential
+        )
     except Invalid as error:
         # Here, and only here, clients know one name for all that can be wrong.
         raise Invalid([replace(one, code="Invalid") for one in error.findings]) from None
@@ -95,7 +103,7 @@ class Validated:
     template: Template
     environment: Environment
     given: Mapping[str, Json]
-    definition: Definition
+    definition: StackDefinition
 
     def document(self, show_nested: bool = False) -> dict[str, Json]:
         """What the API answers."""
@@ -112,7 +120,7 @@ class Validated:
         return shown
 
 
-def _hidden_inside(nested: Mapping[str, NestedDefinition]) -> frozenset[str]:
+def _hidden_inside(nested: Mapping[str, NestedStackDefinition]) -> frozenset[str]:
     each = (one.hidden | _hidden_inside(one.nested) for one in nested.values())
     return frozenset().union(*each)
 
@@ -151,25 +159,25 @@ def validated(
 
 
 def _check_hooks(
-    written: Written, limits: Limits, types: Mapping[str, TypeSchema], findings: Findings
+    written: ParsedRequest, limits: Limits, types: Mapping[str, TypeSchema], findings: Findings
 ) -> None:
     steps = {step for schema in types.values() for step in schema.steps}
     # What a condition says is checked where parameters are known.
     Reader(findings, limits.hooks, always, steps).declarations(
-        (*written.environment.declared, *written.template.declared)
+        (*written.environment.hook_declarations, *written.template.hook_declarations)
     )
 
 
 def _check_meaning(
     wanted: StackRequest,
-    written: Written,
+    written: ParsedRequest,
     given: Mapping[str, Json],
     project: str,
     types: Mapping[str, TypeSchema],
     judged: Collection[str],
-    language: EffortLimits,
+    language: CostLimits,
     findings: Findings,
-) -> Definition | None:
+) -> StackDefinition | None:
     """None: findings say why. Parameters that nobody gave are not known yet."""
     defaults = written.environment.parameter_defaults
     unknown = frozenset(
@@ -178,7 +186,7 @@ def _check_meaning(
         if all(value is None for value in (given.get(name), defaults.get(name), one.default))
     )
     try:
-        return define(
+        return define_stack(
             template=written.template,
             environment=written.environment,
             parameters=wanted.parameters,
@@ -187,9 +195,9 @@ def _check_meaning(
             types=types,
             check_properties=lambda *_: None,
             nesting=written.nesting,
-            unknown=unknown | OF_ONE_STACK,
-            facade=PRESUMED,
-            judged=judged,
+            unknown=unknown | PER_STACK,
+            facade=UNKNOWN_FACADE,
+            validators=judged,
             limits=language,
         )
     except Invalid as error:
@@ -198,10 +206,10 @@ def _check_meaning(
 
 
 ROUTES = (
-    Route("POST", "/v1/{project}/validate", validate, "Validate a template", "templates",
+    Route("POST", "/v1/{project}/validate", costly(validate), "Validate a template", "templates",
           takes_body=True, gives=gives.VALIDATED, needs=Right.READ,
           query={
               "show_nested": "true: with the parameters of nested stacks",
-              "ignore_errors": "codes of errors that are no errors, comma separated",
+              "ignore_errors": "error codes to ignore, comma separated",
           }),
 )  # fmt: skip

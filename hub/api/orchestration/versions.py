@@ -1,8 +1,10 @@
 """Which API this is, and what runs behind it: the documents that clients look at first."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version as installed
-from uuid import uuid5
+from uuid import UUID, uuid5
 
 from aiohttp import web
 
@@ -11,8 +13,11 @@ from engine.store.processes import ProcessRecord
 from engine.words import Json
 from hub.api.addresses import base_of
 from hub.api.orchestration import documents as gives
-from hub.api.parts import Route, answer, parts_of
+from hub.api.parts import Route, answer, identity_of, parts_of
 from hub.auth.roles import Right
+
+#: Ids of services that stand for all hosts are made from it.
+_ANY_HOST = UUID("c1f0a1de-54f6-4f0c-8a6a-0d8b8c8c2f1e")
 
 
 async def root(request: web.Request) -> web.Response:
@@ -35,14 +40,21 @@ async def build_info(_: web.Request) -> web.Response:
 
 
 async def services(request: web.Request) -> web.Response:
-    """A service for each role of each process. Raises Unavailable when no engine is at work."""
+    """A service for each role of each process; to those who are operators of one project, one for
+    each role, without hosts. Raises Unavailable when no engine is at work."""
     found = await parts_of(request).engine.processes()
     if not any(one.up and "engine" in one.roles for one in found):
         raise Unavailable(
             "All heat engines are down.",
             remedy="Start one with `headgate serve --role engine`.",
         )
-    return answer({"services": [_service(one, role) for one in found for role in one.roles]})
+    all_of_them = [(one, role) for one in found for role in one.roles]
+    if identity_of(request).everywhere:
+        return answer({"services": [_service(one, role) for one, role in all_of_them]})
+    by_role: dict[str, list[ProcessRecord]] = {}
+    for one, role in all_of_them:
+        by_role.setdefault(role, []).append(one)
+    return answer({"services": [_role(role, of) for role, of in sorted(by_role.items())]})
 
 
 def _service(one: ProcessRecord, role: str) -> dict[str, Json]:
@@ -59,6 +71,17 @@ def _service(one: ProcessRecord, role: str) -> dict[str, Json]:
         "updated_at": _moment(one.seen_at),
         "deleted_at": None,
     }
+
+
+def _role(role: str, processes: Sequence[ProcessRecord]) -> dict[str, Json]:
+    """All processes of a role as one service, which is up when any of them is."""
+    together = replace(
+        max(processes, key=lambda one: (one.up, one.seen_at)),
+        id=uuid5(_ANY_HOST, role),
+        host="headgate",
+        started_at=min(one.started_at for one in processes),
+    )
+    return _service(together, role)
 
 
 def _moment(at: datetime) -> str:

@@ -1,4 +1,4 @@
-/** The dashboard: begins here. */
+/** Entry point of the dashboard. */
 
 import { Frame } from "./app/frame.js";
 import { showTheme } from "./app/theme.js";

@@ -1,5 +1,5 @@
-// Makes page/vendor from what package-lock.json names: `npm run vendor`. Each bundle is one ES module
-// beside its types; LICENSES.txt has the version and the licence of all that went into one.
+// Builds page/vendor from the versions in package-lock.json: `npm run vendor`. Each bundle is one ES module
+// with its types; LICENSES.txt lists version and licence of every package in a bundle.
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,7 +23,7 @@ const made = await build({
 for (const name of entries) copyFileSync(join(here, name), join(target, name));
 writeFileSync(join(target, "LICENSES.txt"), licences(made.metafile));
 
-/** What went into which bundle, with the licence of each. */
+/** The packages of each bundle with their licences. */
 function licences(metafile) {
   const used = new Map();
   for (const [path, { inputs }] of Object.entries(metafile.outputs)) {
@@ -39,10 +39,11 @@ function licences(metafile) {
 }
 
 function licence(folder, bundles) {
-  const told = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
-  if (!file || !existsSync(join(folder, file))) throw new Error(`${told.name} has no licence file`);
-  const head = `${told.name} ${told.version} (${told.license}), in ${bundles.join(", ")}`;
+  if (!file || !existsSync(join(folder, file)))
+    throw new Error(`${manifest.name} has no licence file`);
+  const head = `${manifest.name} ${manifest.version} (${manifest.license}), in ${bundles.join(", ")}`;
   const text = readFileSync(join(folder, file), "utf8").trim();
   return `${head}\n${"=".repeat(head.length)}\n\n${text}\n`;
 }

@@ -1,4 +1,4 @@
-// The editor of templates: loaded where something is edited, and nowhere else.
+// The template editor, loaded with the editor page only.
 export { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 export { yaml } from "@codemirror/lang-yaml";
 export {

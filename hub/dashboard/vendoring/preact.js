@@ -1,4 +1,4 @@
-// Components and live values: what every page is made of.
+// Components and reactive values, used by every page.
 
 import htm from "htm";
 import { h } from "preact";

@@ -1,2 +1,2 @@
-// What reads and writes the texts of the editor: loaded with it.
+// The YAML parser and serializer, loaded with the editor page only.
 export { Document, isAlias, isMap, isScalar, isSeq, parseDocument, Scalar, visit } from "yaml";

@@ -44,68 +44,68 @@ DIFFERENCES: Sequence[Difference] = (
         "nested/resource_unknown", "nested/output_unknown",
     ]),
     Difference("outputs", OUTPUTS, ["nested/resource_attribute_unknown"]),
-    Difference("unknown", HEAT_REFUSES, [
+    Difference("unknown-values", HEAT_REFUSES, [
         *(f"functions/{name}/* late" for name in (
             "str_replace", "str_replace_strict", "str_replace_vstrict", "repeat",
             "digest", "contains", "make_url", "cfn_functions", "yaql",
         )),
         "combined/*",
     ]),
-    Difference("null", HEAT_REFUSES, [
+    Difference("null-sections", HEAT_REFUSES, [
         *(f"sections/{name}_null" for name in (
             "conditions", "properties", "metadata", "depends_on", "deletion", "update_policy",
             "condition",
         )),
         "functions/make_url/29 *",
     ]),
-    Difference("passed-over", WE_REFUSE, [
+    Difference("unknown-keys", WE_REFUSE, [
         "functions/str_replace/20 *", "functions/repeat/10 *", "functions/repeat/29 *",
         "functions/str_split/18 *", "combined/48", "combined/49", "sections/output_unknown_key",
         "sections/output_condition_early", "cfn/aws/resource_key_unknown", "cfn/heat/condition",
         "updates/patch_unknown",
     ]),
-    Difference("checked-whole", WE_REFUSE, [
+    Difference("unused-conditions", WE_REFUSE, [
         "conditions/52", "sections/condition_circle", "sections/condition_circle_self",
         "cfn/aws/condition_circle", "cfn/aws/condition_ref_resource",
     ]),
-    Difference("kinds", WE_REFUSE, [
+    Difference("wrong-types", WE_REFUSE, [
         *(f"parameters/{number}" for number in (4, 5, 13, 25, 27, 28, 76, 79, 82, 198)),
         "sections/description_list", "functions/if/19 *", "functions/make_url/12 *",
         "cfn/aws/mappings_list", "cfn/aws/mappings_into_text", "functions/map_replace/22 property",
     ]),
-    Difference("kinds", STATUS, ["functions/map_replace/22 late"]),
+    Difference("wrong-types", STATUS, ["functions/map_replace/22 late"]),
     Difference("list-items", OUTPUTS, ["parameters/36"]),
     Difference("list-items", HEAT_REFUSES, ["parameters/186"]),
     Difference("whole-pattern", HEAT_REFUSES, ["parameters/140"]),
-    Difference("conditions", HEAT_REFUSES, ["conditions/11"]),
-    Difference("more-functions", HEAT_REFUSES, [
+    Difference("not-with-list", HEAT_REFUSES, ["conditions/11"]),
+    Difference("functions-for-literals", HEAT_REFUSES, [
         "functions/repeat/18 *", "sections/properties_function", "cfn/aws/getatt_text",
         "cfn/snippets/55 *", "cfn/aws/split_by_reference",
     ]),
-    Difference("value-converts", HEAT_REFUSES, [
+    Difference("value-conversion", HEAT_REFUSES, [
         "sections/property_value_list", "sections/property_value_json",
         "sections/property_value_boolean",
     ]),
     Difference("equals-sign", HEAT_REFUSES, ["sections/text_yaml_words"]),
-    Difference("value-converts", OUTPUTS, ["sections/property_value_type"]),
+    Difference("value-conversion", OUTPUTS, ["sections/property_value_type"]),
     Difference("availability-zones", HEAT_REFUSES, ["functions/cfn_functions/8 property"]),
     Difference("availability-zones", OUTPUTS, ["functions/cfn_functions/8 output"]),
     Difference("resource-type", RESOURCES, [
         "environments/alias*", "environments/wildcard*", "environments/one_resource*",
         "environments/base_url", "environments/files_registry*", "updates/patch_keeps_registry",
     ]),
-    Difference("given-wins", OUTPUTS, [
+    Difference("request-parameters-win", OUTPUTS, [
         "environments/files_given_wins", "environments/files_given_null",
         "environments/merge_with_given",
     ]),
-    Difference("merging", HEAT_REFUSES, [
+    Difference("environment-merging", HEAT_REFUSES, [
         *(f"environments/merge_{name}" for name in (
             "number", "list_mixed", "json_text", "json_list", "default", "default_but_one",
             "text_number", "float",
         )),
     ]),
-    Difference("merging", OUTPUTS, ["environments/merge_number_text"]),
-    Difference("no-effect", WE_REFUSE, [
+    Difference("environment-merging", OUTPUTS, ["environments/merge_number_text"]),
+    Difference("ineffective-entries", WE_REFUSE, [
         "environments/one_resource_wildcard", "environments/merge_unknown_strategy",
     ]),
     Difference("crashes", HEAT_REFUSES, [
@@ -119,22 +119,22 @@ DIFFERENCES: Sequence[Difference] = (
             "given_unknown", "environment_unknown", "reference_unknown", "circle", "nested_wrong",
         )),
     ]),
-    Difference("chance", WE_REFUSE, ["functions/yaql/45 *", "functions/yaql/46 *"]),
+    Difference("nondeterministic", WE_REFUSE, ["functions/yaql/45 *", "functions/yaql/46 *"]),
     Difference("metadata", RESOURCES, [
         "updates/metadata_changes", "updates/metadata_goes", "updates/external_id_changes",
     ]),
     Difference("same-value", HEAT_REFUSES, [
         "updates/immutable_written_otherwise", "updates/immutable_json",
     ]),
-    Difference("failed", OUTPUTS, ["updates/restricted_update"]),
-    Difference("validated", WE_REFUSE, [
+    Difference("failed-update", OUTPUTS, ["updates/restricted_update"]),
+    Difference("validate-values", WE_REFUSE, [
         *(f"validations/{name}" for name in (
             "given_wrong", "given_against_rule", "property_missing", "property_by_parameter_wrong",
             "nested_missing",
         )),
     ]),
-    Difference("validated", HEAT_REFUSES, ["validations/condition_by_parameter"]),
-    Difference("described", SAID, [
+    Difference("validate-values", HEAT_REFUSES, ["validations/condition_by_parameter"]),
+    Difference("validate-response", SAID, [
         *(f"validations/{name}" for name in (
             "hidden_given", "defaults_hidden", "given_empty", "given_zero", "given_false",
             "registry_wildcard", "allowed_values", "nested_not_shown", "nested", "nested_groups",

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from engine.store.credentials import scope
 from engine.store.database import Database
+from engine.store.encryption import Sealer
 from engine.store.invariants import INVARIANTS, breaches
-from engine.store.sealing import Sealer
-from hub.backups import checked
-from hub.doctor import State
+from hub.checks.backup_check import checked
+from hub.checks.keys import KeyFiles
+from hub.checks.results import State
 from tests.support.admin import admin
 from tests.support.keys import key_file
 from tests.support.program import Program, resource
@@ -23,6 +25,8 @@ LOST = {
         "graphs that are kept have their traversal",
     "insert into past_graph (stack_id, traversal, ids) select stack_id, traversal, array_agg(id) from node group by 1, 2":
         "graphs that are kept are of nodes that are gone",
+    "insert into resource_snapshot (stack_id, traversal, resource_id, name, type, data) select id, 99, id, 'a', 'T', '{}' from stack":
+        "resource snapshots have their snapshot or their delete",
     "update traversal set active = active + 1 where state = 'running'":
         "the counter of active nodes is what it is derived from",
     "update traversal set held = held + 1 where state = 'running'":
@@ -78,7 +82,7 @@ async def test_what_is_whole_passes_and_says_how_much_there_is(
     lived: Program, tmp_path: Path
 ) -> None:
     async with lived.database.connection() as conn:
-        found = await checked(conn, key_file())
+        found = await checked(conn, KeyFiles(key_file()))
     assert {one.state for one in found} == {State.OK}
     assert [one.what for one in found] == [
         "schema", "rules", "trail", "key", "contents", "age",
@@ -100,15 +104,15 @@ async def test_a_trail_that_was_cut_and_a_key_of_another_are_found(
         for content in (None, b"short", bytes(32), right):
             if content is not None:
                 key.write_bytes(content)
-            found = {one.what: one for one in await checked(conn, key)}
+            found = {one.what: one for one in await checked(conn, KeyFiles(key))}
             said.append(found["key"].state)
             assert found["trail"].state == State.WRONG
         stack_id = await conn.fetchval("select id from stack where name = 'held'")
         await conn.execute(
             "insert into credential select id, traversal, $1 from stack where id = $2",
-            other.seal(stack_id, "s"), stack_id,
+            other.seal(scope("p", stack_id), "s"), stack_id,
         )  # fmt: skip
-        found = {one.what: one for one in await checked(conn, key)}
+        found = {one.what: one for one in await checked(conn, KeyFiles(key))}
     assert said == [State.WRONG] * 3 + [State.OK]
     assert found["key"].state == State.WARNING
 

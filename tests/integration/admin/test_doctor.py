@@ -6,9 +6,13 @@ from uuid import uuid4
 
 import pytest
 
-from engine.store.database import Database
-from hub.doctor import Looked, State, clocks, examined, roomy
-from hub.settings import load_settings
+from engine.store.database import Database, taken_back
+from hub.auth import secrets
+from hub.checks.database import check_rules
+from hub.checks.doctor import clocks, roomy, run_checks
+from hub.checks.results import Looked, State
+from hub.settings.settings import load_settings
+from tests.support.access import given_directly
 from tests.support.admin import admin
 from tests.support.events import Scene, resource_event
 from tests.support.keys import key_file
@@ -35,12 +39,17 @@ async def found(url: str, folder: Path, config: Path | None = None, **said: Any)
         key.chmod(0o600)
     names = {"database.url": url, "credentials.key_file": str(key)}
     more = {name.replace("__", "."): value for name, value in said.items()}
-    return await examined(load_settings(None, names | more, environment={}), config)
+    return await run_checks(load_settings(None, names | more, environment={}), config)
 
 
 def unwell(looked: list[Looked]) -> list[tuple[str, str]]:
     assert all(one.remedy for one in looked if one.state != State.OK)
     return [(one.what, one.said) for one in looked if one.state != State.OK]
+
+
+def stuck(looked: list[Looked]) -> list[tuple[str, str]]:
+    """Of rows that a test has put there alone, so rules do not hold."""
+    return [one for one in unwell(looked) if one[0] != "rules"]
 
 
 async def test_nothing_is_wrong_with_a_program_that_runs_and_waits(
@@ -55,9 +64,10 @@ async def test_nothing_is_wrong_with_a_program_that_runs_and_waits(
     looked = await found(database_url, tmp_path)
     assert unwell(looked) == []
     assert [one.what for one in looked] == [
-        "settings", "files", "disk", "webhooks", "broker", "database", "clocks", "schema", "key", "work",
+        "settings", "files", "disk", "webhooks", "broker", "pooler", "database", "clocks", "schema", "routines",
+        "timekeeping", "key", "rules", "work",
     ]  # fmt: skip
-    assert looked[-1].said == "nothing is stuck; 1 hooks wait"
+    assert looked[-1].said == "no work is stuck; 1 hooks are waiting"
 
 
 async def put(database: Database, *statements: tuple[Any, ...]) -> None:
@@ -68,14 +78,17 @@ async def put(database: Database, *statements: tuple[Any, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("state", "told"),
-    [("ready", "1 work is due that nobody takes up"), ("running", "1 traversals have nodes whose")],
+    [
+        ("ready", "1 work is due that no worker claims"),
+        ("running", "1 traversals have nodes with an expired lease"),
+    ],
 )
 async def test_work_that_nobody_does(
     database: Database, database_url: str, tmp_path: Path, state: str, told: str
 ) -> None:
     stack = await Scene(database).stack()
     await put(database, (TRAVERSAL, stack.id, "running"), (NODE, stack.id, state))
-    ((what, said),) = unwell(await found(database_url, tmp_path))
+    ((what, said),) = stuck(await found(database_url, tmp_path))
     assert what == "work" and said.startswith(told)
 
 
@@ -84,8 +97,8 @@ async def test_a_traversal_that_nobody_ends(
 ) -> None:
     stack = await Scene(database).stack()
     await put(database, (TRAVERSAL, stack.id, "ending"))
-    ((_, said),) = unwell(await found(database_url, tmp_path))
-    assert said.startswith("1 traversals have nothing left")
+    ((_, said),) = stuck(await found(database_url, tmp_path))
+    assert said.startswith("1 traversals have no unfinished nodes")
 
 
 async def test_what_is_not_told_and_hooks_that_do_not_expire(
@@ -95,7 +108,7 @@ async def test_what_is_not_told_and_hooks_that_do_not_expire(
     stack = await scene.stack()
     await scene.record(stack, resource_event("a"))
     await scene.hook(stack)
-    assert unwell(await found(database_url, tmp_path)) == []
+    assert stuck(await found(database_url, tmp_path)) == []
     one = await scene.subscription("https://example.org")
     delivery = f"insert into delivery (stack_id, sequence, subscription_id, project, event_id, type, urgent, state, next_at) values ($1, 1, $2, 'demo', $3, 't', false, 'pending', {AGO})"
     await put(
@@ -104,14 +117,14 @@ async def test_what_is_not_told_and_hooks_that_do_not_expire(
         (f"update hook set deadline = {AGO}",),
         (delivery, stack.id, one.id, uuid4()),
     )
-    said = [said for _, said in unwell(await found(database_url, tmp_path))]
+    said = [said for _, said in stuck(await found(database_url, tmp_path))]
     assert [one.split(" ", 1)[1].split(",")[0].split(";")[0] for one in said] == [
-        "hooks are past their deadline",
-        "commits have events that nobody was told of",
-        "deliveries are due",
+        "hooks are past their deadline and have not expired",
+        "commits have events that were not published",
+        "deliveries are due and not attempted",
     ]
     await put(database, ("update subscription set state = 'disabled'",))
-    said = [said for _, said in unwell(await found(database_url, tmp_path))]
+    said = [said for _, said in stuck(await found(database_url, tmp_path))]
     assert said[-1].startswith("1 subscriptions are disabled") and len(said) == 3
 
 
@@ -125,6 +138,43 @@ async def test_the_schema_is_older_or_newer(
     await put(database, ("insert into migration (name) values ('9999_later.sql')",))
     looked = (await found(database_url, tmp_path))[-1]
     assert (looked.what, looked.state) == ("schema", State.WRONG) and "newer" in looked.said
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("update routines set version = version + 1", "newer than those of this headgate"),
+        ("update routines set version = 0", "older than version"),
+        ("update routines set digest = 'changed'", "the database has another build of version"),
+        ("delete from routines", "they are missing"),
+    ],
+)
+async def test_the_routines_are_of_another_version(
+    database: Database, database_url: str, tmp_path: Path, statement: str, told: str
+) -> None:
+    await put(database, (statement,))
+    ((what, said),) = unwell(await found(database_url, tmp_path))
+    assert what == "routines" and told in said
+
+
+async def test_a_rule_that_rows_break_is_named(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    await put(database, ("insert into past_graph (stack_id, traversal) values ($1, 1)", uuid4()))
+    looked = [one for one in await found(database_url, tmp_path) if one.what == "rules"]
+    assert {one.state for one in looked} == {State.WRONG}
+    assert any("rows have the stack" in one.said for one in looked)
+
+
+async def test_rules_that_take_too_long_are_a_warning(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = {"a slow rule": "select pg_sleep(60) where $1::uuid is null"}
+    monkeypatch.setattr("engine.store.invariants.INVARIANTS", slow)
+    async with database.connection() as conn, taken_back(conn):
+        await conn.execute("set local statement_timeout = '50ms'")
+        (looked,) = [one async for one in check_rules(conn, "")]
+    assert looked.state == State.WARNING and "a slow rule" in looked.said and looked.remedy
 
 
 async def test_the_database_cannot_be_reached(tmp_path: Path) -> None:
@@ -145,17 +195,21 @@ async def test_keys_that_others_may_read_or_that_are_none(
     database_url: str, tmp_path: Path
 ) -> None:
     key, config = tmp_path / "credentials.key", tmp_path / "headgate.toml"
-    config.write_text("")
+    audit = tmp_path / "audit.key"
+    for path in (config, audit):
+        path.write_text("")
     key.write_bytes(b"short")
-    for path in (key, config):
+    for path in (key, audit, config):
         path.chmod(0o640)
-    said = [said for _, said in unwell(await found(database_url, tmp_path, config))]
+    of = await found(database_url, tmp_path, config, audit__key_file=str(audit))
+    said = [said for _, said in unwell(of)]
     assert said == [
         f"the key of credentials {key} has 5 bytes, not 32",
         f"others than its owner may read {key}",
+        f"others than its owner may read {audit}",
         f"others than its owner may read {config}",
     ]
-    for path in (key, config):
+    for path in (key, audit, config):
         path.chmod(0o600)
     key.write_bytes(bytes(32))
     wrong = tmp_path / "no-key.pem"
@@ -194,10 +248,23 @@ async def test_the_command_says_a_line_for_each_and_ends_with_what_it_found(
     key.chmod(0o600)
     said = await admin("doctor", url=database_url, CREDENTIALS__KEY_FILE=str(key))
     assert said.code == 0, said.out + said.err
-    assert [line.split()[1] for line in said.out.splitlines()] == ["ok"] * 10
+    assert [line.split()[1] for line in said.out.splitlines()] == ["ok"] * 14
     await put(database, ("delete from migration where name >= '0009'",))
     said = await admin("doctor", "--json", url=database_url, CREDENTIALS__KEY_FILE=str(key))
     assert said.code == 1
     assert said.document[-1]["remedy"] == "Run `headgate admin migrate`"
     said = await admin("doctor", url=database_url, SERVER__LISTEN="nowhere")
     assert said.code == 1 and said.out.startswith("settings     wrong    HEADGATE_SERVER__LISTEN: ")
+
+
+async def test_passwords_with_weak_hashes_are_counted(
+    database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await given_directly(database, "p", "ann", ["reader"], password="correct horse battery")
+    monkeypatch.setattr(secrets, "_COST", 2**14)
+    await given_directly(database, "p", "bob", ["reader"], password="correct horse battery")
+    monkeypatch.undo()
+    wrong = [
+        said for what, said in unwell(await found(database_url, tmp_path)) if what == "passwords"
+    ]
+    assert wrong == ["1 passwords are hashed with scrypt parameters of an earlier version"]

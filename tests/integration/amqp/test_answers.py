@@ -1,16 +1,19 @@
 """Answers over AMQP: through the same door as all others, and nothing that is sent gets lost."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 from uuid import UUID
 
 import orjson
 import pytest
+from aio_pika.abc import AbstractIncomingMessage
 from structlog.testing import capture_logs
 
+from channels.amqp.answers import Answers
 from tests.integration.amqp.conftest import Post, subscribe
 from tests.integration.conftest import Away
 from tests.support.changes import put, thing
-from tests.support.program import Json, Program, program
+from tests.support.program import Json, Program, eventually, program
 from tests.support.rabbit import Rabbit
 from tests.support.receiver import until
 from tests.support.things import Thing, World
@@ -33,7 +36,9 @@ async def test_a_notice_says_how_to_answer_and_the_answer_decides(run: Program, 
     assert notice.reply_to == f"answers.{box.name}"
     assert await box.answer(notice, reason="looks well") == {"taken": True, "reason": None}
     assert await run.until_ended("s") == "CREATE_COMPLETE"
-    assert await trail(run, hook["id"]) == [("continue", "token", "amqp", "looks well")]
+    ((kind, by, door, why),) = await trail(run, hook["id"])
+    assert (kind, door, why) == ("continue", "amqp", "looks well")
+    assert by.startswith("subscription ") and by.endswith(" of anonymous")
 
 
 async def test_the_same_again_is_taken_and_another_is_refused(run: Program, box: Post) -> None:
@@ -44,7 +49,7 @@ async def test_the_same_again_is_taken_and_another_is_refused(run: Program, box:
     assert (await box.answer(notice, "reject"))["taken"]
     said = await box.answer(notice)
     assert said["taken"] is False
-    assert "already answered: reject by token" in said["reason"]
+    assert "already answered: reject by subscription " in said["reason"]
     refused = await box.next(f"answers.{box.name}.refused")
     assert refused.headers["headgate-reason"] == said["reason"]
     assert orjson.loads(refused.body)["decision"] == "continue"
@@ -80,7 +85,7 @@ async def test_data_progress_and_patches_come_this_way_too(
         ({"decision": "contineu"}, 'Did you mean "continue"'),
         ({"decision": "continue", "colour": "red"}, "colour: is not known here"),
         ({}, "decision: is missing"),
-        ({"decision": "progress", "extend": "soon"}, '"soon" is no time'),
+        ({"decision": "progress", "extend": "soon"}, '"soon" is not a valid time'),
     ],
 )
 async def test_what_is_no_answer_is_set_aside_with_the_reason(
@@ -145,7 +150,7 @@ async def guarded(
         **box.settings,
         "hooks.rules": [{"on": doors, "timeout": "1h", "on_timeout": "reject",
                          "answer_by": ["token"]}],
-        "subscriptions": [{"project": "*", "channel": "amqp", "target": box.exchange,
+        "subscriptions": [{"name": "policy", "project": "*", "channel": "amqp", "target": box.exchange,
                            "events": [WAITING], "points": doors}],
     }  # fmt: skip
     async with program(database_url, said, types=[Thing(world)]) as made:
@@ -163,7 +168,7 @@ async def test_a_policy_over_amqp_allows_denies_and_holds(
     assert (await box.answer(notice, "reject", reason="too big"))["taken"]
     assert await guarded.until_ended("s") == "CREATE_FAILED"
     reason = (await guarded.stack("s"))["stack_status_reason"]
-    assert reason == "pre-stack-create rejected by token: too big"
+    assert reason == "pre-stack-create rejected by subscription policy: too big"
     assert world.done == []
     await put(guarded, "s", {"a": thing(1)})
     notice = await box.next()
@@ -202,8 +207,155 @@ async def test_an_answer_that_breaks_us_is_set_aside_and_comes_no_more(
     with monkeypatch.context() as patch:
         patch.setattr(run.engine, "answer", broken)
         said = await box.answer(notice)
-    assert said == {
-        "taken": False, "reason": "an error of ours: ZeroDivisionError; the log has more",
-    }  # fmt: skip
+    assert not said["taken"]
+    assert said["reason"].startswith("internal error ")
     assert (await box.next(f"answers.{box.name}.refused")).correlation_id == notice.correlation_id
     assert (await box.answer(notice))["taken"]
+
+
+async def test_a_projects_notice_of_the_operators_hook_has_no_way_to_answer(
+    guarded: Program, box: Post
+) -> None:
+    await subscribe(guarded, box, events=[WAITING])
+    await guarded.create("s", {"a": thing()})
+    notices = [await box.next(), await box.next()]
+    data = [orjson.loads(one.body)["data"] for one in notices]
+    (projects,) = [at for at, one in enumerate(data) if one["token"] is None]
+    assert data[projects]["signal_url"] is None
+    assert (notices[projects].reply_to, notices[projects].correlation_id) == (None, None)
+    (hook,) = await guarded.waiting("s")
+    await box.say(hook["id"], {"decision": "continue"})
+    reply = orjson.loads((await box.next(box.replies)).body)
+    assert reply["taken"] is False and reply["reason"].startswith("it has no `token`")
+    assert (await box.answer(notices[1 - projects], "reject"))["taken"]
+    assert await guarded.until_ended("s") == "CREATE_FAILED"
+
+
+@pytest.mark.parametrize("stage", ["_reply", "_refusal"])
+async def test_a_message_at_any_stage_of_which_we_break_holds_up_no_other(
+    run: Program, box: Post, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    await subscribe(run, box, events=[WAITING])
+    for name in ("s", "t"):
+        await run.create(name, {"a": thing()}, environment=ASKS)
+    first, second = [await box.next(), await box.next()]
+    inner = getattr(Answers, stage)
+
+    async def broken(self: Answers, message: AbstractIncomingMessage, *more: Any) -> Any:
+        if message.correlation_id == first.correlation_id:
+            raise ZeroDivisionError("no")
+        return await inner(self, message, *more)
+
+    monkeypatch.setattr(Answers, stage, broken)
+    with capture_logs() as logs:
+        await box.say(first.correlation_id, {"token": "x", "decision": "continue"})
+        assert (await box.answer(second))["taken"]
+        refused = await box.next(f"answers.{box.name}.refused")
+    assert refused.correlation_id == first.correlation_id
+    (line,) = [one for one in logs if one["event"] == "amqp.answer.failed"]
+    assert line["error_id"] in str(refused.headers["headgate-reason"])
+
+
+async def noted(run: Program, subscription: Json) -> list[Json]:
+    """Deliveries of notifications to a subscription, newest first."""
+    _, found = await run.call("GET", f"/subscriptions/{subscription['id']}/deliveries")
+    return [one for one in found["deliveries"] if one["type"] == WAITING]
+
+
+async def test_the_delivery_history_has_why_an_answer_was_refused(run: Program, box: Post) -> None:
+    mine = await subscribe(run, box, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=ASKS)
+    notice = await box.next()
+    token = orjson.loads(notice.body)["data"]["token"]
+    await box.answer(notice, "contineu", reason=f"with {token}", data={"key": "secret"})
+    (row,) = await noted(run, mine)
+    assert row["error"].startswith("the answer was refused: ")
+    assert 'Did you mean "continue"' in row["error"]
+    kept = orjson.loads(row["answer"])
+    assert kept == {"decision": "contineu", "reason": "with ******"}
+    assert (await box.answer(notice, "reject"))["taken"]
+    await run.until_ended("s")
+    late = await box.answer(notice, reason="too late")
+    (row,) = await noted(run, mine)
+    assert row["error"] == f"the answer was refused: {late['reason']}"
+    assert "already answered: reject by subscription " in row["error"]
+    assert orjson.loads(row["answer"])["reason"] == "too late"
+    assert token not in str(row) and "secret" not in str(row)
+    _, shown = await run.call("GET", f"/hooks/{notice.correlation_id}")
+    assert [one["error"] for one in shown["asked"]] == [row["error"]]
+
+
+async def test_a_note_outlasts_the_settling_of_the_attempt(run: Program, box: Post) -> None:
+    """The answer may come before the broker's confirmation of the notification is written down."""
+    mine = await subscribe(run, box, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=ASKS)
+    notice = await box.next()
+    assert not (await box.answer(notice, "contineu"))["taken"]
+    (row,) = await noted(run, mine)
+    assert row["error"]
+    path = f"/subscriptions/{mine['id']}/redeliver"
+    assert (await run.call("POST", path, {"delivery": row["id"]}))[0] in (200, 202)
+    await box.next()
+
+    async def settled() -> bool:
+        return [one["state"] for one in await noted(run, mine)] == ["delivered"]
+
+    await eventually(settled)
+    assert (await noted(run, mine))[0]["error"] == row["error"]
+
+
+async def test_an_answer_without_a_valid_token_takes_the_place_of_no_other_note(
+    run: Program, box: Post
+) -> None:
+    mine = await subscribe(run, box, events=[WAITING])
+    for name in ("s", "t"):
+        await run.create(name, {"a": thing()}, environment=ASKS)
+    for body, reason in (
+        (b"{", "the answer was ignored: the body is not JSON"),
+        (b'{"token": "wrong"}', "the answer was ignored: this is not the hook's token"),
+    ):
+        notice = await box.next()
+        await box.say(notice.correlation_id, body)
+        await box.next(box.replies)
+        (row,) = [one for one in await noted(run, mine) if one["event_id"] == notice.message_id]
+        assert row["error"].startswith(reason) and row["answer"] is None
+        await box.say(notice.correlation_id, b"[]")
+        await box.next(box.replies)
+        assert row in await noted(run, mine)
+        await box.answer(notice, "contineu")
+        (now,) = [one for one in await noted(run, mine) if one["id"] == row["id"]]
+        assert now["error"].startswith("the answer was refused: ")
+
+
+async def test_the_history_of_a_projects_subscription_says_that_the_operators_rule_holds_it(
+    guarded: Program, box: Post
+) -> None:
+    mine = await subscribe(guarded, box, events=[WAITING])
+    await guarded.create("s", {"a": thing()})
+    notices = [await box.next(), await box.next()]
+    (hook,) = await guarded.waiting("s")
+    await box.say(hook["id"], {"decision": "continue"})
+    await box.next(box.replies)
+    (row,) = await noted(guarded, mine)
+    assert row["error"] == (
+        "the answer was ignored: the operator's rule holds it: only subscriptions of the server's"
+        " settings answer it"
+    )
+    (valid,) = [one for one in notices if one.reply_to]
+    assert (await box.answer(valid, "reject"))["taken"]
+    assert await guarded.until_ended("s") == "CREATE_FAILED"
+
+
+async def test_an_answer_waits_to_be_noted_for_a_database_that_is_away(
+    run: Program, box: Post, away: Away
+) -> None:
+    mine = await subscribe(run, box, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=ASKS)
+    notice = await box.next()
+    with capture_logs() as logs:
+        async with away():
+            await box.say(notice.correlation_id, b"[]")
+            await until(lambda: any(one["event"] == "amqp.answer.waits" for one in logs))
+    assert not orjson.loads((await box.next(box.replies)).body)["taken"]
+    (row,) = await noted(run, mine)
+    assert row["error"] == "the answer was ignored: the body is not an object"

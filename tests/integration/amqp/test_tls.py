@@ -11,8 +11,8 @@ import pytest_asyncio
 
 from channels.amqp.broker import Broker, NotPublished
 from engine.errors import Unavailable
-from hub.settings import Amqp
-from hub.wiring import broker_settings
+from hub.program.wiring import broker_settings
+from hub.settings.settings import Amqp
 from tests.support.certificates import Authority, Pair
 from tests.support.program import eventually
 from tests.support.rabbit import free_port, running_rabbit

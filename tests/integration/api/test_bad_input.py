@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.program import Json, Program, resource, template
+from tests.support.program import Http, Json, Program, resource, template
 
 GOOD = template({"a": resource()})
 
@@ -229,6 +229,13 @@ async def test_another_projects_stacks_and_hooks_are_not_there(running: Program)
         assert (await running.call("GET", path))[0] == 404
     path = f"//v1/q/hooks/{hook['id']}/signal"
     assert (await running.call("POST", path, {"decision": "continue"}))[0] == 404
+    other = Http(running.session, running.url, "q")
+    await other.create("s", {"a": resource()}, environment=held)
+    await other.waiting("s")
+    # Not even as a position in time: it is as unknown as any other id.
+    for known in (hook["id"], str(uuid4())):
+        _, page = await other.call("GET", f"/hooks?marker={known}")
+        assert page["hooks"] == []
 
 
 @pytest.mark.parametrize(

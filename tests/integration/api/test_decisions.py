@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from engine.store.retention import OLD
-from engine.work.purging import purge_old
 from tests.integration.nested.test_lives import FILES, nested
 from tests.support.changes import gone
 from tests.support.program import Http, Json, Program, resource
+from tests.support.purging import purge_now
 from tests.support.whole_life import settled
 
 A_STACK = "5b2ad3a3-0f6e-4a5c-8f0e-2f2b3c1d4e5f"
@@ -68,8 +68,7 @@ async def test_of_stacks_that_are_gone_even_from_the_database(running: Program) 
     (before,) = await decisions(running)
     assert before["stack_name"] == "s"
     await settled(running)
-    async with running.database.connection() as conn:
-        await purge_old(conn, {kind: timedelta(0) for kind in OLD if kind != "trails"})
+    await purge_now(running.database, {kind: timedelta(0) for kind in OLD if kind != "trails"})
     (found,) = await decisions(running, f"stack={stack}")
     assert found["stack_name"] is None and found["hash"] == before["hash"]
 

@@ -181,7 +181,7 @@ async def test_all_that_is_wrong_with_files_is_told_at_once(served: Program) -> 
     )
     assert said.splitlines() == [
         '0.yaml: paramters: environment has wrong section "paramters". Did you mean "parameters"?',
-        '1.yaml: parameter_merge_strategies.s: There is no merge strategy "mrge". '
+        '1.yaml: parameter_merge_strategies.s: Unknown merge strategy "mrge". '
         'Did you mean "merge"?',
     ]
     strategies = [{"parameters": {"s": "a"}, "parameter_merge_strategies": {"s": one}}
@@ -292,5 +292,5 @@ async def test_resources_are_counted_in_all(served: Program) -> None:
     resources: Json = {f"r{number}": {"type": "server.yaml"} for number in range(3)}
     said = await refused(served, "/validate", template=template(resources | {"x": resource()}),
                          files=files)  # fmt: skip
-    assert "the template has 31 resources, those of nested templates among them" in said
+    assert "the template has 31 resources, including those of nested templates" in said
     await validated(served, template=template(resources), files=files)

@@ -13,8 +13,9 @@ import pytest
 from yarl import URL
 
 from engine.errors import Unavailable
-from hub.listening import server_tls
-from hub.setting_access import Server
+from hub.http.listener import server_tls
+from hub.settings.access import Server
+from tests.support.access import given_directly
 from tests.support.certificates import Authority, Pair
 from tests.support.program import Json, eventually, program, resource, template
 
@@ -125,14 +126,17 @@ async def test_a_trusted_proxy_tells_who_sent_a_request_and_to_where(database_ur
     }
     held = {"hooks": [{"at": "a", "on": ["pre-create"]}]}
     sent = {"stack_name": "s", "template": template({"a": resource()}), "environment": held}
-    behind = {"server.trusted_proxies": ["127.0.0.0/8"]}
+    tokens = {"auth.mode": "tokens"}
+    behind = tokens | {"server.trusted_proxies": ["127.0.0.0/8"]}
     for trusted, base, sender in (
         (behind, "https://headgate.example.org", "198.51.100.7"),
         ({}, None, "127.0.0.1"),
-        ({"server.trusted_proxies": ["10.0.0.0/8", "::1/128"]}, None, "127.0.0.1"),
+        (tokens | {"server.trusted_proxies": ["10.0.0.0/8", "::1/128"]}, None, "127.0.0.1"),
     ):
         async with program(database_url, trusted) as run:
             run.project = uuid4().hex
+            admin = await given_directly(run.database, run.project, "root", ["admin"])
+            run.session.headers["X-Auth-Token"] = admin
             url = f"{run.url}/v1/{run.project}/stacks"
             async with run.session.post(url, json=sent, headers=forwarded) as answer:
                 assert answer.status == 201
@@ -147,7 +151,8 @@ async def test_a_trusted_proxy_tells_who_sent_a_request_and_to_where(database_ur
 
 async def test_what_a_proxy_passes_on_unread_is_not_believed(database_url: str) -> None:
     """The part that a client wrote itself stands in front of what the proxy added."""
-    few = {"server.trusted_proxies": ["127.0.0.0/8"], "server.requests_per_address": 1}
+    few = {"server.trusted_proxies": ["127.0.0.0/8"], "server.requests_per_address": 1,
+           "auth.mode": "tokens"}  # fmt: skip
     async with program(database_url, few) as run:
         seen = set()
         for number in range(20):

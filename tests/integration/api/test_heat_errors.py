@@ -48,11 +48,11 @@ ROWS: list[Row] = [
     create("StackValidationFailed", "template: is missing", template=None),
     create("StackValidationFailed", "timeout_mins", timeout_mins=0),
     create("StackValidationFailed", "disable_rollback", disable_rollback="perhaps"),
-    create("NotSupported", "files_container: there is no object store", files_container="c"),
+    create("NotSupported", "files_container: this server has no object store", files_container="c"),
     # Heat answers these with 500.
     create("InvalidSchemaError", "is not a regular expression", template=template(
         {}, parameters={"p": PATTERN})),
-    create("StackValidationFailed", "Aliases in a circle", environment=CIRCLE),
+    create("StackValidationFailed", "Circular aliases", environment=CIRCLE),
     create("ConflictingMergeStrategyForParam", "Conflicting merge strategy 'overwrite' for",
            **merged("merge", "overwrite")),
     create("InvalidMergeStrategyForParam", "Invalid merge strategy 'merge' for parameter 'x'.",

@@ -7,10 +7,10 @@ import pytest
 
 from engine.store.invariants import breaches
 from engine.types.contract import Done, Failed
-from engine.work.purging import purge_old
 from tests.integration.nested.test_lives import FILES, nested
 from tests.support.changes import FAR, begun, gone, put, thing
 from tests.support.program import Json, Program, eventually, program
+from tests.support.purging import purge_now
 from tests.support.things import Thing, World
 from tests.support.whole_life import value
 
@@ -161,7 +161,7 @@ async def test_what_is_not_kept_is_said_with_what_to_do(run: Program) -> None:
         await conn.execute("delete from past_graph")
     status, said = await run.call("GET", f"{at}?traversal=1")
     assert (status, said["error"]["type"]) == (404, "TraversalNotFound")
-    assert "is not kept" in said["error"]["message"] and "/history" in said["error"]["remedy"]
+    assert "has been purged" in said["error"]["message"] and "/history" in said["error"]["remedy"]
     assert (await run.call("GET", f"{at}?traversal=2"))[0] == 200
     for wrong in ("x", "-1", ""):
         status, said = await run.call("GET", f"{at}?traversal={wrong}")
@@ -187,7 +187,7 @@ async def test_a_graph_is_purged_with_its_traversal(run: Program) -> None:
         await conn.execute(
             "update traversal set ended_at = ended_at - interval '2y' where number = 1"
         )
-        await purge_old(conn, {"traversals": timedelta(days=365)})
+    await purge_now(run.database, {"traversals": timedelta(days=365)})
     status, said = await run.call("GET", f"/stacks/s/{stack}/graph?traversal=1")
     assert (status, said["error"]["type"]) == (404, "TraversalNotFound")
     assert "no traversal 1" in said["error"]["message"]

@@ -54,7 +54,7 @@ async def test_stacks_also_when_many_are_made_at_once(run: Program) -> None:
     wrong = next(document for status, document in said if status == 400)
     assert wrong["error"]["message"] == (
         "[quotas] stacks_per_project: with this, the project would have 4 stacks; it may have 3."
-        " Delete one; the operator sets the most."
+        " Delete one; the operator sets the limit."
     )
     assert (await used(run))["stacks_per_project"] == (3, 3)
     run.project = "big"  # has quotas of its own
@@ -107,7 +107,7 @@ async def test_waiting_hooks(run: Program) -> None:
     await run.waiting("a", 2)
     message = await refused(run, "POST", "/stacks", sent("b", 1, environment=HELD))
     assert "would have 3 waiting hooks; it may have 2" in message
-    assert "Answer some, or leave out breakpoints" in message
+    assert "Answer some, or remove breakpoints" in message
     await run.create("c", {"r0": resource()})  # holds nothing
     assert await run.until_ended("c") == "CREATE_COMPLETE"
     for hook in await run.waiting("a", 2):

@@ -14,6 +14,7 @@ from channels.contract import Channel, ReceiverDecision
 from channels.dispatcher import Dispatcher, DispatcherSettings
 from channels.retry import RetryPolicy
 from channels.webhook.client import WebhookChannel, WebhookSettings
+from engine.hooks.automation import Automation
 from engine.store.database import Database
 from tests.support.events import Scene
 
@@ -24,8 +25,13 @@ QUICK = DispatcherSettings(
 LOOPBACK = WebhookSettings(allow=(ip_network("127.0.0.0/8"),), timeout=30.0, connect_timeout=30.0)
 
 
-def token_for(hook_id: UUID) -> str:
-    return f"token-of-{hook_id}"
+def token_for(hook_id: UUID, subscription_id: UUID) -> str:
+    return f"token-of-{hook_id}-for-{subscription_id}"
+
+
+async def approving(one: Automation) -> Automation:
+    """Stands where rights are looked up: every owner has the right to answer."""
+    return replace(one, approves=True)
 
 
 @dataclass(slots=True)
@@ -35,8 +41,10 @@ class Answers:
     taken: list[tuple[UUID, str, str, str]] = field(default_factory=list)
     refuse: str | None = None
 
-    async def __call__(self, hook_id: UUID, said: ReceiverDecision, by: str) -> str | None:
-        self.taken.append((hook_id, said.decision, said.reason, by))
+    async def __call__(
+        self, hook_id: UUID, said: ReceiverDecision, by: Automation, target: str
+    ) -> str | None:
+        self.taken.append((hook_id, said.decision, said.reason, by.name))
         return self.refuse
 
 
@@ -76,6 +84,7 @@ async def dispatching(database: Database, webhook: WebhookChannel, answers: Answ
             channels if channels is not None else {"webhook": webhook},
             settings=replace(settings, **changes),
             token_for=token_for,
+            entitle=approving,
             public_url="http://hub.test",
             answer=answer or answers,
             random=lambda: 0.5,

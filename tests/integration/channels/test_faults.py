@@ -10,9 +10,9 @@ from datetime import timedelta
 from aiohttp import web
 
 from channels.store.claim import Room
+from channels.store.delivery_results import LOCK_SUBSCRIPTIONS, RELEASE, settle
 from channels.store.publish import publish
 from channels.store.records import DeliveryState
-from channels.store.settle import LOCK_SUBSCRIPTIONS, RELEASE, settle
 from engine.store.database import Database
 from tests.integration.channels.conftest import Dispatching
 from tests.support.deliveries import claim_ordinary, dead, delivered, none_pending, settled

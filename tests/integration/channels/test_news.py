@@ -7,7 +7,7 @@ import pytest
 
 from channels.selection import Selection
 from channels.store import subscriptions
-from channels.store.configured import configure
+from channels.store.configured_subscriptions import configure
 from channels.store.records import Origin, SubscriptionChange, SubscriptionState
 from channels.webhook.sign import secret_of
 from engine.store.database import Database

@@ -8,9 +8,9 @@ from aiohttp import web
 from channels.attempt import untried
 from channels.retry import RetryPolicy
 from channels.store.claim import renew, runs
+from channels.store.delivery_results import settle
 from channels.store.publish import publish
 from channels.store.records import DeliveryState
-from channels.store.settle import settle
 from engine.store.database import Database
 from tests.integration.channels.conftest import Dispatching
 from tests.support.deliveries import ROOM, claim_ordinary, delivered, none_pending, settled

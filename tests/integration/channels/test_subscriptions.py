@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 from channels.selection import Selection
 from channels.store import subscriptions
-from channels.store.configured import configure
+from channels.store.configured_subscriptions import configure
 from channels.store.publish import publish
 from channels.store.records import (
     NewSubscription,
@@ -114,7 +114,8 @@ async def test_the_configuration_is_what_there_is(scene: Scene, database: Databa
     assert [(row["id"], row["target"]) for row in rows] == [
         (two.id, "https://2.test/"), (by_api.id, "https://a.test/"),
     ]  # fmt: skip
-    assert rows[0]["secrets"] == ["whsec_a"]
+    secrets = subscriptions.revealed_secrets(rows[0]["secrets"], "*", two.id)
+    assert secrets == ("whsec_a",)
 
 
 async def test_tags_of_the_stack_are_asked_for(scene: Scene, database: Database) -> None:

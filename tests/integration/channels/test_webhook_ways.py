@@ -18,28 +18,28 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from standardwebhooks import Webhook as StandardWebhook
 
-from channels.contract import Delivered, Endpoint, Failed, Letter
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from channels.webhook.sign import secret_of
 from engine.errors import Invalid, Unavailable
-from hub.settings import Webhook
-from hub.wiring import webhook_settings
+from hub.program.wiring import webhook_settings
+from hub.settings.settings import Webhook
 from tests.support.certificates import Authority
 from tests.support.program import free_port
-from tests.support.receiver import receiving
+from tests.support.receiver import Received, receiving
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 LOOPBACK = (ip_network("127.0.0.0/8"),)
-LETTER = Letter("an-id", "headgate.hook.waiting", {"id": "an-id"}, NOW)
+LETTER = EventMessage("an-id", "headgate.hook.waiting", {"id": "an-id"}, NOW)
 
 
 async def send(
-    settings: WebhookSettings, target: str, letter: Letter = LETTER
+    settings: WebhookSettings, target: str, message: EventMessage = LETTER
 ) -> Delivered | Failed:
     async with WebhookChannel(settings) as channel:
         await channel.check_target(target)
         endpoint = Endpoint(UUID(int=1), target, (secret_of(bytes(24)),))
-        return await channel.deliver(letter, endpoint)
+        return await channel.deliver(message, endpoint)
 
 
 @asynccontextmanager
@@ -59,6 +59,24 @@ async def serving(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
         yield f"http{'s' if tls else ''}://127.0.0.1:{port}/hook"
     finally:
         await runner.cleanup()
+
+
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_token_that_a_receiver_repeats_is_not_kept(status: int) -> None:
+    """Readers see what is kept of a response; the token would let them answer."""
+    token = "hook-token-" + "x" * 40
+    body = b"bad token " + token.encode() + b" " * 470 + token.encode()
+    async with receiving() as receiver:
+
+        async def repeat(_: Received) -> web.StreamResponse:
+            return web.Response(status=status, body=body)
+
+        receiver.handle = repeat
+        settings = WebhookSettings(allow=LOOPBACK)
+        document = {"id": "an-id", "data": {"token": token}}
+        outcome = await send(settings, receiver.url, replace(LETTER, document=document))
+    assert outcome.answer.startswith("bad token ******")
+    assert "hook-token" not in outcome.answer
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ async def test_a_whole_life(run: Program, world: World, version: Json) -> None:
     assert list(world.things.values()) == [22]
     outputs = {one["output_key"]: one for one in (await run.stack("s"))["outputs"]}
     assert outputs["b"]["output_value"] == "size:r"
-    assert outputs["found"]["output_error"] == "Mappings has nothing under these keys"
+    assert outputs["found"]["output_error"] == "Mappings has no value for these keys"
 
     snapshot = (await run.at("POST", "s", "/snapshots", {"name": "one"}))["id"]
     await ended_as(run, "s", "SNAPSHOT_COMPLETE")
@@ -157,7 +157,7 @@ async def test_templates_are_validated(run: Program) -> None:
     template = things(AWS, "a", Properties={"size": facade})
     assert (await run.call("POST", "/validate", {"template": template}))[0] == 200
     status, said = await run.call("POST", "/stacks", {"stack_name": "s", "template": template})
-    assert status == 400 and "this stack is in none" in said["error"]["message"]
+    assert status == 400 and "this stack is not nested" in said["error"]["message"]
 
 
 async def test_the_example_makes_a_stack(run: Program) -> None:

@@ -1,7 +1,9 @@
 """Stacks made, changed, stopped, resumed and deleted, through the API, on a real database."""
 
 import asyncio
+from uuid import UUID
 
+from engine.store.encryption import Scope, reveal
 from tests.support.program import Program, resource
 
 HELD = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
@@ -283,7 +285,8 @@ async def test_no_notice_tells_a_secret_not_even_of_what_goes(running: Program) 
                 await running.signal(hook)
 
     await answer_all("CREATE_COMPLETE")
-    value = await running.database.pool.fetchval("select reference from resource where name = 'r'")
+    found = await running.database.pool.fetchval("select reference from resource where name = 'r'")
+    value = reveal(found, Scope(running.project, UUID(stack), "resource.reference"))
     assert (
         await running.database.pool.fetchval(
             "select count(*) from resource where shown is not null"

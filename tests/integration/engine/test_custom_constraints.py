@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from engine.hot.schema import Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
 from engine.types.constraints import Asker, CustomConstraint, Verdict
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.words import Json
@@ -176,7 +176,7 @@ async def test_good_values_are_taken_and_unknown_ones_are_not_asked_about(
     ("value", "part"),
     [
         ("slow", "acme.flavor did not answer within 1 s; send it again"),
-        ("away", "acme.flavor could not be asked (ConnectionError); send it again"),
+        ("away", "acme.flavor could not be reached (ConnectionError); send it again"),
     ],
 )
 async def test_who_cannot_answer_does_not_let_it_pass(run: Program, value: str, part: str) -> None:
@@ -226,7 +226,7 @@ async def test_no_stack_is_locked_while_somebody_is_asked(
     catalogue.answers.set()
     status, said = await waits
     assert status == 409, said
-    assert "was changed while acme.flavor was asked" in said["error"]["message"]
+    assert "was changed while acme.flavor validated a value" in said["error"]["message"]
 
 
 async def test_a_parameter_that_is_missing_is_not_asked_about(
@@ -291,7 +291,7 @@ async def test_what_is_inside_of_templates_and_groups_is_asked_about_before_anyt
 @pytest.mark.parametrize(
     ("value", "part"),
     [
-        ("failing", "acme.region could not be asked (RuntimeError); send it again"),
+        ("failing", "acme.region could not be reached (RuntimeError); send it again"),
         ("late", "there is no such region"),
     ],
 )

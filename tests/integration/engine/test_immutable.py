@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from engine.hot.schema import Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Outcome, ResourceType
 from engine.words import Json
 from tests.support.program import Program, program, resource, template

@@ -107,7 +107,10 @@ class TestMoves:
             ({"from": "a", "to": "nope"}, '"nope" is not in the template'),
             ({"from": "user", "to": "b"}, '"user" is still in the template'),
             ({"from": {"stack": "none", "resource": "x"}, "to": "b"}, 'no stack "none"'),
-            ({"from": {"stack": "other", "resource": "x"}, "to": "b"}, "is to be a Test::Thing"),
+            (
+                {"from": {"stack": "other", "resource": "x"}, "to": "b"},
+                "is declared as a Test::Thing",
+            ),
         ]
         wanted = template({"b": thing(), "user": thing()})
         for move, said in cases:

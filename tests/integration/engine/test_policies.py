@@ -46,6 +46,28 @@ class TestPolicies:
         _, said = await run.call("GET", f"/stacks/s/{stack}/resource_snapshots")
         assert [one["resource_name"] for one in said["resource_snapshots"]] == ["a"]
 
+    @pytest.mark.parametrize("end", ["deleted", "abandoned"])
+    async def test_what_snapshots_of_the_stack_held_goes_with_it(
+        self, run: Program, world: World, end: str
+    ) -> None:
+        """What deletion_policy: Snapshot kept stays: it was asked for to outlive the resource."""
+        await run.create("s", {"a": thing(7, deletion_policy="Snapshot"), "b": thing()})
+        await run.until_ended("s")
+        stack = (await run.stack("s"))["id"]
+        await put(run, "s", {"b": thing(8)})  # `a` is deleted, and kept
+        await ended_again(run, "s")
+        await run.at("POST", "s", "/snapshots", {"name": "whole"})
+        await ended_as(run, "s", "SNAPSHOT_COMPLETE")
+        if end == "deleted":
+            await run.at("DELETE", "s")
+            await gone(run, "s")
+        else:
+            await run.at("DELETE", "s", "/abandon")
+        _, said = await run.call("GET", f"/stacks/s/{stack}/resource_snapshots")
+        assert [one["resource_name"] for one in said["resource_snapshots"]] == ["a"]
+        left = "select name from resource_snapshot"
+        assert [row["name"] for row in await run.database.pool.fetch(left)] == ["a"]
+
     async def test_without_its_snapshot_nothing_is_deleted(
         self, run: Program, world: World
     ) -> None:

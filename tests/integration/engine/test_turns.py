@@ -1,5 +1,6 @@
 """Fairness: who has much to do does not keep the others waiting."""
 
+from collections import Counter
 from datetime import timedelta
 
 from engine.service import Engine, StackRequest
@@ -77,3 +78,18 @@ async def test_the_turn_goes_round_and_what_is_not_due_has_none(database: Databa
         assert {work.project for work in got.work} == {"a", "z"}
         again = await advance(conn, "w", timedelta(minutes=5), 10, [], "m")
         assert again.work == [] and again.turn is None
+
+
+async def test_one_call_serves_every_project_before_the_second_stack_of_any(
+    database: Database,
+) -> None:
+    """There is room for all nodes, but not for all stacks: a call looks at 16 of them."""
+    engine = a_front(database)
+    for number in range(20):
+        await make(engine, "large", f"s{number}", 1)
+    for project in ("m", "small"):
+        await make(engine, project, "one", 1)
+    async with database.connection() as conn:
+        got = await advance(conn, "w", timedelta(minutes=5), BATCH, [])
+    counted = Counter(work.project for work in got.work)
+    assert counted == {"large": 14, "m": 1, "small": 1}

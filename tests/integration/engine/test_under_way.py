@@ -9,8 +9,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from engine.principal import named
 from engine.service import Answer, Engine
-from engine.service.requests import StackRequest
+from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
 from engine.types.contract import Failed, Wait
 from engine.words import Decision, Door, Json
@@ -19,7 +20,7 @@ from tests.support.hands import Hands
 from tests.support.things import Thing, World
 
 PROJECT = "p"
-ANN = Answer(Decision.CONTINUE, "ann", Door.UNSET_HOOK)
+ANN = Answer(Decision.CONTINUE, named("ann"), Door.UNSET_HOOK)
 #: Called again at once.
 ONCE_MORE = Wait(datetime(2020, 1, 1, tzinfo=UTC), {})
 NEVER = Wait(datetime(2100, 1, 1, tzinfo=UTC), {})
@@ -52,7 +53,7 @@ class Bench:
         await self.front.update_stack(PROJECT, self.stack, asked(resources, environment))
 
     async def delete(self) -> None:
-        await self.front.delete_stack(PROJECT, self.stack, "ann")
+        await self.front.delete_stack(PROJECT, self.stack, named("ann"))
 
     async def begin(self) -> None:
         """Go on until an operation is to be called."""
@@ -134,7 +135,7 @@ async def test_who_uses_a_replacement_goes_before_it_though_the_change_was_cance
     bench.world.will("delete", "a", NEVER)
     await bench.update({"a": thing("there"), "b": thing(depends_on="a")})
     await bench.work()
-    await bench.front.cancel(PROJECT, bench.stack, "ann", rollback=False)
+    await bench.front.cancel(PROJECT, bench.stack, named("ann"), rollback=False)
     new = set(bench.world.things) - old
     bench.world.will("delete", "b", NEVER)
     await bench.delete()
@@ -148,7 +149,7 @@ async def test_what_is_made_when_the_change_is_cancelled_goes_before_what_it_use
     await bench.create({"a": thing(), "b": thing()})
     await bench.update({"a": thing(), "b": thing("there", depends_on="a")})
     await bench.begin()
-    await bench.front.cancel(PROJECT, bench.stack, "ann", rollback=False)
+    await bench.front.cancel(PROJECT, bench.stack, named("ann"), rollback=False)
     bench.world.will("delete", "b", ONCE_MORE)
     await bench.delete()
     await bench.work()
@@ -162,7 +163,7 @@ async def test_protection_comes_too_late_for_a_replacement_under_way(bench: Benc
     await bench.update({"a": thing("there")})
     await bench.begin()
     bench.hands.operate(0)
-    await bench.front.marks.protect(PROJECT, bench.stack, "a", protected=True, by="ann")
+    await bench.front.resource_health.protect(PROJECT, bench.stack, "a", protected=True, by="ann")
     await bench.work()
     assert bench.world.operations("a") == ["create", "create", "create"]
     async with bench.hands.database.connection() as conn:

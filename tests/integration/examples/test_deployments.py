@@ -1,4 +1,4 @@
-"""examples/deployments: a server that is there already, played by a shell script with curl."""
+"""examples/deployments: an existing server, whose agent is a shell script with curl."""
 
 import asyncio
 from pathlib import Path
@@ -9,9 +9,9 @@ FOLDER = Path(__file__).parents[3] / "examples" / "deployments"
 
 
 async def played(run: Program, server: str) -> str:
-    """What the script prints when it plays the server once."""
+    """What the script prints when it runs once."""
     process = await asyncio.create_subprocess_exec(
-        str(FOLDER / "play-server.sh"), f"{run.url}/v1/{run.project}", server,
+        str(FOLDER / "agent.sh"), f"{run.url}/v1/{run.project}", server,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     async with asyncio.timeout(60):
@@ -39,6 +39,6 @@ async def test_the_script_does_what_the_template_deploys(running: Program) -> No
     await eventually(asked_again)
     await played(running, server)
     assert await running.until_ended("web") == "UPDATE_COMPLETE"
-    assert (await running.at("GET", "web", "/outputs/said"))["output"]["output_value"] == (
+    assert (await running.at("GET", "web", "/outputs/message"))["output"]["output_value"] == (
         "it's late"
     )

@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 from engine.types.contract import ResourceType
-from hub.settings import load_settings
+from hub.settings.settings import load_settings
 from tests.support.changes import ended_again, ended_as, gone
 from tests.support.program import PATIENCE, Json, Program, eventually, free_port, program
 
@@ -157,8 +157,10 @@ async def test_an_owner_that_nobody_could_know_before_is_looked_for_then(
 async def test_without_the_policy_engine_nothing_passes(database_url: str) -> None:
     example = Example(POLICIES / "owner_tag.py")
     example.rules[0]["timeout"] = "1s"
-    example.subscriptions = []
-    async with example.behind(database_url) as run:
+    # The program does not run: the time limit begins when its delivery is given up.
+    said = {"hooks.rules": example.rules, "subscriptions": example.subscriptions,
+            "engine.poll": "1s", "channels.webhook.attempts": 2}  # fmt: skip
+    async with program(database_url, said) as run:
         await create(run, "s", body("owner_tag.yaml", owner="bob"))
         (hook,) = await run.waiting("s")
         assert (await run.signal(hook, user="ann", roles="admin"))[0] == 403
@@ -258,7 +260,7 @@ async def haproxy() -> AsyncIterator[tuple[Haproxy, str]]:
 
 async def test_a_server_is_drained_before_it_is_replaced(database_url: str, tmp_path: Path) -> None:
     async with haproxy() as (balancer, address):
-        example = Example(POLICIES / "drain.py", "--haproxy", address, "--beat", "0.05")
+        example = Example(POLICIES / "drain.py", "--haproxy", address, "--interval", "0.05")
         async with example.running(tmp_path), example.behind(database_url) as run:
             await create(run, "s", body("drain.yaml"))
             assert await run.until_ended("s") == "CREATE_COMPLETE" and balancer.said == []
@@ -283,7 +285,7 @@ async def test_a_server_that_is_not_to_change_after_all_comes_back(
     database_url: str, tmp_path: Path
 ) -> None:
     async with haproxy() as (balancer, address):
-        example = Example(POLICIES / "drain.py", "--haproxy", address, "--beat", "0.05")
+        example = Example(POLICIES / "drain.py", "--haproxy", address, "--interval", "0.05")
         async with example.running(tmp_path), example.behind(database_url) as run:
             await create(run, "s", body("drain.yaml"))
             await run.until_ended("s")
@@ -324,7 +326,7 @@ def window(opens: timedelta, closes: timedelta) -> list[str]:
     """From now on; seconds are enough."""
     now = datetime.now(UTC)
     times = [f"{now + one:%H:%M:%S}" for one in (opens, closes)]
-    return ["--days", "mon-sun", "--from", times[0], "--to", times[1], "--beat", "0.2"]
+    return ["--days", "mon-sun", "--from", times[0], "--to", times[1], "--interval", "0.2"]
 
 
 async def updated(run: Program, value: str) -> None:

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from engine.hooks.tokens import hook_token
-from engine.store.instance import signing_key
+from engine.store.installation import signing_key
 from tests.support.changes import ended_again, thing
 from tests.support.keys import A_SEALER
 from tests.support.program import Json, Program, who
@@ -217,8 +217,10 @@ async def test_the_inbox_is_filtered_and_paged(run: Program) -> None:
 async def test_a_token_answers_unless_the_rule_names_people(run: Program) -> None:
     open_one = await held(run, asks(), "s")
     named = await held(run, asks(answer_by=["role:dba"]), "t")
+    body = {"target": "http://127.0.0.1:9/"}
+    _, made = await run.call("POST", "/subscriptions", body, headers=who("sue"))
     for hook, wanted in ((open_one, 200), (named, 403)):
-        token = await _token(run, hook)
+        token = await _token(run, hook, made["id"])
         status, _ = await run.call(
             "POST", f"//hooks/{hook['id']}/signal", {"decision": "continue"},
             headers={"Authorization": f"Bearer {token}"},
@@ -226,6 +228,7 @@ async def test_a_token_answers_unless_the_rule_names_people(run: Program) -> Non
         assert status == wanted
 
 
-async def _token(run: Program, hook: Json) -> str:
+async def _token(run: Program, hook: Json, subscription: str) -> str:
     async with run.database.connection() as conn:
-        return hook_token(await signing_key(conn, b"", A_SEALER), UUID(hook["id"]))
+        key = await signing_key(conn, b"", A_SEALER)
+    return hook_token(key, UUID(hook["id"]), UUID(subscription))

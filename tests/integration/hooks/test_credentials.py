@@ -6,7 +6,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from engine.errors import Unavailable
-from engine.store.sealing import Sealed, Sealer, read_key
+from engine.store.credentials import scope
+from engine.store.encryption import Sealed, Sealer
+from engine.store.key_files import read_key
 from engine.types.contract import Failed
 from tests.support.changes import FAR, begun, put, thing
 from tests.support.program import Json, Program
@@ -97,15 +99,20 @@ async def test_a_change_without_work_keeps_none(run: Program, world: World) -> N
     assert await kept(run) == 0
 
 
-def test_what_is_sealed_opens_for_its_stack_and_key_only() -> None:
+def test_what_is_sealed_opens_for_its_project_stack_column_and_key_only() -> None:
     one = Sealer(b"k" * 32, random_bytes=lambda count: b"n" * count)
-    stack = uuid4()
-    sealed = one.seal(stack, "secret")
-    assert b"secret" not in sealed and one.open(stack, sealed) == "secret"
+    own = scope("p", uuid4())
+    sealed = one.seal(own, "secret")
+    assert b"secret" not in sealed and one.open(own, sealed) == "secret"
     other = Sealer(b"o" * 32, random_bytes=lambda count: b"n" * count)
-    for sealer, stack_id in ((other, stack), (one, UUID(int=1))):
+    moved = [own._replace(project="q"), own._replace(owner=UUID(int=1)),
+             own._replace(column="resource.data")]  # fmt: skip
+    for sealer, elsewhere in ((other, own), *((one, at) for at in moved)):
         with pytest.raises(Sealed, match="another key"):
-            sealer.open(stack_id, sealed)
+            sealer.open(elsewhere, sealed)
+    both = Sealer(b"o" * 32, random_bytes=lambda count: b"n" * count, fallbacks=[b"k" * 32])
+    assert both.open(own, sealed) == "secret" and not both.is_current(sealed)
+    assert both.is_current(both.seal(own, "secret"))
 
 
 def test_the_key_is_made_once_and_refused_when_it_is_none(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from uuid import UUID
 
 from engine.errors import AnswerRefused, HeadgateError
+from engine.principal import named
 from engine.service import Answer
 from engine.words import Decision, Door
 from tests.support.changes import put, thing
@@ -75,7 +76,7 @@ async def test_all_doors_lead_to_one_decision(run: Program, world: World) -> Non
 
     async def answer(number: int) -> None:
         decision = Decision.CONTINUE if number % 2 else Decision.REJECT
-        given = Answer(decision, f"u{number}", doors[number % 4])
+        given = Answer(decision, named(f"u{number}"), doors[number % 4])
         try:
             if given.door is Door.UNSET_HOOK and decision is Decision.CONTINUE:
                 await run.engine.unset_hook("p", record.stack_id, "a", "pre-create", given)
@@ -138,4 +139,4 @@ async def test_reminders_and_escalation_come_and_let_others_answer(run: Program)
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     reasons = [one["resource_status_reason"] for one in await run.events("s")]
     assert "Hook pre-create of a still waits for an answer" in reasons
-    assert any("role:admin, too" in reason for reason in reasons)
+    assert any("role:admin may answer it now" in reason for reason in reasons)

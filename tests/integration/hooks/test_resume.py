@@ -58,7 +58,7 @@ async def test_what_stopped_is_said_and_how_to_go_on(run: Program) -> None:
     await stopped(run)
     stack = await run.stack("s")
     assert stack["stack_status_reason"] == (
-        "Stopped: b (nobody answered pre-create in time); update the stack to resume"
+        "Stopped: b (no answer at pre-create before its deadline); update the stack to resume"
     )
     last = (await run.events("s"))[-1]
     assert (last["resource_status"], last["resource_status_reason"][:8]) == (

@@ -5,14 +5,14 @@ from uuid import uuid4
 
 from yarl import URL
 
-from engine.types.signal_doors import SignalDoor
+from engine.types.signal_urls import SignalUrl
 from tests.support.access import given_directly
 from tests.support.changes import FAR, begun, gone, put, thing
 from tests.support.program import Json, Program, program
 from tests.support.things import Thing, World
 
 
-def door_of(world: World, name: str) -> SignalDoor:
+def door_of(world: World, name: str) -> SignalUrl:
     """As the last operation on the resource was told."""
     return next(call.door for call in reversed(world.calls) if call.resource_name == name)
 

@@ -14,8 +14,8 @@ from engine.types.contract import ResourceType
 from hub.auth.keystone import TRUST
 from hub.auth.keystone_client import KeystoneClient
 from hub.auth.roles import Right
-from hub.authenticating import access_of
-from hub.settings import load_settings
+from hub.program.authenticator import access_of
+from hub.settings.settings import load_settings
 from tests.support.agent import OUTPUTS, SERVER, collected_by
 from tests.support.changes import thing
 from tests.support.keystone import PASSWORD, Keystone, Project
@@ -116,7 +116,7 @@ async def test_a_token_is_of_its_project_alone(
     unscoped = {"X-Auth-Token": await keystone.token(name_in(home, "member"), "", scoped=False)}
     status, said = await run.call("GET", "/stacks", headers=unscoped)
     assert (status, said["error"]["type"]) == (403, "InvalidTenant")
-    assert "of no project" in said["error"]["message"]
+    assert "not scoped to a project" in said["error"]["message"]
     run.project = other.id
     status, said = await run.call("GET", "/stacks/s", headers=eve)
     assert (status, said["error"]["type"]) == (404, "EntityNotFound")
@@ -200,7 +200,7 @@ async def test_a_wrong_password_of_our_own_is_told_without_it(
             "GET", "/stacks", headers=await token(keystone, home, "member")
         )
         assert status == 503
-        assert "refused our own name and password with 401" in said["error"]["message"]
+        assert "rejected the service user's credentials with 401" in said["error"]["message"]
         assert "not the password" not in str(said)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.principal import named
 from engine.service import Engine, StackRequest
 from engine.store.database import Database
 from tests.integration.nested.test_lives import INNER, nested
@@ -22,7 +23,7 @@ def front(database: Database) -> Engine:
 
 def hands_of(front: Engine, database: Database) -> Hands:
     return Hands(
-        database, a_registry(), front.end_traversal, front._new_id, carry=front.nested.carry
+        database, a_registry(), front.end_traversal, front._new_id, carry=front.nested.run_operation
     )
 
 
@@ -74,7 +75,7 @@ async def test_a_stop_that_comes_before_it_is_waited_for(front: Engine, database
     mine = await begun(front, database)
     async with database.connection() as conn:
         stack_id = await conn.fetchval("select id from stack where path = ''")
-    await front.stop("p", stack_id, "ann")
+    await front.stop("p", stack_id, named("ann"))
     await finish(mine)
     assert await states(database) == {"": "stopped", "web": "stopped"}
     async with database.connection() as conn:
@@ -91,6 +92,6 @@ async def test_a_step_that_comes_too_late_is_not_begun(front: Engine, database: 
     await mine.claim(1)
     async with database.connection() as conn:
         stack_id = await conn.fetchval("select id from stack where path = ''")
-    await front.stop("p", stack_id, "ann")
+    await front.stop("p", stack_id, named("ann"))
     await finish(mine)
     assert await states(database) == {"": "stopped"}

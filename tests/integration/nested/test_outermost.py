@@ -31,14 +31,14 @@ async def child_of(http: Program, name: str, *path: str) -> str:
 REFUSED: dict[str, tuple[str, str, Json, str]] = {
     "updated": ("PATCH", "", {}, "Update stack s."),
     "replaced": ("PUT", "", {"template": template({})}, "Update stack s."),
-    "deleted": ("DELETE", "", None, "Take deep/inner out of its template, or delete stack s."),
+    "deleted": ("DELETE", "", None, "Remove deep/inner from its template, or delete stack s."),
     "cancelled": ("POST", "/actions", {"cancel_update": None}, "Cancel stack s."),
     "cancelled whole": ("POST", "/actions", {"cancel_without_rollback": None}, "Cancel stack s."),
     "stopped": ("POST", "/actions", {"stop": None}, "Stop stack s."),
     "checked": ("POST", "/actions", {"check": None}, "Check stack s."),
     "suspended": ("POST", "/actions", {"suspend": None}, "Suspend stack s."),
     "resumed": ("POST", "/actions", {"resume": None}, "Resume stack s."),
-    "snapshotted": ("POST", "/snapshots", {}, "Make a snapshot of stack s."),
+    "snapshotted": ("POST", "/snapshots", {}, "Take a snapshot of stack s."),
     "restored": (
         "POST", "/snapshots/7f599edc-9522-4a30-93e3-75f43c50906c/restore", {}, "Restore stack s.",
     ),
@@ -67,7 +67,7 @@ async def test_what_would_leave_others_out_is_refused(tree: Program) -> None:
     for method, rest in (("POST", "/snapshots"), ("GET", "/export"), ("DELETE", "/abandon")):
         status, said = await tree.call(method, f"{path}{rest}", {} if method == "POST" else None)
         assert (status, said["error"]["type"]) == (400, "NotSupported"), said
-        assert "would leave out the stacks inside of s: deep." in said["error"]["message"]
+        assert "would skip the nested stacks of s: deep." in said["error"]["message"]
     inner = await child_of(tree, "s", "deep", "inner")
     assert "one" in (await tree.at("GET", inner, "/export"))["resources"]
 
@@ -89,7 +89,7 @@ async def test_a_stack_inside_is_not_adopted(running: Program) -> None:
         "POST", "/stacks", {"stack_name": "s", "adopt_stack_data": data}
     )
     assert status == 400
-    assert "resources.web: A stack inside of another cannot be adopted." in said["error"]["message"]
+    assert "resources.web: A nested stack cannot be adopted." in said["error"]["message"]
     _, found = await running.call("GET", "/stacks?show_nested=true")
     assert found["stacks"] == []
 
@@ -171,7 +171,7 @@ async def test_moves_between_stacks_leave_what_is_inside_alone(tree: Program) ->
     deep, inner = await child_of(tree, "s", "deep"), await child_of(tree, "s", "deep", "inner")
     other = await tree.stack("t")
     for source, name, kind, said in (
-        ("s", "deep", nested("x", "outer.yaml"), "stays inside of the stack that made it"),
+        ("s", "deep", nested("x", "outer.yaml"), "cannot be moved to another parent"),
         (inner, "two", resource(), "cannot be changed by a move by itself. Update stack s."),
     ):
         wanted = template({"own": resource(), "new": kind})

@@ -73,7 +73,7 @@ async def test_into_goes_deeper_and_out_comes_back(running: Program) -> None:
     await answer(running, "web/server", how="out")
     await at(running, "after")
     status, said = await running.signal((await waiting(running))[0], "step", how="out")
-    assert status == 400 and "no stack is around" in said["error"]["message"]
+    assert status == 400 and "this stack has no parent" in said["error"]["message"]
     for decision, how in (("step", "sideways"), ("continue", "into")):
         status, said = await running.signal((await waiting(running))[0], decision, how=how)
         assert (status, said["error"]["findings"][0]["place"]) == (400, "how"), said
@@ -159,7 +159,7 @@ async def test_a_live_breakpoint_holds_inside(running: Program) -> None:
     wanted = ["web/server:pre-create", "web/*:post-create", f"{DISK}:pre-create"]
     said = await running.at("POST", "s", "/breakpoints", {"breakpoints": wanted})
     assert [(one["path"], one["reason"]) for one in said["too_late"]] == [
-        ("web/server", "it has asked there already")
+        ("web/server", "it has already passed this point")
     ]
     await answer(running, "web/db", "continue")
     await at(running, DISK, "web/server")
@@ -185,10 +185,10 @@ async def test_why_and_the_graph_lead_to_what_waits_inside(running: Program) -> 
     await at(running, DISK)
     said = await running.at("GET", "s", "/why")
     sentences = {one["path"]: one["sentence"] for one in said["nodes"]}
-    assert sentences["web"] == "web (create) waits for the stack inside of it."
-    assert sentences["web/db"] == "web/db (create) waits for the stack inside of it."
-    assert sentences[DISK].startswith(f"{DISK} waits at pre-create since ")
-    assert "nobody subscribed to be told" in sentences[DISK]
+    assert sentences["web"] == "web (create) waits for its nested stack."
+    assert sentences["web/db"] == "web/db (create) waits for its nested stack."
+    assert sentences[DISK].startswith(f"{DISK} has waited at pre-create since ")
+    assert "no subscription was notified" in sentences[DISK]
     assert sentences["after"] == "after (create) waits for web."
     graph = await running.at("GET", "s", "/graph?nested=true")
     stacks = {one["path"]: one for one in graph["stacks"]}

@@ -23,13 +23,13 @@ async def test_it_says_what_would_go_and_has_it_go(database: Database, database_
         await conn.execute(PUBLISH)
     assert (await admin("purge", "--older-than", "3d", "--json", url=database_url)).document == {
         "events": 0, "deliveries": 0, "hooks": 0, "traversals": 0, "idempotency_keys": 0,
-        "tokens": 0, "deleted_stacks": 0,
+        "tokens": 0, "deleted_stacks": 0, "sessions": 0, "sign_in_places": 0,
     }  # fmt: skip
     said = await admin("purge", "--older-than", "1d", "--dry-run", url=database_url)
-    assert said.out.splitlines()[0] == "events: 2 would go"
+    assert said.out.splitlines()[0] == "events: 2 would be deleted"
     assert await scene.value(COUNT) == 3
     said = await admin("purge", url=database_url, RETENTION__EVENTS="1d", RETENTION__TRAILS="1d")
-    assert said.out.splitlines()[0] == "events: 2 gone" and "trails: 0 gone" in said.out
+    assert said.out.splitlines()[0] == "events: 2 deleted" and "trails: 0 deleted" in said.out
     assert await scene.value(COUNT) == 1
 
 

@@ -5,14 +5,16 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from channels.store.publish import publish
 from engine.store.database import Database
 from engine.store.retention import OLD, take_turn
-from engine.work.purging import Purging, purge_old, rehearsed
+from engine.work.purge import Purging, purge_old, rehearsed
 from tests.support.changes import gone, put, thing
 from tests.support.events import Scene, resource_event
 from tests.support.program import Program, program
+from tests.support.purging import purge_now, purge_turn
 from tests.support.receiver import Receiver, until
 from tests.support.things import Thing, World
 from tests.support.whole_life import lived, rows_naming, settled, tables, waiting_only
@@ -28,8 +30,7 @@ select count(*) from {} t
 
 
 async def purged(run: Program, **ages: timedelta) -> Counter[str]:
-    async with run.database.connection() as conn:
-        return +await purge_old(conn, ages or NOW)
+    return await purge_now(run.database, ages or NOW)
 
 
 async def test_a_deleted_stack_goes_from_every_table_there_is_and_its_trail_when_it_is_said(
@@ -38,14 +39,16 @@ async def test_a_deleted_stack_goes_from_every_table_there_is_and_its_trail_when
     ids, seen = await lived(run, world, receiver)
     # A table that comes to be later has to be in a stack's life, too.
     assert seen >= set(await tables(run.database, of_stack=True))
-    async with run.database.connection() as conn:
+    async with purge_turn(run.database) as conn:
         would = +await rehearsed(conn, NOW)
     assert set(await rows_naming(run.database, ids)) >= {"stack", "event", "hook", "decision"}
     for_good = {kind: age for kind, age in NOW.items() if kind != "trails"}
     assert await purged(run, **for_good) == Counter(would - Counter(trails=would["trails"]))
-    assert set(await rows_naming(run.database, ids)) == {"decision"}
+    kept = {"decision", "audit_head", "audit_checkpoint"}
+    assert set(await rows_naming(run.database, ids)) == kept
     assert await purged(run) == Counter(trails=would["trails"])
-    assert await rows_naming(run.database, ids) == Counter()
+    # What was signed stays: ids and hashes, without which later checkpoints prove nothing.
+    assert set(await rows_naming(run.database, ids)) == {"audit_checkpoint"}
     async with run.database.connection() as conn:
         for table in await tables(run.database, of_stack=True):
             assert await conn.fetchval(ORPHANS.format(table)) == 0, table
@@ -297,3 +300,34 @@ async def test_the_loop_purges_by_itself_and_tells(database: Database) -> None:
 async def test_an_empty_database_has_nothing_to_purge(database: Database, kind: str) -> None:
     async with database.connection() as conn:
         assert +await purge_old(conn, {kind: timedelta(0)}) == Counter()
+
+
+async def test_a_row_that_cannot_be_purged_is_passed_over(database: Database) -> None:
+    """PostgreSQL refuses to delete it; the rows around it and other kinds go."""
+    async with database.connection() as conn:
+        await conn.execute(
+            "create function refuse() returns trigger language plpgsql as"
+            " $$ begin raise 'planted'; end $$"
+        )
+        await conn.execute(
+            "create trigger refuses before delete on idempotency for each row"
+            " when (old.key = '7') execute function refuse()"
+        )
+        await conn.execute(
+            "insert into idempotency (project, key, request_digest, stack_id, created_at)"
+            " select 'p', g::text, '', gen_random_uuid(),"
+            "        clock_timestamp() - make_interval(mins => 60 - g) from generate_series(1, 20) g"
+        )
+        await conn.execute(
+            "insert into token (id, project, name, roles, kind, hash, created_by, revoked_at)"
+            " values (gen_random_uuid(), 'p', 'old', '{}', 'token', 'h', 'me',"
+            "         clock_timestamp() - interval '1 hour')"
+        )
+    with capture_logs() as logs:
+        await Purging(database, NOW, every=timedelta(hours=1)).look()
+    async with database.connection() as conn:
+        left = [row["key"] for row in await conn.fetch("select key from idempotency")]
+        assert left == ["7"]
+        assert await conn.fetchval("select count(*) from token") == 0
+    (line,) = [one for one in logs if one["event"] == "purging.failed"]
+    assert (line["kind"], line["sqlstate"]) == ("idempotency_keys", "P0001")

@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from engine.service.software import Software
-from engine.service.software_keeper import Keeper
+from engine.service.software.config_store import ConfigStore
+from engine.service.software.configs import Software
 from engine.store.database import Database
 from engine.types.software.keeper import Ended, NewConfig, Publication
 from engine.words import ResourceId, StackId, Status
@@ -27,8 +27,8 @@ select exists (select from pg_stat_activity
 
 
 @pytest.fixture
-def keeper(database: Database) -> Keeper:
-    return Keeper(database, Software(database, new_id=uuid4))
+def keeper(database: Database) -> ConfigStore:
+    return ConfigStore(database, Software(database, new_id=uuid4))
 
 
 async def a_publication(database: Database) -> Publication:
@@ -73,7 +73,7 @@ async def blocked(database: Database) -> bool:
 
 
 async def test_what_is_published_twice_by_one_operation_is_published_once(
-    database: Database, keeper: Keeper
+    database: Database, keeper: ConfigStore
 ) -> None:
     """As after a crash: what the server said meanwhile is not lost."""
     published = await a_publication(database)
@@ -89,7 +89,7 @@ async def test_what_is_published_twice_by_one_operation_is_published_once(
 
 
 async def test_another_operation_forgets_the_signals_and_the_config_of_the_one_before(
-    database: Database, keeper: Keeper
+    database: Database, keeper: ConfigStore
 ) -> None:
     first = await a_publication(database)
     await keeper.publish("p", first)
@@ -107,7 +107,7 @@ async def test_another_operation_forgets_the_signals_and_the_config_of_the_one_b
 
 
 async def test_nobody_signals_while_signals_are_forgotten(
-    database: Database, keeper: Keeper
+    database: Database, keeper: ConfigStore
 ) -> None:
     """Signals are numbered by how many there are: both take the lock on the stack's row."""
     published = await a_publication(database)
@@ -122,7 +122,7 @@ async def test_nobody_signals_while_signals_are_forgotten(
 
 
 async def test_a_config_that_somebody_put_in_its_place_is_theirs(
-    database: Database, keeper: Keeper
+    database: Database, keeper: ConfigStore
 ) -> None:
     published = await a_publication(database)
     await keeper.publish("p", published)
@@ -134,7 +134,9 @@ async def test_a_config_that_somebody_put_in_its_place_is_theirs(
     assert await configs(database) == {theirs}
 
 
-async def test_what_is_another_projects_is_not_there(database: Database, keeper: Keeper) -> None:
+async def test_what_is_another_projects_is_not_there(
+    database: Database, keeper: ConfigStore
+) -> None:
     published = await a_publication(database)
     await keeper.publish("p", published)
     assert await keeper.deployment("q", published.deployment_id) is None
@@ -148,7 +150,7 @@ async def test_what_is_another_projects_is_not_there(database: Database, keeper:
         await keeper.drop_config("p", nothing)
 
 
-async def test_a_config_is_kept_once(database: Database, keeper: Keeper) -> None:
+async def test_a_config_is_kept_once(database: Database, keeper: ConfigStore) -> None:
     config_id = uuid4()
     await keeper.keep_config("p", config_id, CONFIG)
     await keeper.keep_config("p", config_id, replace(CONFIG, config="other"))

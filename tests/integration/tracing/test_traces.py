@@ -11,17 +11,19 @@ import aiohttp
 import pytest
 
 from channels.amqp.publisher import message_of
-from channels.contract import Letter
+from channels.contract import EventMessage
 from engine.errors import Unavailable
 from engine.tracing import read_traceparent
-from hub.setting_operations import Tracing
-from hub.tracing import tracing
+from hub.program.tracing import tracing
+from hub.settings.operations import Tracing
 from tests.support.collector import Seen, collecting
 from tests.support.program import Http, Program, ServerProcess, resource
 from tests.support.receiver import Receiver, until
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+ROOT = Path(__file__).parents[3]
+GUIDE = ROOT / "docs/how-to/trace-a-change.md"
 BROUGHT = {"traceparent": PARENT}
 
 
@@ -76,9 +78,9 @@ async def test_what_follows_by_itself_belongs_where_its_cause_does(
 
 
 def test_messages_carry_it_in_a_header() -> None:
-    letter = Letter("1", "t", {"data": {}}, datetime(2026, 1, 1, tzinfo=UTC))
-    assert "traceparent" not in message_of(letter, "q").headers
-    assert message_of(replace(letter, traceparent=PARENT), "q").headers["traceparent"] == PARENT
+    message = EventMessage("1", "t", {"data": {}}, datetime(2026, 1, 1, tzinfo=UTC))
+    assert "traceparent" not in message_of(message, "q").headers
+    assert message_of(replace(message, traceparent=PARENT), "q").headers["traceparent"] == PARENT
 
 
 async def test_spans_of_one_change_are_joined_over_api_engine_and_dispatcher(
@@ -127,7 +129,9 @@ async def test_spans_of_one_change_are_joined_over_api_engine_and_dispatcher(
     assert sent == {one.id for one in spans if one.name == "deliver webhook"}
 
 
-async def test_where_the_sdk_is_missing_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_sdk_is_an_error_whose_remedy_is_the_documented_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     real = builtins.__import__
 
     def without(name: str, *args: Any) -> Any:
@@ -136,9 +140,13 @@ async def test_where_the_sdk_is_missing_it_is_said(monkeypatch: pytest.MonkeyPat
         return real(name, *args)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(Unavailable, match=r"not installed.*pip install headgate\[tracing\]"):
+    with pytest.raises(Unavailable, match=r"^\[tracing\] endpoint: .* is not installed") as raised:
         async with tracing(Tracing(endpoint="http://127.0.0.1:1/v1/traces")):
             pass
+    command = "pip install --require-hashes -r requirements/tracing.lock"
+    assert command in str(raised.value)
+    assert command in GUIDE.read_text()
+    assert (ROOT / command.split()[-1]).is_file()
 
 
 @pytest.mark.parametrize(

@@ -142,8 +142,8 @@ async def is_held_by_hooks_there(here: Program, west: Program) -> None:
     (hook,) = await west.waiting(there["stack_name"])
     for part in (
         f"the stack {there['stack_name']} at west is CREATE_IN_PROGRESS",
-        f"its hook {hook['id']} waits at pre-create of web for an answer until {hook['deadline']}",
-        "nobody subscribed to be told",
+        f"its hook {hook['id']} waits at pre-create of web until {hook['deadline']}",
+        "no subscription was notified",
         f"{west.url}/v1/theirs/hooks/{hook['id']}",
     ):
         assert part in reason

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from yarl import URL
 
+from engine.store.secret_rows import reveal_row
 from tests.support.changes import gone, put
 from tests.support.program import Json, Program, eventually, resource, template
 
@@ -39,7 +40,7 @@ async def row(run: Program, name: str) -> Json:
             "select * from resource where name = $1 and replaced_by is null", name
         )
     assert found is not None
-    return dict(found)
+    return reveal_row(found, run.project, found["stack_id"], "resource")
 
 
 async def made(run: Program, name: str) -> Json:
@@ -56,11 +57,11 @@ async def waits(run: Program, name: str = "w") -> Json:
     async def look() -> Json:
         async with run.database.connection() as conn:
             found = await conn.fetchrow(
-                "select n.progress from node n join stack s on s.id = n.stack_id"
+                "select n.stack_id, n.progress from node n join stack s on s.id = n.stack_id"
                 " and s.traversal = n.traversal where n.name = $1 and n.state = 'parked'"
                 " and n.phase = 'act' and n.wake_at > clock_timestamp()", name
             )  # fmt: skip
-        return found and found["progress"]
+        return found and reveal_row(found, run.project, found["stack_id"], "node")["progress"]
 
     return await eventually(look)
 
@@ -142,6 +143,16 @@ async def test_one_of_a_wrong_form_is_refused_and_nothing_is_lost(run: Program) 
     assert await run.call("POST", await signal_path(run), {"data": "mine"}) == (200, None)
     assert await run.until_ended("s") == "CREATE_COMPLETE"
     assert (await row(run, "w"))["attributes"] == {"data": '{"1":"mine"}'}
+
+
+@pytest.mark.parametrize("sent", [b"null", b"{}", b""], ids=["null", "an empty object", "nothing"])
+async def test_a_signal_without_data_counts(run: Program, sent: bytes) -> None:
+    """`null` is what `openstack stack resource signal` sends without --data."""
+    await run.create("s", pair())
+    headers = {"Content-Type": "application/json"}
+    path = await signal_path(run)
+    assert await run.call("POST", path, data=sent, headers=headers) == (200, None)
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
 
 
 async def signal_path(run: Program) -> str:

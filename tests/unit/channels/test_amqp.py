@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from channels.amqp.answers import Refused, read
 from channels.amqp.publisher import message_of, routing_key
-from channels.contract import Letter
+from channels.contract import EventMessage
 from engine.words import Json
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def a_letter(data: Json, *, waiting: bool = False) -> Letter:
-    return Letter("an-id", "headgate.hook.waiting", {"data": data}, NOW, waiting)
+def a_letter(data: Json, *, waiting: bool = False) -> EventMessage:
+    return EventMessage("an-id", "headgate.hook.waiting", {"data": data}, NOW, waiting)
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,12 @@ def test_every_routing_key_fits_and_has_as_many_words(project: str, name: str) -
 
 
 def test_only_notices_of_waiting_hooks_say_where_answers_go() -> None:
-    hook = {"hook": {"id": "h"}}
+    hook = {"hook": {"id": "h"}, "token": "t"}
     waiting = message_of(a_letter(hook, waiting=True), "answers")
     assert (waiting.reply_to, waiting.correlation_id) == ("answers", "h")
-    over = message_of(a_letter(hook), "answers")
-    assert (over.reply_to, over.correlation_id) == (None, None)
+    of_another = message_of(a_letter(hook | {"token": None}, waiting=True), "answers")
+    for over in (message_of(a_letter(hook), "answers"), of_another):
+        assert (over.reply_to, over.correlation_id) == (None, None)
 
 
 @given(body=st.binary(max_size=200), correlation=st.none() | st.text(max_size=50))

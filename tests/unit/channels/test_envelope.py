@@ -14,7 +14,7 @@ from cloudevents.core.v1.event import CloudEvent
 
 from channels.envelope import cloud_event, hook_document, rfc3339, trial_event
 from channels.schemas.events import SCHEMAS, SHOWN_HOOK
-from channels.store.records import StackPlate
+from channels.store.records import DeliveryStackHeader
 from channels.targets import shown_target
 from engine.store.records import EventRecord, HookRecord
 from engine.words import ResourceAction
@@ -35,13 +35,16 @@ WAITING = HookRecord(
     decided_by=None, door=None, decided_at=None,
     notice={"type": "OS::Heat::None", "operation": "create", "physical_id": None,
             "properties": {"a": 1}, "changes": {"a": {"from": 0, "to": 1}}, "dependents": ["web"]},
-    rule={"point": "pre-create"}, requested_by="ann", assigned=None, escalated_at=None, reminders=0,
+    rule={"point": "pre-create"}, requested_by="ann", requested_by_id="name:ann",
+    assigned=None, escalated_at=None, reminders=0,
     approved_by=[],
 )  # fmt: skip
 ANSWERED = replace(
     WAITING, state="answered", decision="continue", reason="fine", decided_by="dba", door="api",
     decided_at=TIME + timedelta(minutes=1),
 )  # fmt: skip
+
+OF_NO_STACK = ("headgate.subscription.", "headgate.audit.")
 
 DATA: dict[str, Any] = {
     "stack": {"traversal": 1, "version": 1},
@@ -56,12 +59,19 @@ DATA: dict[str, Any] = {
         "origin": "api", "stack_id": None, "events": ["headgate.*"], "stacks": [], "resources": [],
         "types": [], "points": [], "tags": [], "ordered": True, "by": "ann",
     },
+    "audit": {
+        "project": "demo", "number": 1, "at": "2026-11-23T04:05:06.000007Z", "previous": "0" * 64,
+        "heads": [[str(UUID(int=7)), 2, "f" * 64]], "digest": "a" * 64, "key_id": "b" * 16,
+        "signature": "c" * 128,
+    },
 }  # fmt: skip
 
 
 def an_event(kind: str) -> EventRecord:
     _, family, middle, *_ = kind.split(".")
     data = DATA.get(family) or {"operation": middle}
+    if kind.endswith(".restarted"):
+        data = data | {"attempt": 2, "operation_key": str(UUID(int=8))}
     if family == "subscription":
         data = data | {"state": "disabled" if middle == "disabled" else "enabled"}
     of_resource = family in ("resource", "hook")
@@ -76,7 +86,7 @@ def an_event(kind: str) -> EventRecord:
     )  # fmt: skip
 
 
-PLATE = StackPlate("web", "ann", ("prod",), TIME)
+PLATE = DeliveryStackHeader("web", "ann", ("prod",), TIME)
 
 
 def rendered(
@@ -91,7 +101,7 @@ def rendered(
     document = cloud_event(
         event or an_event(kind),
         project="demo",
-        plate=None if kind.startswith("headgate.subscription.") else PLATE,
+        plate=None if kind.startswith(OF_NO_STACK) else PLATE,
         hook=hook if ".hook." in kind else None,
         told=TOLD,
         signal_url="https://hub.test/hooks/x/signal" if waits else None,
@@ -101,7 +111,7 @@ def rendered(
     return parsed
 
 
-NOT_AN_END = ("approved", "progress", "handed-over", "reminder", "escalated", "unheard")
+NOT_AN_END = ("approved", "progress", "handed-over", "reminder", "escalated", "undeliverable")
 
 
 def hook_at(kind: str) -> HookRecord:

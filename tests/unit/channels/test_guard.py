@@ -100,8 +100,8 @@ def test_good_targets(target: str) -> None:
         ("http:", "no host"),
         ("http:///path", "no host"),
         ("http://example.org:0/", "no host"),
-        ("http://example.org:99999/", "no URL"),
-        ("http://[::1", "no URL"),
+        ("http://example.org:99999/", "not a valid URL"),
+        ("http://[::1", "not a valid URL"),
         ("http://me@example.org/", "user"),
         ("http://:pw@example.org/", "user"),
         ("http://8.8.8.8@127.0.0.1/", "user"),
@@ -151,9 +151,9 @@ def test_good_targets(target: str) -> None:
         ("http://example.org:80@127.0.0.1/", "user"),
         ("http://127.0.0.1#@example.org/", "loopback"),
         ("http://127.0.0.1?@example.org/", "loopback"),
-        ("http://good.example\\@127.0.0.1/", "no URL"),
-        ("http://127.0.0.1\\.example.org/", "no URL"),
-        ("http://example.org\uff20127.0.0.1/", "no URL"),
+        ("http://good.example\\@127.0.0.1/", "not a valid URL"),
+        ("http://127.0.0.1\\.example.org/", "not a valid URL"),
+        ("http://example.org\uff20127.0.0.1/", "not a valid URL"),
         ("http://localhost%23@example.org/", "user"),
         ("http:\\\\127.0.0.1/", "no host"),
         ("http:/127.0.0.1/", "no host"),
@@ -169,7 +169,7 @@ def test_good_targets(target: str) -> None:
         ("http://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/", "Teredo"),
         ("http://[::1%25lo]/", "zone"),
         ("http://[fe80::1%eth0]/", "zone"),
-        ("http://[127.0.0.1]/", "no URL"),
+        ("http://[127.0.0.1]/", "not a valid URL"),
         ("http://100.64.0.1/", "CGNAT"),
         ("http://0.0.0.0/", "this host"),
         ("http://255.255.255.255/", "broadcast"),
@@ -249,5 +249,5 @@ def test_the_socket_is_the_last_to_look() -> None:
     made = make((*info, ("127.0.0.1", 1)))
     assert made.getblocking() is False
     made.close()
-    with pytest.raises(Refused, match=r"10\.0\.0\.1"):
+    with pytest.raises(Refused, match="not allowed"):
         make((*info, ("10.0.0.1", 1)))

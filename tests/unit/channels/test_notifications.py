@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from channels.amqp.notifications import notification
-from channels.contract import Letter
+from channels.contract import EventMessage
 from engine.words import Json
 
 ENVELOPE = {"message_id", "publisher_id", "event_type", "priority", "payload", "timestamp",
@@ -14,7 +14,7 @@ PAYLOAD = {"create_at", "description", "stack_identity", "stack_name", "state", 
            "tags", "tenant_id", "updated_at", "user_id", "user_identity", "username"}  # fmt: skip
 
 
-def a_letter(kind: str, action: str, status: str) -> Letter:
+def a_letter(kind: str, action: str, status: str) -> EventMessage:
     stack = {
         "id": "an-id", "name": "web", "project": "demo", "action": action, "status": status,
         "reason": "because", "owner": "ann", "tags": ["prod"],
@@ -22,7 +22,7 @@ def a_letter(kind: str, action: str, status: str) -> Letter:
     }  # fmt: skip
     document: Json = {"time": "2026-11-20T20:41:23.074487Z", "data": {"stack": stack}}
     event = "10d35a5b-2642-41c1-96d9-d0831a883ee1"
-    return Letter(event, kind, document, datetime(2026, 11, 20, tzinfo=UTC))
+    return EventMessage(event, kind, document, datetime(2026, 11, 20, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from channels.contract import Delivered, Endpoint, Failed, Letter
+from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.plugins import ENTRY_POINTS, loaded
 from engine.errors import Unavailable
 
@@ -17,7 +17,7 @@ class Pigeon:
     async def check_target(self, target: str) -> None:
         """Any loft will do."""
 
-    async def deliver(self, letter: Letter, endpoint: Endpoint) -> Delivered | Failed:
+    async def deliver(self, letter: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         return Delivered(None, endpoint.target)
 
 

@@ -1,6 +1,9 @@
 """Signatures, checked by the library that receivers use."""
 
+import re
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
@@ -8,6 +11,7 @@ from standardwebhooks import Webhook
 from channels.webhook import sign
 
 SENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "webhooks.md"
 FIRST, SECOND = sign.secret_of(bytes(range(24))), sign.secret_of(bytes(range(32)))
 
 
@@ -31,3 +35,14 @@ def test_a_secret_has_a_form() -> None:
         assert not sign.is_secret(wrong)
     with pytest.raises(ValueError, match="24 to 64"):
         sign.secret_of(b"short")
+
+
+def test_the_example_of_the_reference_verifies_signatures() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", REFERENCE.read_text(), re.S)
+    names: dict[str, Any] = {}
+    exec(example, names)
+    headers = sign.headers("an-id", datetime.now(UTC), b"{}", [FIRST])
+    assert names["is_authentic"](FIRST, headers, b"{}")
+    assert not names["is_authentic"](FIRST, headers, b"{} ")
+    assert not names["is_authentic"](SECOND, headers, b"{}")
+    assert not names["is_authentic"](FIRST, sign.headers("an-id", SENT, b"{}", [FIRST]), b"{}")

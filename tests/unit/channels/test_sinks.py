@@ -19,7 +19,7 @@ def sink(named_until: int | None = None) -> SubscriptionRecord:
         id=SINK, project="p", channel="webhook", target="https://a.test",
         selection=Selection(stack_id=STACK), ordered=True, state="enabled", reason="",
         origin="environment", named_until=named_until, failures=0,
-        created_at=datetime(2026, 1, 2, tzinfo=UTC),
+        created_at=datetime(2026, 1, 2, tzinfo=UTC), name="", owner="ann",
     )  # fmt: skip
 
 

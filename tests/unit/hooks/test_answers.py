@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import AnswerRefused, Forbidden, Invalid
+from engine.errors import AnswerRefused, Conflict, Forbidden, Invalid
+from engine.hooks.answer_data import DataCheck, check_data
 from engine.hooks.answers import (
     PATCHABLE,
     Accepted,
@@ -21,8 +23,11 @@ from engine.hooks.answers import (
     decisions,
     judge,
 )
-from engine.hooks.reading import POINTS
+from engine.hooks.automation import Automation
+from engine.hooks.deadline import HookClock
 from engine.hooks.rule import Escalation, Limits, Rule
+from engine.hooks.rule_reader import POINTS
+from engine.principal import Principal, named
 from engine.words import GOES_ON, STACK_POINTS, Decision, HookState, Json, Mode, OnTimeout, Point
 
 LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
@@ -39,22 +44,39 @@ def asked(state: HookState = HookState.WAITING, rule: Rule | None = None, **chan
             resource_name="db",
             point=Point.PRE_CREATE,
             digest="d1",
-            opened_at=NOW - HOUR,
-            deadline=NOW + HOUR,
+            clock=HookClock(NOW - HOUR, 2 * HOUR, NOW + HOUR),
             decision=None,
             decided_by="bob" if decided else None,
             decided_at=NOW if decided else None,
             rule=rule or Rule(Point.PRE_CREATE),
-            requested_by="ann",
+            requested_by=named("ann"),
         ),
         **changed,
     )
 
 
+#: A subscription of somebody who may answer hooks.
+AUTOMATION = Automation(UUID(int=7), "s", owner=named("sue"), approves=True)
+
+
+def answer_of(decision: Decision, by: str = "eve", **more: Json) -> Given:
+    """By a person; by_token: by `AUTOMATION` instead."""
+    roles, by_token = tuple(more.pop("roles", ())), more.pop("by_token", False)
+    automation = AUTOMATION if by_token else None
+    who = AUTOMATION.principal if by_token else named(by, roles)
+    return Given(decision, who, automation, **more)
+
+
 def said(
     hook: Asked, decision: Decision = Decision.CONTINUE, by: str = "eve", **more: Json
 ) -> Judgement | AnswerRefused:
-    return judge(hook, Given(decision, by, **more), NOW, LIMITS)
+    return judged(hook, answer_of(decision, by, **more))
+
+
+def judged(hook: Asked, given: Given) -> Judgement | AnswerRefused:
+    """With the data checked before, as the engine does."""
+    check = check_data(hook.rule.ask, given.data) if hook.rule.ask else None
+    return judge(hook, replace(given, check=check), NOW, LIMITS)
 
 
 def refused(hook: Asked, decision: Decision = Decision.CONTINUE, **more: Json) -> tuple[str, str]:
@@ -130,7 +152,7 @@ def test_each_decision_in_each_state(
     answer = said(hook, decision, properties=properties, extend=2 * HOUR)
     match state:
         case HookState.WAITING if decision is Decision.PROGRESS:
-            assert answer == Extended(NOW + 2 * HOUR)
+            assert answer == Extended(replace(hook.clock, deadline=NOW + 2 * HOUR, notified_at=NOW))
         case HookState.WAITING:
             assert answer == Accepted(decision)
         case HookState.ANSWERED if decision is before:
@@ -157,7 +179,7 @@ def test_each_decision_in_each_state(
 def test_an_answer_that_comes_too_late_or_for_something_else_is_refused(
     hook: Asked, decision: Decision, digest: str, now: datetime, code: str
 ) -> None:
-    answer = judge(hook, Given(decision, "eve", digest=digest), now, LIMITS)
+    answer = judge(hook, answer_of(decision, "eve", digest=digest), now, LIMITS)
     assert isinstance(answer, AnswerRefused)
     assert answer.code == code and answer.finding.remedy
     assert "pre-create of db" in answer.finding.reason
@@ -168,7 +190,7 @@ def test_an_answer_that_comes_too_late_or_for_something_else_is_refused(
 @pytest.mark.parametrize("late", [timedelta(0), timedelta(microseconds=1), timedelta(days=9)])
 def test_no_answer_counts_from_the_deadline_on(decision: Decision, late: timedelta) -> None:
     properties = PATCHED if decision is Decision.PATCH else None
-    given = Given(decision, "eve", properties=properties, extend=HOUR)
+    given = answer_of(decision, "eve", properties=properties, extend=HOUR)
     answer = judge(asked(rule=OPEN), given, NOW + HOUR + late, LIMITS)
     assert isinstance(answer, AnswerRefused)
 
@@ -185,7 +207,7 @@ def test_who_is_late_is_told_what_its_rule_decides(
     on_timeout: OnTimeout, code: str, told: str
 ) -> None:
     rule = Rule(Point.PRE_CREATE, on_timeout=on_timeout)
-    late = judge(asked(rule=rule), Given(Decision.CONTINUE, "eve"), NOW + HOUR, LIMITS)
+    late = judge(asked(rule=rule), answer_of(Decision.CONTINUE), NOW + HOUR, LIMITS)
     swept = said(asked(HookState.EXPIRED, rule, decision=on_timeout.value))
     for answer in (late, swept):
         assert isinstance(answer, AnswerRefused)
@@ -215,7 +237,7 @@ def approved(rule: Rule, people: Sequence[str], decision: Decision = Decision.CO
     for name in people:
         answer = said(hook, decision, by=name)
         if isinstance(answer, Counted):
-            hook = replace(hook, approved_by=(*hook.approved_by, name))
+            hook = replace(hook, approved_by=(*hook.approved_by, f"name:{name}"))
     return answer
 
 
@@ -233,17 +255,17 @@ def test_as_many_different_people_approve_as_the_rule_says(needed: int, decision
 def test_one_person_counts_once_however_often_they_say_it(needed: int, people: list[str]) -> None:
     hook = asked(rule=Rule(Point.PRE_CREATE, approvals=needed))
     for name in people:
-        different = set(hook.approved_by) | {name}
+        different = set(hook.approved_by) | {f"name:{name}"}
         match said(hook, by=name):
             case Counted(missing=missing):
-                assert name not in hook.approved_by
+                assert f"name:{name}" not in hook.approved_by
                 assert missing == needed - len(different) > 0
-                hook = replace(hook, approved_by=(*hook.approved_by, name))
+                hook = replace(hook, approved_by=(*hook.approved_by, f"name:{name}"))
             case Accepted():
                 assert len(different) == needed
                 return
             case other:
-                assert isinstance(other, Same) and name in hook.approved_by
+                assert isinstance(other, Same) and f"name:{name}" in hook.approved_by
     assert len(set(people)) < needed
 
 
@@ -252,8 +274,9 @@ def test_the_same_person_twice_is_one_of_two() -> None:
 
 
 def test_a_token_is_one_of_two_however_often_it_is_shown() -> None:
-    hook = asked(rule=Rule(Point.PRE_CREATE, approvals=2), approved_by=("token",))
-    assert isinstance(said(hook, by="token", by_token=True), Same)
+    hook = asked(rule=Rule(Point.PRE_CREATE, approvals=2), approved_by=("name:sue",))
+    assert isinstance(said(hook, by_token=True), Same)
+    assert isinstance(said(hook, by="sue"), Same)
 
 
 @pytest.mark.parametrize("approved_by", [(), ("bob",), ("bob", "cyd"), ("eve",)])
@@ -289,6 +312,26 @@ def test_who_may_not_answer_is_told_who_may() -> None:
         said(hook, Decision.REJECT)
 
 
+@pytest.mark.parametrize(
+    ("answer_by", "assigned", "named"),
+    [
+        (("user:bob", "role:dba"), None, True),
+        (("role:dba",), "user:bob", True),
+        (("role:dba",), None, False),
+        (("user:eve",), None, False),
+    ],
+)
+def test_a_principal_with_the_display_name_of_another_learns_how_rules_name_it(
+    answer_by: tuple[str, ...], assigned: str | None, named: bool
+) -> None:
+    hook = asked(rule=Rule(Point.PRE_CREATE, answer_by=answer_by), assigned=assigned)
+    by_token = replace(answer_of(Decision.REJECT), by=Principal("token:1", "bob", ("1",)))
+    with pytest.raises(Forbidden) as refused:
+        judged(hook, by_token)
+    told = '"user:bob" is another principal: rules name you user:1.' in refused.value.finding.remedy
+    assert told is named
+
+
 @pytest.mark.parametrize("state", HookState)
 @pytest.mark.parametrize("decision", Decision)
 def test_whoever_may_not_answer_learns_nothing_else_in_any_state(
@@ -304,7 +347,7 @@ def test_whoever_may_not_answer_learns_nothing_else_in_any_state(
     [
         ((), "ann", False, False),
         ((), "eve", False, True),
-        ((), "token", True, False),
+        ((), "token", True, True),
         (("user:ann", "role:dba"), "ann", False, False),
         (("role:dba",), "eve", False, True),
         (("role:dba",), "token", True, False),
@@ -396,14 +439,14 @@ def test_who_lets_it_go_on_brings_the_data_that_is_asked_for(
 ) -> None:
     hook = asked(rule=replace(OPEN, ask=SCHEMA))
     properties = PATCHED if decision is Decision.PATCH else None
-    given = Given(decision, "eve", data=data, properties=properties)
+    given = answer_of(decision, "eve", data=data, properties=properties)
     if places and decision in GOES_ON:
         with pytest.raises(Invalid) as caught:
-            judge(hook, given, NOW, LIMITS)
+            judged(hook, given)
         assert [one.place for one in caught.value.findings] == places
         assert {one.code for one in caught.value.findings} == {"DataRefused"}
     else:
-        assert isinstance(judge(hook, given, NOW, LIMITS), Accepted | Extended)
+        assert isinstance(judged(hook, given), Accepted | Extended)
 
 
 def test_every_approval_brings_its_data_and_each_fault_is_told() -> None:
@@ -413,6 +456,16 @@ def test_every_approval_brings_its_data_and_each_fault_is_told() -> None:
         said(hook, data={"a": "x", "b": ["y", 1]})
     assert {one.place for one in caught.value.findings} == {"data.a", "data.b.1"}
     assert said(hook, data={"a": 1}) == Counted(1)
+
+
+@pytest.mark.parametrize("check", [None, DataCheck('{"type":"object"}')])
+def test_data_counts_only_when_it_was_checked_against_what_the_hook_asks_for_now(
+    check: DataCheck | None,
+) -> None:
+    given = answer_of(Decision.CONTINUE, "eve", data={"ticket": 5}, check=check)
+    with pytest.raises(Conflict) as caught:
+        judge(asked(rule=replace(OPEN, ask=SCHEMA)), given, NOW, LIMITS)
+    assert caught.value.code == "HookChanged"
 
 
 def test_data_that_nobody_asked_for_does_no_harm() -> None:
@@ -480,7 +533,7 @@ def test_properties_come_with_a_patch_alone(decision: Decision, properties: Json
 def progress(
     extend: timedelta | None, rule: Rule, now: datetime = NOW, **changed: Json
 ) -> Judgement | AnswerRefused:
-    given = Given(Decision.PROGRESS, "eve", extend=extend)
+    given = answer_of(Decision.PROGRESS, "eve", extend=extend)
     return judge(asked(rule=rule, **changed), given, now, LIMITS)
 
 
@@ -503,7 +556,8 @@ def test_progress_lets_it_wait_longer_and_never_shorter(
     extend: timedelta | None, timeout: timedelta | None, at_most: timedelta | None, until: timedelta
 ) -> None:
     rule = Rule(Point.PRE_CREATE, timeout=timeout, at_most=at_most)
-    assert progress(extend, rule) == Extended(NOW + until)
+    answer = progress(extend, rule)
+    assert isinstance(answer, Extended) and answer.clock.deadline == NOW + until
 
 
 @pytest.mark.parametrize("at_most", [2 * HOUR, HOUR])
@@ -526,17 +580,17 @@ def test_however_often_somebody_is_at_it_the_deadline_moves_on_and_not_beyond_th
     said_so: list[tuple[timedelta, timedelta]], at_most: timedelta | None
 ) -> None:
     hook, now = asked(rule=Rule(Point.PRE_CREATE, at_most=at_most)), NOW
-    most = max(hook.opened_at + (at_most or LIMITS.max_timeout), hook.deadline)
+    most = max(hook.clock.opened_at + (at_most or LIMITS.max_timeout), hook.clock.deadline)
     for extend, passed in said_so:
         now += passed
         try:
-            answer = judge(hook, Given(Decision.PROGRESS, "eve", extend=extend), now, LIMITS)
+            answer = judge(hook, answer_of(Decision.PROGRESS, "eve", extend=extend), now, LIMITS)
         except Invalid:
-            assert hook.deadline >= most
+            assert hook.clock.deadline >= most
             continue
         if isinstance(answer, AnswerRefused):
-            assert now >= hook.deadline
+            assert now >= hook.clock.deadline
             return
         assert isinstance(answer, Extended)
-        assert hook.deadline <= answer.deadline <= most
-        hook = replace(hook, deadline=answer.deadline)
+        assert hook.clock.deadline <= answer.clock.deadline <= most
+        hook = replace(hook, clock=answer.clock)

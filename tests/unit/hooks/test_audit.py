@@ -1,5 +1,6 @@
 """The trail of decisions: whoever changes it, takes from it or moves it about, is found out."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.hooks.audit import NOTHING, Entry, chained, first_wrong, hash_of
+from engine.hooks.hash_chain import FORM, NOTHING, Entry, chained, first_wrong, hash_of
 from engine.words import Json
 
 NAMES = tuple(one.name for one in fields(Entry))
@@ -38,6 +39,9 @@ VALUES: dict[str, st.SearchStrategy[Json]] = {
     "reason": texts,
     "digest": texts,
     "data": datas,
+    "principal": texts,
+    "token_id": texts,
+    "form": st.integers(0, 3),
     "number": st.integers(-(2**31), 2**31),
     "hash": texts | st.text("0123456789abcdef", min_size=64, max_size=64),
 }
@@ -51,7 +55,7 @@ def entry(stack_id: UUID = STACKS[0], kind: str = "continue", **more: Json) -> E
 
 @st.composite
 def entries(draw: st.DrawFn, stack_id: UUID = STACKS[0]) -> Entry:
-    drawn = {name: draw(VALUES[name]) for name in NAMES[1:-2]}
+    drawn = {name: draw(VALUES[name]) for name in NAMES[1:-3]}
     return Entry(stack_id, **drawn)
 
 
@@ -196,3 +200,37 @@ def test_the_order_of_keys_is_of_no_matter() -> None:
 def test_a_trail_that_does_not_begin_with_one_lacks_its_beginning(wrong: int) -> None:
     (one,) = chained([entry()], {})
     assert first_wrong([replace(one, number=wrong)]) == "entry 1 is missing"
+
+
+def of_form_1(**more: Json) -> Entry:
+    """An entry as an earlier version wrote it."""
+    return entry(form=1, number=1, **more)
+
+
+def test_an_entry_of_an_earlier_version_verifies_by_the_fields_of_its_time() -> None:
+    written = of_form_1()
+    # What version 0.1 wrote for this entry.
+    text = (
+        f'{{"address":"","at":"2026-01-01T00:00:00.000000+00:00","by":"ann","data":null,'
+        f'"digest":"","door":"api","hook_id":"{UUID(int=9)}","kind":"continue","number":1,'
+        f'"reason":"","stack_id":"{STACKS[0]}"}}'
+    )
+    expected = hashlib.sha256(f"{NOTHING}\n{text}".encode()).hexdigest()
+    assert hash_of(written, NOTHING) == expected
+    newer = chained([entry(principal="token:1")], {STACKS[0]: (1, expected)})
+    assert first_wrong([replace(written, hash=expected), *newer]) is None
+
+
+@pytest.mark.parametrize("added", ["principal", "token_id"])
+def test_what_a_form_does_not_cover_must_be_empty(added: str) -> None:
+    written = of_form_1()
+    written = replace(written, hash=hash_of(written, NOTHING))
+    forged: Entry = replace(written, **{added: "token:of-another"})  # type: ignore[arg-type]
+    assert first_wrong([forged]) == f"entry 1 has a {added}, which its hash does not cover"
+
+
+@pytest.mark.parametrize("form", [0, FORM + 1])
+def test_an_unknown_form_is_found(form: int) -> None:
+    odd = entry(number=1, form=form)
+    odd = replace(odd, hash=hash_of(odd, NOTHING))
+    assert "form" in (first_wrong([odd]) or "")

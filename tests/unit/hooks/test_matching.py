@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import Findings
-from engine.hooks.matching import (
+from engine.hooks.operator import (
+    OperatorRule,
+    always,
+    operator_declarations,
+    read_operator_rule,
+)
+from engine.hooks.rule import Limits, Rule, in_order
+from engine.hooks.rule_matching import (
     LEAF,
     Breakpoints,
     Tree,
@@ -17,16 +24,9 @@ from engine.hooks.matching import (
     cleared_inside,
     nearest_place,
 )
-from engine.hooks.operator import (
-    OperatorRule,
-    always,
-    operator_declarations,
-    read_operator_rule,
-)
-from engine.hooks.reading import POINTS, Declaration
-from engine.hooks.rule import Limits, Rule, in_order
-from engine.hot.declared import escaped
-from engine.hot.function import Wrong
+from engine.hooks.rule_reader import POINTS, Declaration
+from engine.hot.functions.function import FunctionError
+from engine.hot.template.hook_declarations import escape_glob
 from engine.words import STACK_POINTS, Action, Json, Mode, Point, post_stack, pre_stack
 
 LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
@@ -218,7 +218,7 @@ def test_what_the_operator_no_longer_says_does_not_live_on_with_a_resource() -> 
 
 
 def test_an_escaped_name_is_that_name_alone() -> None:
-    asking = Breakpoints([declared(escaped("web[1]*"))])
+    asking = Breakpoints([declared(escape_glob("web[1]*"))])
     assert asking.of("web[1]*")
     assert not asking.of("web1x")
     assert not asking.of("web1")
@@ -249,7 +249,7 @@ def test_a_guard_that_is_tried_out_holds_nothing(dry: bool) -> None:
 
 def test_a_guard_whose_condition_cannot_be_decided_there_does_not_hold() -> None:
     def unknown(condition: Json, place: str) -> bool:
-        raise Wrong("The Parameter (tier) was not provided.")
+        raise FunctionError("The Parameter (tier) was not provided.")
 
     conditional = guard(item={"on": "pre-delete", "when": {"get_param": "tier"}})
     assert operator_declarations([conditional], "prod-1", LIMITS, unknown) == []

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from engine.errors import Finding, Findings
 from engine.hooks.operator import OperatorRule, always, operator_declarations
-from engine.hooks.reading import (
+from engine.hooks.rule import Escalation, Limits, Rule, decode_rule, encode_rule
+from engine.hooks.rule_reader import (
     KEYS,
     LONGEST_SCHEMA,
     POINTS,
@@ -17,10 +18,9 @@ from engine.hooks.reading import (
     Reader,
     no_conditions,
 )
-from engine.hooks.rule import Escalation, Limits, Rule, decode_rule, encode_rule
-from engine.hot.conditions import Conditions
-from engine.hot.environment import DeclaredHook
-from engine.hot.versions import VERSIONS
+from engine.hot.environment.environment import HookDeclaration
+from engine.hot.evaluation.conditions import Conditions
+from engine.hot.language.versions import VERSIONS
 from engine.words import STACK_POINTS, Json, Mode, OnTimeout, Point
 
 LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
@@ -51,7 +51,7 @@ def read(
     item: Json, *, pattern: str = "db", short: bool = False, decide: Decide = no_conditions
 ) -> tuple[list[Declaration], list[Finding]]:
     findings = Findings()
-    hook = DeclaredHook(pattern, item, "hooks[0]", short)
+    hook = HookDeclaration(pattern, item, "hooks[0]", short)
     return Reader(findings, LIMITS, decide, STEPS).declarations([hook]), findings.all
 
 
@@ -94,6 +94,7 @@ def test_a_rule_that_says_its_point_alone_waits_for_anybody() -> None:
         ("approvals", 100, 100),
         ("answer_by", "role:dba", ("role:dba",)),
         ("answer_by", ["user:o'neil@example.org", "token"], ("user:o'neil@example.org", "token")),
+        ("answer_by", ["subscription:policy"], ("subscription:policy",)),
         ("answer_by", None, ()),
         ("exclude", None, ""),
         ("exclude", "requester", "requester"),
@@ -129,8 +130,13 @@ def test_what_a_key_says(key: str, value: Json, read_as: object) -> None:
         ("approvals", 2.0, "approvals", "from 1 to 100"),
         ("approvals", "2", "approvals", "from 1 to 100"),
         ("approvals", None, "approvals", "from 1 to 100"),
-        ("answer_by", [], "answer_by", "Leave it out to let anybody answer."),
-        ("answer_by", "dba", "answer_by[0]", "Write role:NAME, user:NAME, or token"),
+        ("answer_by", [], "answer_by", "Omit it to allow every approver to answer."),
+        (
+            "answer_by",
+            "dba",
+            "answer_by[0]",
+            "user:NAME, subscription:NAME, or",
+        ),
         ("answer_by", ["user:ann", "role:"], "answer_by[1]", "Write role:NAME"),
         ("answer_by", ["group:dba"], "answer_by[0]", "Write role:NAME"),
         ("answer_by", ["user:a:b"], "answer_by[0]", "Write role:NAME"),
@@ -160,7 +166,7 @@ def test_what_a_key_says(key: str, value: Json, read_as: object) -> None:
         ("escalate", {"after": "1x", "to": "role:admin"}, "escalate.after", "Write 90s"),
         ("escalate", {"after": "999999999d", "to": "role:admin"}, "escalate.after", "max_timeout"),
         ("escalate", {"after": "1h", "to": ["admin"]}, "escalate.to[0]", "Write role:NAME"),
-        ("escalate", {"after": "1h", "to": []}, "escalate.to", "Leave it out"),
+        ("escalate", {"after": "1h", "to": []}, "escalate.to", "Omit it"),
         ("patch", [], "patch", "Write true, or a list"),
         ("patch", "size", "patch", "Write true, or a list"),
         ("patch", [5], "patch", "Write true, or a list"),
@@ -195,7 +201,7 @@ def test_a_wrong_key_is_refused_with_its_place_and_a_remedy(
 def test_a_schema_is_never_looked_for_elsewhere(ref: str) -> None:
     (wrong,) = wrong_with(ask={"schema": {"$ref": ref}})
     assert wrong.place == "hooks[0].ask.schema"
-    assert "disabled" in wrong.reason
+    assert "only" in wrong.reason
 
 
 def test_a_schema_deeper_than_can_be_kept_is_refused() -> None:
@@ -319,10 +325,10 @@ def test_the_short_form_refuses_other_points(point: str, place: str, told: str) 
 
 def test_any_step_may_be_confirmed_where_steps_are_not_known_yet() -> None:
     findings = Findings()
-    hook = DeclaredHook("db", {"on": "confirm-whatever"}, "hooks[0]", short=False)
+    hook = HookDeclaration("db", {"on": "confirm-whatever"}, "hooks[0]", short=False)
     (said,) = Reader(findings, LIMITS, steps=None).declarations([hook])
     assert said.rule.point == "confirm-whatever"
-    bare = DeclaredHook("db", {"on": "confirm-"}, "hooks[0]", short=False)
+    bare = HookDeclaration("db", {"on": "confirm-"}, "hooks[0]", short=False)
     assert not Reader(findings, LIMITS, steps=None).declarations([bare])
     assert [one.place for one in findings.all] == ["hooks[0].on"]
 

@@ -7,12 +7,12 @@ import pytest
 
 from engine.errors import Findings
 from engine.hooks.durations import parse_duration
-from engine.hooks.matching import LEAF, Breakpoints, check_patterns
-from engine.hooks.reading import Declaration, Reader
 from engine.hooks.rule import Escalation, Limits, Rule, decode_rules, encode_rules
-from engine.hooks.tokens import hook_token, signal_token
-from engine.hot.environment import DeclaredHook
-from engine.hot.source import read_document
+from engine.hooks.rule_matching import LEAF, Breakpoints, check_patterns
+from engine.hooks.rule_reader import Declaration, Reader
+from engine.hooks.tokens import holder_of, hook_token, signal_token
+from engine.hot.environment.environment import HookDeclaration
+from engine.hot.syntax.document import read_document
 from engine.words import Json, Mode, OnTimeout, Point
 
 LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
@@ -20,7 +20,7 @@ LIMITS = Limits(timedelta(hours=24), timedelta(days=90))
 
 def read(item: Json, short: bool = False) -> tuple[list[Declaration], list[str]]:
     findings = Findings()
-    hook = DeclaredHook("db", item, "hooks[0]", short)
+    hook = HookDeclaration("db", item, "hooks[0]", short)
     return Reader(findings, LIMITS).declarations([hook]), [str(one) for one in findings.all]
 
 
@@ -58,7 +58,7 @@ def test_on_is_understood_from_clients_that_read_it_as_true() -> None:
         ({"on": "pre-create", "timeout": "0s"}, "Write 90s"),
         ({"on": "pre-create", "timeout": "9999d"}, "more than this server allows"),
         ({"on": "pre-create", "on_timeout": "go"}, "Write one of stop, continue, reject."),
-        ("pre-create", "is no rule"),
+        ("pre-create", "is not a rule"),
     ],
 )
 def test_a_wrong_rule_is_refused_with_its_place_and_a_remedy(item: Json, told: str) -> None:
@@ -137,10 +137,30 @@ def test_what_is_no_duration_is_none(text: Json) -> None:
     assert parse_duration(text) is None
 
 
-def test_a_token_is_of_one_hook_and_one_key() -> None:
+def test_a_token_is_of_one_hook_one_subscription_and_one_key() -> None:
     one, other = UUID(int=1), UUID(int=2)
-    assert hook_token(b"k", one) == hook_token(b"k", one)
-    assert len({hook_token(b"k", one), hook_token(b"k", other), hook_token(b"l", one)}) == 3
-    assert len(hook_token(b"k", one)) == 43
+    token = hook_token(b"k", one, other)
+    assert token == hook_token(b"k", one, other)
+    others = [
+        hook_token(b"k", other, one),
+        hook_token(b"k", one, one),
+        hook_token(b"l", one, other),
+    ]
+    assert len({token, *others}) == 4
+    assert holder_of(b"k", one, token) == other
+    assert [holder_of(b"k", one, each) for each in others] == [None, one, None]
     signals = {signal_token(b"k", one, one), signal_token(b"k", one, other)}
-    assert len({*signals, signal_token(b"k", other, one), hook_token(b"k", one)}) == 4
+    assert len({*signals, signal_token(b"k", other, one), token}) == 4
+
+
+@pytest.mark.parametrize("text", ["", ".", "a" * 43, "\u00e9.x", "AAAAAAAAAAAAAAAAAAAAAg", "A.A.A"])
+def test_what_is_no_token_has_no_holder(text: str) -> None:
+    assert holder_of(b"k", UUID(int=1), text) is None
+
+
+def test_a_token_for_another_subscription_cannot_be_written_from_ones_own() -> None:
+    """The id in front is covered by the code behind."""
+    mine, others = UUID(int=7), UUID(int=8)
+    _, code = hook_token(b"k", UUID(int=1), mine).split(".")
+    name, _ = hook_token(b"k", UUID(int=1), others).split(".")
+    assert holder_of(b"k", UUID(int=1), f"{name}.{code}") is None

@@ -113,9 +113,9 @@ BOMBS: Mapping[str, Bomb] = {
     ),
     "conditions one after the other": Bomb(
         section("conditions", 9_000, lambda n: {"not": f"x{n + 1}"} if n < 8_999 else True),
-        "It leads over too many conditions",
+        "The chain of conditions is too long",
     ),
-    "conditions in a circle": Bomb(
+    "circular conditions": Bomb(
         section("conditions", 40, lambda n: {"not": f"x{(n + 1) % 40}"}), "Circular definition"
     ),
     "conditions that ask twice": Bomb(
@@ -221,7 +221,7 @@ BOMBS: Mapping[str, Bomb] = {
     "yaql that is long": Bomb(
         section("resources", 48, lambda n: resource(n, properties={"value": {"yaql": {
             "expression": f"{n}" + "+1" * 4_900}}})),
-        "it calls itself too often",
+        "it recurses too deeply",
     ),
     "a long pattern in yaql, often": Bomb(
         section("resources", 40, lambda n: resource(n, properties={"value": {"yaql": {
@@ -260,8 +260,8 @@ BOMBS: Mapping[str, Bomb] = {
     "a large octal number": Bomb(number("0" + "7" * 400_000), "a number has"),
     "a large number of minutes": Bomb(number("1" + ":59" * 130_000), "a number has"),
     "a large fraction of minutes": Bomb(number("1" + ":59" * 130_000 + ".5"), "a number has"),
-    "infinity": Bomb(number(".inf"), "which JSON cannot say"),
-    "more than a float": Bomb(number("1.0e+400"), "which JSON cannot say"),
+    "infinity": Bomb(number(".inf"), "which JSON cannot represent"),
+    "more than a float": Bomb(number("1.0e+400"), "which JSON cannot represent"),
     "many large numbers": Bomb(
         JSON + '"resources": {"a": [' + ",".join(["9" * 4_000] * 120) + "]}}", "too large"
     ),
@@ -277,7 +277,7 @@ BOMBS: Mapping[str, Bomb] = {
     "merge keys": Bomb(
         YAML + "a: &a {" + ", ".join(f"k{n}: 1" for n in range(9_000)) + "}\n"
         + "".join(f"b{n}: {{<<: *a}}\n" for n in range(5_000)),
-        "merge keys bring in too many entries",
+        "merge keys add too many entries",
     ),
     "many small lists": Bomb(number("[" + "[]," * 130_000 + "]")),
 }  # fmt: skip

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.errors import Invalid
-from engine.hot.expression import Expression
+from engine.hot.expressions.expression import Expression
 from engine.words import Json
 from tests.unit.hot.hot_support import defined
 

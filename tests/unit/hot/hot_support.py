@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from engine.errors import Finding, Findings, Invalid
-from engine.hot.definition import Definition, define
-from engine.hot.environment import NO_OPERATOR, parse_environment
-from engine.hot.expression import Expression
-from engine.hot.registry import Registry
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
-from engine.hot.spelling import SPELLINGS
-from engine.hot.template import read_template
+from engine.hot.definition.stack import StackDefinition, define_stack
+from engine.hot.environment.environment import NO_OPERATOR, parse_environment
+from engine.hot.environment.registry import Registry
+from engine.hot.expressions.expression import Expression
+from engine.hot.language.dialect import DIALECTS
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.template.template import read_template
 from engine.words import Json
 
 THING = TypeSchema(
@@ -56,9 +56,9 @@ def defined(
     parameters: Mapping[str, Json] | None = None,
     operator: Registry = NO_OPERATOR,
     **more: Any,
-) -> Definition:
+) -> StackDefinition:
     """read: an environment, in place of the document of one."""
-    if not SPELLINGS.keys() & template.keys():
+    if not DIALECTS.keys() & template.keys():
         template = {"heat_template_version": "2021-04-16"} | template
     read = read_template(template)
     arguments: dict[str, Any] = {
@@ -68,7 +68,7 @@ def defined(
         "types": TYPES,
         "check_properties": nothing_to_say,
     }
-    return define(
+    return define_stack(
         template=read,
         parameters=parameters or {},
         **(arguments | more),

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from engine.errors import Finding, Invalid
-from engine.hot.definition import Definition, NestedDefinition
-from engine.hot.environment import parse_environment
-from engine.hot.nesting import Nesting
-from engine.hot.registry import Registry
-from engine.hot.schema import Attribute, Kind, Property, TypeSchema
+from engine.hot.definition.stack import NestedStackDefinition, StackDefinition
+from engine.hot.environment.environment import parse_environment
+from engine.hot.environment.registry import Registry
+from engine.hot.nested.nested_templates import NestedTemplates
+from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.words import Json
 from tests.unit.hot.hot_support import TYPES, defined, thing
 
@@ -53,10 +53,10 @@ def stack(
     files: Mapping[str, str] = FILES,
     registry: dict[str, Json] | None = None,
     **more: Any,
-) -> Definition:
+) -> StackDefinition:
     sections = {"resources": resources, **more.pop("template", {})}
     environment = {"resource_registry": registry or {}, **more.pop("environment", {})}
-    more.setdefault("nesting", Nesting(files))
+    more.setdefault("nesting", NestedTemplates(files))
     return defined(sections, environment, files=files, types=ALL, **more)
 
 
@@ -70,7 +70,7 @@ def web(**properties: Json) -> dict[str, Json]:
     return {"web": {"type": "server.yaml", "properties": properties}}
 
 
-def nested(*args: Any, **more: Any) -> NestedDefinition:
+def nested(*args: Any, **more: Any) -> NestedStackDefinition:
     return stack(*args, **more).nested["web"]
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.hot.expression import Call, decode, encode, references
-from engine.hot.function import Wrong
-from engine.hot.resolve import resolve
+from engine.hot.evaluation.resolver import resolve
+from engine.hot.expressions.expression import Call, decode, encode, referenced_resources
+from engine.hot.functions.function import FunctionError
 from engine.words import Json
 from tests.unit.hot.cfn_support import AWS, HEAT, cfn, cfn_fault, cfn_thing, cfn_value
 from tests.unit.hot.hot_support import Seen, defined, fault_of, value_of
@@ -85,7 +85,7 @@ FAULTS: list[tuple[Json, str]] = [
     ({SELECT: ["1"]}, 'Incorrect arguments to "Fn::Select"'),
     ({SELECT: [1, {"1": "v"}]}, 'Index to "Fn::Select" must be a string'),
     ({SELECT: ["k", ["a"]]}, 'Index to "Fn::Select" must be an integer'),
-    ({SELECT: ["k", "nope"]}, "the text is no JSON"),
+    ({SELECT: ["k", "nope"]}, "the string is not valid JSON"),
     ({SELECT: ["0", "[18446744073709551616]"]}, "is too large; write it as text"),
     ({SELECT: ["k", "5"]}, '"Fn::Select" takes a list or a map, not a number'),
     ({SELECT: ["k", 5]}, '"Fn::Select" takes a list or a map, not a number'),
@@ -97,7 +97,7 @@ FAULTS: list[tuple[Json, str]] = [
     ({SPLIT: [",", None]}, "String to split must be string; got null"),
     ({SPLIT: "ab"}, 'Incorrect arguments to "Fn::Split"'),
     ({REPLACE: ["a", "b"]}, '"Fn::Replace" parameters must be a mapping'),
-    ({REPLACE: [{"a": [1]}, "a"]}, '"Fn::Replace" puts in text or numbers'),
+    ({REPLACE: [{"a": [1]}, "a"]}, '"Fn::Replace" substitutes text or numbers'),
     ({REPLACE: [{"a": "b"}, 5]}, 'The template of "Fn::Replace" must be text'),
     ({REPLACE: [{"": "b"}, "a"]}, '"Fn::Replace" cannot replace an empty text'),
     ({REPLACE: {"template": "a", "params": {}}}, 'Incorrect arguments to "Fn::Replace"'),
@@ -126,7 +126,7 @@ FAULTS: list[tuple[Json, str]] = [
     ({ATT: ["c", "output"]}, 'The specified reference "c" (in a) is incorrect'),
     ({ATT: ["b", "outputs"]}, 'Attribute (b outputs) is incorrect. Did you mean "output"?'),
     ({"Fn::ResourceFacade": "metadata"}, "one of: Metadata, DeletionPolicy, UpdatePolicy"),
-    ({"Fn::ResourceFacade": "Metadata"}, "and this stack is in none"),
+    ({"Fn::ResourceFacade": "Metadata"}, "and this stack is not nested"),
 ]
 
 
@@ -154,7 +154,7 @@ def test_wrong_choices_are_told(condition: Json, part: str) -> None:
 def test_attributes_wait_for_their_resource(written: Json) -> None:
     snippet = {JOIN: ["", ["<", {ATT: written}, ">"]]}
     made = cfn_value(snippet)
-    assert references(made) == {"b"}
+    assert referenced_resources(made) == {"b"}
     assert resolve(decode(encode(made), "2010-09-09"), Seen("x")) == "<x>"
     assert resolve(cfn_value({"Ref": "b"}), Seen()) == "ref-b"
 
@@ -166,7 +166,7 @@ def test_a_mapping_is_looked_up_when_its_key_is_known(mapping: Json) -> None:
     )
     stored = decode(encode(made), "2010-09-09")
     assert resolve(stored, Seen("m")) == 7
-    with pytest.raises(Wrong, match="Mappings has nothing under these keys"):
+    with pytest.raises(FunctionError, match="Mappings has no value for these keys"):
         resolve(stored, Seen("n"))
 
 

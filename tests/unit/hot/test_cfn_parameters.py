@@ -2,14 +2,14 @@
 
 import pytest
 
-from engine.hot.definition import Definition
+from engine.hot.definition.stack import StackDefinition
 from engine.words import Json
 from hub.api.orchestration.described import parameter
 from tests.unit.hot.cfn_support import AWS, HEAT, cfn
 from tests.unit.hot.hot_support import defined, faults
 
 
-def stack(version: str = AWS, given: Json = None, **body: Json) -> Definition:
+def stack(version: str = AWS, given: Json = None, **body: Json) -> StackDefinition:
     template = cfn(version, Parameters={"p": body}, Outputs={"o": {"Value": {"Ref": "p"}}})
     return defined(template, parameters={"p": given})
 

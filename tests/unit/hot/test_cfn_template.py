@@ -3,9 +3,9 @@
 import pytest
 
 from engine.errors import Invalid
-from engine.hot.declared import DeclaredHook
-from engine.hot.definition import Definition
-from engine.hot.template import emptied, parse_template, without
+from engine.hot.definition.stack import StackDefinition
+from engine.hot.template.hook_declarations import HookDeclaration
+from engine.hot.template.template import empty_template, parse_template, without_resources
 from engine.words import Json
 from tests.unit.hot.cfn_support import AWS, HEAT, cfn, cfn_thing
 from tests.unit.hot.hot_support import defined, faults
@@ -120,7 +120,7 @@ FAULTS: list[tuple[dict[str, Json], str, str]] = [
     (
         one(DeletionPolicy={"Fn::GetAtt": ["a", "output"]}),
         "Resources.a.DeletionPolicy",
-        "must be known when the stack is accepted",
+        "must be known when the stack is defined",
     ),
     (one(Description=[1]), "Resources.a.Description", "must be text"),
     (one(Condition="x"), "Resources.a.Condition", 'Invalid condition "x"'),
@@ -163,7 +163,7 @@ FAULTS: list[tuple[dict[str, Json], str, str]] = [
     (conditions(c={"Fn::Join": ["", []]}), "Conditions.c", '"Fn::Join" is invalid in this cont'),
     (conditions(c={"equals": [1, 1]}), "Conditions.c", "Invalid condition"),
     (cfn(Hooks={}), "Hooks", "must be a list of rules"),
-    (one(Hooks=5), "Resources.a.Hooks", "is no hook"),
+    (one(Hooks=5), "Resources.a.Hooks", "is not a hook"),
 ]
 
 
@@ -221,16 +221,16 @@ def test_hooks_of_a_template_are_those_of_hot() -> None:
     rule = {"on": ["pre-update"], "when": {"equals": [{"get_param": "AWS::StackName"}, "s"]}}
     template = one(Hooks=["pre-create", rule]) | {"Hooks": [{"at": "a", "on": ["pre-delete"]}]}
     made = defined(template)
-    assert made.declared == (
-        DeclaredHook("a", "pre-create", "Resources.a.Hooks[0]", short=True),
-        DeclaredHook("a", rule, "Resources.a.Hooks[1]", short=False),
-        DeclaredHook("a", {"on": ["pre-delete"]}, "Hooks[0]", short=False),
+    assert made.hook_declarations == (
+        HookDeclaration("a", "pre-create", "Resources.a.Hooks[0]", short=True),
+        HookDeclaration("a", rule, "Resources.a.Hooks[1]", short=False),
+        HookDeclaration("a", {"on": ["pre-delete"]}, "Hooks[0]", short=False),
     )
     assert made.decide(rule["when"], "") is True
     assert defined(conditions(c={"Fn::Not": [True]})).decide("c", "") is False
 
 
-def region(default: str, **sections: Json) -> Definition:
+def region(default: str, **sections: Json) -> StackDefinition:
     template = cfn(Outputs={"o": {"Value": {"Ref": "AWS::Region"}}}, **sections)
     return defined(template, {"parameter_defaults": {"AWS::Region": default}})
 
@@ -259,7 +259,7 @@ def test_what_hangs_on_an_unknown_pseudo_parameter_is_not_there() -> None:
 
 
 def test_documents_are_cut_in_their_own_words() -> None:
-    left = without(WHOLE, ["db", "off", "never"])
+    left = without_resources(WHOLE, ["db", "off", "never"])
     assert set(parse_template(left).resources) == {"web", "either"}
-    assert emptied(WHOLE) == {AWS: "2010-09-09"}
-    assert without({"heat_template_version": "2021-04-16"}, ["a"])["resources"] == {}
+    assert empty_template(WHOLE) == {AWS: "2010-09-09"}
+    assert without_resources({"heat_template_version": "2021-04-16"}, ["a"])["resources"] == {}

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from engine.errors import Finding, Invalid, one_of
-from engine.hot.environment import Environment, parse_environment
-from engine.hot.nesting import Nesting
+from engine.hot.environment.environment import Environment, parse_environment
+from engine.hot.nested.nested_templates import NestedTemplates
 from engine.words import Json
 from tests.unit.hot.hot_support import defined, faults, thing
 
@@ -108,7 +108,7 @@ def test_a_wrong_condition_hides_nothing_and_is_told_once() -> None:
 
 
 def inside(files: dict[str, str], resources: Json) -> list[Finding]:
-    return faults({"resources": resources}, nesting=Nesting(files))
+    return faults({"resources": resources}, nesting=NestedTemplates(files))
 
 
 FILE = """
@@ -145,7 +145,7 @@ def test_a_template_that_could_not_be_read_is_not_held_to_the_type_it_stands_for
     environment = {"resource_registry": {"Test::Strict": "web.yaml"}}
     template = {"resources": {"a": {"type": "Test::Strict", "properties": {"needed": "x"}}}}
     text = "heat_template_version: 2018-08-31\nparameters: {needed: {type: strin}}"
-    (one,) = faults(template, environment, nesting=Nesting({"web.yaml": text}))
+    (one,) = faults(template, environment, nesting=NestedTemplates({"web.yaml": text}))
     assert one.place == "resources.a<web.yaml>.parameters.needed"
 
 
@@ -160,7 +160,7 @@ def test_of_an_environment_that_cannot_be_read_nobody_knows_what_it_gives() -> N
         defined(
             template,
             parameters={"wrong": "x"},
-            read=Environment(wrong=(wrong,)),
+            read=Environment(findings=(wrong,)),
         )
     assert [one.place for one in caught.value.findings] == [
         "resource_registry.a", "", "resources.b.properties",

@@ -11,10 +11,10 @@ import sys
 import pytest
 
 from engine.errors import Invalid
-from engine.hot.definition import define
-from engine.hot.environment import parse_environment
-from engine.hot.source import read_document
-from engine.hot.template import parse_template
+from engine.hot.definition.stack import define_stack
+from engine.hot.environment.environment import parse_environment
+from engine.hot.syntax.document import read_document
+from engine.hot.template.template import parse_template
 from tests.unit.hot.bomb_support import Bomb
 from tests.unit.hot.bombs import BOMBS
 from tests.unit.hot.hot_support import PSEUDO, TYPES, nothing_to_say
@@ -26,7 +26,7 @@ MOST_TIME, MOST_MEMORY = 6, 600_000_000
 def outcome(bomb: Bomb) -> list[str]:
     """What is said of it; nothing, when it can be defined."""
     try:
-        define(
+        define_stack(
             template=parse_template(read_document(bomb.text, "template")),
             environment=parse_environment(read_document(bomb.environment, "environment")),
             parameters=bomb.parameters,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from engine.hot.custom_constraints import CUSTOM
+from engine.hot.schema.custom_constraints import CUSTOM_CHECKS
 from engine.types.constraints import BUILT_IN, Asker
 from engine.words import Json
 from tests.unit.hot.hot_support import defined, faults
@@ -48,8 +48,8 @@ BAD: dict[str, list[Json]] = {
 
 
 def is_good(name: str, value: Json) -> bool:
-    if name in CUSTOM:
-        return CUSTOM[name](value)
+    if name in CUSTOM_CHECKS:
+        return CUSTOM_CHECKS[name](value)
     ((judge),) = [one for one in BUILT_IN if one.name == name]
     return judge.broken(value, Asker("p", NOON)) is None
 
@@ -65,7 +65,7 @@ def test_what_is_not(name: str, value: Json) -> None:
 
 
 def test_each_has_been_tried() -> None:
-    assert GOOD.keys() == CUSTOM.keys() | {one.name for one in BUILT_IN}
+    assert GOOD.keys() == CUSTOM_CHECKS.keys() | {one.name for one in BUILT_IN}
 
 
 def constrained(name: Json) -> Json:
@@ -87,4 +87,4 @@ def test_a_name_is_a_text() -> None:
 
 def test_names_of_services_are_taken_and_so_are_those_that_somebody_brings() -> None:
     defined(constrained("nova.flavor"))
-    defined(constrained("acme.owner"), judged={"acme.owner"})
+    defined(constrained("acme.owner"), validators={"acme.owner"})

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import Findings, Invalid
-from engine.hot.expression import decode, encode, is_static
-from engine.hot.properties import check_resolved, fill_defaults
-from engine.hot.resolve import resolve
-from engine.hot.schema import Constraint, Kind, Property, TypeSchema
-from engine.hot.template import parse_template
-from engine.hot.versions import template_functions, versions_of
+from engine.hot.evaluation.resolver import resolve
+from engine.hot.expressions.expression import decode, encode, is_static
+from engine.hot.language.versions import known_versions, template_functions
+from engine.hot.schema.properties import check_resolved, fill_defaults
+from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
+from engine.hot.template.template import parse_template
 from engine.words import Json
 from tests.unit.hot.hot_support import Seen, defined, faults, thing
 
@@ -53,9 +53,19 @@ def one(**body: Json) -> dict[str, Json]:
             "Invalid dependency with external",
             "",
         ),
-        (one(hooks=[5]), "resources.a.hooks[0]", "is no hook", "InvalidBreakPointHook"),
-        (one(hooks=[{"at": "x"}]), "resources.a.hooks[0].at", "already named", ""),
-        ({"hooks": [{"at": "", "on": "pre-create"}]}, "hooks[0].at", "must say where", ""),
+        (one(hooks=[5]), "resources.a.hooks[0]", "is not a hook", "InvalidBreakPointHook"),
+        (
+            one(hooks=[{"at": "x"}]),
+            "resources.a.hooks[0].at",
+            "not allowed in a rule of one resource",
+            "",
+        ),
+        (
+            {"hooks": [{"at": "", "on": "pre-create"}]},
+            "hooks[0].at",
+            "must be a pattern of resource names",
+            "",
+        ),
         ({"outputs": {"o": {}}}, "outputs.o", "must contain a value key", ""),
         ({"outputs": {"o": {"value": 1, "desc": 2}}}, "outputs.o", "not a valid keyword", ""),
         (
@@ -302,7 +312,7 @@ def test_hooks_of_template_and_environment() -> None:
     template = one(hooks=["pre-create"]) | {"hooks": [{"at": "a", "on": ["pre-delete"]}]}
     template["resources"]["w[1]*"] = thing() | {"hooks": {"on": ["pre-update"]}}
     environment = {"resource_registry": {"resources": {"web": {"srv*": {"hooks": "pre-create"}}}}}
-    found = defined(template, environment).declared
+    found = defined(template, environment).hook_declarations
     assert [(h.pattern, h.item, h.short) for h in found] == [
         ("a", "pre-create", True),
         ("w[[]1][*]", {"on": ["pre-update"]}, False),
@@ -360,7 +370,7 @@ def test_shown_parameters() -> None:
 
 
 def test_versions_and_their_functions() -> None:
-    known = versions_of("heat_template_version")
+    known = known_versions("heat_template_version")
     assert known[0] == "2013-05-23" and "wallaby" in known and "2010-09-09" not in known
     assert "repeat" not in template_functions("2014-10-16")
     assert {"contains", "equals"} <= set(template_functions("pike"))
@@ -374,7 +384,7 @@ def test_what_must_be_known_at_once_may_not_read_a_resource(key: str) -> None:
     late = {"type": "Test::Thing", key: {"get_attr": ["b", "output"]}}
     (found,) = faults({"resources": {"a": late, "b": thing()}})
     assert found.place == f"resources.a.{key}"
-    assert found.reason.startswith("This must be known when the stack is accepted")
+    assert found.reason.startswith("This must be known when the stack is defined")
 
 
 AT_LEAST_ONE = Constraint("range", min=1)

@@ -3,9 +3,9 @@
 import pytest
 
 from engine.errors import Findings, Invalid
-from engine.hot.environment import parse_environment
-from engine.hot.event_sinks import read_event_sinks
-from engine.hot.merging import merge_files
+from engine.hot.environment.environment import parse_environment
+from engine.hot.environment.event_sinks import read_event_sinks
+from engine.hot.environment.merging import merge_files
 from engine.words import Json
 
 SINK = {"type": "webhook", "target": "https://a.test/"}
@@ -18,30 +18,38 @@ SINK = {"type": "webhook", "target": "https://a.test/"}
         ({"parameters": None}, "parameters", 'environment has empty section "parameters"'),
         ({"parameters": [1]}, "parameters", "must be a map"),
         ({"event_sinks": {}}, "event_sinks", "must be a list"),
-        ({"event_sinks": ["x"]}, "event_sinks[0]", "is no event sink"),
+        ({"event_sinks": ["x"]}, "event_sinks[0]", "is not an event sink"),
         ({"event_sinks": [{"type": "x"}]}, "event_sinks[0].target", "must be a text"),
         ({"event_sinks": [{"target": "x"}]}, "event_sinks[0].type", "must be a text"),
         ({"event_sinks": [SINK | {"ttl": 3600}]}, "event_sinks[0].ttl", "is not known here"),
         ({"event_sinks": [SINK | {"events": [1]}]}, "event_sinks[0].events", "a list of globs"),
         ({"event_sinks": [SINK | {"ordered": 1}]}, "event_sinks[0].ordered", "true or false"),
-        ({"event_sinks": [SINK] * 21}, "event_sinks", "the most is 20"),
+        ({"event_sinks": [SINK] * 21}, "event_sinks", "at most 20 are allowed"),
         (
             {"parameter_merge_strategies": {"a": "mrge"}},
             "parameter_merge_strategies.a",
-            'There is no merge strategy "mrge".',
+            'Unknown merge strategy "mrge".',
         ),
-        ({"parameter_merge_strategies": {"a": []}}, "parameter_merge_strategies.a", "There is no"),
+        (
+            {"parameter_merge_strategies": {"a": []}},
+            "parameter_merge_strategies.a",
+            "Unknown merge strategy",
+        ),
         ({"parameter_merge_strategies": "merge"}, "parameter_merge_strategies", "must be a map"),
         ({"encrypted_param_names": "x"}, "encrypted_param_names", "list of names"),
         ({"hooks": {}}, "hooks", "must be a list of rules"),
-        ({"hooks": ["x"]}, "hooks[0]", "is no rule"),
-        ({"hooks": [{"at": 5, "on": []}]}, "hooks[0].at", "must say where"),
-        ({"resource_registry": {"A::*": "a.yaml"}}, "resource_registry.A::*", "lead to a template"),
-        ({"resource_registry": {"A": "B::*"}}, "resource_registry.A", "at the end only"),
+        ({"hooks": ["x"]}, "hooks[0]", "is not a rule"),
+        ({"hooks": [{"at": 5, "on": []}]}, "hooks[0].at", "must be a pattern of resource names"),
+        (
+            {"resource_registry": {"A::*": "a.yaml"}},
+            "resource_registry.A::*",
+            "be mapped to a template",
+        ),
+        ({"resource_registry": {"A": "B::*"}}, "resource_registry.A", "only at the end"),
         (
             {"resource_registry": {"resources": {"a": {"A::*": "B"}}}},
             "resource_registry.resources.a.A::*",
-            "means nothing for one resource",
+            "not allowed in the entry of one resource",
         ),
         (
             {"resource_registry": {"resources": {"a": {"b": {"A": 5}}}}},
@@ -50,7 +58,7 @@ SINK = {"type": "webhook", "target": "https://a.test/"}
         ),
         ({"resource_registry": {"A": 5}}, "resource_registry.A", "name of a resource type"),
         ({"resource_registry": {"A": "B", "B": "A"}}, "resource_registry.A", "A -> B -> A"),
-        ({"resource_registry": {"A*B": "C"}}, "resource_registry.A*B", "at the end only"),
+        ({"resource_registry": {"A*B": "C"}}, "resource_registry.A*B", "only at the end"),
         ({"resource_registry": {"resources": []}}, "resource_registry.resources", "must be a map"),
         ({"resource_registry": {"resources": {"a": 1}}}, "resource_registry.resources.a", "a map"),
         (
@@ -61,7 +69,7 @@ SINK = {"type": "webhook", "target": "https://a.test/"}
         (
             {"resource_registry": {"resources": {"a": {"hooks": [1]}}}},
             "resource_registry.resources.a.hooks[0]",
-            "is no hook",
+            "is not a hook",
         ),
     ],
 )
@@ -80,7 +88,7 @@ def test_hooks_in_all_their_forms() -> None:
     }
     found = parse_environment(
         {"resource_registry": {"resources": resources}, "hooks": [{"at": "a/*", **rule}]}
-    ).declared
+    ).hook_declarations
     assert [(h.pattern, h.item, h.short, h.place) for h in found] == [
         ("db_*", "pre-delete", True, "resource_registry.resources.db_*.hooks[0]"),
         ("db_*", rule, False, "resource_registry.resources.db_*.hooks[1]"),

@@ -2,13 +2,13 @@
 
 import pytest
 
-from engine.hot.expression import Call
-from engine.hot.facade import PRESUMED, Facade
+from engine.hot.evaluation.resource_facade import UNKNOWN_FACADE, ResourceFacade
+from engine.hot.expressions.expression import Call
 from engine.words import Json
 from tests.unit.hot.cfn_support import AWS, HEAT, cfn, cfn_thing
 from tests.unit.hot.hot_support import defined, faults, thing
 
-FACADE = Facade({"who": ["ops"]}, "Retain", {"rolling_update": {"max_batch_size": 2}})
+FACADE = ResourceFacade({"who": ["ops"]}, "Retain", {"rolling_update": {"max_batch_size": 2}})
 PARTS: list[tuple[str, str, Json]] = [
     ("metadata", "Metadata", FACADE.metadata),
     ("deletion_policy", "DeletionPolicy", FACADE.deletion_policy),
@@ -27,7 +27,7 @@ def as_cfn(part: Json, version: str = AWS) -> dict[str, Json]:
     return cfn(version, Resources={"a": cfn_thing(value={"Fn::ResourceFacade": part})})
 
 
-def value(template: dict[str, Json], facade: Facade) -> Json:
+def value(template: dict[str, Json], facade: ResourceFacade) -> Json:
     return defined(template, facade=facade).resources["a"].properties["value"]
 
 
@@ -55,16 +55,18 @@ def test_another_part_is_refused(part: Json) -> None:
 def test_a_stack_that_is_in_none_has_none() -> None:
     for template in (hot("metadata"), as_cfn("Metadata")):
         (found,) = faults(template)
-        assert "this stack is in none" in found.reason
+        assert "this stack is not nested" in found.reason
         assert found.remedy.startswith("Give the value as a parameter")
 
 
 def test_what_is_not_known_yet_is_not_guessed() -> None:
-    found = value(hot("metadata"), PRESUMED)
+    found = value(hot("metadata"), UNKNOWN_FACADE)
     assert isinstance(found, Call) and found.name == "resource_facade"
-    known_only_later = Facade({"ip": Call("get_attr", "2021-04-16", ["x", "ip"])}, "Delete", {})
+    known_only_later = ResourceFacade(
+        {"ip": Call("get_attr", "2021-04-16", ["x", "ip"])}, "Delete", {}
+    )
     assert isinstance(value(as_cfn("Metadata"), known_only_later), Call)
     assert value(as_cfn("DeletionPolicy"), known_only_later) == "Delete"
     template = hot("metadata")
     template["resources"]["a"]["deletion_policy"] = {"resource_facade": "deletion_policy"}
-    assert defined(template, facade=PRESUMED).resources["a"].deletion_policy == "Delete"
+    assert defined(template, facade=UNKNOWN_FACADE).resources["a"].deletion_policy == "Delete"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.hot.schema import Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.words import Json
 from tests.unit.hot.hot_support import defined, faults
 
@@ -50,7 +50,7 @@ def test_what_is_hidden_is_hidden_under_its_former_name_too() -> None:
         (
             {"net": "n", "ports": [{}, {"port": 1, "port_id": 1}]},
             "resources.a.properties.ports[1]",
-            "Property port_id is what port was called before; both are given",
+            "Property port_id is the former name of port; both are given",
         ),
         ({"network_id": ["n"]}, "resources.a.properties.network", "must be a string"),
         ({"netw": "n"}, "resources.a.properties", "Unknown Property netw"),

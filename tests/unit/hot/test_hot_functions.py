@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
-from engine.hot.expression import Call
-from engine.hot.resolve import evaluate_output, resolve
+from engine.hot.evaluation.resolver import evaluate_output, resolve
+from engine.hot.expressions.expression import Call
 from engine.words import Json
 from tests.unit.hot.hot_support import Seen, fault_of, value_of
 
@@ -144,7 +144,7 @@ def test_results(snippet: Json, result: Json) -> None:
         ({"contains": ["a", {"a": 1}]}, "should be a sequence"),
         ({"list_concat": [[1], "a"]}, "must be lists"),
         ({"repeat": {"template": "a", "for_each": {}}}, "non-empty map"),
-        ({"repeat": {"template": "a", "for_each": {"a": [1]}}}, "puts in text, not 1"),
+        ({"repeat": {"template": "a", "for_each": {"a": [1]}}}, "substitutes text, not 1"),
         (
             {
                 "repeat": {
@@ -168,7 +168,7 @@ def test_results(snippet: Json, result: Json) -> None:
         ({"if": [True]}, 'Arguments to "if" must be of the form'),
         (
             {"resource_facade": "metadata"},
-            "and this stack is in none. Give the value as a parameter",
+            "and this stack is not nested. Give the value as a parameter",
         ),
         ({"Ref": "b"}, "The function Ref is not supported in this version of HOT."),
     ],

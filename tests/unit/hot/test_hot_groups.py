@@ -3,8 +3,8 @@
 import pytest
 
 from engine.errors import LimitReached
-from engine.hot.nesting import Nesting
-from engine.hot.schema import Attribute, TypeSchema
+from engine.hot.nested.nested_templates import NestedTemplates
+from engine.hot.schema.type_schema import Attribute, TypeSchema
 from engine.types.groups.resource_group import ResourceGroup
 from tests.unit.hot.hot_support import TYPES, defined, thing
 from tests.unit.hot.nested_support import template
@@ -22,7 +22,7 @@ def test_members_are_counted_with_all_that_each_holds(type_: str, count: int) ->
     group = {"type": GROUP.name, "properties": {"count": 4, "resource_def": {"type": type_}}}
 
     def made(most: int) -> None:
-        nesting = Nesting(SERVER, most_resources=most)
+        nesting = NestedTemplates(SERVER, most_resources=most)
         defined({"resources": {"g": group}}, types=TYPES | {GROUP.name: GROUP}, nesting=nesting)
 
     made(count)

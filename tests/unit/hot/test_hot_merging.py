@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from engine.errors import Finding, Findings
-from engine.hot.merging import add_to, merge_files
-from engine.hot.parameters import ParameterKind, ParameterSchema
+from engine.hot.environment.merging import merge_files, merge_into_stored
+from engine.hot.schema.parameters import ParameterKind, ParameterSchema
 from engine.words import Json
 
 KINDS = {
@@ -214,7 +214,7 @@ def test_null_takes_away_what_an_earlier_one_maps(
 ) -> None:
     first, second = {"resource_registry": before}, {"resource_registry": after}
     assert merged(first, second)[0] == {"resource_registry": registry}
-    assert add_to(first, second) == {"resource_registry": registry}
+    assert merge_into_stored(first, second) == {"resource_registry": registry}
 
 
 def test_what_is_added_to_a_stack_is_added_resource_by_resource() -> None:
@@ -237,7 +237,7 @@ def test_what_is_added_to_a_stack_is_added_resource_by_resource() -> None:
             "resources": {"db": {"hooks": {"mode": "wait"}, "OS::A": None, "in": {"OS::B": "Y"}}}
         },
     }
-    assert add_to(stored, sent) == {
+    assert merge_into_stored(stored, sent) == {
         "parameters": {"a": 1, "b": {"y": 2}},
         "parameter_defaults": {"c": 3},
         "event_sinks": [1, 2],

@@ -3,9 +3,9 @@
 import pytest
 
 from engine.errors import LimitReached
-from engine.hot.effort import EffortLimits
-from engine.hot.nesting import Nesting
-from engine.hot.schema import Attribute, Kind
+from engine.hot.functions.cost_budget import CostLimits
+from engine.hot.nested.nested_templates import NestedTemplates
+from engine.hot.schema.type_schema import Attribute, Kind
 from engine.words import Json
 from tests.unit.hot.hot_support import thing
 from tests.unit.hot.nested_support import nested, stack, template, web, wrong
@@ -26,7 +26,7 @@ def test_a_template_as_a_type() -> None:
     assert all(one.default is None for one in schema.properties.values())  # the template's to fill
     assert [name for name, one in schema.properties.items() if one.hidden] == ["key"]
     assert schema.attributes == {
-        "OS::stack_id": Attribute(description="The id of the stack inside."),
+        "OS::stack_id": Attribute(description="The ID of the nested stack."),
         "o": Attribute(description="Out"),
     }
     assert stack(web()).resources["web"].type == "server.yaml"
@@ -240,11 +240,11 @@ def test_a_template_may_contain_itself_for_a_while() -> None:
 def test_resources_are_counted_in_all() -> None:
     files = {"server.yaml": template(resources={f"x{n}": thing() for n in range(3)})}
     resources = {name: {"type": "server.yaml"} for name in ("a", "b")}
-    stack(resources, nesting=Nesting(files, most_resources=8))
+    stack(resources, nesting=NestedTemplates(files, most_resources=8))
     with pytest.raises(LimitReached) as caught:
-        stack(resources, nesting=Nesting(files, most_resources=7))
+        stack(resources, nesting=NestedTemplates(files, most_resources=7))
     assert caught.value.code == "RequestLimitExceeded"
-    assert "8 resources, those of nested templates among them" in str(caught.value)
+    assert "8 resources, including those of nested templates" in str(caught.value)
 
 
 def test_large_templates_are_counted_as_often_as_they_are_used() -> None:
@@ -269,7 +269,7 @@ def test_what_functions_make_is_counted_for_the_whole_tree() -> None:
     made = template(
         parameters={"n": {"type": "number"}}, outputs={"o": {"value": {"repeat": repeat}}}
     )
-    files, limits = {"server.yaml": made}, EffortLimits(size=10_000)
+    files, limits = {"server.yaml": made}, CostLimits(size=10_000)
 
     def server(number: int) -> Json:
         return {"type": "server.yaml", "properties": {"n": number}}

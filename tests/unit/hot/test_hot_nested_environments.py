@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.hot.nesting import Nesting
+from engine.hot.nested.nested_templates import NestedTemplates
 from engine.words import Json
 from tests.unit.hot.hot_support import defined, thing
 from tests.unit.hot.nested_support import nested, operated, stack, template, web, wrong
@@ -35,7 +35,7 @@ def test_inside_a_users_provider_is_the_operators() -> None:
         outputs={"output": {"value": 1}, "key": {"value": 1}},
     )
     operator = operated({"Test::Thing": "of.yaml"})
-    nesting = Nesting(PROVIDER, {"of.yaml": operators})
+    nesting = NestedTemplates(PROVIDER, {"of.yaml": operators})
     found = stack({"a": thing()}, PROVIDER, MAPPED, operator=operator, nesting=nesting)
     inside = found.nested["a"].nested["x"]
     assert (inside.kind.file, inside.nested) == ("of.yaml", {})
@@ -99,7 +99,7 @@ def test_types_of_resources_inside_by_name() -> None:
 
 def test_what_the_operator_maps_to_is_nobodys_to_replace() -> None:
     mine = {"of.yaml": template(parameters={"mine": {"type": "string"}})}
-    nesting = Nesting(mine, {"of.yaml": template()})
+    nesting = NestedTemplates(mine, {"of.yaml": template()})
     resources = {"web": {"type": "My::Own"}}
     operator = operated({"My::Own": "of.yaml"})
     assert not nested(resources, mine, operator=operator, nesting=nesting).kind.schema.properties
@@ -110,7 +110,7 @@ def test_what_the_operator_maps_to_is_nobodys_to_replace() -> None:
 def test_addresses_that_are_missing_are_known() -> None:
     far = "https://t.example.org/"
     files = {"server.yaml": template(resources={"x": {"type": f"{far}b.template"}})}
-    nesting = Nesting(files)
+    nesting = NestedTemplates(files)
     resources = web() | {"y": {"type": f"{far}a.yaml"}, "z": {"type": "gone.yaml"}}
     assert len(wrong(resources, files, nesting=nesting)) == 3
     assert nesting.missing == {f"{far}a.yaml", f"{far}b.template"}
@@ -137,7 +137,7 @@ def test_metadata_with_a_hidden_value_is_told_of_and_left_open_inside(
     s = {"type": "string", "hidden": True, "default": "hush"}
     web = {"type": "f.yaml", "properties": properties, "metadata": {"m": {"get_param": "s"}}}
     around = {"parameters": {"s": s}, "resources": {"web": web}}
-    found = defined(around, nesting=Nesting({"f.yaml": inner}))
+    found = defined(around, nesting=NestedTemplates({"f.yaml": inner}))
     assert found.resources["web"].secret_metadata
-    (one,) = found.inside
+    (one,) = found.contained
     assert "hush" not in str(one.definition.resources["x"])

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.errors import Finding
-from engine.hot.nesting import Nesting
+from engine.hot.nested.nested_templates import NestedTemplates
 from engine.words import Json
 from tests.unit.hot.nested_support import operated, stack, template, wrong
 
@@ -79,6 +79,6 @@ def test_a_template_of_the_operator_is_a_facade_too() -> None:
         files,
         {"My::Own": "f.yaml"},
         operator=operated({"My::Own": "of.yaml"}),
-        nesting=Nesting(files, of_operator),
+        nesting=NestedTemplates(files, of_operator),
     )
     assert finding.reason == "Attribute o for facade My::Own missing in provider"

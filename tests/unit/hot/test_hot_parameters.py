@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.hot.custom_constraints import CUSTOM
-from engine.hot.expression import is_static
+from engine.hot.expressions.expression import is_static
+from engine.hot.schema.custom_constraints import CUSTOM_CHECKS
 from engine.words import Json
 from tests.unit.hot.hot_support import defined, faults, thing
 
@@ -179,9 +179,11 @@ def test_a_default_is_not_held_against_custom_constraints_where_another_value_is
 
 def test_custom_constraints_at_their_bounds() -> None:
     longest = ".".join(["a" * 63] * 3 + ["a" * 60])
-    assert CUSTOM["rel_dns_name"](longest) and not CUSTOM["rel_dns_name"](longest + "a")
-    assert CUSTOM["dns_name"](longest + "a")
-    assert not CUSTOM["ip_addr"](5) and CUSTOM["ip_addr"]("5.0.0.1")
+    assert CUSTOM_CHECKS["rel_dns_name"](longest) and not CUSTOM_CHECKS["rel_dns_name"](
+        longest + "a"
+    )
+    assert CUSTOM_CHECKS["dns_name"](longest + "a")
+    assert not CUSTOM_CHECKS["ip_addr"](5) and CUSTOM_CHECKS["ip_addr"]("5.0.0.1")
 
 
 def test_a_delimiter_may_be_unknown() -> None:

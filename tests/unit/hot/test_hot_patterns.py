@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.hot import patterns
-from engine.hot.constraints import broken_rule
-from engine.hot.effort import Effort
-from engine.hot.function import Wrong
-from engine.hot.globs import LONGEST, bad_glob, matches
-from engine.hot.patterns import BadPattern, read_pattern
-from engine.hot.schema import Constraint
+from engine.hot.functions.cost_budget import CostBudget
+from engine.hot.functions.function import FunctionError
+from engine.hot.patterns import pattern as patterns
+from engine.hot.patterns.pattern import InvalidPattern, read_pattern
+from engine.hot.schema.constraints import find_violation
+from engine.hot.schema.type_schema import Constraint
+from engine.hot.syntax.globs import MAX_GLOB_LENGTH, glob_problem, matches_glob
 from tests.unit.hot.hot_support import faults
 
 ATOMS = (
@@ -54,12 +54,12 @@ def test_it_matches_what_pythons_engine_matches(text: str, where: str, flags: in
         whole, spans = known.fullmatch(where) is not None, _spans(known.finditer(where))
     except (re.error, SystemError):  # Python's engine loses count of groups now and then
         return
-    pattern = read_pattern(text, Effort(), flags)
-    for few in (patterns.FEW_WAYS, -1):  # as it chooses, and always our own walk
+    pattern = read_pattern(text, CostBudget(), flags)
+    for few in (patterns.MAX_PYTHON_PATHS, -1):  # as it chooses, and always our own walk
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(patterns, "FEW_WAYS", few)
-            assert pattern.fullmatch(where, Effort()) == whole
-            assert _spans(pattern.each(where, Effort())) == spans
+            patch.setattr(patterns, "MAX_PYTHON_PATHS", few)
+            assert pattern.fullmatch(where, CostBudget()) == whole
+            assert _spans(pattern.find_all(where, CostBudget())) == spans
 
 
 @pytest.mark.parametrize(
@@ -76,16 +76,16 @@ def test_it_matches_what_pythons_engine_matches(text: str, where: str, flags: in
 def test_after_an_empty_round_there_is_no_other(
     text: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patterns, "FEW_WAYS", -1)
-    pattern, known = read_pattern(text, Effort()), re.compile(text)
-    assert pattern.fullmatch(where, Effort()) == bool(known.fullmatch(where))
-    assert _spans(pattern.each(where, Effort())) == _spans(known.finditer(where))
+    monkeypatch.setattr(patterns, "MAX_PYTHON_PATHS", -1)
+    pattern, known = read_pattern(text, CostBudget()), re.compile(text)
+    assert pattern.fullmatch(where, CostBudget()) == bool(known.fullmatch(where))
+    assert _spans(pattern.find_all(where, CostBudget())) == _spans(known.finditer(where))
 
 
 def test_groups_and_templates_of_our_own_walk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "FEW_WAYS", -1)
-    pattern = read_pattern(r"(?P<key>\w+)(=(\d+))?;", Effort())
-    first, second = pattern.each("ab=12;c;", Effort())
+    monkeypatch.setattr(patterns, "MAX_PYTHON_PATHS", -1)
+    pattern = read_pattern(r"(?P<key>\w+)(=(\d+))?;", CostBudget())
+    first, second = pattern.find_all("ab=12;c;", CostBudget())
     assert (first.groups(), second.groups()) == (("ab", "=12", "12"), ("c", None, None))
     assert first.expand(r"<\g<key>\\\3\n\g<0>>") == "<ab\\12\nab=12;>"
     assert second.expand(r"\1\3") == "c" and second.group() == "c;"
@@ -109,13 +109,13 @@ COSTLY = [
 
 @pytest.mark.parametrize(("text", "value"), COSTLY, ids=range(len(COSTLY)))
 def test_a_costly_pattern_ends(text: str, value: str) -> None:
-    assert broken_rule(Constraint("allowed_pattern", pattern=text), value)
+    assert find_violation(Constraint("allowed_pattern", pattern=text), value)
 
 
 @pytest.mark.parametrize("text", ["(", "a**", "(?<=a+)b", "x" * 10_001, "(" * 2_000 + ")" * 2_000])
 def test_what_is_no_pattern_is_told(text: str) -> None:
-    with pytest.raises(BadPattern):
-        read_pattern(text, Effort())
+    with pytest.raises(InvalidPattern):
+        read_pattern(text, CostBudget())
 
 
 def test_all_patterns_of_a_template_share_their_steps() -> None:
@@ -134,15 +134,15 @@ def test_all_patterns_of_a_template_share_their_steps() -> None:
 def test_globs_are_those_of_fnmatch(glob: str, name: str) -> None:
     from fnmatch import fnmatchcase
 
-    assert matches(name, glob) == fnmatchcase(name, glob)
+    assert matches_glob(name, glob) == fnmatchcase(name, glob)
 
 
 def test_globs_that_take_long_are_refused() -> None:
-    assert not bad_glob("web-*[0-9]?") and "1000" in bad_glob("*" * (LONGEST + 1))
-    assert "beyond" in bad_glob("[a-￾]")
-    assert not matches("a" * 5_000, "*a" * 400 + "b")
+    assert not glob_problem("web-*[0-9]?") and "1000" in glob_problem("*" * (MAX_GLOB_LENGTH + 1))
+    assert "beyond" in glob_problem("[a-￾]")
+    assert not matches_glob("a" * 5_000, "*a" * 400 + "b")
 
 
 def test_a_pattern_too_costly_for_one_value_is_told() -> None:
-    with pytest.raises(Wrong), Effort(steps=100_000).share() as share:
+    with pytest.raises(FunctionError), CostBudget(steps=100_000).sub_budget() as share:
         read_pattern("(a|aa)+$", share).fullmatch("a" * 100_000 + "b", share)

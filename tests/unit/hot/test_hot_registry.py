@@ -3,8 +3,8 @@
 import pytest
 
 from engine.errors import Invalid
-from engine.hot.environment import parse_environment
-from engine.hot.registry import CircularAlias, Registry
+from engine.hot.environment.environment import parse_environment
+from engine.hot.environment.registry import CircularAlias, Registry
 from engine.words import Json
 from tests.unit.hot.hot_support import faults
 
@@ -123,7 +123,7 @@ def test_circles_are_refused(mapped: dict[str, Json], place: str, chain: str) ->
         registry(mapped)
     finding = caught.value.findings[0]
     assert finding.place == f"resource_registry.{place}"
-    assert finding.reason == f"Aliases in a circle: {chain}"
+    assert finding.reason == f"Circular aliases: {chain}"
 
 
 def test_a_circle_of_one_resource_shows_when_it_is_looked_for() -> None:
@@ -153,7 +153,7 @@ def test_a_type_that_is_mapped_to_none_is_told_with_where_it_leads() -> None:
     (finding,) = faults({"resources": {"a": {"type": "My::Own"}}}, mapped)
     assert str(finding) == (
         "resources.a.type: The Resource Type (My::Own) could not be found. "
-        'It is mapped to "Test::Thign", which is none. Did you mean "Test::Thing"?'
+        'It is mapped to "Test::Thign", which is not a resource type. Did you mean "Test::Thing"?'
     )
 
 
@@ -163,6 +163,6 @@ def test_restrictions_by_globs() -> None:
         "*": {"restricted_actions": ["update"], "in": {"restricted_actions": "replace"}},
     }
     found = registry({"resources": resources})
-    assert found.restricted("db_1") == {"replace", "update"} and found.restricted("in") == {
-        "update"
-    }
+    assert found.restrictions_of("db_1") == {"replace", "update"} and found.restrictions_of(
+        "in"
+    ) == {"update"}

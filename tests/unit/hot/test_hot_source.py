@@ -3,10 +3,10 @@
 import pytest
 
 from engine.errors import Invalid
-from engine.hot.source import DEFAULT_LIMITS, Limits, check_document, read_document
+from engine.hot.syntax.document import DEFAULT_LIMITS, DocumentLimits, check_document, read_document
 
 
-def said(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
+def said(text: str, limits: DocumentLimits = DEFAULT_LIMITS) -> str:
     with pytest.raises(Invalid) as caught:
         read_document(text, "template", limits)
     return str(caught.value)
@@ -73,8 +73,8 @@ MERGE_BOMB = f"a: &a {{{','.join(f'x{n}: 1' for n in range(101))}}}\n" + "\n".jo
         ("a: <<", "a: A value of the kind MergeKey cannot be used here"),
         ("a: {<<: 1}", "while reading a merge key expected a map in line 1"),
         ("a: {<<: [b]}", "while reading a merge key expected a map in line 1"),
-        ("a: &a {b: 1, <<: *a}", "a map cannot bring in itself in line 1"),
-        ("a: &a {b: {<<: *a}}", "a map cannot bring in itself in line 1"),
+        ("a: &a {b: 1, <<: *a}", "a map cannot merge itself in line 1"),
+        ("a: &a {b: {<<: *a}}", "a map cannot merge itself in line 1"),
         ("a: &a {}\nb: {<<: *a, <<: *a}", 'b.<<: The key "<<" is given twice'),
         ("a: *b", "found undefined alias 'b' in line 1, column 4"),
         ("a: &b 1\nc: &b 2", "found duplicate anchor 'b'"),
@@ -87,10 +87,10 @@ MERGE_BOMB = f"a: &a {{{','.join(f'x{n}: 1' for n in range(101))}}}\n" + "\n".jo
         ("a: &a {b: *a}", "contains itself"),
         ("1: x", "The key 1 is not text"),
         ("a: {b: {null: x}}", "a.b: The key null is not text"),
-        ("a: .nan", "which JSON cannot say"),
-        ("a: .inf", "which JSON cannot say"),
-        ('{"a": NaN}', "the value NaN, which JSON cannot say"),
-        ('{"a": 1e999}', "which JSON cannot say"),
+        ("a: .nan", "which JSON cannot represent"),
+        ("a: .inf", "which JSON cannot represent"),
+        ('{"a": NaN}', "the value NaN, which JSON cannot represent"),
+        ('{"a": 1e999}', "which JSON cannot represent"),
         ("a: " + "9" * 30, "The number is too large"),
         ("a: " + "9" * 5000, "Error parsing template"),
         ("a: !!int ''", "this is not of the kind int in line 1, column 4"),
@@ -107,7 +107,7 @@ MERGE_BOMB = f"a: &a {{{','.join(f'x{n}: 1' for n in range(101))}}}\n" + "\n".jo
         ("a: 1\n---\nb: 2", "expected a single document"),
         ("a: '" + "x" * 600_000 + "'", "524288 are allowed"),
         (BOMB, "more than 200000 values"),
-        (MERGE_BOMB, "merge keys bring in too many entries"),
+        (MERGE_BOMB, "merge keys add too many entries"),
     ],
 )
 def test_what_is_refused_and_why(text: str, part: str) -> None:
@@ -126,5 +126,5 @@ def test_a_parsed_document_is_checked_too(value: object) -> None:
 
 
 def test_limits_can_be_set() -> None:
-    assert "more than 3 values" in said("a: [1, 2, 3]", Limits(max_nodes=3))
-    assert "deeper than 1" in said("a: [1]", Limits(max_depth=1))
+    assert "more than 3 values" in said("a: [1, 2, 3]", DocumentLimits(max_nodes=3))
+    assert "deeper than 1" in said("a: [1]", DocumentLimits(max_depth=1))

@@ -2,7 +2,14 @@
 
 import pytest
 
-from engine.hot.schema import Attribute, Constraint, Grouping, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import (
+    Attribute,
+    Constraint,
+    Grouping,
+    Kind,
+    Property,
+    TypeSchema,
+)
 from tests.unit.hot.hot_support import TYPES, defined, faults
 
 GROUPING = Grouping(
@@ -11,7 +18,7 @@ GROUPING = Grouping(
 
 
 def group(of_members: frozenset[str] | None) -> TypeSchema:
-    return TypeSchema("Group", grouping=GROUPING, of_members=of_members)
+    return TypeSchema("Group", grouping=GROUPING, member_attributes=of_members)
 
 
 @pytest.mark.parametrize(

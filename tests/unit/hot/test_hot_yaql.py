@@ -6,24 +6,24 @@ from contextlib import suppress
 
 import pytest
 
-from engine.hot.effort import Effort, EffortLimits, TooMuch
-from engine.hot.expression import Call, decode, encode
-from engine.hot.function import Wrong
-from engine.hot.resolve import resolve
-from engine.hot.yaql_evaluation import check_expression, evaluate
+from engine.hot.evaluation.resolver import resolve
+from engine.hot.expressions.expression import Call, decode, encode
+from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget, CostLimits
+from engine.hot.functions.function import FunctionError
+from engine.hot.yaql.evaluation import check_yaql, evaluate_yaql
 from engine.words import Json
 from tests.unit.hot.hot_support import Seen, defined, fault_of, faults, thing, value_of
 
 PEOPLE: Json = [{"name": "ada", "age": 3}, {"name": "bob", "age": 5}, {"name": "cy", "age": 5}]
 
 
-def given(expression: str, data: Json = None, effort: Effort | None = None) -> Json:
-    effort = effort or Effort()
-    return evaluate(expression, data, effort.limits, effort)
+def given(expression: str, data: Json = None, budget: CostBudget | None = None) -> Json:
+    budget = budget or CostBudget()
+    return evaluate_yaql(expression, data, budget.limits, budget)
 
 
 def wrong(expression: str, data: Json = None) -> str:
-    with pytest.raises(Wrong) as caught:
+    with pytest.raises(FunctionError) as caught:
         given(expression, data)
     return str(caught.value)
 
@@ -77,8 +77,8 @@ def test_values(expression: str, data: Json, value: Json) -> None:
 @pytest.mark.parametrize(
     ("expression", "data", "part"),
     [
-        ("$.data.nope", {"a": 1}, 'the key "nope" is not there'),
-        ("$.data.a.b", {"a": 1}, 'nothing is called "b" in a value that is no map'),
+        ("$.data.nope", {"a": 1}, 'the key "nope" does not exist'),
+        ("$.data.a.b", {"a": 1}, 'there is no "b" in a value that is not a map'),
         ("nope(1)", None, 'Unknown function "nope"'),
         ("$.data.nope()", "its secret", 'Unknown method "nope"'),
         ("$.data.len(1, 2)", "its secret", 'No method "len" matches supplied arguments'),
@@ -86,7 +86,7 @@ def test_values(expression: str, data: Json, value: Json) -> None:
         ("1 / 0", None, "by zero"),
         ("[].first()", None, "a collection has too few items, or too many"),
         ("[1][5]", None, "index out of range"),
-        ("def(f, f($)) -> f(1)", None, "it calls itself too often"),
+        ("def(f, f($)) -> f(1)", None, "it recurses too deeply"),
         ("range(201)", None, "Collection length exceeds 200 elements"),
         ("'a' * 20000", None, "Expression consumed too much memory"),
         ("[1, 2].assert($.len() > 2, 'three at least')", None, "three at least"),
@@ -94,13 +94,13 @@ def test_values(expression: str, data: Json, value: Json) -> None:
         ("call(now, [], {})", None, 'The yaql function "now" cannot be used in a template'),
         ("datetime('10:00')", None, "needs its year, its month and its day"),
         ("datetime('2020-01-01 10:00 XYZ')", None, "is not known"),
-        ("datetime(2020, 1, 1)", None, "a value of the kind datetime, which JSON cannot say"),
+        ("datetime(2020, 1, 1)", None, "a value of the kind datetime, which JSON cannot represent"),
         ("{[1] => 2}", None, "The yaql expression"),
-        ("float(inf)", None, "which JSON cannot say"),
+        ("float(inf)", None, "which JSON cannot represent"),
         ("pow(2, 64)", None, "a number that is too large"),
         ("str(range(3))", None, "cannot write this value as a text"),
         ("regex('(')", None, 'The pattern "(" is not a regular expression'),
-        ("'a'.replaceBy(regex(a), 1)", None, "puts in texts"),
+        ("'a'.replaceBy(regex(a), 1)", None, "substitutes text only"),
     ],
 )
 def test_what_fails_and_why(expression: str, data: Json, part: str) -> None:
@@ -147,7 +147,7 @@ def test_what_reads_a_resource_waits_for_it() -> None:
     waiting = value_of(snippet)
     assert isinstance(waiting, Call)
     assert resolve(decode(encode(waiting), waiting.version), Seen([1, 2])) == [2, 4]
-    with pytest.raises(Wrong, match="expression failed"):
+    with pytest.raises(FunctionError, match="expression failed"):
         resolve(waiting, Seen(3))
     text = value_of({"yaql": {"expression": {"get_attr": ["b", "output"]}}})
     assert resolve(text, Seen("1 + 1")) == 2
@@ -155,9 +155,9 @@ def test_what_reads_a_resource_waits_for_it() -> None:
 
 def test_the_limits_it_was_accepted_with_are_kept() -> None:
     snippet = {"yaql": {"expression": "range($.data).len()", "data": {"get_attr": ["b", "output"]}}}
-    few = value_of(snippet, limits=EffortLimits(yaql_elements=3))
+    few = value_of(snippet, limits=CostLimits(yaql_elements=3))
     listed = {"yaql": {"expression": "range(5)"}}
-    assert "exceeds 3 elements" in fault_of(listed, limits=EffortLimits(yaql_elements=3))
+    assert "exceeds 3 elements" in fault_of(listed, limits=CostLimits(yaql_elements=3))
     assert few.args["limits"] == [3, 10_000] and "limits" not in value_of(snippet).args
     assert resolve(few, Seen(5)) == 5
 
@@ -191,10 +191,10 @@ def test_a_hidden_parameter_is_masked() -> None:
 
 
 SETS = """
-from engine.hot.effort import Effort
-from engine.hot.yaql_evaluation import evaluate
-one = Effort()
-print(evaluate("[set(b, a, z, q).toList(), str(set(b, a, z)), characters(digits => true)]",
+from engine.hot.functions.cost_budget import CostBudget
+from engine.hot.yaql.evaluation import evaluate_yaql
+one = CostBudget()
+print(evaluate_yaql("[set(b, a, z, q).toList(), str(set(b, a, z)), characters(digits => true)]",
                None, one.limits, one))
 """
 
@@ -244,35 +244,35 @@ ENDLESS = [
 
 @pytest.mark.parametrize("expression", ENDLESS, ids=range(len(ENDLESS)))
 def test_what_would_not_end_is_refused(expression: str) -> None:
-    effort = Effort()
-    with suppress(Wrong):
-        given(expression, effort=effort)
-    assert effort.steps_left > -100_000
+    budget = CostBudget()
+    with suppress(FunctionError):
+        given(expression, budget=budget)
+    assert budget.steps_left > -100_000
 
 
 def test_rounds_of_a_lambda_are_steps() -> None:
-    effort = Effort(steps=20_000)
-    given("range(100).join(range(100), false, 1).len()", effort=effort)
-    assert effort.steps_left < 10_000
+    budget = CostBudget(steps=20_000)
+    given("range(100).join(range(100), false, 1).len()", budget=budget)
+    assert budget.steps_left < 10_000
 
 
 def test_one_expression_may_not_spend_what_is_for_a_template() -> None:
-    effort = Effort(steps=100_000)
-    with pytest.raises(Wrong, match="more than the 20000 steps") as caught:
-        given("sequence().len()", effort=effort)
-    assert not isinstance(caught.value, TooMuch) and effort.steps_left == 80_000
+    budget = CostBudget(steps=100_000)
+    with pytest.raises(FunctionError, match="more than the 20000 steps") as caught:
+        given("sequence().len()", budget=budget)
+    assert not isinstance(caught.value, BudgetExceeded) and budget.steps_left == 80_000
     many: dict[str, Json] = {
         f"r{n}": thing(value={"yaql": {"expression": "sequence().take(200).len()"}})
         for n in range(20)
     }
-    (told,) = faults({"resources": many}, limits=EffortLimits(steps=5_000))
+    (told,) = faults({"resources": many}, limits=CostLimits(steps=5_000))
     assert told.code == "RequestLimitExceeded" and ".value.yaql" in told.place
 
 
 def test_an_expression_is_read_alone() -> None:
     """Two that are read at the same time, in threads, do not meet in the reader."""
-    check_expression("1 + 1", Effort())
+    check_yaql("1 + 1", CostBudget())
     for _ in range(3):
-        with pytest.raises(Wrong):
-            check_expression("(1 +", Effort())
-        check_expression("(1 + 2)", Effort())
+        with pytest.raises(FunctionError):
+            check_yaql("(1 +", CostBudget())
+        check_yaql("(1 + 2)", CostBudget())

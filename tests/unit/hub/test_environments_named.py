@@ -5,12 +5,12 @@ import json
 import pytest
 
 from engine.errors import LimitReached
-from engine.hot.source import DEFAULT_LIMITS
+from engine.hot.syntax.document import DEFAULT_LIMITS
 from engine.service import StackRequest
-from engine.service.written import (
+from engine.service.requests.parsing import (
     MOST_ENVIRONMENTS,
     OperatorEnvironment,
-    Written,
+    ParsedRequest,
     read_request,
 )
 
@@ -20,7 +20,7 @@ parameters: {l: {type: comma_delimited_list}}
 """
 
 
-def written(names: list[str], value: str) -> Written:
+def written(names: list[str], value: str) -> ParsedRequest:
     document = {"parameters": {"l": value}, "parameter_merge_strategies": {"l": "merge"}}
     request = StackRequest(
         name="s",

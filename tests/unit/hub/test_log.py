@@ -1,11 +1,14 @@
 """Logging: one pipe, two styles, no secrets."""
 
+import asyncio
+import gc
 import io
 import json
 import logging
 import warnings
 from collections.abc import Iterator
 
+import asyncpg
 import pytest
 import structlog
 
@@ -48,6 +51,40 @@ def test_the_standard_librarys_loggers_go_through_the_same_pipe() -> None:
     (line,) = lines(stream)
     assert (line["event"], line["logger"]) == ("lost three of 5", "some.library")
     assert line["token"] == MASK
+
+
+def test_a_lost_connection_to_the_database_is_one_line() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", stream=stream)
+    try:
+        raise asyncpg.InvalidCatalogNameError("it is gone\nDETAIL: whole")
+    except asyncpg.PostgresError:
+        logging.getLogger("asyncpg.pool").warning("Failed to restore", exc_info=True)
+    (line,) = lines(stream)
+    assert (line["event"], line["reason"]) == ("database.reconnecting", "it is gone")
+    assert "exception" not in line and "Traceback" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("error", "event", "traced"),
+    [
+        (asyncpg.ConnectionDoesNotExistError("closed"), "database.connection_lost", False),
+        (ConnectionResetError("reset"), "database.connection_lost", False),
+        (ValueError("a bug"), "Future exception was never retrieved", True),
+    ],
+)
+async def test_what_a_lost_connection_leaves_in_the_event_loop_is_one_line(
+    error: Exception, event: str, traced: bool
+) -> None:
+    stream = io.StringIO()
+    set_up_logging("json", stream=stream)
+    future = asyncio.get_running_loop().create_future()
+    future.set_exception(error)
+    del future
+    gc.collect()
+    (line,) = lines(stream)
+    assert str(line["event"]).startswith(event)
+    assert ("exception" in line) is traced
 
 
 def test_context_variables_are_in_every_line() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from engine.errors import Finding, Invalid
-from hub.nested_templates import MOST, TemplatesWanted, with_fetched
+from hub.api.nested_templates import MOST, TemplatesWanted, with_fetched
 
 #: What each template names in its turn.
 NAMES: Mapping[str, set[str]] = {"top": {"a", "b"}, "a": {"c"}, "b": {"c"}, "c": set()}

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from engine.errors import Invalid
-from engine.hot.source import Limits
-from hub.operator_environment import read_operator_environment
-from hub.settings import Settings
-from hub.wiring import make_limits
+from engine.hot.syntax.document import DocumentLimits
+from hub.program.operator_environment import read_operator_environment
+from hub.program.wiring import make_limits
+from hub.settings.settings import Settings
 
-LIMITS = Limits(max_bytes=2000)
+LIMITS = DocumentLimits(max_bytes=2000)
 TEMPLATE = "heat_template_version: 2018-08-31\n"
 
 
@@ -75,7 +75,7 @@ def test_templates_of_this_machine(tmp_path: Path) -> None:
         ("rsource_registry: {}", '/a.yaml: rsource_registry: environment has wrong section "rsour'),
         ("parameter_defaults: {a: 1}", "/a.yaml: parameter_defaults: It has no meaning in the op"),
         ("resource_registry: {A: 5}", "/a.yaml: resource_registry.A: This must be the name of a"),
-        ("resource_registry: {A: B, B: A}", "/a.yaml: resource_registry.A: Aliases in a circle"),
+        ("resource_registry: {A: B, B: A}", "/a.yaml: resource_registry.A: Circular aliases"),
         (
             "resource_registry: {resources: {a: {hooks: pre-create}}}",
             "/a.yaml: resource_registry.resources.a.hooks: It has no meaning in the operator's "
@@ -118,7 +118,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 def test_circles_between_files(tmp_path: Path) -> None:
     (said, *_) = wrong(folder(tmp_path, a="resource_registry: {A: B}",
                               b="resource_registry: {B: A}"))  # fmt: skip
-    assert "Aliases in a circle: A -> B -> A" in said
+    assert "Circular aliases: A -> B -> A" in said
 
 
 def test_it_holds_for_projects_with_quotas_of_their_own(tmp_path: Path) -> None:

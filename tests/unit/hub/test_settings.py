@@ -12,8 +12,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from engine import errors
-from hub.setting_resource_types import HttpCredential, RemoteStack
-from hub.settings import Settings, Subscription, load_settings
+from hub.settings.resource_types import HttpCredential, RemoteStack
+from hub.settings.settings import Settings, Subscription, load_settings
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "config.example.toml"
@@ -67,7 +67,7 @@ BY_NAME = (
     "resource_types.remote_stack",
 )
 #: Those that may be there any number of times.
-SECTIONS = ("subscriptions", "rules")
+SECTIONS = ("subscriptions", "rules", "programs")
 
 
 def example_with_subscription() -> str:
@@ -151,12 +151,12 @@ def test_the_environment_writes_lists_times_and_booleans() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "reason", "remedy"),
     [
-        ('[server]\nlistn = "x"', "[server] listn", "no such setting", '"listen"'),
-        ("[servr]\nx = 1", "[servr]", "no such setting", '"server"'),
-        ('listen = "x"', "listen", "no such setting", "under [server]"),
-        ("[channels.webhook]\natempts = 1", "[channels.webhook] atempts", "no such", '"attempts"'),
-        ("[channels.ampq]\nurl = []", "[channels.ampq]", "no such setting", "amqp"),
-        ("[auth]\ncolour = 1", "[auth] colour", "no such setting", "mode"),
+        ('[server]\nlistn = "x"', "[server] listn", "unknown setting", '"listen"'),
+        ("[servr]\nx = 1", "[servr]", "unknown setting", '"server"'),
+        ('listen = "x"', "listen", "unknown setting", "under [server]"),
+        ("[channels.webhook]\natempts = 1", "[channels.webhook] atempts", "unknown", '"attempts"'),
+        ("[channels.ampq]\nurl = []", "[channels.ampq]", "unknown setting", "amqp"),
+        ("[auth]\ncolour = 1", "[auth] colour", "unknown setting", "mode"),
         ("[auth]\nmode = 'basic'", "[auth] mode", "'none'", ""),
         ("[auth]\nmode = 'keystone'", "[auth] mode", "needs [auth.keystone] url, us", ""),
         (
@@ -186,11 +186,13 @@ def test_the_environment_writes_lists_times_and_booleans() -> None:
         ("[channels.webhook]\nproxy = 'socks://x'", "[channels.webhook] proxy", "http://", ""),
         ("[channels.amqp]\nurl = ['http://x']", "[channels.amqp] url", "amqp://", ""),
         ("[channels.amqp]\nfirst_retry = '2m'", "[channels.amqp]", "first_retry is longer", ""),
-        ("[resource_types.command]\nallow = ['bin/x']", "[resource_types.command] allow",
-         "absolute", ""),
-        ("[[subscriptions]]\nproject = 'demo'", "[[subscriptions]] 1: target", "needed", ""),
+        ("[[resource_types.command.programs]]\npath = 'bin/x'\nprojects = []",
+         "[resource_types.command.programs] path[0]", "absolute", ""),
+        ("[resource_types.command]\nvariables = ['*']", "[resource_types.command] variables",
+         "DEPLOY_*", ""),
+        ("[[subscriptions]]\nproject = 'demo'", "[[subscriptions]] 1: target", "required", ""),
         ("[[subscriptions]]\nproject = 'a'\ntarget = 'b'\nevnts = []",
-         "[[subscriptions]] 1: evnts", "no such setting", '"events"'),
+         "[[subscriptions]] 1: evnts", "unknown setting", '"events"'),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_refused_by_name(
@@ -207,8 +209,8 @@ def test_what_is_wrong_is_refused_by_name(
 @pytest.mark.parametrize(
     ("name", "value", "reason", "remedy"),
     [
-        ("HEADGATE_SERVER__LISTN", "x", "no such setting", '"listen"'),
-        ("HEADGATE_SERVR__LISTEN", "x", "no such setting", '"server"'),
+        ("HEADGATE_SERVER__LISTN", "x", "unknown setting", '"listen"'),
+        ("HEADGATE_SERVR__LISTEN", "x", "unknown setting", '"server"'),
         ("HEADGATE_ENGINE__BATCH", "geheim", "integer", ""),
         ("HEADGATE_ENGINE__LEASE", "geheim", "90s, 30m", ""),
         ("HEADGATE_CHANNELS__WEBHOOK__ALLOW", "geheim", "a network", ""),
@@ -251,6 +253,48 @@ def test_mode_none_is_refused_on_any_other_address(listen: str) -> None:
     with pytest.raises(errors.Invalid, match="loopback") as caught:
         load_settings(None, {"server.listen": listen}, environment={})
     assert caught.value.finding.place == "[server] listen"
+
+
+def test_mode_none_is_refused_behind_a_proxy() -> None:
+    behind = {"server.trusted_proxies": ["127.0.0.1/32"]}
+    with pytest.raises(errors.Invalid, match="not allowed behind a proxy") as caught:
+        load_settings(None, behind, environment={})
+    assert caught.value.finding.place == "[server] trusted_proxies"
+    load_settings(None, behind | {"auth.mode": "tokens"}, environment={})
+
+
+@pytest.mark.parametrize(
+    ("user", "mode", "refused"),
+    [
+        ("ann", "tokens", True),
+        ("ann@example.org", "tokens", True),
+        ("6F9619FF-8B86-D011-B42D-00C04FC964FF", "tokens", True),
+        ("6f9619ff8b86d011b42d00c04fc964ff", "tokens", True),
+        ("ann@*", "tokens", False),
+        ("6f9619ff-8b86-d011-b42d-00c04fc964ff", "tokens", False),
+        ("ann", "none", False),
+    ],
+)
+def test_rules_name_no_user_whose_name_can_be_issued_again(
+    user: str, mode: str, refused: bool
+) -> None:
+    rule = {"on": ["pre-stack-create"], "answer_by": ["role:operator", f"user:{user}"]}
+    said = {"auth.mode": mode, "hooks.rules": [rule]}
+    if not refused:
+        load_settings(None, said, environment={})
+        return
+    with pytest.raises(errors.Invalid, match=r"\[\[hooks.rules\]\] 1 names") as caught:
+        load_settings(None, said, environment={})
+    assert f'"user:{user}@*"' in str(caught.value) and "headgate token list" in str(caught.value)
+
+
+def test_metrics_without_authentication_are_on_loopback_or_open_to_all() -> None:
+    address = {"auth.mode": "tokens", "metrics.address": "10.0.0.1:9464"}
+    with pytest.raises(errors.Invalid, match="without authentication") as caught:
+        load_settings(None, address, environment={})
+    assert caught.value.finding.place == "[metrics] address"
+    load_settings(None, address | {"metrics.needs": "nothing"}, environment={})
+    load_settings(None, address | {"metrics.address": "[::1]:9464"}, environment={})
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from engine.hooks.rule import Rule, is_confirm
 from engine.node.effects import (
     Call,
     Moment,
+    NotifyType,
     OpenHook,
     Record,
     Remove,
-    TellType,
     WakeAt,
     WriteDone,
     WriteFailed,
@@ -36,7 +36,7 @@ from engine.node.inputs import (
     Succeeded,
     Superseded,
 )
-from engine.node.machine import decide
+from engine.node.machine import STORE_MOVES, TABLE, Place, decide, decide_superseded
 from engine.node.node import BREAKING, ENDED, NOBODY, Node, Refused, Step
 from engine.node.points import POINTS
 from engine.words import (
@@ -313,7 +313,7 @@ def test_after_a_rejection_there_is_neither_a_call_nor_a_hook() -> None:
             continue
         if one.node.phase is Phase.CONFIRM:
             (told,) = step.effects
-            assert isinstance(told, TellType) and told.decision is Decision.REJECT
+            assert isinstance(told, NotifyType) and told.decision is Decision.REJECT
             assert (step.node.state, step.node.phase) == (State.READY, Phase.ACT)
         else:
             assert step.node.state is State.FAILED
@@ -343,7 +343,7 @@ def test_a_node_that_has_begun_to_act_is_not_dropped_and_any_other_is() -> None:
         elif one.node.phase is Phase.CONFIRM:
             assert isinstance(one.answer, Step)
             (told,) = one.answer.effects
-            assert isinstance(told, TellType) and told.decision is Decision.REJECT
+            assert isinstance(told, NotifyType) and told.decision is Decision.REJECT
             assert (one.answer.node.state, one.answer.node.phase) == (State.READY, Phase.ACT)
         else:
             assert isinstance(one.answer, Refused)
@@ -372,7 +372,7 @@ def test_nothing_is_written_or_recorded_of_a_gate_and_a_gate_it_stays() -> None:
 
 def test_an_operation_that_asked_is_told_once_and_only_then() -> None:
     for one, step in steps():
-        told = [effect for effect in step.effects if isinstance(effect, TellType)]
+        told = [effect for effect in step.effects if isinstance(effect, NotifyType)]
         inside = isinstance(one.said, MustConfirm) or one.node.phase is Phase.CONFIRM
         goes_on = step.node.state is State.READY
         assert len(told) == (inside and goes_on)
@@ -418,6 +418,89 @@ def test_every_reachable_node_can_end() -> None:
     while fresh_ones := {n for n in nodes - can_end if goes.get(n, set()) & can_end}:
         can_end |= fresh_ones
     assert nodes == can_end
+
+
+def place(node: Node) -> Place:
+    return Place(node.state, node.phase)
+
+
+def test_each_row_of_the_table_leads_where_it_says_and_nowhere_else() -> None:
+    """Nodes that wait are nobody's to reach here: the store makes them ready."""
+    led: dict[tuple[State, Phase, type[Input]], set[Place]] = {}
+    waiting = [Node(Operation.CREATE, State.WAITING, phase) for phase in (Phase.PRE, Phase.ACT)]
+    ready = Node(Operation.CREATE, State.READY, Phase.ACT)
+    planned = [Reached(node, False, Superseded(), decide(node, Superseded())) for node in waiting]
+    planned.append(Reached(ready, False, Superseded(), decide(ready, Superseded())))
+    for one in (*ALL, *planned):
+        if isinstance(one.answer, Step):
+            at = (*place(one.node), type(one.said))
+            led.setdefault(at, set()).add(place(one.answer.node))
+    assert led == {at: set(row.leads_to) for at, row in TABLE.items()}
+
+
+def test_moves_of_the_store_are_between_places_of_the_table() -> None:
+    known = {Place(state, phase) for state, phase, _ in TABLE}
+    known.update(to for row in TABLE.values() for to in row.leads_to)
+    for move in STORE_MOVES:
+        assert move.origin in known and move.to in known and move.origin.state not in ENDED
+
+
+#: A step is decided for what a worker has: nothing else can meet a traversal that has ended.
+IN_HANDS = [one for one in ALL if one.node.state is State.RUNNING and one.said != Superseded()]
+ENDED_WITH = Superseded(reason="cancelled")
+
+
+def test_in_a_traversal_that_has_ended_no_hook_opens_and_nothing_stays_at_one() -> None:
+    for one in IN_HANDS:
+        again = decide_superseded(one.node, one.said, ENDED_WITH)
+        assert isinstance(again, Refused) is isinstance(one.answer, Refused)
+        if not isinstance(again, Step) or not isinstance(one.answer, Step):
+            continue
+        assert not opened(again) and again.node.rules == one.node.rules
+        assert again.node.state is not State.PARKED or again.node.phase is Phase.ACT
+        if not opened(one.answer):
+            assert again == one.answer
+        elif not any(rule.holds for rule in opened(one.answer)):
+            assert again.node == one.answer.node
+
+
+def test_what_an_operation_has_made_is_in_the_step_that_is_decided_again() -> None:
+    made = (WriteDone, WriteUnchanged, Record)
+    for one in IN_HANDS:
+        again = decide_superseded(one.node, one.said, ENDED_WITH)
+        if isinstance(one.said, Succeeded) and isinstance(again, Step):
+            assert isinstance(one.answer, Step)
+            before, after = (
+                [effect for effect in step.effects if isinstance(effect, made)]
+                for step in (one.answer, again)
+            )
+            assert before == after
+            held = one.answer.node.state is not State.DONE
+            assert again.node.state is (State.DROPPED if held else State.DONE)
+            assert again.node.reason == ("cancelled" if held else None)
+
+
+@pytest.mark.parametrize("mode", [Mode.WAIT, Mode.STOP])
+@pytest.mark.parametrize("step", ["cut", Point.PRE_BATCH, Point.PRE_SCALE_IN])
+def test_a_step_that_is_held_in_a_traversal_that_has_ended_is_refused_by_its_name(
+    step: str, mode: Mode
+) -> None:
+    held = Node(Operation.UPDATE, State.RUNNING, Phase.ACT, (Rule(point_of(step), mode),))
+    again = decide_superseded(held, MustConfirm(step), ENDED_WITH)
+    assert isinstance(again, Step)
+    assert (again.node.state, again.node.phase) == (State.READY, Phase.ACT)
+    assert again.effects == (NotifyType(step, Decision.REJECT, NOBODY, "cancelled"),)
+
+
+@pytest.mark.parametrize("step", ["cut", Point.PRE_BATCH, Point.PRE_SCALE_IN])
+def test_a_step_that_waits_when_its_traversal_ends_is_refused_by_its_name(step: str) -> None:
+    acting = Node(Operation.UPDATE, State.RUNNING, Phase.ACT, (Rule(point_of(step)),))
+    held = stepped(acting, MustConfirm(step)).node
+    told = stepped(held, Superseded("ann", "cancelled")).effects
+    assert told == (NotifyType(step, Decision.REJECT, "ann", "cancelled"),)
+    assert told[0].as_json() == {
+        "step": step, "accepted": False, "by": "ann", "reason": "cancelled",
+    }  # fmt: skip
 
 
 def test_a_create_without_breakpoints_goes_straight_through() -> None:
@@ -528,7 +611,7 @@ CUT = "confirm-cut"
 def test_a_step_that_nobody_holds_goes_on_at_once(rule: Rule | None) -> None:
     step = confirmed(rule)
     assert (step.node.state, step.node.phase) == (State.READY, Phase.ACT)
-    told = TellType("cut", Decision.CONTINUE, NOBODY, "no breakpoint holds it")
+    told = NotifyType("cut", Decision.CONTINUE, NOBODY, "no breakpoint holds it")
     hook = (OpenHook(rule),) if rule and rule.point == CUT else ()
     assert step.effects == (*hook, told)
     again = stepped(claimed_again(step.node), Claimed(Operation.UPDATE))
@@ -541,8 +624,8 @@ def test_a_step_that_waits_is_told_what_was_answered() -> None:
     assert held.effects == (OpenHook(Rule(CUT)),)
     for decision in GOES_ON:
         step = stepped(held.node, Answered(decision, "ann", "fine"))
-        assert step.effects == (TellType("cut", Decision.CONTINUE, "ann", "fine"),)
-    assert stepped(held.node, REJECT).effects == (TellType("cut", Decision.REJECT, "ann", "no"),)
+        assert step.effects == (NotifyType("cut", Decision.CONTINUE, "ann", "fine"),)
+    assert stepped(held.node, REJECT).effects == (NotifyType("cut", Decision.REJECT, "ann", "no"),)
 
 
 @pytest.mark.parametrize(
@@ -556,7 +639,7 @@ def test_a_step_that_waits_is_told_what_was_answered() -> None:
 def test_a_step_that_nobody_answered_is_told_so(said: Input, decision: Decision) -> None:
     step = stepped(confirmed(Rule(CUT)).node, said)
     (told,) = step.effects
-    assert isinstance(told, TellType)
+    assert isinstance(told, NotifyType)
     assert (told.step, told.decision, told.by) == ("cut", decision, NOBODY) and told.reason
     assert (step.node.state, step.node.phase) == (State.READY, Phase.ACT)
     assert isinstance(decide(step.node, Superseded()), Refused)
@@ -625,3 +708,13 @@ def test_a_gate_is_asked_called_and_done_without_a_word_of_a_resource() -> None:
     assert done.node.state is State.DONE and done.effects == ()
     refused = stepped(acting.node, Broke("Quota refused it: too many"))
     assert refused.node.reason == "Quota refused it: too many" and refused.effects == ()
+
+
+def test_an_adoption_asks_where_a_rule_of_the_operator_holds_creates() -> None:
+    mine, operators = Rule(Point.PRE_CREATE), Rule(Point.PRE_CREATE, by_operator=True)
+    assert not opened(stepped(fresh(Operation.ADOPT, mine), Claimed(Operation.ADOPT)))
+    step = stepped(fresh(Operation.ADOPT, operators), Claimed(Operation.ADOPT))
+    assert (opened(step), step.node.state) == ([operators], State.PARKED)
+    after = Rule(Point.POST_CREATE, by_operator=True)
+    acting = replace(fresh(Operation.ADOPT, after), state=State.RUNNING, phase=Phase.ACT)
+    assert opened(stepped(acting, Succeeded())) == [after]

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine.hot.schema import Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.plan.change import Actual, cleanup_change, differing, forward_change
-from engine.plan.predict import predicted
+from engine.plan.dry_run import expected_change
 from engine.plan.verdict import EndedNode, verdict
 from engine.words import Action, Operation, ResourceAction, State, Status, TraversalState
 
@@ -76,7 +76,7 @@ def test_what_holds_a_stack_is_mended_in_place(action: ResourceAction, broken: b
 @pytest.mark.parametrize("mends", [True, False])
 def test_a_plan_tells_what_a_type_mends(mends: bool) -> None:
     failed = actual(status=Status.FAILED, broken=True)
-    said = predicted(
+    said = expected_change(
         failed, "T", SCHEMA, MADE, replaces_broken=True, restores=False, mends=mends
     ).change  # fmt: skip
     assert said.operation is (Operation.UPDATE if mends else Operation.REPLACE)

@@ -173,3 +173,14 @@ def test_everything_comes_between_the_gates_and_in_its_own_order(
     assert (order[0], order[-1]) == (begin, finish)
     for place, node in enumerate(planned.nodes):
         assert found.nodes[place].after - {begin} == node.after
+
+
+@pytest.mark.parametrize("by_operator", [True, False])
+def test_an_adoption_passes_the_operators_gates_of_a_create(by_operator: bool) -> None:
+    rules = [
+        Rule(point, by_operator=by_operator)
+        for point in (pre_stack(Action.CREATE), post_stack(Action.CREATE))
+    ]
+    planned = gate(DIAMOND, *rules, action=Action.ADOPT)
+    gates = [node.operation for node in planned.nodes if node.type == STACK_TYPE]
+    assert gates == ([Operation.BEGIN, Operation.FINISH] if by_operator else [])

@@ -6,10 +6,10 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.hooks.matching import Breakpoints
-from engine.hooks.reading import Declaration
 from engine.hooks.rule import Rule
-from engine.hot.definition import DefinedResource
+from engine.hooks.rule_matching import Breakpoints
+from engine.hooks.rule_reader import Declaration
+from engine.hot.definition.stack import ResourceDefinition
 from engine.plan.draft import Existing, Plan
 from engine.plan.graph import bridged, downstream, ordered
 from engine.plan.passes import plan
@@ -24,10 +24,10 @@ from engine.words import (
 )
 
 
-def wanted(**requires: str) -> dict[str, DefinedResource]:
+def wanted(**requires: str) -> dict[str, ResourceDefinition]:
     """``b="a"``: b reads a; a digest of its own unless changed."""
     return {
-        name: DefinedResource(
+        name: ResourceDefinition(
             name, "T", {}, None, {}, frozenset(before.split()), frozenset(before.split()),
             "Delete", "", f"digest of {name}", f"resources.{name}",
         )
@@ -49,7 +49,9 @@ def row(name: str, number: int, requires: tuple[int, ...] = (), **changed: objec
 
 
 def planned(
-    definition: dict[str, DefinedResource], *rows: Existing, rules: dict[str, Point] | None = None
+    definition: dict[str, ResourceDefinition],
+    *rows: Existing,
+    rules: dict[str, Point] | None = None,
 ) -> Plan:
     said = [Declaration(name, Rule(point), "") for name, point in (rules or {}).items()]
     ids = count(1000)

@@ -10,15 +10,16 @@ from typing import Any
 from uuid import UUID
 
 from engine.errors import Finding, Findings
-from engine.hot.definition import check_resolved, fill_defaults
-from engine.types.command import Command, CommandSettings
+from engine.hooks.tokens import TokenKeys
+from engine.hot.definition.stack import check_resolved, fill_defaults
+from engine.types.command import AllowedProgram, Command, CommandSettings, RunAs
 from engine.types.contract import Call, Nest, Outcome, ResourceType, Wait
 from engine.types.credentials import Credentials
 from engine.types.http import Http, HttpSettings
 from engine.types.registry import Registry, built_in
 from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
-from engine.types.signal_doors import SignalDoors
-from engine.types.software import ServerDoors, SoftwareKeeper, software_types
+from engine.types.signal_urls import SignalUrls
+from engine.types.software import ServerUrls, SoftwareKeeper, software_types
 from engine.words import Json, ResourceId, StackId
 from tests.support.elsewhere import URL, Elsewhere
 from tests.support.shelf import Shelf
@@ -28,10 +29,16 @@ from tests.unit.types.software.in_memory import InMemory
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = UUID("11111111-2222-4333-8444-555555555555")
 STACK = StackId(UUID(int=1))
-DOOR = SignalDoors(b"key", "http://hub.test").of(STACK, UUID(int=2))
+DOOR = SignalUrls(TokenKeys.single(b"key"), "http://hub.test").of(STACK, UUID(int=2))
 PYTHON = sys.executable
-ON = CommandSettings(enabled=True, allow=(PYTHON, "/bin/sh"), max_timeout=timedelta(minutes=1))
-SERVERS = ServerDoors(b"k" * 32, "http://h")
+ON = CommandSettings(
+    enabled=True,
+    programs=tuple(AllowedProgram(one, ("*",), ("**",), ("/",)) for one in (PYTHON, "/bin/sh")),
+    variables=("A", "B", "C", "NONE", "SECRET", "PASSWORD", "HEADGATE_*"),
+    run_as=RunAs("server"),
+    max_timeout=timedelta(minutes=1),
+)
+SERVERS = ServerUrls(TokenKeys.single(b"k" * 32), "http://h")
 
 
 def registry(settings: CommandSettings = ON, keeper: SoftwareKeeper | None = None) -> Registry:

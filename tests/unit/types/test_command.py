@@ -6,16 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from engine.types.command import Command, CommandSettings
+from engine.types.command import AllowedProgram, Command, CommandSettings, RunAs
 from engine.types.contract import Call, Done, Failed, Replace, Wait
 from engine.words import Json
 from tests.unit.types.calls import KEY, NOW, ON, PYTHON, STACK, a_call, ended, findings_of, run
 
 TYPE = Command(ON)
+
+
+def only(path: str, **more: tuple[str, ...]) -> CommandSettings:
+    """One program, with whatever arguments unless said."""
+    said: dict[str, Any] = {"projects": ("*",), "arguments": ("**",), "folders": ("/",)}
+    return replace(ON, programs=(AllowedProgram(path, **(said | more)),))
 
 
 def py(code: str) -> list[str]:
@@ -312,7 +319,7 @@ def tools(tmp_path: Path) -> Path:
 async def test_runs_only_what_is_on_the_list(
     tools: Path, listed: str, asked: str, allowed: bool
 ) -> None:
-    type_ = Command(replace(ON, allow=(str(tools / listed),)))
+    type_ = Command(only(str(tools / listed)))
     properties = a_command(create=[f"{tools}/{asked}"])
     outcome = await run(type_, "create", a_call(type_, properties))
     found = findings_of(type_, properties)
@@ -321,9 +328,9 @@ async def test_runs_only_what_is_on_the_list(
         assert found == []
         return
     assert isinstance(outcome, Failed)
-    assert "[resource_types.command] allow" in outcome.reason
+    assert "[[resource_types.command.programs]]" in outcome.reason
     assert [one.place for one in found] == ["resources.r.properties.create"]
-    assert "[resource_types.command] allow" in found[0].remedy
+    assert "[[resource_types.command.programs]]" in found[0].remedy
 
 
 @pytest.mark.parametrize(
@@ -341,6 +348,11 @@ async def test_runs_only_what_is_on_the_list(
         ({"cwd": "relative"}, "cwd"),
         ({"environment": {"LD_PRELOAD": "/tmp/x.so"}}, "environment.LD_PRELOAD"),
         ({"environment": {"A=B": "x"}}, "environment"),
+        ({"environment": {"BASH_ENV": "$(id)"}}, "environment.BASH_ENV"),
+        ({"environment": {"BASH_FUNC_echo%%": "() { id; }"}}, "environment.BASH_FUNC_echo%%"),
+        ({"environment": {"PYTHONWARNINGS": "all:0:x.y:0:0"}}, "environment.PYTHONWARNINGS"),
+        ({"environment": {"PATH": "/tmp"}}, "environment.PATH"),
+        ({"environment": {"a": "x"}}, "environment.a"),
         ({"timeout": 61}, "timeout"),
     ],
 )
@@ -355,6 +367,8 @@ def test_what_may_not_be_is_said_before(properties: dict[str, Json], place: str)
     [
         {"cwd": "tmp"},
         {"environment": {"LD_PRELOAD": "/tmp/x.so"}},
+        {"environment": {"BASH_ENV": "$(touch made)"}},
+        {"environment": {"PATH": "/tmp"}},
         {"create": "touch made"},
         {"create": ["sh", "-c", "touch made"]},
     ],
@@ -370,7 +384,7 @@ async def test_a_shell_only_when_asked_for_and_allowed() -> None:
     assert findings_of(TYPE, properties) == []
     made = await done("create", a_call(TYPE, properties))
     assert made.attributes["stdout"] == "b\n"
-    type_ = Command(replace(ON, allow=(PYTHON,)))
+    type_ = Command(only(PYTHON))
     assert [one.place for one in findings_of(type_, properties)] == [
         "resources.r.properties.create"
     ]
@@ -398,3 +412,90 @@ async def test_no_command_runs_longer_than_the_operator_allows() -> None:
     type_ = Command(replace(ON, max_timeout=timedelta(milliseconds=200)))
     outcome = await failed("create", a_call(type_, a_command(create=sh("sleep 60"))), type_)
     assert "took longer than 0.2 s and was ended" in outcome.reason
+
+
+# -- in which project, with what, where, and as whom -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("allowed", "project", "arguments", "fits"),
+    [
+        ({"projects": ("p",)}, "p", ["-c", "true"], True),
+        ({"projects": ("team-*",)}, "team-a", ["-c", "true"], True),
+        ({"projects": ("team-*",)}, "p", ["-c", "true"], False),
+        ({"projects": ()}, "p", ["-c", "true"], False),
+        ({"arguments": ()}, "p", ["-c", "true"], False),
+        ({"arguments": ("-c",)}, "p", ["-c", "true"], False),
+        ({"arguments": ("-c", "true", "*")}, "p", ["-c", "true"], False),
+        ({"arguments": ("-c", "tr*")}, "p", ["-c", "true"], True),
+        ({"arguments": ("-c", "false*")}, "p", ["-c", "true"], False),
+        ({"arguments": ("-c", "**")}, "p", ["-c", "true", "more"], True),
+        ({"arguments": ("-e", "**")}, "p", ["-c", "true"], False),
+    ],
+)
+async def test_a_program_is_run_by_its_projects_with_its_arguments_alone(
+    allowed: dict[str, tuple[str, ...]], project: str, arguments: list[str], fits: bool
+) -> None:
+    type_ = Command(only("/bin/sh", **allowed))
+    call = a_call(type_, a_command(create=["/bin/sh", *arguments]), project=project)
+    outcome = await run(type_, "create", call)
+    assert isinstance(outcome, Done if fits else Failed), outcome
+    if isinstance(outcome, Failed):
+        assert "[[resource_types.command.programs]]" in outcome.reason
+        assert outcome.physical_id is None
+
+
+async def test_each_entry_of_a_program_stands_for_itself() -> None:
+    """The arguments of one project's entry are not for another project."""
+    entries = (
+        AllowedProgram("/bin/sh", ("a",), ("-c", "true")),
+        AllowedProgram("/bin/sh", ("b",), ("-c", "exit 0")),
+    )
+    type_ = Command(replace(ON, programs=entries))
+    for project, code, fits in (("a", "true", True), ("b", "true", False), ("b", "exit 0", True)):
+        call = a_call(type_, a_command(create=sh(code)), project=project)
+        outcome = await run(type_, "create", call)
+        assert isinstance(outcome, Done if fits else Failed)
+
+
+async def test_a_program_is_run_in_its_folders_alone(tmp_path: Path) -> None:
+    """A program may take code or settings from where it is run."""
+    allowed, other = tmp_path / "allowed", tmp_path / "other"
+    for folder in (allowed, other, allowed / "inside"):
+        folder.mkdir()
+    (allowed / "link").symlink_to(other)
+    type_ = Command(only("/bin/sh", folders=(str(allowed),)))
+    for cwd, fits in (
+        (str(allowed), True),
+        (str(allowed / "inside"), True),
+        (str(other), False),
+        (str(allowed / "link"), False),
+        (f"{allowed}/../other", False),
+        (f"{allowed}-more", False),
+        ("", True),
+    ):
+        properties = a_command(create=sh("pwd"), **({"cwd": cwd} if cwd else {}))
+        outcome = await run(type_, "create", a_call(type_, properties))
+        assert isinstance(outcome, Done if fits else Failed), cwd
+        if isinstance(outcome, Done) and not cwd:
+            assert outcome.attributes["stdout"] == "/\n"
+
+
+async def test_nothing_runs_without_an_account() -> None:
+    type_ = Command(replace(ON, run_as=None))
+    outcome = await failed("create", a_call(type_, a_command()), type_)
+    assert "[resource_types.command] run_as" in outcome.reason and outcome.physical_id is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs as another account")
+async def test_programs_run_as_the_account_and_reach_nothing_of_the_server(tmp_path: Path) -> None:
+    secret = tmp_path / "key"
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    another = RunAs("nobody", 65534, 65534, (65534,), "/nonexistent")
+    type_ = Command(replace(ON, run_as=another))
+    show = sh(f'id -u; id -g; id -G; echo "$HOME $USER"; cat {secret} || echo refused')
+    made = await done("create", a_call(type_, a_command(create=show)), type_)
+    assert made.attributes["stdout"].split() == [
+        "65534", "65534", "65534", "/nonexistent", "nobody", "refused",
+    ]  # fmt: skip

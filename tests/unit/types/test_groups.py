@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.hot.inside import read
+from engine.hot.expressions.member_attributes import read_members
 from engine.types.capacity import Adjustment, adjusted
 from engine.types.contract import Done, Failed, Nest, ResourceType, Toward
 from engine.types.groups.auto_scaling import AutoScalingGroup
@@ -79,8 +79,8 @@ def test_a_group_has_as_many_members_as_it_says(count: int) -> None:
     done = inside.run(GROUP, "create", a_group(count))
     assert isinstance(done, Done)
     names = [str(number) for number in range(count)]
-    assert read(done.attributes, "refs", []) == [f"ref-{name}" for name in names]
-    assert read(done.attributes, "output", []) == [f"of {name}" for name in names]
+    assert read_members(done.attributes, "refs", []) == [f"ref-{name}" for name in names]
+    assert read_members(done.attributes, "output", []) == [f"of {name}" for name in names]
     assert steps(inside) == ["members-1"]
 
 
@@ -313,8 +313,8 @@ def test_the_members_of_a_chain_come_one_after_the_other() -> None:
         "2": {"type": "C", "properties": {"x": 1}, "depends_on": ["1"]},
     }
     assert isinstance(done, Done)
-    assert read(done.attributes, "refs", []) == ["ref-0", "ref-1", "ref-2"]
-    assert read(done.attributes, "attributes", ["output"])["2"] == "of 2"
+    assert read_members(done.attributes, "refs", []) == ["ref-0", "ref-1", "ref-2"]
+    assert read_members(done.attributes, "attributes", ["output"])["2"] == "of 2"
 
 
 def test_the_members_of_a_concurrent_chain_do_not_wait() -> None:
@@ -347,7 +347,7 @@ def test_a_scaling_group_begins_with_its_desired_capacity(
     inside = Inside()
     done = inside.run(SCALING, "create", scaling(least=least, desired_capacity=desired))
     assert isinstance(done, Done)
-    assert read(done.attributes, "current_size", []) == len(inside.bodies) == size
+    assert read_members(done.attributes, "current_size", []) == len(inside.bodies) == size
 
 
 def test_names_are_the_same_when_an_operation_is_carried_out_again() -> None:
@@ -533,7 +533,11 @@ def test_a_group_of_none_grows_by_per_cent_as_far_as_the_least_step() -> None:
         (SCALING, scaling(most=2, desired_capacity=3), "must be between min_size and max_size"),
         (SCALING, scaling(least=-1), "min_size: -1 is out of range"),
         (INSTANCES, instances(-1), "Size: -1 is out of range"),
-        (INSTANCES, instances(LoadBalancerNames=["lb"]), "load balancers are not told of members"),
+        (
+            INSTANCES,
+            instances(LoadBalancerNames=["lb"]),
+            "members are not registered with load balancers",
+        ),
     ],
     ids=lambda one: one.schema.name if isinstance(one, ResourceType) else None,
 )

@@ -292,7 +292,7 @@ async def test_a_check_sees_drift_and_says_where(http: Http, shelf: Shelf) -> No
     assert isinstance(await run(http, "check", later(http, done, said)), Done)
     shelf.things["t0"]["colour"] = "green"
     drifted = await run(http, "check", later(http, done, said))
-    assert why(drifted) == "it is not as it was asked for at $.colour"
+    assert why(drifted) == "it differs from the request at $.colour"
     shelf.things["t0"] |= {"colour": "red", "state": "broken"}
     assert why(await run(http, "check", later(http, done, said))) == "it is not ready: broken"
     shelf.things.clear()
@@ -384,12 +384,12 @@ def wrong(http: Http, **more: Json) -> str:
         ({"read": {"url": "http://127.0.0.1/x"}}, "read.url: is elsewhere"),
         ({"headers": {"Host": "x"}}, "headers.Host: belongs to the connection"),
         ({"headers": {"X": "a\nb"}}, "headers.X: holds control characters"),
-        ({"headers": {"a b": "x"}}, "headers.a b: is no name of a header"),
+        ({"headers": {"a b": "x"}}, "headers.a b: is not a valid header name"),
         ({"id": "$..id"}, "id: is a JSON path of a kind that is not taken"),
-        ({"attributes": {"x": "name"}}, "attributes.x: is no JSON path"),
-        ({"compare": {"$.a[": 1}}, "compare.$.a[: is no JSON path"),
-        ({"ready": {"path": 1, "values": []}}, "ready.path: is no JSON path"),
-        ({"hidden": ["color"]}, 'hidden: hides "color", which is none of its attributes'),
+        ({"attributes": {"x": "name"}}, "attributes.x: is not a valid JSON path"),
+        ({"compare": {"$.a[": 1}}, "compare.$.a[: is not a valid JSON path"),
+        ({"ready": {"path": 1, "values": []}}, "ready.path: is not a valid JSON path"),
+        ({"hidden": ["color"]}, 'hidden: hides "color", which is not one of its attributes'),
         ({"idempotency_header": "Host"}, "idempotency_header: belongs to the connection"),
         ({"timeout": 601}, "timeout: is longer than the 600 seconds allowed here"),
     ],
@@ -401,8 +401,8 @@ def test_what_is_wrong_is_told_at_its_place(http: Http, more: dict[str, Json], s
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"ready": READY, "read": None}, "ready looks at what read gives, and there is no read"),
-        ({"compare": {"$.a": 1}, "read": None}, "compare looks at what read gives"),
+        ({"ready": READY, "read": None}, "ready uses the result of read, which is missing"),
+        ({"compare": {"$.a": 1}, "read": None}, "compare uses the result of read"),
         ({"find": {"url": URL}, "id": None}, "find looks for an id"),
         ({"find": {"url": URL}, "id": "a-text"}, "find looks for an id"),
     ],

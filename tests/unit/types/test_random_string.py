@@ -110,7 +110,7 @@ def test_minimums_above_the_length_are_refused(wrong: dict[str, Json]) -> None:
     assert isinstance(type_.create(a_call(type_, wrong)), Failed)
     (finding,) = findings_of(type_, wrong)
     assert finding.place == "resources.r.properties.length"
-    assert "at least" in finding.reason
+    assert "characters that are required" in finding.reason
     assert finding.remedy
 
 

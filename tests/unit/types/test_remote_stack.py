@@ -191,7 +191,7 @@ async def test_what_somebody_else_has_it_do_is_not_waited_for_for_ever(
     call = later(stack, done, progress=wait.progress)
     assert isinstance(await run(stack, "update", call), Wait)
     late = replace(call, now=NOW + timedelta(hours=1, seconds=1))
-    assert "does not come to UPDATE" in why(await run(stack, "update", late))
+    assert "does not reach UPDATE" in why(await run(stack, "update", late))
 
 
 async def test_it_gives_up_when_something_newer_has_begun(
@@ -217,7 +217,7 @@ async def test_hooks_are_told_with_who_is_asked(stack: RemoteStack, elsewhere: E
     assert (
         isinstance(wait, Wait) and wait.reason.count("its hook h waits at pre-create of web") == 5
     )
-    assert "asked: https://a.example.org/x" in wait.reason and "and 2 more" in wait.reason
+    assert "notified: https://a.example.org/x" in wait.reason and "and 2 more" in wait.reason
 
 
 async def test_it_acts_by_the_token_of_who_asked_or_by_what_was_lent(

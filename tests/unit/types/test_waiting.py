@@ -8,8 +8,9 @@ import orjson
 import pytest
 
 from engine.errors import Invalid
+from engine.hooks.tokens import TokenKeys
 from engine.types.contract import Call, Done, Failed, Wait
-from engine.types.signal_doors import SignalDoors, resource_of
+from engine.types.signal_urls import SignalUrls, resource_of
 from engine.types.waiting.sent import CFN, HEAT, SWIFT, Form, Tally, read_signal
 from engine.words import Json
 from tests.unit.types.calls import DOOR, NOW, STACK, a_call, findings_of, registry, run
@@ -116,7 +117,7 @@ def test_what_is_plainly_no_handle_is_refused_before_anything_is_made() -> None:
 
 
 def test_urls_lead_back_to_their_resource() -> None:
-    doors = SignalDoors(b"key", "https://hub.test/below")
+    doors = SignalUrls(TokenKeys.single(b"key"), "https://hub.test/below")
     door = doors.of(STACK, HANDLE)
     for text in (door.url, door.signed_url, str(HANDLE)):
         assert resource_of(text) == resource_of(text, STACK) == HANDLE

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.hooks.answers import Asked
+from engine.hooks.deadline import HookClock
 from engine.hooks.rule import Escalation, Rule
+from engine.principal import named
 from engine.store.hooks import Held
 from engine.words import HookState, Json, Point
-from engine.work.reminding import reminder
+from engine.work.reminders import reminder
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -28,8 +30,9 @@ def held(
         Point.PRE_UPDATE, remind=remind, escalate=Escalation(escalate, to) if escalate else None
     )
     asked = Asked(
-        HookState.WAITING, name, rule.point, "d", NOW - waited, NOW + 90 * HOUR, None, None, None,
-        rule, "ann", escalated=escalated,
+        HookState.WAITING, name, rule.point, "d",
+        HookClock(NOW - waited, 90 * HOUR, NOW + 90 * HOUR), None, None, None, rule, named("ann"),
+        escalated=escalated,
     )  # fmt: skip
     fields: dict[str, Json] = dict.fromkeys(Held.__dataclass_fields__)
     given = {"id": UUID(int=1), "stack_id": UUID(int=2), "asked": asked, "now": NOW}
@@ -86,14 +89,14 @@ def test_a_reminder_says_which_it_is() -> None:
 @pytest.mark.parametrize(
     ("to", "name", "sentence"),
     [
-        (TO, "db", "Hook pre-update of db waits for role:admin, user:eve, too"),
-        ((), "db", "Hook pre-update of db waits for somebody, too"),
-        (TO, "", "Hook pre-update of the stack waits for role:admin, user:eve, too"),
+        (TO, "db", "db has no answer yet; role:admin, user:eve may"),
+        ((), "db", "db has no answer yet; another approver may"),
+        (TO, "", "the stack has no answer yet; role:admin, user:eve may"),
     ],
 )
 def test_an_escalation_says_whom_it_is_for(to: tuple[str, ...], name: str, sentence: str) -> None:
     said = reminder(held(HOUR, escalate=HOUR, to=to, name=name))
-    assert said.sentence == f"{sentence}: nobody has answered it"
+    assert said.sentence == f"Hook pre-update of {sentence} answer it now"
     assert said.told == {"to": list(to)}
 
 
@@ -118,11 +121,11 @@ def test_it_is_escalated_once_and_not_before_its_time(
     one = held(waited, remind=remind, escalate=after)
     for _ in range(50):
         said = reminder(one)
-        assert said.written["escalated"] is (one.now >= one.asked.opened_at + after)
+        assert said.written["escalated"] is (one.now >= one.asked.clock.opened_at + after)
         if said.written["escalated"]:
             asked = replace(one.asked, escalated=True)
             assert not reminder(replace(one, asked=asked)).written["escalated"]
             return
         wake: datetime = said.written["wake_at"]
-        assert one.now < wake <= one.asked.opened_at + after
+        assert one.now < wake <= one.asked.clock.opened_at + after
         one = replace(one, now=wake, reminders=one.reminders + 1)

@@ -1,18 +1,18 @@
-/** Answers one hook by right of its token: what the links in notices lead to. */
+/** The page behind the links in hook notifications: answers one hook with its token. */
 
-import { Problem, problemIn } from "../api/client.js";
+import { Problem, problemOf } from "../api/client.js";
 import { showTheme } from "../app/theme.js";
 import { Field } from "../parts/field.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, render, useSignal } from "../vendor/preact.js";
 
-/** Seconds that the server may take. */
+/** Request timeout in seconds. */
 const PATIENCE = 60;
 
 /** @type {Record<string, string>} */
 const DONE = {
-  continue: "Continued: the change goes on.",
-  reject: "Rejected: the change does not go on here.",
+  continue: "Continued. The change proceeds.",
+  reject: "Rejected. The operation fails.",
 };
 
 /**
@@ -26,8 +26,8 @@ async function answered(decision, reason) {
   if (!token) {
     throw new Problem({
       type: "NoToken",
-      message: "The address has no token behind its #",
-      remedy: "Open the link of the notice as it is, or answer in the dashboard's inbox.",
+      message: "The link has no token (the part after #)",
+      remedy: "Open the complete link from the notification, or answer in the dashboard inbox.",
     });
   }
   const answer = await fetch(`${location.pathname.replace(/\/$/, "")}/signal`, {
@@ -36,7 +36,7 @@ async function answered(decision, reason) {
     body: JSON.stringify({ decision, reason }),
     signal: AbortSignal.timeout(PATIENCE * 1000),
   });
-  if (!answer.ok) throw await problemIn(answer);
+  if (!answer.ok) throw await problemOf(answer);
   return answer.json();
 }
 
@@ -53,7 +53,9 @@ function AnswerPage() {
     try {
       const hook = await answered(decision, reason.value);
       const waits = hook.state === "waiting";
-      done.value = waits ? "Taken. More people are to approve." : (DONE[decision] ?? decision);
+      done.value = waits
+        ? "Approval recorded. More approvals are required."
+        : (DONE[decision] ?? decision);
     } catch (error) {
       wrong.value = error;
     } finally {
@@ -62,9 +64,9 @@ function AnswerPage() {
   }
 
   return html`<main class="signin card">
-    <h1>A hook waits for your answer</h1>
-    <p class="muted">Nothing has been decided by opening this page.</p>
-    <${Field} label="Reason" hint="It goes into the audit trail.">
+    <h1>A hook is waiting for your answer</h1>
+    <p class="muted">Opening this page does not decide anything.</p>
+    <${Field} label="Reason" hint="Recorded in the audit log.">
       ${(/** @type {object} */ needs) =>
         html`<input value=${reason.value} ...${needs} onInput=${(
           /** @type {{currentTarget: HTMLInputElement}} */ event,

@@ -1,44 +1,44 @@
-/** Requests to the server this page came from, and what goes wrong with them. */
+/** Requests to the server that served this page, and their errors. */
 
 /** @typedef {{place: string, reason: string, remedy: string, code?: string}} Finding */
 
-/** Seconds that a request may take: the server gives up sooner. */
+/** Request timeout in seconds, longer than the server's own. */
 const PATIENCE = 90;
 
-/** What the server said no to, or why it could not be asked. */
+/** An error response of the server, or a request that did not reach it. */
 export class Problem extends Error {
   /**
    * @param {{status?: number, type: string, message: string, place?: string, remedy?: string,
-   *   findings?: Finding[], told?: any, wait?: number}} said told: the whole `error`, such as who
-   *   decided instead; wait: seconds until it is worth trying again
+   *   findings?: Finding[], details?: any, wait?: number}} error details: the complete `error` object; wait: seconds
+   *   until a retry makes sense
    */
-  constructor(said) {
-    super(said.message);
-    this.status = said.status ?? 0;
-    this.type = said.type;
-    this.place = said.place ?? "";
-    this.remedy = said.remedy ?? "";
-    this.findings = said.findings ?? [];
-    this.told = said.told ?? {};
-    this.wait = said.wait ?? 0;
+  constructor(error) {
+    super(error.message);
+    this.status = error.status ?? 0;
+    this.type = error.type;
+    this.place = error.place ?? "";
+    this.remedy = error.remedy ?? "";
+    this.findings = error.findings ?? [];
+    this.details = error.details ?? {};
+    this.wait = error.wait ?? 0;
   }
 }
 
-/** What every request says of who sends it; api/session.js fills it in. */
+/** Headers and callbacks for authentication; set by api/session.js. */
 export const credentials = {
   /** @type {Record<string, string>} */
   headers: {},
-  /** Called when the server no longer knows who we are. */
+  /** Called when the session is no longer valid. */
   over: () => {},
   /**
-   * Called when another page of ours signed in since; returns whether it is worth sending again.
+   * Called when another tab has signed in since; returns whether to send the request again.
    * @type {(project: string) => Promise<boolean>}
    */
   renew: async () => false,
 };
 
 /**
- * The address of something in a project. path: with its query, after `/v1/PROJECT`.
+ * The URL of a project resource. path: after `/v1/PROJECT`, including the query.
  * @param {string} project
  * @param {string} path
  */
@@ -47,7 +47,7 @@ export function address(project, path) {
 }
 
 /**
- * Ask, and return the answer's document (null: it has none). Throws Problem.
+ * Sends a request and returns the decoded JSON body (null if it is empty). Throws Problem.
  * @param {string} method
  * @param {string} project
  * @param {string} path with its query
@@ -61,15 +61,18 @@ export async function call(method, project, path, body, options = {}) {
   if ((await isOfAnotherSession(answer)) && (await credentials.renew(project)))
     answer = await send(method, url, body, options);
   if (answer.status === 401) credentials.over();
-  if (!answer.ok) throw await problemIn(answer);
+  if (!answer.ok) throw await problemOf(answer);
   const text = await answer.text();
   return text === "" ? null : JSON.parse(text);
 }
 
-/** Whether the second secret of a session was another one's. @param {Response} answer */
+/**
+ * Whether the server rejected the CSRF token as one of another session.
+ * @param {Response} answer
+ */
 async function isOfAnotherSession(answer) {
   if (answer.status !== 403) return false;
-  return (await problemIn(answer.clone())).type === "CrossSiteRequest";
+  return (await problemOf(answer.clone())).type === "CrossSiteRequest";
 }
 
 /**
@@ -97,7 +100,7 @@ async function send(method, url, body, { signal, headers: more }) {
   }
 }
 
-/** Whether something was given up because nobody wants it any more. @param {unknown} error */
+/** Whether the request was aborted. @param {unknown} error */
 export function isAborted(error) {
   return error instanceof DOMException && error.name === "AbortError";
 }
@@ -105,32 +108,33 @@ export function isAborted(error) {
 function unreachable() {
   return new Problem({
     type: "Unreachable",
-    message: "The server does not answer",
-    remedy: "Nothing is lost here. Try again when it is back; `headgate admin doctor` looks at it.",
+    message: "The server is not responding",
+    remedy:
+      "Nothing you entered is lost. Try again when the server is back; `headgate admin doctor` diagnoses it.",
   });
 }
 
 /**
- * What an answer that is no success says, in Headgate's form or the Orchestration API's.
+ * The error of a response, in Headgate's format or the Orchestration API's.
  * @param {Response} answer
  */
-export async function problemIn(answer) {
+export async function problemOf(answer) {
   /** @type {any} */
-  let said = {};
+  let body = {};
   try {
-    said = await answer.json();
+    body = await answer.json();
   } catch {
-    // A proxy's page, perhaps: its status says enough.
+    // Not JSON, for example a proxy's error page: use the status code.
   }
-  const error = said.error ?? {};
+  const error = body.error ?? {};
   return new Problem({
     status: answer.status,
     type: error.type ?? String(answer.status),
-    message: error.message ?? said.explanation ?? `The server answered ${answer.status}`,
+    message: error.message ?? body.explanation ?? `The server returned status ${answer.status}`,
     place: error.place,
     remedy: error.remedy,
-    findings: error.findings ?? said.findings,
+    findings: error.findings ?? body.findings,
     wait: Number(answer.headers.get("Retry-After")) || 0,
-    told: error,
+    details: error,
   });
 }

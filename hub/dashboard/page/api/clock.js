@@ -1,18 +1,18 @@
-/** The server's time, by which deadlines run: a browser's own clock may be wrong. */
+/** The server's clock: deadlines are computed with it, because the browser's clock may be wrong. */
 
 import { signal } from "../vendor/preact.js";
 
 let ahead = 0;
 
-/** Milliseconds since 1970, moved on each second. */
+/** Milliseconds since 1970, updated every second. */
 export const now = signal(Date.now());
 
-/** Learn the server's time from an answer. @param {Response} answer */
-export function learn(answer) {
-  const said = Date.parse(answer.headers.get("Date") ?? "");
-  if (Number.isNaN(said)) return;
-  // Its fractions are not said: less than a second of difference is none.
-  const differs = said - Date.now();
+/** Synchronizes with the Date header of a response. @param {Response} answer */
+export function syncClock(answer) {
+  const serverTime = Date.parse(answer.headers.get("Date") ?? "");
+  if (Number.isNaN(serverTime)) return;
+  // The header has a resolution of one second: ignore smaller differences.
+  const differs = serverTime - Date.now();
   ahead = Math.abs(differs) < 1500 ? 0 : differs;
   tick();
 }

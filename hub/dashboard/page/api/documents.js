@@ -1,5 +1,5 @@
 /**
- * The shapes of the API's documents, as far as pages look at them; /openapi.json has them whole.
+ * Types of the API's documents, with the fields that the page uses; see /openapi.json for all.
  *
  * @typedef {"continue" | "reject" | "step" | "run" | "patch" | "progress"} Decision
  *
@@ -9,7 +9,7 @@
  * @property {string} stack_name
  * @property {string} root_stack_id
  * @property {string} root_stack_name
- * @property {string | null} resource_name null: of the stack as a whole
+ * @property {string | null} resource_name null: a hook of the whole stack
  * @property {string} path
  * @property {string} point
  * @property {"wait" | "notify" | "stop"} mode
@@ -19,9 +19,9 @@
  * @property {"stop" | "continue" | "reject"} on_timeout
  * @property {Decision[]} allowed
  * @property {string} digest
- * @property {number} node of the graph, in its stack
+ * @property {number} node node ID in the graph of its stack
  * @property {{needed: number, given: number, by: string[]}} approvals
- * @property {string[]} answer_by empty: anybody
+ * @property {string[]} answer_by empty: anyone
  * @property {string} exclude
  * @property {Schema | null} ask
  * @property {string[]} patch
@@ -33,14 +33,14 @@
  * @property {Record<string, unknown>} answers by RESOURCE:POINT
  * @property {Asked[]} asked
  * @property {NoticedResource | null} resource
- * @property {NoticedChange} [change] of the stack as a whole
- * @property {string | null} [decision] from here on: once it waits no more
+ * @property {NoticedChange} [change] only for a hook of the whole stack
+ * @property {string | null} [decision] this and the following: once the hook has ended
  * @property {string | null} [reason]
  * @property {string | null} [decided_by]
  * @property {string | null} [door]
  * @property {string | null} [decided_at]
  *
- * @typedef {object} Asked whom a hook's notice goes to, and how far it has come
+ * @typedef {object} Asked a notification of a hook and its state
  * @property {string} subscription
  * @property {string} channel
  * @property {string} target
@@ -70,7 +70,7 @@
  * @property {string[]} tags
  * @property {{name: string, type?: string, operation?: string}[]} plan
  *
- * @typedef {object} Entry something that was said to a hook, as the trail has it
+ * @typedef {object} Entry an audit entry of a hook
  * @property {number} number
  * @property {string} kind
  * @property {string} by
@@ -87,7 +87,7 @@
  * @property {string} source
  * @property {string} time
  * @property {number} sequence
- * @property {string} [subject] path of the resource from the outermost stack
+ * @property {string} [subject] path of the resource from the root stack
  * @property {string} [rootstack]
  * @property {string} [stackpath]
  * @property {any} data

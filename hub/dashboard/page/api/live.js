@@ -1,27 +1,30 @@
 /**
- * The event stream, read once for the whole page.
+ * The event stream, shared by the whole page.
  *
- * It is resumed from the last event that was read, whatever broke it. Where that cannot be, as the
- * events in between are gone, whoever listens is told to fetch anew (`resync`). While the page is
- * hidden for long it is not read: browsers have six connections for all pages of a server.
+ * After a disconnection it resumes from the last event received. If that is not possible because
+ * the events are gone, listeners are asked to fetch everything again (`resync`). While the page is
+ * hidden for long, the stream is closed: browsers allow six connections per server for all pages.
  */
 
 import { signal } from "../vendor/preact.js";
-import { address, credentials, problemIn } from "./client.js";
-import { learn } from "./clock.js";
-import { taken } from "./lines.js";
+import { address, credentials, problemOf } from "./client.js";
+import { syncClock } from "./clock.js";
+import { parseChunk } from "./event_parser.js";
 
 /** @typedef {import("./documents.js").CloudEvent} CloudEvent */
 /** @typedef {{event?: (event: CloudEvent) => void, resync?: () => void}} Listener */
 
-/** The server says something every 15 seconds at least. */
+/**
+ * Milliseconds without data until the connection counts as markLost; the server sends something at
+ * least every 15 seconds.
+ */
 const SILENCE = 40_000;
 const HIDDEN = 30_000;
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 10_000;
 
 /**
- * How it stands. since: milliseconds since 1970, of when it was lost.
+ * State of the connection. since: time of the disconnection, in milliseconds since 1970.
  * @type {import("../vendor/preact.js").Signal<{state: "live" | "connecting" | "lost", since: number}>}
  */
 export const connection = signal({ state: "connecting", since: 0 });
@@ -29,7 +32,7 @@ export const connection = signal({ state: "connecting", since: 0 });
 /** @type {Set<Listener>} */
 const listeners = new Set();
 
-/** Be told of what happens, until the function that is returned is called. @param {Listener} listener */
+/** Registers a listener until the returned function is called. @param {Listener} listener */
 export function listen(listener) {
   listeners.add(listener);
   return () => {
@@ -40,7 +43,7 @@ export function listen(listener) {
 /** @type {AbortController | null} */
 let reading = null;
 
-/** Read the stream of a project from now on, in the place of what was read. @param {string} project */
+/** Follows the stream of a project and stops following any other. @param {string} project */
 export function follow(project) {
   reading?.abort();
   reading = new AbortController();
@@ -57,7 +60,7 @@ export function unfollow() {
 async function read(project, ended) {
   let last = "";
   let pause = FIRST_PAUSE;
-  // Pages may have read before the stream was open; what happened in between is not in it.
+  // Pages may have fetched before the stream opened; events in between are not in it.
   let missed = true;
   while (!ended.aborted) {
     const outcome = await readOnce(project, ended, last, missed);
@@ -72,12 +75,12 @@ async function read(project, ended) {
       credentials.over();
       return;
     }
-    // Its place in the stream is known no more: begin anew, and have everything fetched.
+    // The server no longer knows the position: start again and have everything fetched.
     if (outcome.status === 410 || outcome.status === 400) last = "";
     missed = last === "";
     pause = outcome.read ? FIRST_PAUSE : Math.min(pause * 2, LONGEST_PAUSE);
-    lost();
-    await slept(pause, ended);
+    markLost();
+    await sleep(pause, ended);
   }
 }
 
@@ -87,9 +90,9 @@ async function read(project, ended) {
  * @returns {Promise<Outcome>}
  */
 async function readOnce(project, ended, last, missed) {
-  const given = new AbortController();
+  const controller = new AbortController();
   const outcome = { last, status: 0, read: false, hidden: false };
-  const stop = () => given.abort();
+  const stop = () => controller.abort();
   ended.addEventListener("abort", stop);
   const watch = hiddenFor(HIDDEN, () => {
     outcome.hidden = true;
@@ -101,10 +104,10 @@ async function readOnce(project, ended, last, missed) {
     const headers = { ...credentials.headers };
     if (last) headers["Last-Event-ID"] = last;
     const url = address(project, "/events/stream");
-    const answer = await fetch(url, { headers, signal: given.signal });
+    const answer = await fetch(url, { headers, signal: controller.signal });
     outcome.status = answer.status;
-    if (!answer.ok || !answer.body) throw await problemIn(answer);
-    learn(answer);
+    if (!answer.ok || !answer.body) throw await problemOf(answer);
+    syncClock(answer);
     connection.value = { state: "live", since: 0 };
     if (missed) for (const one of listeners) one.resync?.();
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -115,15 +118,15 @@ async function readOnce(project, ended, last, missed) {
       outcome.read = true;
       clearTimeout(silence);
       silence = setTimeout(stop, SILENCE);
-      const found = taken(left, value);
+      const found = parseChunk(left, value);
       left = found.left;
       for (const message of found.messages) {
         outcome.last = message.id || outcome.last;
-        tell(JSON.parse(message.data));
+        dispatch(JSON.parse(message.data));
       }
     }
   } catch {
-    // Whatever it was: it is tried again, and the bar of the frame says so.
+    // Any error leads to a retry; the frame shows the disconnection.
   } finally {
     clearTimeout(silence);
     watch();
@@ -133,16 +136,16 @@ async function readOnce(project, ended, last, missed) {
 }
 
 /** @param {CloudEvent} event */
-function tell(event) {
+function dispatch(event) {
   for (const one of [...listeners]) one.event?.(event);
 }
 
-function lost() {
+function markLost() {
   if (connection.value.state !== "lost") connection.value = { state: "lost", since: Date.now() };
 }
 
 /**
- * Call when the page was hidden for so long; returns what ends the watch.
+ * Calls back once the page has been hidden for `ms`; returns a function that stops watching.
  * @param {number} ms @param {() => void} call
  */
 function hiddenFor(ms, call) {
@@ -175,7 +178,7 @@ function visible(ended) {
 }
 
 /** @param {number} ms @param {AbortSignal} ended @returns {Promise<void>} */
-function slept(ms, ended) {
+function sleep(ms, ended) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     ended.addEventListener("abort", () => {

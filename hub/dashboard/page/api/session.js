@@ -1,4 +1,4 @@
-/** Who is signed in, where, and what they may. */
+/** The current session: user, project and rights. */
 
 import { signal } from "../vendor/preact.js";
 import { call, credentials, Problem } from "./client.js";
@@ -8,26 +8,35 @@ import { call, credentials, Problem } from "./client.js";
  *   everywhere: boolean, csrf: string | null, expires_at: string | null}} Session
  */
 
-/** How this server finds out who somebody is: none, tokens or keystone. */
+/** The server's authentication mode: none, tokens or keystone. */
 export const mode =
   document.querySelector('meta[name="headgate-auth"]')?.getAttribute("content") ?? "none";
 
 const NAME = "headgate.name";
 
-/** Who is signed in; null when nobody is. @type {import("../vendor/preact.js").Signal<Session | null>} */
+/**
+ * The session; null if no user is signed in.
+ * @type {import("../vendor/preact.js").Signal<Session | null>}
+ */
 export const session = signal(null);
 /**
- * asking: not known yet. over: there was one, and its page is still there.
+ * asking: not known yet. over: the session ended while its page is still open.
  * @type {import("../vendor/preact.js").Signal<"asking" | "in" | "out" | "over">}
  */
 export const state = signal("asking");
 
-/** Whether whoever is signed in has the right: read, write, answer, operate or administer. @param {string} right */
+/**
+ * Whether the user has a right: read, write, answer, operate or administer.
+ * @param {string} right
+ */
 export function may(right) {
   return session.value?.rights.includes(right) ?? false;
 }
 
-/** Find out who we are in a project. Throws Problem, except that nobody is signed in. @param {string} project */
+/**
+ * Loads the session of a project. Throws Problem, except if no user is signed in.
+ * @param {string} project
+ */
 export async function enter(project) {
   credentials.headers = mode === "none" ? named() : {};
   try {
@@ -42,10 +51,10 @@ export async function enter(project) {
 /**
  * Throws Problem.
  * @param {string} project
- * @param {{token: string} | {user: string, password: string}} said
+ * @param {{token: string} | {user: string, password: string}} credential
  */
-export async function signIn(project, said) {
-  took(await call("POST", project, "/session", said));
+export async function signIn(project, credential) {
+  took(await call("POST", project, "/session", credential));
 }
 
 /** Throws Problem. */
@@ -55,8 +64,8 @@ export async function signOut() {
   state.value = "out";
 }
 
-/** With `[auth] mode = "none"` everybody is believed their name. @param {string} name */
-export async function callMyself(name) {
+/** Sets the user name, which the server trusts with `[auth] mode = "none"`. @param {string} name */
+export async function setUserName(name) {
   if (name) localStorage.setItem(NAME, name);
   else localStorage.removeItem(NAME);
   if (session.value) await enter(session.value.project);
@@ -80,13 +89,13 @@ credentials.renew = async (project) => {
   const before = session.value;
   if (!before?.csrf) return false;
   const found = await call("GET", project, "/session");
-  // Somebody else signed in: what is on the page is not theirs to send.
+  // Another user signed in: do not send this page's input as theirs.
   if (found.name !== before.name || found.csrf === before.csrf) return false;
   took(found);
   return true;
 };
 
-// Signed in again in another window, one goes on here, too.
+// If the user signed in again in another window, continue here as well.
 addEventListener("focus", () => {
   const project = session.value?.project;
   if (state.value === "over" && project) credentials.renew(project).catch(() => {});

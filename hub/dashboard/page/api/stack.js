@@ -1,7 +1,7 @@
-/** Where a stack is in the API. */
+/** API paths of stacks. */
 
 /**
- * The path of a stack, to follow `/v1/PROJECT`: `/stacks/shop/ID`.
+ * The path of a stack after `/v1/PROJECT`: `/stacks/shop/ID`.
  * @param {string} name @param {string} id
  */
 export function stackPath(name, id) {

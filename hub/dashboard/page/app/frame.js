@@ -1,8 +1,8 @@
-/** What is around every page: where one can go, who one is, and whether what is shown is live. */
+/** The frame of every page: navigation, account, and the state of the event stream. */
 
 import { now } from "../api/clock.js";
 import { connection, follow, unfollow } from "../api/live.js";
-import { callMyself, enter, mode, session, signOut, state } from "../api/session.js";
+import { enter, mode, session, setUserName, signOut, state } from "../api/session.js";
 import { waiting, watchInbox } from "../inbox/waiting.js";
 import { span } from "../parts/ago.js";
 import { Dialog } from "../parts/dialog.js";
@@ -12,7 +12,7 @@ import { SignIn } from "../signin/signin.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { KeyHelp, useKeys } from "./keys.js";
 import { Notices, notify } from "./notices.js";
-import { NAVIGATION, pageNamed } from "./pages.js";
+import { NAVIGATION, pageByName } from "./pages.js";
 import { go, here, href, leave } from "./route.js";
 import { ThemeButton } from "./theme.js";
 
@@ -43,7 +43,7 @@ export function Frame() {
     if (inside && project && !page) go(href(project, "inbox"));
   }, [inside, project, page]);
   return html`<div class="frame">
-    <a class="skip" href="#main" onClick=${toMain}>Skip to the page</a>
+    <a class="skip" href="#main" onClick=${toMain}>Skip to content</a>
     <${Head} inside=${inside} project=${project} page=${page} />
     ${inside && html`<${NotLive} />`}
     ${
@@ -80,7 +80,7 @@ function toMain(event) {
 function Shown() {
   const { project, page, rest } = here.value;
   const main = useRef(/** @type {HTMLElement | null} */ (null));
-  const found = pageNamed(page);
+  const found = pageByName(page);
   const title = found?.title ?? "Not found";
   useEffect(() => {
     main.current?.focus({ preventScroll: true });
@@ -101,20 +101,20 @@ function Shown() {
     ${
       found
         ? html`<${found.shows} key=${[project, page, ...rest].join("/")} project=${project} rest=${rest} />`
-        : html`<h1>There is no such page</h1>
+        : html`<h1>Page not found</h1>
             <p><a href=${href(project, "inbox")}>Go to the inbox</a></p>`
     }
   </main>`;
 }
 
-/** `g`, and then the letter of a page. @param {string} project */
+/** `g`, then the key of a page, opens that page. @param {string} project */
 function useGoing(project) {
   const going = useRef(false);
   const keys = NAVIGATION.filter((one) => one.key);
   useKeys([
     {
       key: "g",
-      does: "go to a page: its letter follows",
+      does: "go to a page: press its key next",
       run: () => {
         going.current = true;
         addEventListener(
@@ -174,43 +174,41 @@ function Count() {
 
 function Live() {
   const { state: how } = connection.value;
-  const word = { live: "live", connecting: "connecting", lost: "not live" }[how];
+  const word = { live: "live", connecting: "connecting", lost: "disconnected" }[how];
   return html`<span class="live" data-state=${how}>
     <${Icon} name=${how === "lost" ? "broken" : "live"} label=${how === "live" ? "live" : undefined} /><span class="word">${word}</span>
   </span>`;
 }
 
-/** What is shown may be old: since when. */
+/** A bar that shows since when the event stream is disconnected. */
 function NotLive() {
   const { state: how, since } = connection.value;
   if (how !== "lost") return null;
   const seconds = (now.value - since) / 1000;
   return html`<div class="bar" role="alert">
     <${Icon} name="broken" />
-    <span>The event stream broke ${span(seconds)} ago: what is shown may be old. Trying again by itself.</span>
+    <span>The event stream disconnected ${span(seconds)} ago. This page may be out of date. Reconnecting…</span>
   </div>`;
 }
 
 function Who() {
-  const asking = useSignal(false);
+  const editing = useSignal(false);
   const who = session.value;
   if (!who) return null;
   if (mode !== "none") {
     const out = () => {
-      signOut().catch((error) =>
-        notify(`You are still signed in: ${asProblem(error).message}`, "bad"),
-      );
+      signOut().catch((error) => notify(`Could not sign out: ${asProblem(error).message}`, "bad"));
     };
     return html`<span class="name" title=${who.roles.join(", ")}>${who.name}</span>
       <button class="plain" onClick=${() => leave(out)}>Sign out</button>`;
   }
   return html`<button class="plain" onClick=${() => {
-    asking.value = true;
-  }} title="Say who you are">${who.name}</button>
+    editing.value = true;
+  }} title="Change your name">${who.name}</button>
     ${
-      asking.value &&
+      editing.value &&
       html`<${CallMyself} done=${() => {
-        asking.value = false;
+        editing.value = false;
       }} />`
     }`;
 }
@@ -221,11 +219,11 @@ function CallMyself({ done }) {
   async function submit(event) {
     event.preventDefault();
     const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
-    await callMyself(String(form.get("name") ?? "").trim());
+    await setUserName(String(form.get("name") ?? "").trim());
     done();
   }
-  return html`<${Dialog} title="Who are you?" onClose=${done}>
-    <p class="muted">This server asks nobody to sign in. Your name goes with what you decide.</p>
+  return html`<${Dialog} title="Your name" onClose=${done}>
+    <p class="muted">This server does not require sign-in. Your name is recorded with your decisions.</p>
     <form class="column" onSubmit=${submit}>
       <label class="field"><span class="label">Name</span>
         <input name="name" autocomplete="username" defaultValue=${session.value?.name ?? ""} /></label>

@@ -1,4 +1,7 @@
-/** Keys that work everywhere, and the list of all. Pages add theirs while they are shown. */
+/**
+ * Keyboard shortcuts and their help dialog. A component registers its shortcuts while it is
+ * mounted.
+ */
 
 import { Dialog } from "../parts/dialog.js";
 import { html, signal, useEffect } from "../vendor/preact.js";
@@ -10,8 +13,8 @@ const keys = new Set();
 const helping = signal(false);
 
 /**
- * Have keys work while a component is shown. run: left out where something else listens, and the
- * key is to be in the list only.
+ * Registers keyboard shortcuts while a component is mounted. Without `run`, a shortcut is only
+ * listed in the help, because another listener handles it.
  * @param {Key[]} added
  */
 export function useKeys(added) {
@@ -23,11 +26,11 @@ export function useKeys(added) {
   }, []);
 }
 
-/** A slider, a box and the like have no letters of their own. */
+/** Elements that take text input. Sliders and checkboxes do not. */
 const WRITTEN_IN =
   "textarea, select, input:not([type=range], [type=checkbox], [type=radio], [type=button])";
 
-/** Whether somebody writes, so that letters are letters. @param {EventTarget | null} target */
+/** Whether the key press is text input. @param {EventTarget | null} target */
 function writes(target) {
   return target instanceof HTMLElement && (target.isContentEditable || target.matches(WRITTEN_IN));
 }
@@ -50,10 +53,14 @@ export function KeyHelp() {
   const close = () => {
     helping.value = false;
   };
-  return html`<${Dialog} title="Keys" onClose=${close}>
+  return html`<${Dialog} title="Keyboard shortcuts" onClose=${close}>
     <table>
       <tbody>
-        ${[...keys, { key: "?", does: "show this" }, { key: "Esc", does: "close" }].map(
+        ${[
+          ...keys,
+          { key: "?", does: "show keyboard shortcuts" },
+          { key: "Esc", does: "close the dialog" },
+        ].map(
           (one) => html`<tr key=${one.key}>
             <th scope="row"><kbd>${one.key}</kbd></th>
             <td>${one.does}</td>

@@ -1,11 +1,11 @@
-/** Short words on what came of something, at the edge of the page. */
+/** Toast notifications. */
 
 import { Icon } from "../parts/icon.js";
 import { html, signal } from "../vendor/preact.js";
 
 /** @typedef {{number: number, kind: "good" | "bad" | "plain", text: string}} Notice */
 
-/** Milliseconds that one stays, unless it is a bad one. */
+/** Display time in milliseconds; notices of kind "bad" stay until dismissed. */
 const STAYS = 6000;
 const AT_MOST = 4;
 let counted = 0;

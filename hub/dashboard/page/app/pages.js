@@ -1,4 +1,4 @@
-/** Every page: its name in the address, its component, and its place in the navigation. */
+/** The pages: path segment, component and position in the navigation. */
 
 import { Audit } from "../audit/audit.js";
 import { EditPage, NewPage } from "../editor/pages.js";
@@ -9,13 +9,13 @@ import { Subscriptions } from "../subscriptions/subscriptions.js";
 import { Usage } from "../usage/usage.js";
 
 /**
- * shows: given what follows the page's name in the address. key: goes there, after `g`. wide: all of
- * the window's width.
+ * shows: the component; `rest` is the path after the page's name. key: pressed after `g`. wide:
+ * uses the full window width.
  * @typedef {{name: string, title: string, shows: (props: {project: string, rest: string[]}) => any,
  *   key?: string, wide?: boolean}} Page
  */
 
-/** Those of the navigation, in its order. @type {Page[]} */
+/** Pages in the navigation, in order. @type {Page[]} */
 export const NAVIGATION = [
   { name: "inbox", title: "Inbox", shows: Inbox, key: "i" },
   { name: "stacks", title: "Stacks", shows: Stacks, key: "s" },
@@ -32,6 +32,6 @@ const OTHERS = [
 ];
 
 /** @param {string} name */
-export function pageNamed(name) {
+export function pageByName(name) {
   return [...NAVIGATION, ...OTHERS].find((one) => one.name === name);
 }

@@ -1,9 +1,9 @@
-/** Where one is: the part of the address behind the #. */
+/** Routing by the fragment of the address. */
 
 import { signal } from "../vendor/preact.js";
 
 /**
- * page: "" where only a project is named. rest: what follows the page's name.
+ * page: "" if the address names only a project. rest: the path segments after the page's name.
  * @typedef {{project: string, page: string, rest: string[], query: URLSearchParams}} Place
  */
 
@@ -33,14 +33,14 @@ export function href(project, page, ...rest) {
 
 export const here = signal(place(location.hash));
 
-/** Go to an address that `href` made. @param {string} to */
+/** Navigates to an address made by `href`. @param {string} to */
 export function go(to) {
   location.hash = to;
 }
 
 /**
- * Change what follows the `?`, without a step in the history.
- * @param {Record<string, string>} changed "" takes one away
+ * Changes query parameters without adding a history entry.
+ * @param {Record<string, string>} changed "" removes a parameter
  */
 export function ask(changed) {
   const { project, page, rest, query } = here.value;
@@ -49,29 +49,29 @@ export function ask(changed) {
     if (value) next.set(name, value);
     else next.delete(name);
   }
-  const said = next.toString();
-  history.replaceState(null, "", href(project, page, ...rest) + (said ? `?${said}` : ""));
+  const search = next.toString();
+  history.replaceState(null, "", href(project, page, ...rest) + (search ? `?${search}` : ""));
   shown = location.hash;
   here.value = place(location.hash);
 }
 
-/** Says whether one may leave. @type {((then: () => void) => boolean) | null} */
+/** Decides whether navigation may proceed. @type {((then: () => void) => boolean) | null} */
 let keeper = null;
 let shown = location.hash;
 
 /**
- * Have a page asked before one leaves it, until the function that is returned is called.
- * @param {(then: () => void) => boolean} asked false: one stays; the page leaves by itself, later,
- *   by calling `then`
+ * Calls a guard before navigation, until the returned function is called.
+ * @param {(then: () => void) => boolean} check returns false to stay; the page may navigate
+ *   later by calling `then`
  */
-export function guard(asked) {
-  keeper = asked;
+export function guard(check) {
+  keeper = check;
   return () => {
-    if (keeper === asked) keeper = null;
+    if (keeper === check) keeper = null;
   };
 }
 
-/** Do what leaves the page, unless that has something to say first. @param {() => void} then */
+/** Runs an action that leaves the page, unless the guard stops it. @param {() => void} then */
 export function leave(then) {
   if (!keeper || keeper(then)) then();
 }

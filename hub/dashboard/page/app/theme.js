@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, until somebody says otherwise. */
+/** Light and dark theme: follows the system until the user chooses one. */
 
 import { Icon } from "../parts/icon.js";
 import { html, signal } from "../vendor/preact.js";
@@ -13,12 +13,13 @@ export function showTheme() {
 
 export function ThemeButton() {
   const other = theme.value === "dark" ? "light" : "dark";
+  const label = `Switch to the ${other} theme`;
   const change = () => {
     theme.value = other;
     localStorage.setItem(KEPT, other);
     showTheme();
   };
-  return html`<button class="plain" onClick=${change} aria-label=${`Make it ${other}`} title=${`Make it ${other}`}>
+  return html`<button class="plain" onClick=${change} aria-label=${label} title=${label}>
     <${Icon} name=${other} />
   </button>`;
 }

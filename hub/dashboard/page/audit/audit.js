@@ -1,32 +1,32 @@
-/** Who decided what in the project, through which door, from where and why; newest first. */
+/** The audit log of the project, newest first. */
 
 import { call, isAborted } from "../api/client.js";
 import { listen } from "../api/live.js";
 import { ask, here, href } from "../app/route.js";
-import { pointInWords } from "../inbox/words.js";
+import { pointInWords } from "../inbox/hook_text.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
+import { coalesced } from "../parts/coalesced.js";
 import { Copy } from "../parts/copy.js";
 import { Field } from "../parts/field.js";
-import { useHeld } from "../parts/held.js";
+import { useInteraction } from "../parts/interaction.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
-import { repeated } from "../parts/repeated.js";
-import { steadyRows } from "../parts/steady.js";
+import { stableRows } from "../parts/stable_rows.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
-import { about, drawn, keyOf, sent, words } from "./entry.js";
+import { badgeStateOf, dataOf, entryDetails, entryText, keyOf } from "./entry.js";
 
 /** @typedef {import("./entry.js").Entry} Entry */
 /** @typedef {Entry & {id: string}} Row */
 
 const PAGE = 50;
-/** What is written down in the trail. */
+/** Event types after which the log may have new entries. */
 const DECIDES = /^headgate\.hook\./;
-/** Digits of a hash that are shown. */
+/** Number of hash digits shown. */
 const SHORT = 12;
 
 /** @param {{project: string}} props */
 export function Audit({ project }) {
-  const { held, on } = useHeld();
+  const { held, on } = useInteraction();
   const rows = useSignal(/** @type {Row[] | null} */ (null));
   const more = useSignal(0);
   const next = useSignal("");
@@ -35,34 +35,34 @@ export function Audit({ project }) {
   const { query } = here.value;
   const [by, stack, from] = ["by", "stack", "from"].map((name) => query.get(name) ?? "");
   useEffect(() => {
-    const given = new AbortController();
-    let anew = true;
-    const fetched = repeated(async () => {
-      if (given.signal.aborted) return;
-      const asked = new URLSearchParams({ limit: String(PAGE) });
+    const controller = new AbortController();
+    let refresh = true;
+    const fetched = coalesced(async () => {
+      if (controller.signal.aborted) return;
+      const params = new URLSearchParams({ limit: String(PAGE) });
       for (const [name, value] of Object.entries({ by, stack, marker: from }))
-        if (value) asked.set(name, value);
+        if (value) params.set(name, value);
       try {
-        const path = `/decisions?${asked}`;
-        const said = await call("GET", project, path, undefined, { signal: given.signal });
-        const fresh = said.decisions.map((/** @type {Entry} */ one) => ({
+        const path = `/decisions?${params}`;
+        const response = await call("GET", project, path, undefined, { signal: controller.signal });
+        const fresh = response.decisions.map((/** @type {Entry} */ one) => ({
           ...one,
           id: keyOf(one),
         }));
-        const shown = steadyRows(rows.peek() ?? [], fresh, held.peek() && !anew);
-        anew = false;
+        const shown = stableRows(rows.peek() ?? [], fresh, held.peek() && !refresh);
+        refresh = false;
         rows.value = shown.rows;
         more.value = shown.held;
-        next.value = said.next ? String(said.next) : "";
+        next.value = response.next ? String(response.next) : "";
         wrong.value = null;
       } catch (error) {
         if (isAborted(error)) return;
         wrong.value = error;
-        if (anew) rows.value = null;
+        if (refresh) rows.value = null;
       }
     });
     read.current = () => {
-      anew = true;
+      refresh = true;
       fetched();
     };
     fetched();
@@ -73,23 +73,23 @@ export function Audit({ project }) {
       resync: fetched,
     });
     return () => {
-      given.abort();
+      controller.abort();
       stop();
     };
   }, [project, by, stack, from]);
   const found = rows.value;
-  return html`<div class="page-head"><h1>Audit</h1>
-      <p class="muted">Who decided what, and why. Each entry's hash covers the one before it in its stack:
-        nobody changes the past unseen.</p></div>
+  return html`<div class="page-head"><h1>Audit log</h1>
+      <p class="muted">Decisions and breakpoint changes with their reasons. The hash of each entry covers the previous
+        entry of its stack, so any change to the log is detectable.</p></div>
     <${Narrowing} by=${by ?? ""} stack=${stack ?? ""} wrong=${wrong.value} />
     ${more.value > 0 && html`<div role="status"><button onClick=${() => read.current()}>Show ${more.value} newer</button></div>`}
-    ${found?.length === 0 && html`<p class="card muted">${by || stack ? "Nothing is like that." : "Nobody has decided anything yet."}</p>`}
+    ${found?.length === 0 && html`<p class="card muted">${by || stack ? "No entries match the filters." : "No entries yet."}</p>`}
     <ol class="audit" ...${on}>
       ${found?.map((one) => html`<${Line} key=${one.id} project=${project} entry=${one} />`)}
     </ol>
     ${
       (from || next.value) &&
-      html`<nav class="row" aria-label="Pages of the trail">
+      html`<nav class="row" aria-label="Audit log pages">
         ${from && html`<button onClick=${() => ask({ from: "" })}>Newest</button>`}
         ${next.value && html`<button onClick=${() => ask({ from: next.value })}>Older</button>`}
       </nav>`
@@ -100,7 +100,7 @@ export function Audit({ project }) {
 function Narrowing({ by, stack, wrong }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   useEffect(() => {
-    // What is typed is not touched, but by a link or a button that asks for something else.
+    // Keep what the user types, unless a link or a button changed the filter.
     for (const [name, value] of Object.entries({ by, stack })) {
       const field = form.current?.elements.namedItem(name);
       if (field instanceof HTMLInputElement) field.value = value;
@@ -109,26 +109,26 @@ function Narrowing({ by, stack, wrong }) {
   /** @param {SubmitEvent} event */
   function submit(event) {
     event.preventDefault();
-    const said = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
-    const text = (/** @type {string} */ name) => String(said.get(name) ?? "").trim();
+    const data = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
+    const text = (/** @type {string} */ name) => String(data.get(name) ?? "").trim();
     ask({ by: text("by"), stack: text("stack"), from: "" });
   }
   const problem = wrong ? asProblem(wrong) : null;
-  // What is not found can be nothing but the stack.
+  // Only the stack can be not found.
   const at = problem?.status === 404 && stack ? "stack" : (problem?.place ?? "");
   const refusal = problem
     ? [problem.message.replace(/\.$/, ""), problem.remedy].filter(Boolean).join(". ")
     : "";
-  return html`<search aria-label="The trail">
+  return html`<search aria-label="Audit log">
     <form ref=${form} class="row audit-narrowing" onSubmit=${submit}>
-      <${Field} label="Who" wrong=${at === "by" ? refusal : ""}>
+      <${Field} label="User" wrong=${at === "by" ? refusal : ""}>
         ${(/** @type {object} */ needs) => html`<input type="search" name="by" autocomplete="off" ...${needs} />`}
       <//>
-      <${Field} label="Stack" hint="its name or id" wrong=${at === "stack" ? refusal : ""}>
+      <${Field} label="Stack" hint="Name or ID" wrong=${at === "stack" ? refusal : ""}>
         ${(/** @type {object} */ needs) => html`<input type="search" name="stack" autocomplete="off" ...${needs} />`}
       <//>
-      <button>Show these</button>
-      ${(by || stack) && html`<button type="button" class="plain" onClick=${() => ask({ by: "", stack: "", from: "" })}>Show all</button>`}
+      <button>Apply filters</button>
+      ${(by || stack) && html`<button type="button" class="plain" onClick=${() => ask({ by: "", stack: "", from: "" })}>Clear filters</button>`}
     </form>
     ${problem && !["by", "stack"].includes(at) && html`<${ProblemBox} error=${problem} />`}
   </search>`;
@@ -137,23 +137,23 @@ function Narrowing({ by, stack, wrong }) {
 /** @param {{project: string, entry: Row}} props */
 function Line({ project, entry }) {
   const name = entry.stack_name;
-  const extra = sent(entry);
+  const extra = dataOf(entry);
   return html`<li>
-    <${Badge} state=${drawn(entry.kind)} word=${entry.kind} />
+    <${Badge} state=${badgeStateOf(entry.kind)} word=${entry.kind} />
     <div class="audit-what">
       <p>
         ${!entry.kind.startsWith("expired-") && html`<strong class="breaks">${entry.by}</strong> `}
-        ${words(entry)}${about(entry) && html` <span class="breaks">${about(entry)}</span>`}
+        ${entryText(entry)}${entryDetails(entry) && html` <span class="breaks">${entryDetails(entry)}</span>`}
         ${entry.path && html`: <code class="breaks">${entry.path}</code>`}
         ${entry.point && html` ${pointInWords(entry.point)}`}
         ${name && html`, in <a class="breaks" href=${href(project, "stack", name, entry.stack_id)}>${name}</a>`}
-        ${!name && html`, in a stack that was purged`}
-        ${entry.hook_id && html`, <a href=${href(project, "inbox", entry.hook_id)}>the hook</a>`}
+        ${!name && html`, in a purged stack`}
+        ${entry.hook_id && html` · <a href=${href(project, "inbox", entry.hook_id)}>Hook details</a>`}
       </p>
       ${entry.reason && html`<p class="breaks audit-reason">${entry.reason}</p>`}
-      ${extra && html`<details><summary>What was sent with it</summary><pre>${extra}</pre></details>`}
+      ${extra && html`<details><summary>Answer data</summary><pre>${extra}</pre></details>`}
       <p class="muted">
-        ${entry.door && html`through ${entry.door}`}${entry.address && html` from <span class="breaks">${entry.address}</span>`}
+        ${entry.door && html`via ${entry.door}`}${entry.address && html` from <span class="breaks">${entry.address}</span>`}
       </p>
     </div>
     <div class="audit-when">

@@ -1,15 +1,15 @@
-/** An entry of the audit trail: what was done, in a state and in words. Pure. */
+/** An entry of the audit log: its badge and text. Pure. */
 
-import { did } from "../inbox/words.js";
+import { decisionText } from "../inbox/hook_text.js";
 
 /**
  * @typedef {object} Entry
  * @property {number} number 1, 2, ... within its stack
  * @property {string} stack_id
  * @property {string | null} stack_name null: the stack was purged
- * @property {string | null} path of the resource, from the outermost stack
+ * @property {string | null} path of the resource from the root stack
  * @property {string | null} point
- * @property {string | null} hook_id null: it is about no hook
+ * @property {string | null} hook_id null: not entryDetails a hook
  * @property {string} kind
  * @property {string} by
  * @property {string} door
@@ -21,7 +21,10 @@ import { did } from "../inbox/words.js";
  * @property {string} hash
  */
 
-/** What a kind begins with -> how it is drawn; the first that fits. @type {readonly [string, string][]} */
+/**
+ * Prefix of a kind and its badge state; the first match wins.
+ * @type {readonly [string, string][]}
+ */
 const DRAWN = [
   ["dry-", "dropped"],
   ["expired-", "stopped"],
@@ -35,21 +38,21 @@ const DRAWN = [
 /** @type {Record<string, string>} */
 const BREAKPOINTS = {
   "breakpoint-added": "set a breakpoint",
-  "breakpoint-removed": "took a breakpoint away",
+  "breakpoint-removed": "removed a breakpoint",
 };
 
-/** The state whose colour and shape a kind has. @param {string} kind */
-export function drawn(kind) {
+/** The badge state of a kind. @param {string} kind */
+export function badgeStateOf(kind) {
   return DRAWN.find(([begins]) => kind.startsWith(begins))?.[1] ?? "done";
 }
 
-/** What somebody did, after their name. @param {Entry} entry */
-export function words({ kind }) {
-  return BREAKPOINTS[kind] ?? did(kind);
+/** What the user decisionText; follows the user's name. @param {Entry} entry */
+export function entryText({ kind }) {
+  return BREAKPOINTS[kind] ?? decisionText(kind);
 }
 
-/** What it is about, besides the hook: to whom, until when, where. @param {Entry} entry */
-export function about({ kind, data }) {
+/** Details besides the hook: the new approver, deadline or breakpoint. @param {Entry} entry */
+export function entryDetails({ kind, data }) {
   if (data === null || typeof data !== "object") return "";
   if (kind === "handed-over") return `to ${data.to}`;
   if (kind === "progress") return data.deadline ? `until ${data.deadline}` : "";
@@ -59,14 +62,14 @@ export function about({ kind, data }) {
   return "";
 }
 
-/** What was sent with it and is not said elsewhere: null where there is nothing. @param {Entry} entry */
-export function sent(entry) {
+/** Data not shown elsewhere, as JSON; null if there is none. @param {Entry} entry */
+export function dataOf(entry) {
   const { data } = entry;
   const none = data === null || (typeof data === "object" && Object.keys(data).length === 0);
-  return none || about(entry) !== "" ? null : JSON.stringify(data, null, 2);
+  return none || entryDetails(entry) !== "" ? null : JSON.stringify(data, null, 2);
 }
 
-/** Unlike any other entry's. @param {Entry} entry */
+/** A unique key of an entry. @param {Entry} entry */
 export function keyOf({ stack_id, number }) {
   return `${stack_id} ${number}`;
 }

@@ -1,4 +1,4 @@
-/** A text with line numbers, colours, and what is wrong at its lines. Tab leaves it. */
+/** The code editor: line numbers, syntax colours and error markers. Tab leaves it. */
 
 import {
   bracketMatching,
@@ -39,7 +39,7 @@ const COLOURS = HighlightStyle.define([
   { tag: [tags.labelName, tags.typeName, tags.meta], color: "var(--code-mark)" },
 ]);
 
-/** What draws with images of its own is drawn otherwise: no image comes from anywhere. */
+/** Replaces CodeMirror's background images, which the content security policy forbids. */
 const LOOK = EditorView.theme({
   "&": { height: "100%" },
   ".cm-scroller": { fontFamily: "var(--code-font)", lineHeight: "1.5" },
@@ -51,8 +51,8 @@ const LOOK = EditorView.theme({
 });
 
 /**
- * What takes the place of several lines is put in by us: a browser that does it by itself may write
- * styles into the page, which it then refuses.
+ * Replaces a selection of several lines ourselves: the browser's own replacement may insert inline
+ * styles, which the content security policy forbids.
  */
 const REPLACING = EditorView.domEventHandlers({
   beforeinput(event, view) {
@@ -69,7 +69,7 @@ const REPLACING = EditorView.domEventHandlers({
 });
 
 const KEYS = keymap.of([
-  // Ctrl-Enter is the page's.
+  // Ctrl-Enter applies the plan.
   ...defaultKeymap.filter((one) => one.key !== "Mod-Enter"),
   ...historyKeymap,
   ...searchKeymap,
@@ -77,30 +77,29 @@ const KEYS = keymap.of([
 ]);
 
 /**
- * name: of the text; each keeps its cursor and what can be undone. read: a text as it is now, which
- * may be newer than `text`, by which it is drawn anew. goto: where to put the cursor; a new object
- * goes there anew.
+ * name: of the text; each text keeps its cursor and undo history. read: returns the current text,
+ * which may be newer than `text`. goto: where to put the cursor; each new object moves it.
  * @param {{name: string, label: string, text: string, marks: Mark[], readonly: boolean,
  *   read: (name: string) => string,
  *   onWrite: (name: string, text: string) => void, goto: {from: number, to: number} | null}} props
  */
 export function Code({ name, label, text, marks, readonly, read, onWrite, goto }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
-  const held = useRef(/** @type {ReturnType<typeof shownIn> | null} */ (null));
+  const editor = useRef(/** @type {ReturnType<typeof shownIn> | null} */ (null));
   const write = useRef(onWrite);
   write.current = onWrite;
   useEffect(() => {
     if (!place.current) return;
-    held.current = shownIn(place.current, (which, said) => write.current(which, said));
-    return () => held.current?.end();
+    editor.current = shownIn(place.current, (which, content) => write.current(which, content));
+    return () => editor.current?.end();
   }, []);
   useEffect(
-    () => held.current?.show(name, label, read(name), readonly),
+    () => editor.current?.show(name, label, read(name), readonly),
     [name, label, text, readonly],
   );
-  useEffect(() => held.current?.mark(marks), [name, marks]);
+  useEffect(() => editor.current?.mark(marks), [name, marks]);
   useEffect(() => {
-    if (goto) held.current?.go(goto);
+    if (goto) editor.current?.go(goto);
   }, [goto]);
   return html`<div class="code-box" ref=${place}></div>`;
 }
@@ -111,7 +110,7 @@ function shownIn(parent, written) {
   const states = new Map();
   const changes = new Compartment();
   let name = "";
-  /** Whether a change comes from here rather than from who types. */
+  /** Whether the current change is not user input. */
   let ours = false;
 
   /** @param {string} label @param {boolean} readonly */
@@ -191,7 +190,10 @@ function shownIn(parent, written) {
   };
 }
 
-/** The smallest change that makes one text of another; null: they are the same. @param {string} was @param {string} is */
+/**
+ * The smallest replacement that turns one text into another; null if they are equal.
+ * @param {string} was @param {string} is
+ */
 function between(was, is) {
   if (was === is) return null;
   const least = Math.min(was.length, is.length);

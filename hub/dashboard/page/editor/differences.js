@@ -1,9 +1,9 @@
-/** What is different between two documents, place by place. Pure. */
+/** Differences between two documents, place by place. Pure. */
 
 /** @typedef {{place: string, from?: unknown, to?: unknown}} Difference */
 
 /**
- * without from: it is new; without to: it is gone.
+ * Without `from` the place is new; without `to` it was removed.
  * @param {unknown} before @param {unknown} after @param {string} [place]
  * @returns {Difference[]}
  */
@@ -25,7 +25,10 @@ function isMap(value) {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
-/** The order of keys says nothing. @param {unknown} one @param {unknown} other @returns {boolean} */
+/**
+ * Deep equality, ignoring the order of keys.
+ * @param {unknown} one @param {unknown} other @returns {boolean}
+ */
 export function same(one, other) {
   if (Array.isArray(one) && Array.isArray(other))
     return one.length === other.length && one.every((item, index) => same(item, other[index]));

@@ -1,14 +1,14 @@
-/** What is being written: the texts and the options, as they were and as they are. */
+/** The draft of a change: texts and options, initial and current. */
 
 import { computed, signal } from "../vendor/preact.js";
 import { same } from "./differences.js";
-import { textNamed } from "./places.js";
+import { textByName } from "./locations.js";
 
 /**
- * @typedef {import("./places.js").Texts} Texts
+ * @typedef {import("./locations.js").Texts} Texts
  *
- * rollback: whether a failure is rolled back. timeout: minutes as typed. only, except, tags: as
- * typed, with commas. add, clear: breakpoints for this change, `resource:point` each.
+ * rollback: on failure. timeout: minutes as typed. only, except, tags: as typed, comma-separated.
+ * add, clear: breakpoints for this change, `resource:point` each.
  * @typedef {{rollback: boolean, timeout: string, tags: string, only: string, except: string,
  *   add: string[], clear: string[]}} Options
  *
@@ -27,30 +27,30 @@ export const NO_OPTIONS = {
   clear: [],
 };
 
-/** What a stack is asked about as, until it has a name. */
+/** Placeholder name for previews of a stack without a name. */
 export const UNNAMED = `unnamed-${Math.random().toString(36).slice(2)}`;
 
 /** @param {Written} first */
 export function draftOf(first) {
-  const begun = signal(first);
+  const initial = signal(first);
   const name = signal(first.name);
   const texts = signal(first.texts);
   const options = signal(first.options);
   const changed = computed(
     () =>
-      name.value !== begun.value.name ||
-      !same(texts.value, begun.value.texts) ||
-      !same(options.value, begun.value.options),
+      name.value !== initial.value.name ||
+      !same(texts.value, initial.value.texts) ||
+      !same(options.value, initial.value.options),
   );
   return {
-    begun,
+    initial,
     name,
     texts,
     options,
     changed,
     /** @param {string} which @param {string} text */
     write(which, text) {
-      if (textNamed(texts.value, which) === text) return;
+      if (textByName(texts.value, which) === text) return;
       if (which === "template" || which === "environment")
         texts.value = { ...texts.value, [which]: text };
       else texts.value = withFile(texts.value, which.replace(/^files\//, ""), text);
@@ -62,7 +62,7 @@ export function draftOf(first) {
   };
 }
 
-/** @param {Texts} texts @param {string} name @param {string | null} text null: without it @returns {Texts} */
+/** @param {Texts} texts @param {string} name @param {string | null} text null: removes the file @returns {Texts} */
 export function withFile(texts, name, text) {
   const { [name]: _, ...others } = texts.files;
   return { ...texts, files: text === null ? others : { ...texts.files, [name]: text } };
@@ -77,12 +77,12 @@ export function listed(typed) {
 }
 
 /**
- * What is sent. It stands for all that the stack is to be, and hidden values that are sent as they
- * are shown stay what they are.
+ * The request body. It describes the complete stack; hidden values sent as masked keep their
+ * values.
  * @param {Written} written @param {boolean} isNew
  * @returns {Record<string, unknown>}
  */
-export function requested({ name, texts, options }, isNew) {
+export function requestBody({ name, texts, options }, isNew) {
   /** @type {Record<string, unknown>} */
   const body = {
     template: texts.template,
@@ -100,7 +100,7 @@ export function requested({ name, texts, options }, isNew) {
   return { ...body, keep_hidden: true };
 }
 
-/** Nothing but empty lines and comments. @param {string} text */
+/** Whether a text has only empty lines and comments. @param {string} text */
 function isBlank(text) {
   return text.split("\n").every((line) => /^\s*(#.*)?$/.test(line));
 }

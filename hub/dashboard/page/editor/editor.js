@@ -1,23 +1,23 @@
-/** The texts of a stack, with what would come of them beside: edit and continue, or a new stack. */
+/** The editor page: the definition of a stack and its plan, for a new or an existing stack. */
 
 import { may } from "../api/session.js";
 import { go, href } from "../app/route.js";
 import { StatusBadge } from "../parts/badge.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useMemo, useSignal } from "../vendor/preact.js";
-import { checking } from "./checking.js";
+import { ApplyButton } from "./apply.js";
+import { ConcurrentChange } from "./concurrent_change.js";
 import { draftOf, NO_OPTIONS } from "./draft.js";
-import { Leaving } from "./leaving.js";
 import { loaded, pathOf } from "./loading.js";
-import { Meanwhile } from "./meanwhile.js";
-import { PlanBeside } from "./planned.js";
-import { Send } from "./send.js";
+import { PlanPanel } from "./plan_panel.js";
+import { livePreview } from "./preview.js";
 import { Texts } from "./texts.js";
+import { UnsavedChanges } from "./unsaved_changes.js";
 
-/** What a new stack begins with. */
+/** The initial template of a new stack. */
 const BEGINNING = `heat_template_version: 2021-04-16
 
-description: What this stack is for
+description: Purpose of this stack
 
 parameters:
   greeting:
@@ -52,8 +52,8 @@ export function EditStack({ project, rest }) {
     <${ProblemBox} error=${wrong.value} />
     ${
       wrong.value
-        ? html`<p><a href=${href(project, "stacks")}>Go to the stacks</a></p>`
-        : html`<p class="muted" role="status">Reading the stack…</p>`
+        ? html`<p><a href=${href(project, "stacks")}>All stacks</a></p>`
+        : html`<p class="muted" role="status">Loading the stack…</p>`
     }`;
 }
 
@@ -71,11 +71,11 @@ export function NewStack({ project }) {
   );
   if (!may("write"))
     return html`<h1>New stack</h1>
-      <p>You may look, but make no stack. The role author may.</p>`;
+      <p>You do not have permission to create stacks. The author role is required.</p>`;
   return html`<${Editor} project=${project} stack=${stack} first=${first} />`;
 }
 
-/** What was written for a stack that is gone, for a new one. */
+/** Passes the draft of a deleted stack to the page of a new stack. */
 const handed = {
   /** @type {import("./draft.js").Written | null} */
   written: null,
@@ -87,21 +87,28 @@ const handed = {
 };
 
 /**
- * stack: null for a new one.
+ * stack: null for a new stack.
  * @param {{project: string, first: import("./draft.js").Written,
  *   stack: import("../vendor/preact.js").Signal<import("./loading.js").Loaded | null>}} props
  */
 function Editor({ project, stack, first }) {
-  const begun = stack.value;
+  const current = stack.value;
   const draft = useMemo(() => draftOf(first), []);
-  const within = begun?.within ?? null;
+  const within = current?.within ?? null;
   const readonly = !may("write") || within !== null;
   const check = useMemo(() => {
-    const path = begun
-      ? `${pathOf(begun.name, begun.id)}/preview?show_nested=true`
+    const path = current
+      ? `${pathOf(current.name, current.id)}/preview?show_nested=true`
       : "/stacks/preview";
-    const method = begun ? "PUT" : "POST";
-    return checking({ project, method, path, draft, isNew: begun === null });
+    const method = current ? "PUT" : "POST";
+    return livePreview({
+      project,
+      method,
+      path,
+      draft,
+      isNew: current === null,
+      allowed: !readonly,
+    });
   }, []);
   useEffect(() => check.stop, []);
   const leaving = useSignal(true);
@@ -116,27 +123,27 @@ function Editor({ project, stack, first }) {
     go(href(project, "new"));
   };
   return html`<div class="page-head edit-head">
-      <h1>${begun ? html`${readonly ? "Look at" : "Edit"} <span class="breaks">${begun.name}</span>` : "New stack"}</h1>
-      ${begun && html`<${StatusBadge} action=${begun.action} status=${begun.status} />`}
+      <h1>${current ? html`${readonly ? "View" : "Edit"} <span class="breaks">${current.name}</span>` : "New stack"}</h1>
+      ${current && html`<${StatusBadge} action=${current.action} status=${current.status} />`}
       <div class="acts">
-        ${begun && html`<a class="button" href=${href(project, "stack", begun.name, begun.id)}>Back to the stack</a>`}
-        ${!readonly && html`<${Send} project=${project} stack=${stack} draft=${draft} check=${check} leaving=${leaving} />`}
+        ${current && html`<a class="button" href=${href(project, "stack", current.name, current.id)}>Back to stack</a>`}
+        ${!readonly && html`<${ApplyButton} project=${project} stack=${stack} draft=${draft} check=${check} leaving=${leaving} />`}
       </div>
     </div>
     ${
       within &&
-      html`<p role="note">This stack is inside of another, and changes with it:
+      html`<p role="note">This stack is nested in another stack and changes with it:
       <a class="breaks" href=${href(project, "edit", within.name, within.id)}>edit ${within.name}</a>.</p>`
     }
-    ${readonly && !within && html`<p role="note">You may look at this stack, but not change it. The role author may.</p>`}
-    ${begun && html`<${Meanwhile} project=${project} stack=${stack} draft=${draft} check=${check} renew=${renew} />`}
+    ${readonly && !within && html`<p role="note">You do not have permission to change this stack. The author role is required.</p>`}
+    ${current && html`<${ConcurrentChange} project=${project} stack=${stack} draft=${draft} check=${check} renew=${renew} />`}
     <div class=${`edit ${readonly ? "alone" : ""}`}>
-      <${Texts} draft=${draft} check=${check} isNew=${begun === null} readonly=${readonly} />
+      <${Texts} draft=${draft} check=${check} isNew=${current === null} readonly=${readonly} />
       ${
         !readonly &&
-        html`<${PlanBeside} draft=${draft} check=${check} isNew=${begun === null}
-          underWay=${begun?.status === "IN_PROGRESS"} />`
+        html`<${PlanPanel} draft=${draft} check=${check}
+          underWay=${current?.status === "IN_PROGRESS"} />`
       }
     </div>
-    <${Leaving} when=${() => leaving.value && !readonly && draft.changed.value} />`;
+    <${UnsavedChanges} when=${() => leaving.value && !readonly && draft.changed.value} />`;
 }

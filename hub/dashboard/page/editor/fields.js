@@ -1,4 +1,4 @@
-/** The form of a template's parameters: what each takes, and what was given. Pure. */
+/** The form fields of a template's parameters. Pure. */
 
 /**
  * kind: string, number, boolean, json or list.
@@ -21,7 +21,10 @@ const KINDS = {
   CommaDelimitedList: "list",
 };
 
-/** Parameters of a template, in its order, those of its groups first. @param {any} template @returns {Field[]} */
+/**
+ * The parameters of a template, in order; those of groups first.
+ * @param {any} template @returns {Field[]}
+ */
 export function fieldsOf(template) {
   const section = mapOf(template?.parameters ?? template?.Parameters);
   const groups = template?.parameter_groups ?? template?.ParameterGroups;
@@ -32,61 +35,63 @@ export function fieldsOf(template) {
         : [],
     ),
   );
-  const fields = Object.entries(section).map(([name, said]) =>
-    fieldOf(name, mapOf(said), inGroups.get(name) ?? ""),
+  const fields = Object.entries(section).map(([name, definition]) =>
+    fieldOf(name, mapOf(definition), inGroups.get(name) ?? ""),
   );
   return [...fields.filter((one) => one.group), ...fields.filter((one) => !one.group)];
 }
 
-/** @param {string} name @param {Record<string, any>} said @param {string} group @returns {Field} */
-function fieldOf(name, said, group) {
-  const constraints = (Array.isArray(said.constraints) ? said.constraints : [older(said)]).map(
-    mapOf,
-  );
+/** @param {string} name @param {Record<string, any>} definition @param {string} group @returns {Field} */
+function fieldOf(name, definition, group) {
+  const constraints = (
+    Array.isArray(definition.constraints) ? definition.constraints : [older(definition)]
+  ).map(mapOf);
   const allowed = constraints.find((one) => Array.isArray(one.allowed_values))?.allowed_values;
-  const hides = said.hidden ?? said.NoEcho ?? false;
+  const hides = definition.hidden ?? definition.NoEcho ?? false;
   return {
     name,
-    label: String(said.label ?? name),
-    description: String(said.description ?? said.Description ?? ""),
-    kind: KINDS[said.type ?? said.Type] ?? "string",
+    label: String(definition.label ?? name),
+    description: String(definition.description ?? definition.Description ?? ""),
+    kind: KINDS[definition.type ?? definition.Type] ?? "string",
     hidden: hides === true || String(hides).toLowerCase() === "true",
-    immutable: said.immutable === true,
-    fallback: said.default ?? said.Default,
+    immutable: definition.immutable === true,
+    fallback: definition.default ?? definition.Default,
     allowed: allowed ?? [],
     rules: constraints.flatMap(inWords),
     group,
   };
 }
 
-/** Constraints of the older form, where they stand beside the type. @param {Record<string, any>} said */
-function older(said) {
+/** Constraints in the CloudFormation format, beside the type. @param {Record<string, any>} definition */
+function older(definition) {
   /** @type {Record<string, any>} */
   const found = {};
-  if (said.AllowedValues) found.allowed_values = said.AllowedValues;
-  if (said.AllowedPattern) found.allowed_pattern = said.AllowedPattern;
-  if (said.MinLength ?? said.MaxLength) found.length = { min: said.MinLength, max: said.MaxLength };
-  if (said.MinValue ?? said.MaxValue) found.range = { min: said.MinValue, max: said.MaxValue };
+  if (definition.AllowedValues) found.allowed_values = definition.AllowedValues;
+  if (definition.AllowedPattern) found.allowed_pattern = definition.AllowedPattern;
+  if (definition.MinLength ?? definition.MaxLength)
+    found.length = { min: definition.MinLength, max: definition.MaxLength };
+  if (definition.MinValue ?? definition.MaxValue)
+    found.range = { min: definition.MinValue, max: definition.MaxValue };
   return found;
 }
 
 /** @param {Record<string, any>} one @returns {string[]} */
 function inWords(one) {
   if (one.description && !one.allowed_values) return [String(one.description)];
-  const said = [];
-  if (one.range) said.push(between("", mapOf(one.range), ""));
-  if (one.length) said.push(between("", mapOf(one.length), " long"));
-  if (one.modulo) said.push(`in steps of ${mapOf(one.modulo).step}`);
-  if (one.allowed_pattern) said.push(`fits ${one.allowed_pattern}`);
-  if (one.custom_constraint) said.push(`is a ${one.custom_constraint}`);
-  return said.filter(Boolean);
+  const texts = [];
+  if (one.range) texts.push(between("", mapOf(one.range), ""));
+  if (one.length) texts.push(between("", mapOf(one.length), " characters"));
+  if (one.modulo) texts.push(`in steps of ${mapOf(one.modulo).step}`);
+  if (one.allowed_pattern) texts.push(`matches ${one.allowed_pattern}`);
+  if (one.custom_constraint) texts.push(`must be a ${one.custom_constraint}`);
+  return texts.filter(Boolean);
 }
 
 /** @param {string} before @param {Record<string, any>} range @param {string} after */
 function between(before, { min, max }, after) {
   if (min !== undefined && max !== undefined) return `${before}${min} to ${max}${after}`;
-  if (min !== undefined) return `${before}${min} or more${after}`;
-  if (max !== undefined) return `${before}${max} at most${after}`;
+  if (min !== undefined) return `${before}at least ${min}${after}`;
+  if (max !== undefined) return `${before}at most ${max}${after}`;
   return "";
 }
 
@@ -97,7 +102,7 @@ function mapOf(value) {
     : {};
 }
 
-/** As it stands in a control. @param {Field} field @param {unknown} value */
+/** A value as control text. @param {Field} field @param {unknown} value */
 export function typed(field, value) {
   if (value === undefined || value === null) return "";
   if (field.kind === "list" && Array.isArray(value)) return value.join(",");
@@ -106,7 +111,7 @@ export function typed(field, value) {
 }
 
 /**
- * What was typed as a value of its kind. Throws SyntaxError for JSON that is none.
+ * Control text as a value of the field's kind. Throws SyntaxError for invalid JSON.
  * @param {Field} field @param {string} text
  */
 export function taken(field, text) {

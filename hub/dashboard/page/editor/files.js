@@ -1,10 +1,10 @@
-/** Files that go along: templates of stacks inside, and what templates read. */
+/** The Files tab: nested templates and files read by templates. */
 
 import { html, useId, useSignal } from "../vendor/preact.js";
 import { withFile } from "./draft.js";
 
 /**
- * file: the one that is shown.
+ * file: name of the shown file.
  * @param {{draft: import("./draft.js").Draft, readonly: boolean,
  *   file: import("../vendor/preact.js").Signal<string>}} props
  */
@@ -15,7 +15,7 @@ export function Files({ draft, file, readonly }) {
   return html`<div class="edit-files column">
     ${
       names.length === 0
-        ? html`<p class="muted">No files go along. A file may be a template that a resource has as its type, or what
+        ? html`<p class="muted">No files. Add a template that a resource uses as its type, or a file that
             <code> get_file</code> reads.</p>`
         : html`<div class="row">
             <label for=${id}>File</label>
@@ -47,7 +47,7 @@ function Add({ draft, file }) {
     const wanted = name.value.trim();
     if (!wanted) return;
     if (!(wanted in draft.texts.value.files))
-      draft.texts.value = withFile(draft.texts.value, wanted, begun(wanted));
+      draft.texts.value = withFile(draft.texts.value, wanted, initialContent(wanted));
     file.value = wanted;
     name.value = "";
   }
@@ -62,7 +62,7 @@ function Add({ draft, file }) {
 }
 
 /** @param {string} name */
-function begun(name) {
+function initialContent(name) {
   return /\.(ya?ml|template)$/.test(name)
     ? "heat_template_version: 2021-04-16\n\nresources:\n"
     : "";

@@ -1,13 +1,13 @@
-/** What is wrong, in a list: each leads to its line. */
+/** The list of errors; each one links to its line. */
 
 import { html } from "../vendor/preact.js";
 
 /**
- * @typedef {{finding: import("./places.js").Finding, spot: import("./places.js").Spot}} Found
- * @param {{findings: Found[], show: (spot: import("./places.js").Spot) => void}} props
+ * @typedef {{finding: import("./locations.js").Finding, spot: import("./locations.js").Spot}} Found
+ * @param {{findings: Found[], show: (spot: import("./locations.js").Spot) => void}} props
  */
 export function Findings({ findings, show }) {
-  return html`<section class="edit-findings" aria-label="What is wrong" aria-live="polite">
+  return html`<section class="edit-findings" aria-label="Errors" aria-live="polite">
     ${
       findings.length === 0
         ? null
@@ -31,7 +31,7 @@ export function Findings({ findings, show }) {
   </section>`;
 }
 
-/** @param {import("./places.js").Spot} spot */
+/** @param {import("./locations.js").Spot} spot */
 function where({ text, line }) {
   const named = text.startsWith("files/") ? text.slice("files/".length) : text;
   return line > 0 ? `${named} ${line}` : named;

@@ -1,13 +1,12 @@
-/** A stack as it is to be edited, and what became of it meanwhile. */
+/** Loads the definition of a stack for editing. */
 
 import { call } from "../api/client.js";
 import { NO_OPTIONS } from "./draft.js";
-import { tidied } from "./tidy.js";
+import { ordered } from "./key_order.js";
 import { written } from "./yaml.js";
 
 /**
- * version: of the template. by, at: who made it, and when. within: the outermost stack, of one
- * that is inside of others.
+ * version: of the template. by, at: its author and time. within: the root stack of a nested stack.
  * @typedef {{name: string, id: string, status: string, action: string, reason: string,
  *   version: number, by: string, at: string, document: {template: any, environment: any,
  *   files: Record<string, string>}, first: import("./draft.js").Written,
@@ -56,19 +55,19 @@ export async function newestVersion(project, path) {
 }
 
 /**
- * The texts of a version: as it was sent where that is kept, written anew otherwise.
+ * The texts of a version: the submitted source if it is kept, else serialized.
  * @param {{template: any, environment: any, files: Record<string, string>, source?: string | null}} version
- * @returns {import("./places.js").Texts}
+ * @returns {import("./locations.js").Texts}
  */
 export function textsOf(version) {
   return {
-    template: version.source ?? written(tidied(version.template)),
-    environment: written(tidied(filled(version.environment))),
+    template: version.source ?? written(ordered(version.template)),
+    environment: written(ordered(filled(version.environment))),
     files: version.files,
   };
 }
 
-/** Without sections that are empty. @param {Record<string, any>} environment */
+/** Removes empty sections. @param {Record<string, any>} environment */
 function filled(environment) {
   return Object.fromEntries(
     Object.entries(environment).filter(([, one]) => one !== null && Object.keys(one).length > 0),
@@ -85,7 +84,7 @@ function optionsOf(stack) {
   };
 }
 
-/** CREATE_IN_PROGRESS: its action, its status. @param {string} whole */
+/** Splits CREATE_IN_PROGRESS into action and status. @param {string} whole */
 function parted(whole) {
   const at = whole.indexOf("_");
   return [whole.slice(0, at), whole.slice(at + 1)];

@@ -1,9 +1,9 @@
-/** How the change is to be carried out. */
+/** The Options tab: how the change is carried out. */
 
 import { Field } from "../parts/field.js";
 import { html, useId, useSignal } from "../vendor/preact.js";
 
-/** Points that a breakpoint of a change mostly has; any other may be typed. */
+/** Suggested breakpoint points; the user may type any other. */
 const POINTS = [
   "pre-create",
   "post-create",
@@ -26,20 +26,20 @@ export function OptionsForm({ draft, findings, isNew }) {
       onChange=${(/** @type {any} */ event) => draft.choose({ rollback: event.currentTarget.checked })} />
       Roll back on failure</label>
     <${Text} draft=${draft} findings=${findings} name="timeout" place="timeout_mins" label="Timeout in minutes"
-      hint="Of the time in which something works; waiting for people is not counted. Empty: as it is." numeric=${true} />
-    <${Text} draft=${draft} findings=${findings} name="tags" place="tags" label="Tags" hint="With commas between them." />
+      hint="Time spent waiting for approval does not count. Leave empty to keep the current value." numeric=${true} />
+    <${Text} draft=${draft} findings=${findings} name="tags" place="tags" label="Tags" hint="Separate tags with commas." />
     <${Breakpoints} draft=${draft} findings=${findings} isNew=${isNew} />
     ${
       !isNew &&
       html`<${Text} draft=${draft} findings=${findings} name="only" place="only" label="Only these resources"
-          hint="Names, * and ? stand for any letters; with commas. The others are left as they are." />
-        <${Text} draft=${draft} findings=${findings} name="except" place="except" label="All but these resources"
-          hint="Likewise." />`
+          hint="Names separated by commas; * and ? are wildcards. Other resources do not change." />
+        <${Text} draft=${draft} findings=${findings} name="except" place="except" label="Exclude these resources"
+          hint="Same format." />`
     }
   </div>`;
 }
 
-/** What is wrong with it. @param {import("./findings.js").Found[]} findings @param {string} place */
+/** The error at a place. @param {import("./findings.js").Found[]} findings @param {string} place */
 function wrongAt(findings, place) {
   const found = findings.find(({ finding }) => finding.place.startsWith(place));
   return found ? [found.finding.reason, found.finding.remedy].filter(Boolean).join(". ") : "";
@@ -97,12 +97,12 @@ function Breakpoints({ draft, findings, isNew }) {
     ${clear
       .filter((rule) => rule !== "*")
       .map(
-        (rule) => html`<p key=${rule} class="row">Leave out <code class="breaks">${rule}</code>
-          <button class="plain" aria-label=${`Put back ${rule}`}
-            onClick=${() => draft.choose({ clear: clear.filter((one) => one !== rule) })}>Put back</button></p>`,
+        (rule) => html`<p key=${rule} class="row">Skip <code class="breaks">${rule}</code>
+          <button class="plain" aria-label=${`Restore ${rule}`}
+            onClick=${() => draft.choose({ clear: clear.filter((one) => one !== rule) })}>Restore</button></p>`,
       )}
     <label class="row"><input type="checkbox" checked=${clear.includes("*")}
       onChange=${(/** @type {any} */ event) => draft.choose({ clear: event.currentTarget.checked ? ["*"] : [] })} />
-      Leave out all breakpoints but the operator's</label>
+      Skip all breakpoints except operator rules</label>
   </fieldset>`;
 }

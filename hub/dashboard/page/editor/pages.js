@@ -1,4 +1,4 @@
-/** Edit a stack, make a stack: the editor is loaded when one comes here first. */
+/** The Edit and New stack pages; the editor module is loaded on first use. */
 
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";

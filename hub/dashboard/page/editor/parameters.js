@@ -1,10 +1,10 @@
-/** A form of the template's parameters. What is typed goes into the environment's text. */
+/** The Parameters tab: a form that edits the parameters in the environment text. */
 
 import { Field } from "../parts/field.js";
 import { html, useMemo, useSignal } from "../vendor/preact.js";
 import { fieldsOf, taken, typed } from "./fields.js";
-import { parameterIn } from "./places.js";
-import { MASK, valuesIn, withValue } from "./values.js";
+import { parameterOf } from "./locations.js";
+import { MASK, parameterValues, withValue } from "./parameter_values.js";
 import { meaning } from "./yaml.js";
 
 /**
@@ -15,9 +15,9 @@ import { meaning } from "./yaml.js";
 export function ParametersForm({ draft, findings, readonly, isNew }) {
   const { template, environment } = draft.texts.value;
   const read = useMemo(() => meaning(template), [template]);
-  const values = useMemo(() => valuesIn(environment), [environment]);
-  if (read === undefined) return html`<p>The template cannot be read: mend it first.</p>`;
-  if (values === undefined) return html`<p>The environment cannot be read: mend it first.</p>`;
+  const values = useMemo(() => parameterValues(environment), [environment]);
+  if (read === undefined) return html`<p>The template is not valid YAML. Fix it first.</p>`;
+  if (values === undefined) return html`<p>The environment is not valid YAML. Fix it first.</p>`;
   const fields = fieldsOf(read);
   if (fields.length === 0) return html`<p class="muted">The template has no parameters.</p>`;
   /** @param {One} field @param {unknown} value */
@@ -26,7 +26,7 @@ export function ParametersForm({ draft, findings, readonly, isNew }) {
     if (text !== null) draft.write("environment", text);
     return text !== null;
   }
-  const before = isNew ? {} : (valuesIn(draft.begun.value.texts.environment) ?? {});
+  const before = isNew ? {} : (parameterValues(draft.initial.value.texts.environment) ?? {});
   const groups = [...new Set(fields.map((one) => one.group))];
   return html`<div class="edit-form column">
     ${groups.map(
@@ -38,7 +38,7 @@ export function ParametersForm({ draft, findings, readonly, isNew }) {
             (
               field,
             ) => html`<${Parameter} key=${field.name} field=${field} value=${values[field.name]}
-              given=${field.name in values} wrong=${wrongWith(field, findings)} readonly=${readonly} kept=${before[field.name] === MASK}
+              isSet=${field.name in values} wrong=${wrongWith(field, findings)} readonly=${readonly} kept=${before[field.name] === MASK}
               set=${(/** @type {unknown} */ value) => set(field, value)} />`,
           )}
       </section>`,
@@ -50,52 +50,52 @@ export function ParametersForm({ draft, findings, readonly, isNew }) {
 function wrongWith(field, findings) {
   const found = findings.find(
     ({ finding }) =>
-      parameterIn(finding) === field.name || finding.place === `parameters.${field.name}`,
+      parameterOf(finding) === field.name || finding.place === `parameters.${field.name}`,
   );
   return found?.finding.reason ?? "";
 }
 
 /**
- * kept: the server has a hidden value, which can stay.
- * @param {{field: One, value: unknown, given: boolean, wrong: string, readonly: boolean,
+ * kept: the server has a hidden value that can stay.
+ * @param {{field: One, value: unknown, isSet: boolean, wrong: string, readonly: boolean,
  *   kept: boolean, set: (value: unknown) => boolean}} props
  */
-function Parameter({ field, value, given, wrong, readonly, kept, set }) {
-  const said = useSignal("");
+function Parameter({ field, value, isSet, wrong, readonly, kept, set }) {
+  const inputError = useSignal("");
   const fallback = field.fallback === undefined ? "" : typed(field, field.fallback);
   /** @param {string} text */
   function changed(text) {
-    said.value = "";
+    inputError.value = "";
     try {
       if (!set(taken(field, text)))
-        said.value = "The environment's text is such that it has to be changed by hand.";
+        inputError.value = "This value cannot be changed here. Edit the Environment tab.";
     } catch (error) {
-      said.value = `This is no JSON: ${error instanceof Error ? error.message : error}`;
+      inputError.value = `Not valid JSON: ${error instanceof Error ? error.message : error}`;
     }
   }
   const hints = [
     field.description,
     ...field.rules,
-    field.immutable ? "no update may change it" : "",
-    !given && fallback !== "" && !field.hidden ? `when left out: ${fallback}` : "",
+    field.immutable ? "immutable after creation" : "",
+    !isSet && fallback !== "" && !field.hidden ? `default: ${fallback}` : "",
   ].filter(Boolean);
   const name = field.label === field.name ? field.name : `${field.label} (${field.name})`;
   if (kept && value === MASK)
     return html`<${Kept} name=${name} hints=${hints} readonly=${readonly} change=${() => set("")} />`;
   const removed = () => {
-    said.value = "";
+    inputError.value = "";
     set(kept ? MASK : undefined);
   };
-  const without = kept ? "Keep as it was" : fallback === "" ? "Leave out" : "Use the default";
+  const without = kept ? "Keep current value" : fallback === "" ? "Remove value" : "Use default";
   return html`<div class="edit-parameter">
-    <${Field} label=${name} hint=${hints.join(" · ")} wrong=${said.value || wrong}>
+    <${Field} label=${name} hint=${hints.join(" · ")} wrong=${inputError.value || wrong}>
       ${(
         /** @type {object} */ needs,
-      ) => html`<${Control} field=${field} value=${given ? typed(field, value) : ""}
-        given=${given} fallback=${fallback} readonly=${readonly} changed=${changed} needs=${needs} />`}
+      ) => html`<${Control} field=${field} value=${isSet ? typed(field, value) : ""}
+        isSet=${isSet} fallback=${fallback} readonly=${readonly} changed=${changed} needs=${needs} />`}
     <//>
     ${
-      given &&
+      isSet &&
       !readonly &&
       html`<button class="plain" onClick=${removed} aria-label=${`${without}: ${field.name}`}>${without}</button>`
     }
@@ -107,7 +107,7 @@ function Kept({ name, hints, readonly, change }) {
   return html`<div class="edit-parameter">
     <div class="field">
       <span class="label">${name}</span>
-      <span class="row">Hidden: kept as it is.
+      <span class="row">Hidden value, unchanged.
         ${!readonly && html`<button onClick=${change} aria-label=${`Change ${name}`}>Change</button>`}</span>
       ${hints.length > 0 && html`<span class="hint">${hints.join(" · ")}</span>`}
     </div>
@@ -115,20 +115,20 @@ function Kept({ name, hints, readonly, change }) {
 }
 
 /**
- * @param {{field: One, value: string, given: boolean, fallback: string, readonly: boolean,
+ * @param {{field: One, value: string, isSet: boolean, fallback: string, readonly: boolean,
  *   changed: (text: string) => void, needs: Record<string, unknown>}} props
  */
-function Control({ field, value, given, fallback, readonly, changed, needs }) {
+function Control({ field, value, isSet, fallback, readonly, changed, needs }) {
   const listen = {
     onInput: (/** @type {any} */ event) => changed(event.currentTarget.value),
   };
   const choices = choicesOf(field);
   if (choices) {
-    return html`<select ...${needs} disabled=${readonly} value=${given ? value : ""}
+    return html`<select ...${needs} disabled=${readonly} value=${isSet ? value : ""}
       onChange=${(/** @type {any} */ event) => changed(event.currentTarget.value)}>
-      ${!given && html`<option value="" disabled selected>${fallback ? `(${fallback})` : "Choose"}</option>`}
-      ${given && !choices.includes(value) && html`<option value=${value} selected>${value}</option>`}
-      ${choices.map((one) => html`<option key=${one} value=${one} selected=${given && one === value}>${one}</option>`)}
+      ${!isSet && html`<option value="" disabled selected>${fallback ? `(${fallback})` : "Choose…"}</option>`}
+      ${isSet && !choices.includes(value) && html`<option value=${value} selected>${value}</option>`}
+      ${choices.map((one) => html`<option key=${one} value=${one} selected=${isSet && one === value}>${one}</option>`)}
     </select>`;
   }
   if (field.kind === "json")
@@ -139,7 +139,7 @@ function Control({ field, value, given, fallback, readonly, changed, needs }) {
     inputmode=${field.kind === "number" ? "decimal" : undefined} placeholder=${field.hidden ? "" : fallback} />`;
 }
 
-/** What there is to choose from; null: anything. @param {One} field */
+/** The options of a field; null if any value is allowed. @param {One} field */
 function choicesOf(field) {
   if (field.hidden) return null;
   if (field.allowed.length > 0 && field.kind !== "list" && field.kind !== "json")

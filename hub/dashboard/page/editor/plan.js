@@ -1,4 +1,4 @@
-/** What a preview says, put in the order in which a person reads it. Pure. */
+/** A preview in display order. Pure. */
 
 /**
  * @typedef {{resource_name: string, path: string, resource_type: string,
@@ -14,14 +14,14 @@
  *   destroys: string[], same: boolean}} Plan
  */
 
-/** Kinds, what hurts most first, with how they are called. @type {[string, string][]} */
+/** Kinds of changes and their titles, most destructive first. @type {[string, string][]} */
 const KINDS = [
   ["deleted", "Deleted"],
   ["replaced", "Replaced"],
-  ["updated", "Changed"],
+  ["updated", "Updated"],
   ["added", "Added"],
 ];
-/** Those by which something is lost. */
+/** Kinds that destroy a physical resource. */
 const DESTROYS = ["deleted", "replaced"];
 
 /** @param {Preview} preview @returns {Plan} */
@@ -46,7 +46,10 @@ export function planned(preview) {
   };
 }
 
-/** Level by level, so that what is inside follows what holds it. @param {string} one @param {string} other */
+/**
+ * Compares paths so that nested resources follow their parent.
+ * @param {string} one @param {string} other
+ */
 function compared(one, other) {
   const a = one.split("/");
   const b = other.split("/");
@@ -58,37 +61,43 @@ function compared(one, other) {
   return a.length - b.length;
 }
 
-/** How deep inside. @param {Planned} one */
+/** Nesting depth. @param {Planned} one */
 export function depth(one) {
   return one.path.split("/").length - 1;
 }
 
-/** What a planned resource leaves open, in words; "" where all is known. @param {string} kind @param {Planned} one */
+/**
+ * What is uncertain about a planned resource; "" if nothing is.
+ * @param {string} kind @param {Planned} one
+ */
 export function open(kind, one) {
   if (one.denied) return one.denied;
   if (one.certain) return "";
   if (kind === "updated")
-    return "may be replaced, or stay as it is: it depends on what is not known yet";
+    return "may be replaced or left unchanged, depending on values not known yet";
   if (kind === "deleted" || kind === "replaced")
-    return "may not come to that: it depends on what is not known yet";
-  return "depends on what is not known yet";
+    return "may not be needed, depending on values not known yet";
+  return "depends on values not known yet";
 }
 
-/** Of properties, with what is unknown; what was nothing and stays so is none. @param {Planned} one @returns {Record<string, {from?: unknown, to?: unknown}>} */
+/**
+ * Property changes, including unknown values, without those that stay null.
+ * @param {Planned} one @returns {Record<string, {from?: unknown, to?: unknown}>}
+ */
 export function changesOf(one) {
-  const said = Object.entries(one.changes).filter(
+  const entries = Object.entries(one.changes).filter(
     ([, { from, to }]) => (from ?? to ?? null) !== null,
   );
   /** @type {Record<string, {from?: unknown, to?: unknown}>} */
-  const found = Object.fromEntries(said);
+  const found = Object.fromEntries(entries);
   for (const name of one.unknown) found[name] ??= {};
   return found;
 }
 
-/** In a few words: "1 deleted, 2 added". @param {Plan} plan */
+/** A summary: "1 deleted, 2 added". @param {Plan} plan */
 export function summary(plan) {
-  const said = plan.groups.map((one) => `${one.resources.length} ${one.title.toLowerCase()}`);
-  if (plan.unchanged > 0) said.push(`${plan.unchanged} unchanged`);
-  if (said.length === 0) return "No resources";
-  return plan.same ? `Nothing changes: ${said.join(", ")}` : said.join(", ");
+  const parts = plan.groups.map((one) => `${one.resources.length} ${one.title.toLowerCase()}`);
+  if (plan.unchanged > 0) parts.push(`${plan.unchanged} unchanged`);
+  if (parts.length === 0) return "No resources";
+  return plan.same ? `No changes: ${parts.join(", ")}` : parts.join(", ");
 }

@@ -1,17 +1,17 @@
-/** The texts in their tabs, and what is wrong in them. */
+/** The tabs of the stack definition and the list of errors. */
 
 import { html, useEffect, useMemo, useRef, useSignal } from "../vendor/preact.js";
+import { NAME } from "./apply.js";
 import { Code } from "./code.js";
 import { Files } from "./files.js";
 import { Findings } from "./findings.js";
+import { textByName } from "./locations.js";
 import { OptionsForm } from "./options.js";
 import { ParametersForm } from "./parameters.js";
-import { textNamed } from "./places.js";
-import { NAME } from "./send.js";
 
 /**
  * @typedef {import("./draft.js").Draft} Draft
- * @typedef {ReturnType<typeof import("./checking.js").checking>} Check
+ * @typedef {ReturnType<typeof import("./preview.js").livePreview>} Check
  */
 
 /** @type {[string, string][]} */
@@ -39,11 +39,11 @@ export function Texts({ draft, check, isNew, readonly }) {
     () =>
       findings
         .filter((one) => one.spot.text === which)
-        .map(({ finding, spot }) => ({ ...spot, message: said(finding) })),
+        .map(({ finding, spot }) => ({ ...spot, message: messageOf(finding) })),
     [findings, which],
   );
 
-  /** @param {import("./places.js").Spot} spot */
+  /** @param {import("./locations.js").Spot} spot */
   function show(spot) {
     if (spot.text === "name") return name.current?.focus();
     tab.value = spot.text.startsWith("files/") ? "files" : spot.text;
@@ -63,8 +63,8 @@ export function Texts({ draft, check, isNew, readonly }) {
       }
       ${tab.value === "options" && html`<${OptionsForm} draft=${draft} findings=${findings} isNew=${isNew} />`}
       <div class="edit-code" hidden=${which === ""}>
-        <${Code} name=${which || "template"} label=${labelOf(which)} text=${textNamed(texts, which || "template")}
-          read=${(/** @type {string} */ one) => textNamed(draft.texts.peek(), one)}
+        <${Code} name=${which || "template"} label=${labelOf(which)} text=${textByName(texts, which || "template")}
+          read=${(/** @type {string} */ one) => textByName(draft.texts.peek(), one)}
           marks=${marks} readonly=${readonly} goto=${goto.value} onWrite=${draft.write} />
       </div>
     </div>
@@ -72,7 +72,10 @@ export function Texts({ draft, check, isNew, readonly }) {
   </div>`;
 }
 
-/** The text of a tab; "" where it is a form, or there is none. @param {string} tab @param {string} file @param {Record<string, string>} files */
+/**
+ * The text shown in a tab; "" for a form.
+ * @param {string} tab @param {string} file @param {Record<string, string>} files
+ */
 function whichOf(tab, file, files) {
   if (tab === "template" || tab === "environment") return tab;
   return tab === "files" && file in files ? `files/${file}` : "";
@@ -80,16 +83,16 @@ function whichOf(tab, file, files) {
 
 /** @param {string} which */
 function labelOf(which) {
-  if (which.startsWith("files/")) return `The file ${which.slice("files/".length)}`;
+  if (which.startsWith("files/")) return `File ${which.slice("files/".length)}`;
   return which === "environment" ? "Environment" : "Template";
 }
 
-/** @param {import("./places.js").Finding} finding */
-function said({ reason, remedy }) {
+/** @param {import("./locations.js").Finding} finding */
+function messageOf({ reason, remedy }) {
   return remedy ? `${reason.replace(/\.$/, "")}. ${remedy}` : reason;
 }
 
-/** By tab. @param {{spot: import("./places.js").Spot}[]} findings */
+/** Number of findings by tab. @param {{spot: import("./locations.js").Spot}[]} findings */
 function countsOf(findings) {
   /** @type {Record<string, number>} */
   const found = {};
@@ -115,27 +118,27 @@ function Tabs({ tabs, tab, counts }) {
     tab.value = next;
     document.getElementById(`tab-${next}`)?.focus();
   }
-  return html`<div class="tabs" role="tablist" aria-label="What is written" onKeyDown=${moved}>
+  return html`<div class="tabs" role="tablist" aria-label="Stack definition" onKeyDown=${moved}>
     ${tabs.map(
       ([one, title]) => html`<button key=${one} role="tab" id=${`tab-${one}`} aria-controls="panel"
         aria-selected=${one === tab.value ? "true" : "false"} tabindex=${one === tab.value ? 0 : -1}
         onClick=${() => {
           tab.value = one;
-        }}>${title}${counts[one] && html`<span class="wrong-count">${counts[one]}<span class="only-read"> wrong</span></span>`}</button>`,
+        }}>${title}${counts[one] && html`<span class="wrong-count">${counts[one]}<span class="only-read"> errors</span></span>`}</button>`,
     )}
   </div>`;
 }
 
-/** @param {{draft: Draft, field: any, findings: {finding: any, spot: import("./places.js").Spot}[]}} props */
+/** @param {{draft: Draft, field: any, findings: {finding: any, spot: import("./locations.js").Spot}[]}} props */
 function Name({ draft, field, findings }) {
   const wrong = findings.find((one) => one.spot.text === "name" && draft.name.value !== "");
   return html`<div class="field">
-    <label class="label" for=${NAME}>Name of the stack</label>
+    <label class="label" for=${NAME}>Stack name</label>
     <input id=${NAME} ref=${field} value=${draft.name.value} autocomplete="off" spellcheck=${false}
       aria-invalid=${wrong ? "true" : undefined} aria-describedby=${wrong ? `${NAME}-wrong` : undefined}
       onInput=${(/** @type {any} */ event) => {
         draft.name.value = event.currentTarget.value;
       }} />
-    ${wrong && html`<span class="wrong" id=${`${NAME}-wrong`}>${said(wrong.finding)}</span>`}
+    ${wrong && html`<span class="wrong" id=${`${NAME}-wrong`}>${messageOf(wrong.finding)}</span>`}
   </div>`;
 }

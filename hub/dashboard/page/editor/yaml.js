@@ -1,4 +1,7 @@
-/** YAML as the server reads it: core types, dates are text. Texts are read, written, searched. Pure. */
+/**
+ * YAML as the server reads it: core types, dates are strings. Parsing, serializing and searching.
+ * Pure.
+ */
 
 import {
   Document,
@@ -19,7 +22,10 @@ import {
 
 /** @typedef {import("yaml").DocumentOptions & import("yaml").SchemaOptions & import("yaml").ParseOptions} Options */
 
-/** Numbers such as 1e+300, which the server takes for text unless they have a point. @type {import("yaml").ScalarTag} */
+/**
+ * Numbers such as 1e+300, which the server reads as strings unless they have a decimal point.
+ * @type {import("yaml").ScalarTag}
+ */
 const LARGE = {
   tag: "tag:yaml.org,2002:float",
   default: true,
@@ -29,7 +35,10 @@ const LARGE = {
   stringify: ({ value }) => String(value).replace(/^(-?\d+)e/, "$1.0e"),
 };
 
-/** Without some of the kinds of values, with others. @param {RegExp} others @param {import("yaml").ScalarTag[]} more @returns {Options} */
+/**
+ * Parser options without some tags and with others.
+ * @param {RegExp} others @param {import("yaml").ScalarTag[]} more @returns {Options}
+ */
 function options(others, ...more) {
   return {
     version: "1.1",
@@ -42,11 +51,11 @@ function options(others, ...more) {
 }
 
 const OPTIONS = options(/(timestamp|binary|omap|pairs|set)$/);
-/** What is written has no merge keys: `<<` is text. */
+/** Serialized text has no merge keys: `<<` is a string. */
 const WRITTEN = options(/(timestamp|binary|omap|pairs|set|merge)$/, LARGE);
-/** Words that are taken for true or false, but as keys are text to the server. */
+/** Words that YAML 1.1 reads as booleans, but the server reads as strings when they are keys. */
 const SWITCH = /^(?:y|n|yes|no|on|off)$/i;
-/** Text that another reader takes for something else, though ours does not. */
+/** Strings that other parsers misread although this one does not. */
 const SPECIAL = /^(?:=|<<)$|[\x7f-\x9f\u2028\u2029\ufeff]/;
 const UNSEEN = /[\x7f-\x9f\u2028\u2029\ufeff]/g;
 
@@ -62,21 +71,21 @@ export function read(text) {
   return { root: document.contents, document, faults };
 }
 
-/** What a text says; undefined where it cannot be read. @param {string} text @returns {any} */
+/** The value of a text; undefined if it cannot be parsed. @param {string} text @returns {any} */
 export function meaning(text) {
   const { document, faults } = read(text);
   if (faults.length > 0) return undefined;
   try {
     return new Plain(document).of(document.contents);
   } catch {
-    return undefined; // aliases that multiply, or lead in a circle: the server says so
+    return undefined; // too many or circular aliases: the server reports them
   }
 }
 
-/** So many values may be in a text, counting each alias, as on the server. */
+/** Maximum number of values with aliases expanded, as on the server. */
 const MOST = 200_000;
 
-/** Values of nodes, with the keys as they are written: `on` stays `on`. */
+/** Converts nodes to plain values; keys stay as written: `on` stays `on`. */
 class Plain {
   /** @param {import("yaml").Document} document */
   constructor(document) {
@@ -114,7 +123,7 @@ export function keyOf(key) {
   return String(key);
 }
 
-/** A value as a text in block style; what has lines keeps them. @param {unknown} value */
+/** A value as block-style YAML; multi-line strings keep their lines. @param {unknown} value */
 export function written(value) {
   if (isEmpty(value)) return "";
   const document = new Document(value, WRITTEN);
@@ -137,12 +146,12 @@ export function written(value) {
   return escaped(document.toString({ lineWidth: 0, flowCollectionPadding: false }));
 }
 
-/** What is not to be seen, and what some take for the end of a line. @param {string} text */
+/** Escapes invisible characters and Unicode line breaks. @param {string} text */
 function escaped(text) {
   return text.replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** Functions that are read best in one line: `{get_param: size}`. */
+/** Functions written in one line: `{get_param: size}`. */
 const SHORT = /^(get_param|get_resource|get_attr|get_file|Ref)$/;
 
 /** @param {import("yaml").YAMLMap} node */
@@ -153,7 +162,7 @@ function isShort(node) {
   return parts.every((one) => isScalar(one) && !/[\n\r]/.test(String(one.value)));
 }
 
-/** An empty line before each section of more than a line. @param {unknown} root */
+/** Adds an empty line before each multi-line section. @param {unknown} root */
 function apart(root) {
   if (!isMap(root)) return;
   for (const [index, pair] of root.items.entries()) {
@@ -167,7 +176,7 @@ function isEmpty(value) {
   return value == null || (typeof value === "object" && Object.keys(value).length === 0);
 }
 
-/** A value in one line, for a place inside a text. @param {unknown} value */
+/** A value as one line of YAML. @param {unknown} value */
 export function inline(value) {
   if (value !== null && typeof value === "object") return escaped(JSON.stringify(value));
   if (typeof value === "string" && (/[\n\r]/.test(value) || SPECIAL.test(value)))
@@ -182,9 +191,9 @@ export function rangeOf(node) {
 }
 
 /**
- * Where something is in a text, by a place such as `resources.web.properties.size`: as far as the
- * place leads. left: what of the place is not there; `<file>...` where it goes on in a file.
- * byKey: the key, also where it has a plain value.
+ * Finds a place such as `resources.web.properties.size`, as far as it exists. left: the rest of the
+ * place that was not found; `<file>...` if it continues in a file. byKey: return the key even if
+ * the value is a scalar.
  * @param {unknown} root @param {string} place @param {boolean} [byKey]
  * @returns {Range & {left: string}}
  */
@@ -219,7 +228,10 @@ function step(node, place, here, byKey) {
   return all.reduce((one, other) => (other.left.length < one.left.length ? other : one));
 }
 
-/** What follows a name at the beginning of a place; null: it begins otherwise. @param {string} place @param {string} name */
+/**
+ * The rest of a place after a name; null if it begins differently.
+ * @param {string} place @param {string} name
+ */
 function after(place, name) {
   if (name === "" || !place.startsWith(name)) return null;
   const left = place.slice(name.length);

@@ -1,42 +1,42 @@
-// The graph of a stack, live: drawn, searched, folded, and set with breakpoints.
+// The live graph of a stack with toolbar, search, grouping and breakpoints.
 
 import { useKeys } from "../app/keys.js";
 import { Icon } from "../parts/icon.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { GRAPH_KEYS, listenToKeys } from "./drawing/keys.js";
 import { listenToPointer } from "./drawing/pointer.js";
-import { canSet, sideOf } from "./drawing/sides.js";
+import { canSetBreakpoint, sideOf } from "./drawing/sides.js";
 import { Stage } from "./drawing/stage.js";
 import { criticalPath } from "./fold/critical.js";
 import { search } from "./fold/search.js";
 import { tally } from "./fold/tally.js";
-import { WORDS } from "./words.js";
+import { WORDS } from "./labels.js";
 
 /**
  * @typedef {import("./model.js").GraphModel} GraphModel
- * @typedef {import("./shapes.js").GraphNode} GraphNode
+ * @typedef {import("./types.js").GraphNode} GraphNode
  * @typedef {import("./fold/view.js").By} By
  * @typedef {import("../vendor/preact.js").Signal<string | null>} Key
  *
  * @typedef {object} Props
  * @property {GraphModel} model
- * @property {Key} [selected] the key of the node that is; set from elsewhere, it is shown
+ * @property {Key} [selected] key of the selected node; setting it shows the node
  * @property {(node: GraphNode | null) => void} [onSelect]
  * @property {(path: string, side: "pre" | "post", on: boolean, node: GraphNode) => void} [onBreakpoint]
  * @property {boolean} [canEdit] whether breakpoints may be set
- * @property {boolean} [readonly] as it was: nothing can be set
+ * @property {boolean} [readonly] a past graph: breakpoints cannot be set
  * @property {string} [label]
  */
 
 /** @type {Record<By, string>} */
 const FOLDS = {
-  auto: "as many as fit",
-  none: "every node",
-  group: "alike together",
-  type: "by type",
-  layer: "by layer",
+  auto: "Group: auto",
+  none: "Group: off",
+  group: "Group: similar",
+  type: "Group: type",
+  layer: "Group: layer",
 };
-/** The critical path is looked for at most so often, in ms. */
+/** Minimum interval between updates of the toolbar and critical path, in milliseconds. */
 const EVERY = 400;
 
 /** @param {Props} props */
@@ -85,7 +85,8 @@ export function Graph(props) {
       side: (/** @type {string} */ key, /** @type {"pre" | "post"} */ side) => {
         const [node, progress] = [model.node(key), model.known.get(key)];
         const { canEdit, readonly, onBreakpoint } = latest.current;
-        if (!node || !progress || !canEdit || readonly || !canSet(node, progress, side)) return;
+        if (!node || !progress || !canEdit || readonly || !canSetBreakpoint(node, progress, side))
+          return;
         onBreakpoint?.(node.path, side, !sideOf(progress, side).set, node);
       },
     };
@@ -142,7 +143,7 @@ export function Graph(props) {
           type="search"
           ref=${seeking}
           value=${query}
-          placeholder="name, type, state:failed"
+          placeholder="Name, type or state"
           onInput=${(/** @type {any} */ event) => {
             query.value = event.target.value;
           }}
@@ -156,16 +157,16 @@ export function Graph(props) {
         html`<button
           class="graph-waiting"
           data-state=${gates ? "gate" : "failed"}
-          title="Fit to what waits (w)"
+          title="Zoom to these nodes (w)"
           onClick=${() => stage.current?.fitWaiting()}
         >
           <${Icon} name=${gates ? "gate" : "failed"} />
-          ${gates ? `${gates} ${WORDS.gate}` : `${failed} ended badly`}
+          ${gates ? `${gates} ${WORDS.gate}` : `${failed} failed or stopped`}
         </button>`
       }
       <button
         aria-pressed=${critical.value}
-        title="The longest way of what is left (c)"
+        title="Longest path through the remaining nodes (c)"
         onClick=${() => {
           critical.value = !critical.value;
         }}
@@ -173,31 +174,31 @@ export function Graph(props) {
         Critical path${critical.value && seconds > 0 ? ` · ${lasting(seconds)}` : ""}
       </button>
       <label class="graph-folds">
-        <span class="only-read">Fold</span>
+        <span class="only-read">Grouping</span>
         <select
           value=${by.value}
-          title="What is folded together"
+          title="Grouping of nodes"
           onChange=${(/** @type {any} */ event) => {
             by.value = event.target.value;
             stage.current?.foldBy(by.value);
           }}
         >
-          ${Object.entries(FOLDS).map(([name, says]) => html`<option value=${name}>${says}</option>`)}
+          ${Object.entries(FOLDS).map(([name, text]) => html`<option value=${name}>${text}</option>`)}
         </select>
       </label>
       <span class="graph-zoom" role="group" aria-label="Zoom">
-        <button aria-label="Smaller" title="Smaller (−)" onClick=${() => stage.current?.zoom(0.8)}>−</button>
-        <button title="Fit all (f)" onClick=${() => stage.current?.fit()}>
-          <span class="only-read">Fit all, now </span>${Math.round(100 * scale)}%
+        <button aria-label="Zoom out" title="Zoom out (−)" onClick=${() => stage.current?.zoom(0.8)}>−</button>
+        <button title="Fit the graph (f)" onClick=${() => stage.current?.fit()}>
+          <span class="only-read">Fit the graph, now at </span>${Math.round(100 * scale)}%
         </button>
-        <button aria-label="Larger" title="Larger (+)" onClick=${() => stage.current?.zoom(1.25)}>+</button>
+        <button aria-label="Zoom in" title="Zoom in (+)" onClick=${() => stage.current?.zoom(1.25)}>+</button>
       </span>
     </div>
     <div
       class="graph-stage"
       ref=${host}
       role="application"
-      aria-label=${`${label}: ${all} nodes; arrow keys go along edges and layers, Enter selects, ? shows all keys`}
+      aria-label=${`${label}: ${all} nodes. Arrow keys move along edges and layers, Enter selects, ? shows all shortcuts`}
     ></div>
     <p class="only-read" aria-live="polite">${gates ? `${gates} ${WORDS.gate}` : ""}</p>
   </section>`;
@@ -205,7 +206,7 @@ export function Graph(props) {
 
 /**
  * @param {() => void} call
- * @returns {{ soon: () => void, now: () => void, end: () => void }} soon: not more often than EVERY
+ * @returns {{ soon: () => void, now: () => void, end: () => void }} soon: at most once per EVERY milliseconds
  */
 function throttled(call) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */

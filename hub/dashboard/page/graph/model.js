@@ -1,21 +1,21 @@
-// What is known of a graph, live: a signal for each node; events and new documents change them.
+// The live state of a graph: a signal per node, updated by events and new documents.
 import { batch, signal } from "../vendor/preact.js";
-import { stackOf } from "./fold/about.js";
-import { asTold, fold } from "./fold/events.js";
+import { stackOf } from "./fold/event_target.js";
+import { fold, progressOf } from "./fold/events.js";
 import { Playback } from "./fold/playback.js";
 import { treeOf } from "./tree.js";
 
 /**
- * @typedef {import("./shapes.js").EventDocument} EventDocument
- * @typedef {import("./shapes.js").GraphDocument} GraphDocument
- * @typedef {import("./shapes.js").GraphNode} GraphNode
- * @typedef {import("./shapes.js").Progress} Progress
+ * @typedef {import("./types.js").EventDocument} EventDocument
+ * @typedef {import("./types.js").GraphDocument} GraphDocument
+ * @typedef {import("./types.js").GraphNode} GraphNode
+ * @typedef {import("./types.js").Progress} Progress
  * @typedef {import("./tree.js").Tree} Tree
  * @typedef {import("../vendor/preact.js").Signal<Progress>} ProgressSignal
- * @typedef {(keys: ReadonlySet<string> | null) => void} Listener null: it is another graph
+ * @typedef {(keys: ReadonlySet<string> | null) => void} Listener null: the graph was replaced
  */
 
-/** Events kept until a document comes that may be older than they are. */
+/** Maximum number of events kept for a document that may be older than they are. */
 const KEPT = 5000;
 
 /**
@@ -35,9 +35,11 @@ export class GraphModel {
     this.known = new Map();
     /** @type {Map<string, ProgressSignal>} */
     this.signals = new Map();
-    /** Whether another traversal has begun that this graph does not show: fetch it, and `replace`. */
+    /**
+     * Whether a newer traversal exists that this graph does not show: fetch it and call `replace`.
+     */
     this.stale = signal(false);
-    /** Counts the graphs shown: another number, other nodes. */
+    /** Increases when the graph has other nodes. */
     this.version = signal(0);
     /** @type {EventDocument[]} */
     this.recent = [];
@@ -55,8 +57,8 @@ export class GraphModel {
   }
 
   /**
-   * @param {string} path from the outermost stack
-   * @returns {GraphNode | undefined} the forward node, where there are two
+   * @param {string} path from the root stack
+   * @returns {GraphNode | undefined} the forward node, if there are two
    */
   at(path) {
     const found = [...this.tree.nodes.values()].filter((node) => node.path === path);
@@ -77,10 +79,10 @@ export class GraphModel {
   }
 
   /**
-   * Called with the keys that changed, once for each event or document.
+   * Registers a listener, called with the changed keys once per event or document.
    *
    * @param {Listener} listener
-   * @returns {() => void} to stop
+   * @returns {() => void} removes the listener
    */
   listen(listener) {
     this.listeners.add(listener);
@@ -88,8 +90,8 @@ export class GraphModel {
   }
 
   /**
-   * An event of the stack or of one inside. Others, and those that the document tells already, change
-   * nothing.
+   * Applies an event of the stack or a nested stack. Other events, and those already in the
+   * document, have no effect.
    *
    * @param {EventDocument} event
    */
@@ -100,7 +102,7 @@ export class GraphModel {
   }
 
   /**
-   * The graph as it was read anew; events that came meanwhile are not lost.
+   * Replaces the document; newer events are applied again.
    *
    * @param {GraphDocument} document
    */
@@ -121,7 +123,7 @@ export class GraphModel {
   }
 
   /**
-   * What was set or cleared at a node, until a document says so.
+   * Shows changed breakpoints of a node until the next document.
    *
    * @param {string} key
    * @param {string[]} breakpoints points
@@ -132,7 +134,7 @@ export class GraphModel {
   }
 
   /**
-   * Goes through events from the traversal's beginning instead of what happens now.
+   * Replays the events of the traversal from its initialProgress, instead of live updates.
    *
    * @param {readonly EventDocument[]} events in their order
    * @returns {{ length: number, seek: (count: number) => void }}
@@ -166,8 +168,8 @@ export class GraphModel {
 
   /** @param {EventDocument} event */
   #isNews(event) {
-    const walk = this.tree.walks.get(stackOf(event));
-    return !walk || event.sequence > walk.sequence;
+    const stackGraph = this.tree.stackGraphs.get(stackOf(event));
+    return !stackGraph || event.sequence > stackGraph.sequence;
   }
 
   /** @param {Tree} tree */
@@ -175,13 +177,13 @@ export class GraphModel {
     /** @type {Map<string, Progress>} */
     const changes = new Map();
     for (const [key, document] of tree.documents) {
-      const told = asTold(document);
+      const reported = progressOf(document);
       const before = this.known.get(key);
-      // What the document does not say of a hook, its events said.
-      if (before?.hook && told.hook?.point === before.hook.point) told.hook = before.hook;
-      if (before && !told.started) told.started = before.started;
-      if (before && !told.ended) told.ended = before.ended;
-      changes.set(key, told);
+      // Events have details of the hook that the document lacks.
+      if (before?.hook && reported.hook?.point === before.hook.point) reported.hook = before.hook;
+      if (before && !reported.started) reported.started = before.started;
+      if (before && !reported.ended) reported.ended = before.ended;
+      changes.set(key, reported);
     }
     this.#change(changes);
   }
@@ -203,7 +205,7 @@ export class GraphModel {
 
 /** @param {Tree} tree */
 function signature(tree) {
-  return [...tree.walks.values()]
+  return [...tree.stackGraphs.values()]
     .map(({ path, traversal, keys }) => `${path}:${traversal}:${keys.join()}`)
     .join("\n");
 }

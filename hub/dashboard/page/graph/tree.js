@@ -1,19 +1,19 @@
-// The graph of a stack and of those inside as one: nodes by key, each with who stands around it.
+// The graphs of a stack and its nested stacks as one graph: nodes by key, with their neighbours.
 import { layersOf } from "./layout/layers.js";
 
 /**
- * @typedef {import("./shapes.js").GraphDocument} GraphDocument
- * @typedef {import("./shapes.js").GraphNode} GraphNode
- * @typedef {import("./shapes.js").NodeDocument} NodeDocument
- * @typedef {import("./shapes.js").OneGraph} OneGraph
- * @typedef {import("./shapes.js").Walk} Walk
+ * @typedef {import("./types.js").GraphDocument} GraphDocument
+ * @typedef {import("./types.js").GraphNode} GraphNode
+ * @typedef {import("./types.js").NodeDocument} NodeDocument
+ * @typedef {import("./types.js").OneGraph} OneGraph
+ * @typedef {import("./types.js").StackGraph} StackGraph
  *
  * @typedef {object} Tree
- * @property {string} root the path of its outermost stack; empty when nothing is around that
+ * @property {string} root path of the shown stack; empty if it is a root stack
  * @property {Map<string, GraphNode>} nodes
  * @property {Map<string, NodeDocument>} documents by key
- * @property {Map<string, Walk>} walks by the paths of their stacks
- * @property {Map<string, string>} holder the node around a stack inside, by the path of that
+ * @property {Map<string, StackGraph>} stackGraphs by stack path
+ * @property {Map<string, string>} holder key of the node of a nested stack, by its path
  */
 
 /**
@@ -27,17 +27,17 @@ export function treeOf(document) {
     root,
     nodes: new Map(),
     documents: new Map(),
-    walks: new Map(),
+    stackGraphs: new Map(),
     holder: new Map(),
   };
   add(tree, document, root, document.stack_id ?? null);
   const inside = [...(document.stacks ?? [])].sort((one, other) => depth(one) - depth(other));
   for (const one of inside) add(tree, one, one.path, one.stack_id);
-  for (const walk of tree.walks.values()) {
-    const holders = [...tree.nodes.values()].filter((node) => node.path === walk.path);
-    // A replacement and what is cleared away share a path; the stack's id tells them apart.
-    const holder = holders.find((node) => node.inside === walk.stackId) ?? holders[0];
-    if (walk.path !== root && holder) tree.holder.set(walk.path, holder.key);
+  for (const stackGraph of tree.stackGraphs.values()) {
+    const holders = [...tree.nodes.values()].filter((node) => node.path === stackGraph.path);
+    // A replacement and its cleanup share a path; the ID of the stack distinguishes them.
+    const holder = holders.find((node) => node.inside === stackGraph.stackId) ?? holders[0];
+    if (stackGraph.path !== root && holder) tree.holder.set(stackGraph.path, holder.key);
   }
   return tree;
 }
@@ -51,16 +51,16 @@ export function keyOf(path, id) {
 }
 
 /**
- * The keys of all that is inside of a node, also further down.
+ * Keys of all nodes in a nested stack and below.
  *
  * @param {Tree} tree
- * @param {string} path of the stack that the node holds
+ * @param {string} path of the nested stack
  * @returns {string[]}
  */
 export function within(tree, path) {
-  return [...tree.walks.values()]
-    .filter((walk) => walk.path === path || walk.path.startsWith(`${path}/`))
-    .flatMap((walk) => walk.keys);
+  return [...tree.stackGraphs.values()]
+    .filter((stackGraph) => stackGraph.path === path || stackGraph.path.startsWith(`${path}/`))
+    .flatMap((stackGraph) => stackGraph.keys);
 }
 
 /** @param {{ path: string }} one */
@@ -109,7 +109,7 @@ function add(tree, graph, path, stackId) {
     around.after.set(key, tree.nodes.get(key)?.after);
     around.before.set(key, tree.nodes.get(key)?.before);
   }
-  tree.walks.set(path, {
+  tree.stackGraphs.set(path, {
     path,
     stackId,
     traversal: graph.traversal?.number ?? 0,

@@ -1,65 +1,65 @@
 /**
- * Answer a hook, wherever it is shown: a button for each decision that is allowed, with what the
- * rule asks for. Who may not answer sees who may.
+ * The answer form of a hook: a button for each allowed decision and the requested data. Users who
+ * may not answer see the approvers.
  */
 
 import { session } from "../api/session.js";
 import { Field } from "../parts/field.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useMemo, useRef } from "../vendor/preact.js";
-import { AskForm, formFor } from "./askform.js";
-import { Asking } from "./asking.js";
-import { change, draftOf, isWritten, startAnew } from "./drafts.js";
-import { Late, Outcome, Shifted } from "./outcome.js";
-import { hasApproved, offered, whyNot } from "./rights.js";
-import { decide } from "./sending.js";
-import { answerers } from "./words.js";
+import { AnswerPanel } from "./answer_panels.js";
+import { DataForm, dataFormFor } from "./data_form.js";
+import { change, draftOf, hasContent, resetDraft } from "./drafts.js";
+import { approversText } from "./hook_text.js";
+import { ChangedNotice, LateNotice, Outcome } from "./outcome.js";
+import { denialReason, hasApproved, offeredDecisions } from "./rights.js";
+import { decide } from "./submit.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("../api/documents.js").Decision} Decision */
-/** @typedef {import("./sending.js").Sending} Sending */
-/** @typedef {import("./sending.js").DraftSignal} DraftSignal */
+/** @typedef {import("./submit.js").Sending} Sending */
+/** @typedef {import("./submit.js").DraftSignal} DraftSignal */
 
-/** Those that are sent at once; the others ask for something first. @type {[Decision, string][]} */
+/** Decisions sent immediately; the others open a panel first. @type {[Decision, string][]} */
 const AT_ONCE = [
   ["continue", "Continue"],
   ["step", "Step"],
-  ["run", "Run to the end"],
+  ["run", "Run to end"],
 ];
-/** @type {[Decision | "hand-over", import("./drafts.js").Asks, string][]} */
+/** @type {[Decision | "hand-over", import("./drafts.js").OpenPanel, string][]} */
 const ASKING = [
-  ["patch", "patch", "Change properties …"],
-  ["progress", "progress", "More time …"],
-  ["hand-over", "hand-over", "Hand over …"],
-  ["reject", "reject", "Reject …"],
+  ["patch", "patch", "Change properties…"],
+  ["progress", "progress", "Extend deadline…"],
+  ["hand-over", "hand-over", "Hand over…"],
+  ["reject", "reject", "Reject…"],
 ];
 
 /** @param {{project: string, hook: Hook}} props */
 export function Answer({ project, hook }) {
   const draft = draftOf(hook);
-  const form = useMemo(() => formFor(hook), [hook.id]);
+  const form = useMemo(() => dataFormFor(hook), [hook.id]);
   const place = useRef(/** @type {HTMLElement | null} */ (null));
-  const { late, said, wrongs, busy } = draft.value;
+  const { late, result, wrongs, busy } = draft.value;
   const over = late || hook.state !== "waiting";
   useFocusKept(place, over, wrongs);
   const sending = { project, hook, draft, form };
   const who = session.value;
-  const why = whyNot(hook, who);
+  const why = denialReason(hook, who);
   return html`<section class="answer" aria-label="Answer" aria-busy=${busy} ref=${place} tabindex="-1">
     ${over && html`<${Outcome} hook=${hook} />`}
-    ${over && (late || isWritten(draft.value)) && html`<${Late} hook=${hook} draft=${draft} />`}
-    <p class="said" role="status">${said}</p>
-    ${!over && why && html`<p>${why} It waits for ${answerers(hook)}.</p>`}
+    ${over && (late || hasContent(draft.value)) && html`<${LateNotice} hook=${hook} draft=${draft} />`}
+    <p class="said" role="status">${result}</p>
+    ${!over && why && html`<p>${why} Approvers: ${approversText(hook)}.</p>`}
     ${!over && !why && hasApproved(hook, who) && html`<${Approved} hook=${hook} />`}
-    ${!over && !why && html`<${Shifted} hook=${hook} draft=${draft} />`}
-    ${(over ? late || isWritten(draft.value) : !why) && html`<${Written} sending=${sending} over=${over} />`}
-    ${over && (late || isWritten(draft.value)) && html`<${Dismiss} hook=${hook} draft=${draft} />`}
+    ${!over && !why && html`<${ChangedNotice} hook=${hook} draft=${draft} />`}
+    ${(over ? late || hasContent(draft.value) : !why) && html`<${Written} sending=${sending} over=${over} />`}
+    ${over && (late || hasContent(draft.value)) && html`<${Dismiss} hook=${hook} draft=${draft} />`}
     ${!over && !why && html`<${Buttons} sending=${sending} />`}
   </section>`;
 }
 
 /**
- * What had the focus may be gone after an answer, and what is wrong is to be mended.
+ * Keeps the focus inside the form after an answer, and moves it to the first invalid field.
  * @param {{current: HTMLElement | null}} place @param {boolean} over @param {Record<string, string>} wrongs
  */
 function useFocusKept(place, over, wrongs) {
@@ -90,16 +90,19 @@ function useFocusKept(place, over, wrongs) {
 function Approved({ hook }) {
   const { given, needed } = hook.approvals;
   return html`<p>
-    You have approved: ${given} of ${needed} given. Nobody approves twice, so the next is somebody
-    else's; you may still reject.
+    You have approved (${given} of ${needed} approvals). Another approver must give the next one. You can
+    still reject.
   </p>`;
 }
 
-/** What is written with any answer. @param {{sending: Sending, over: boolean}} props */
+/**
+ * Fields of every answer: requested data and reason.
+ * @param {{sending: Sending, over: boolean}} props
+ */
 function Written({ sending, over }) {
   const { hook, draft, form } = sending;
   const { reason, data, wrongs, problem, busy } = draft.value;
-  const approves = offered(hook, session.value).includes("continue");
+  const approves = offeredDecisions(hook, session.value).includes("continue");
   const filling = {
     raws: data,
     wrongs,
@@ -108,8 +111,8 @@ function Written({ sending, over }) {
       change(draft, { data: { ...draft.value.data, [path]: raw } }),
   };
   return html`
-    ${form && (over || approves) && html`<${AskForm} form=${form} filling=${filling} />`}
-    <${Field} label="Reason (if wanted)" wrong=${wrongs.reason}>
+    ${form && (over || approves) && html`<${DataForm} form=${form} filling=${filling} />`}
+    <${Field} label="Reason (optional)" wrong=${wrongs.reason}>
       ${(/** @type {object} */ needs) => html`<textarea ...${needs} rows="2" maxlength="4000"
         value=${reason} readonly=${over || busy}
         onInput=${(/** @type {{currentTarget: HTMLTextAreaElement}} */ event) =>
@@ -123,7 +126,7 @@ function Written({ sending, over }) {
 function Buttons({ sending }) {
   const { hook, draft } = sending;
   const { asks } = draft.value;
-  const allowed = offered(hook, session.value);
+  const allowed = offeredDecisions(hook, session.value);
   /** @param {Decision} decision */
   const send = (decision) => {
     if (!draft.value.busy) decide(sending, decision);
@@ -145,15 +148,18 @@ function Buttons({ sending }) {
           </button>`,
         )}
     </div>
-    ${asks && html`<${Asking} key=${asks} sending=${sending} send=${send} />`}
+    ${asks && html`<${AnswerPanel} key=${asks} sending=${sending} send=${send} />`}
   `;
 }
 
-/** How far a step goes, where there are stacks inside. @param {{button: unknown, draft: DraftSignal}} props */
+/**
+ * The step button with its mode for nested stacks.
+ * @param {{button: unknown, draft: DraftSignal}} props
+ */
 function Step({ button, draft }) {
   return html`<span class="joined">
     ${button}
-    <select aria-label="How to step" value=${draft.value.how}
+    <select aria-label="Step mode" value=${draft.value.how}
       onChange=${(/** @type {{currentTarget: HTMLSelectElement}} */ event) =>
         change(draft, { how: event.currentTarget.value })}>
       <option value="over">over</option>
@@ -166,6 +172,6 @@ function Step({ button, draft }) {
 /** @param {{hook: Hook, draft: DraftSignal}} props */
 function Dismiss({ hook, draft }) {
   return html`<div class="answer-acts">
-    <button type="button" onClick=${() => startAnew(draft, hook)}>Dismiss what you wrote</button>
+    <button type="button" onClick=${() => resetDraft(draft, hook)}>Discard draft</button>
   </div>`;
 }

@@ -1,4 +1,4 @@
-/** One hook: a line that says what waits; and opened, all one needs to decide, and the answer. */
+/** One hook in the inbox: a summary row that expands to details and answer form. */
 
 import { call, isAborted } from "../api/client.js";
 import { session } from "../api/session.js";
@@ -7,16 +7,16 @@ import { Icon } from "../parts/icon.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { Answer } from "./answer.js";
 import { Countdown } from "./countdown.js";
-import { Facts, StackLink, WouldChange } from "./facts.js";
-import { isMine } from "./rights.js";
-import { Trail } from "./trail.js";
-import { looksOf, outcome, pointInWords, subject } from "./words.js";
+import { DecisionHistory } from "./decision_history.js";
+import { Facts, PlannedChanges, StackLink } from "./facts.js";
+import { badgeStateOf, outcome, pointInWords, subject } from "./hook_text.js";
+import { isForUser } from "./rights.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("../api/documents.js").Entry} Entry */
 
 /**
- * level: of its heading.
+ * level: heading level.
  * @param {{project: string, hook: Hook, open: boolean, onToggle: () => void, level: number}} props
  */
 export function Card({ project, hook, open, onToggle, level }) {
@@ -32,7 +32,7 @@ export function Card({ project, hook, open, onToggle, level }) {
     <div class="hook-head">
       <${`h${level}`} id=${id} class="hook-title">
         <button type="button" class="plain hook-opens" aria-expanded=${open} onClick=${toggle}>
-          <span class=${waits ? "gate pulses" : "gate"}><${Icon} name=${looksOf(hook)} /></span>
+          <span class=${waits ? "gate pulses" : "gate"}><${Icon} name=${badgeStateOf(hook)} /></span>
           <code class="breaks">${subject(hook)}</code>
           <span class="point">${pointInWords(hook.point)}</span>
         </button>
@@ -50,13 +50,13 @@ export function Card({ project, hook, open, onToggle, level }) {
 }
 
 /**
- * The height that a row has when its hook ends, in pixels: it keeps it, so that nothing below moves.
+ * Keeps the height of a row in pixels when its hook ends, so that the rows below do not move.
  * @param {boolean} waits
  */
 function useHeight(waits) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const kept = useRef({ waits, height: 0 });
-  // What stands there is still what it was: this is drawn in a moment.
+  // The DOM still shows the previous state during this render.
   if (kept.current.waits && !waits)
     kept.current.height = place.current?.getBoundingClientRect().height ?? 0;
   kept.current.waits = waits;
@@ -70,37 +70,37 @@ function useHeight(waits) {
 function HowFar({ hook }) {
   const { needed, given } = hook.approvals;
   return html`
-    ${isMine(hook, session.value) && html`<span class="mine">for you</span>`}
-    ${needed > 1 && html`<span class="approvals" title="approvals given, of those needed">${given} of ${needed} approvals</span>`}
+    ${isForUser(hook, session.value) && html`<span class="mine">for you</span>`}
+    ${needed > 1 && html`<span class="approvals" title="Approvals given, of those required">${given} of ${needed} approvals</span>`}
     <${Countdown} hook=${hook} />
   `;
 }
 
 /**
- * level: of headings in it. page: it has a page to itself.
+ * level: heading level. page: shown on its own page.
  * @param {{project: string, hook: Hook, level: number, page?: boolean}} props
  */
 export function Body({ project, hook, level, page = false }) {
-  const { said, wrong } = useSaid(project, hook, page);
+  const { history, wrong } = useHistory(project, hook, page);
   return html`<div class="hook-body">
     <div class="column">
-      <${Facts} project=${project} hook=${hook} said=${said} />
-      <${WouldChange} hook=${hook} level=${level} />
-      ${!page && html`<a href=${href(project, "inbox", hook.id)}>A page of its own, with all that was said</a>`}
+      <${Facts} project=${project} hook=${hook} history=${history} />
+      <${PlannedChanges} hook=${hook} level=${level} />
+      ${!page && html`<a href=${href(project, "inbox", hook.id)}>Open hook details</a>`}
     </div>
     <div class="column">
       <${Answer} project=${project} hook=${hook} />
-      ${page && html`<${Trail} said=${said} wrong=${wrong} />`}
+      ${page && html`<${DecisionHistory} history=${history} wrong=${wrong} />`}
     </div>
   </div>`;
 }
 
 /**
- * What was said to a hook, as far as anything was; read anew when it changes.
+ * The decision history of a hook; fetched again when the hook changes.
  * @param {string} project @param {Hook} hook @param {boolean} always
  */
-function useSaid(project, hook, always) {
-  const said = useSignal(/** @type {readonly Entry[]} */ ([]));
+function useHistory(project, hook, always) {
+  const history = useSignal(/** @type {readonly Entry[]} */ ([]));
   const wrong = useSignal(/** @type {unknown} */ (null));
   const wanted = always || hook.assigned !== null;
   useEffect(() => {
@@ -108,7 +108,7 @@ function useSaid(project, hook, always) {
     const gone = new AbortController();
     call("GET", project, `/hooks/${hook.id}/decisions`, undefined, { signal: gone.signal })
       .then((found) => {
-        said.value = found.decisions;
+        history.value = found.decisions;
         wrong.value = null;
       })
       .catch((error) => {
@@ -116,5 +116,5 @@ function useSaid(project, hook, always) {
       });
     return () => gone.abort();
   }, [project, hook, wanted]);
-  return { said: said.value, wrong: wrong.value };
+  return { history: history.value, wrong: wrong.value };
 }

@@ -1,10 +1,10 @@
-/** What differs between a hook as it was seen and as it is. Pure. */
+/** Differences between two versions of a hook. Pure. */
 
 import { shown } from "../parts/changes.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 
-/** What is inside is compared piece by piece, so deep. */
+/** Depth to which values are compared key by key. */
 const DEEPEST = 3;
 
 /** @param {Hook} was @param {Hook} is @returns {{place: string, was: string, is: string}[]} */
@@ -12,7 +12,7 @@ export function differences(was, is) {
   return between(about(was), about(is), "", 0);
 }
 
-/** What an answer is about. @param {Hook} hook */
+/** The parts of a hook that a decision depends on. @param {Hook} hook */
 function about(hook) {
   const { path, point, resource, change, answers } = hook;
   return { path, point, resource, change, answers };
@@ -25,7 +25,7 @@ function about(hook) {
 function between(was, is, place, depth) {
   if (JSON.stringify(was) === JSON.stringify(is)) return [];
   if (depth >= DEEPEST || !isMap(was) || !isMap(is))
-    return [{ place, was: shown(was) || "nothing", is: shown(is) || "nothing" }];
+    return [{ place, was: shown(was) || "none", is: shown(is) || "none" }];
   const names = [...new Set([...Object.keys(was), ...Object.keys(is)])];
   return names.flatMap((name) =>
     between(was[name], is[name], place ? `${place}.${name}` : name, depth + 1),

@@ -1,6 +1,6 @@
 /**
- * What somebody is writing of answers, by hook. It stays while pages change, errors come and a
- * session ends; whoever signs in instead does not see it.
+ * Drafts of answers by hook. A draft survives page changes, errors and the end of a session;
+ * another user does not see it.
  */
 
 import { session } from "../api/session.js";
@@ -8,27 +8,30 @@ import { signal } from "../vendor/preact.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("./form.js").Raws} Raws */
-/** What more is asked for before something is sent. @typedef {"" | "reject" | "patch" | "progress" | "hand-over"} Asks */
+/**
+ * The open panel for more input.
+ * @typedef {"" | "reject" | "patch" | "progress" | "hand-over"} OpenPanel
+ */
 
 /**
- * seen: the hook as it was when it was looked at: its digest goes with the answer. wrongs: by place,
- * as the server says them. problem: what else went wrong. said: what came of it, in words.
+ * seen: the hook as the user saw it; its digest is sent with the answer. wrongs: errors by place,
+ * as the server names them. problem: any other error. result: the result as text.
  * @typedef {{owner: string, seen: Hook, reason: string, data: Raws, patch: Record<string, string>,
- *   how: string, extend: string, to: {kind: string, name: string}, note: string, asks: Asks,
- *   wrongs: Record<string, string>, problem: unknown, said: string, late: boolean, busy: boolean}} Draft
+ *   how: string, extend: string, to: {kind: string, name: string}, note: string, asks: OpenPanel,
+ *   wrongs: Record<string, string>, problem: unknown, result: string, late: boolean, busy: boolean}} Draft
  */
 
 /** @type {Map<string, import("../vendor/preact.js").Signal<Draft>>} */
 const drafts = new Map();
 
-/** The draft of an answer to a hook; begun where there is none. @param {Hook} hook */
+/** The draft for a hook; created if there is none. @param {Hook} hook */
 export function draftOf(hook) {
   const owner = session.value?.name ?? "";
   const found = drafts.get(hook.id);
   if (found && found.peek().owner === owner) return found;
-  const begun = signal(blank(owner, hook));
-  drafts.set(hook.id, begun);
-  return begun;
+  const created = signal(blank(owner, hook));
+  drafts.set(hook.id, created);
+  return created;
 }
 
 /** @param {string} owner @param {Hook} hook @returns {Draft} */
@@ -46,7 +49,7 @@ function blank(owner, hook) {
     asks: "",
     wrongs: {},
     problem: null,
-    said: "",
+    result: "",
     late: false,
     busy: false,
   };
@@ -58,22 +61,22 @@ export function change(draft, changed) {
 }
 
 /**
- * Begin anew, with the hook as it is now.
- * @param {import("../vendor/preact.js").Signal<Draft>} draft @param {Hook} hook @param {string} [said]
+ * Resets the draft to the current version of the hook.
+ * @param {import("../vendor/preact.js").Signal<Draft>} draft @param {Hook} hook @param {string} [result]
  */
-export function startAnew(draft, hook, said = "") {
-  draft.value = { ...blank(draft.value.owner, hook), said };
+export function resetDraft(draft, hook, result = "") {
+  draft.value = { ...blank(draft.value.owner, hook), result };
 }
 
-/** Whether something was written, which must not get lost. @param {Draft} draft */
-export function isWritten(draft) {
+/** Whether the draft has content that must not be lost. @param {Draft} draft */
+export function hasContent(draft) {
   const texts = [draft.reason, draft.extend, draft.note, draft.to.name];
   const maps = [draft.data, draft.patch];
   return texts.some(Boolean) || maps.some((one) => Object.keys(one).length > 0);
 }
 
-/** Whether there is something of a hook to keep in sight, though it waits no more. @param {string} id */
-export function holds(id) {
+/** Whether a hook stays visible after it ended because of its draft. @param {string} id */
+export function keepsVisible(id) {
   const draft = drafts.get(id)?.value;
-  return draft !== undefined && (draft.late || isWritten(draft));
+  return draft !== undefined && (draft.late || hasContent(draft));
 }

@@ -1,44 +1,44 @@
-/** All one needs to decide: what waits and why, who may answer, who was told, what would change. */
+/** Details of a hook: resource, approvers, notifications, deadline and planned changes. */
 
 import { href } from "../app/route.js";
 import { Ago } from "../parts/ago.js";
 import { Changes, shown } from "../parts/changes.js";
 import { html } from "../vendor/preact.js";
 import { Countdown, TimeBar } from "./countdown.js";
-import { AT_DEADLINE, answerers, arrival, person } from "./words.js";
+import { AT_DEADLINE, approversText, arrival, person } from "./hook_text.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("../api/documents.js").Entry} Entry */
 
-/** Operations by which a resource comes to be what its properties say. */
+/** Operations that create a resource with the given properties. */
 const MAKES = new Set(["create", "adopt"]);
-/** So many steps of a plan are read without asking for more. */
+/** Number of plan entries shown without expanding. */
 const PLAN = 12;
 
-/** @param {{project: string, hook: Hook, said: readonly Entry[]}} props said: the trail, as far as it is read */
-export function Facts({ project, hook, said }) {
+/** @param {{project: string, hook: Hook, history: readonly Entry[]}} props history: the decision history, as far as it is loaded */
+export function Facts({ project, hook, history }) {
   const waits = hook.state === "waiting";
   return html`<dl class="facts">
     <dt>Stack</dt>
     <dd><${StackLink} project=${project} hook=${hook} /></dd>
     <${OfResource} hook=${hook} />
-    <dt>Waiting since</dt>
-    <dd><${Ago} at=${hook.opened_at} />, asked for by ${hook.requested_by}</dd>
+    <dt>${waits ? "Waiting since" : "Opened"}</dt>
+    <dd><${Ago} at=${hook.opened_at} />, requested by ${hook.requested_by}</dd>
     ${
       waits &&
       html`<dt>Deadline</dt>
         <dd><${Countdown} hook=${hook} />, then ${AT_DEADLINE[hook.on_timeout]} <${TimeBar} hook=${hook} /></dd>`
     }
-    <dt>For</dt>
-    <dd>${answerers(hook)}${hook.escalated_at && html` (others, too, since <${Ago} at=${hook.escalated_at} />)`}</dd>
-    <${HandedOver} hook=${hook} said=${said} />
+    <dt>Approvers</dt>
+    <dd>${approversText(hook)}${hook.escalated_at && html` (escalated <${Ago} at=${hook.escalated_at} />)`}</dd>
+    <${HandedOver} hook=${hook} history=${history} />
     ${
       hook.approvals.needed > 1 &&
       html`<dt>Approvals</dt>
         <dd>${hook.approvals.given} of ${hook.approvals.needed} given${hook.approvals.by.length > 0 && `, by ${hook.approvals.by.join(", ")}`}</dd>`
     }
-    <dt>Told</dt>
-    <dd><${Told} hook=${hook} /></dd>
+    <dt>Notified</dt>
+    <dd><${Notifications} hook=${hook} /></dd>
     <${Earlier} hook=${hook} />
   </dl>`;
 }
@@ -59,65 +59,66 @@ function OfResource({ hook }) {
     <dd><code class="breaks">${resource.type}</code></dd>
     ${
       resource.physical_id &&
-      html`<dt>Real thing</dt>
+      html`<dt>Physical ID</dt>
         <dd><code class="breaks">${resource.physical_id}</code></dd>`
     }
     ${
       dependents.length > 0 &&
-      html`<dt>Held up by it</dt>
+      html`<dt>Blocking</dt>
         <dd><code class="breaks">${dependents.join(", ")}</code></dd>`
     }
   `;
 }
 
-/** @param {{hook: Hook, said: readonly Entry[]}} props */
-function HandedOver({ hook, said }) {
-  const handed = said.filter((one) => one.kind === "handed-over");
+/** @param {{hook: Hook, history: readonly Entry[]}} props */
+function HandedOver({ hook, history }) {
+  const handed = history.filter((one) => one.kind === "handed-over");
   if (!hook.assigned) return null;
   return html`<dt>Handed over</dt>
     <dd>
       to ${person(hook.assigned)}
-      ${handed.map((one) => html`<div key=${one.number} class="note">${one.by}: ${one.reason ? html`<q class="breaks">${one.reason}</q>` : "without a note"}</div>`)}
+      ${handed.map((one) => html`<div key=${one.number} class="note">${one.by}: ${one.reason ? html`<q class="breaks">${one.reason}</q>` : "no note"}</div>`)}
     </dd>`;
 }
 
 /** @param {{hook: Hook}} props */
-function Told({ hook }) {
+function Notifications({ hook }) {
   const reminded =
-    hook.reminders > 0 && ` Reminded ${hook.reminders === 1 ? "once" : `${hook.reminders} times`}.`;
+    hook.reminders > 0 &&
+    ` ${hook.reminders === 1 ? "1 reminder" : `${hook.reminders} reminders`} sent.`;
   if (hook.asked.length === 0)
-    return html`<span class="muted">Nobody subscribed to be told.</span>${reminded}`;
+    return html`<span class="muted">No subscription matches this hook.</span>${reminded}`;
   return html`<ul class="told">
       ${hook.asked.map(
         (one) => html`<li key=${one.subscription} data-state=${one.state}>
           <span class="breaks">${one.channel} <code>${one.target}</code></span>: ${arrival(one)}
-          ${one.next_at && one.state === "pending" && html`, again <${Ago} at=${one.next_at} />`}
+          ${one.next_at && one.state === "pending" && html`, next attempt <${Ago} at=${one.next_at} />`}
         </li>`,
       )}
     </ul>${reminded}`;
 }
 
-/** What was answered earlier in this change. @param {{hook: Hook}} props */
+/** Answer data of earlier hooks in this change. @param {{hook: Hook}} props */
 function Earlier({ hook }) {
   const answers = Object.entries(hook.answers);
   if (answers.length === 0) return null;
-  return html`<dt>Answered before</dt>
+  return html`<dt>Earlier answers</dt>
     <dd>${answers.map(([at, data]) => html`<div key=${at} class="breaks"><code>${at}</code>: ${shown(data)}</div>`)}</dd>`;
 }
 
-/** What would change. level: of its heading. @param {{hook: Hook, level: number}} props */
-export function WouldChange({ hook, level }) {
+/** The planned changes. level: heading level. @param {{hook: Hook, level: number}} props */
+export function PlannedChanges({ hook, level }) {
   const heading = `h${level}`;
   if (!hook.resource) return html`<${Planned} hook=${hook} heading=${heading} />`;
   const { operation, properties, changes, seen } = hook.resource;
   const all = MAKES.has(operation ?? "") ? made(properties) : changes;
   const rows = Object.entries(all);
   return html`<div class="would">
-    <${heading}>${operation ? `What ${operation} would do` : "What would change"}<//>
+    <${heading}>${operation ? `Planned ${operation}` : "Planned changes"}<//>
     ${rows.length === 0 ? html`<p class="muted">${nothing(operation)}</p>` : html`<${Changes} changes=${all} />`}
     ${
       Object.keys(seen ?? {}).length > 0 &&
-      html`<${heading}>What there is to look at<//>
+      html`<${heading}>Observed state<//>
         <pre class="code" tabindex="0">${JSON.stringify(seen, null, 2)}</pre>`
     }
   </div>`;
@@ -130,7 +131,7 @@ function made(properties) {
 
 /** @param {string | null} operation */
 function nothing(operation) {
-  return operation === "delete" ? "It goes, with all it is." : "No property changes.";
+  return operation === "delete" ? "The resource will be deleted." : "No property changes.";
 }
 
 /** The plan of a whole stack. @param {{hook: Hook, heading: string}} props */
@@ -139,8 +140,8 @@ function Planned({ hook, heading }) {
   const line = (/** @type {{name: string, type?: string, change?: string}} */ one) =>
     html`<li key=${one.name}><span class="what">${one.change}</span> <code class="breaks">${one.name}</code> <span class="muted breaks">${one.type}</span></li>`;
   return html`<div class="would">
-    <${heading}>What the ${(hook.change?.action ?? "change").toLowerCase()} would do<//>
-    ${plan.length === 0 && html`<p class="muted">Nothing changes.</p>`}
+    <${heading}>Planned ${(hook.change?.action ?? "change").toLowerCase()}<//>
+    ${plan.length === 0 && html`<p class="muted">No changes.</p>`}
     <ul class="plan">${plan.slice(0, PLAN).map(line)}</ul>
     ${
       plan.length > PLAN &&

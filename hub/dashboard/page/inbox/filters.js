@@ -1,20 +1,20 @@
-/** Which hooks are shown, and under which stack. Pure. */
+/** Filtering and grouping of hooks. Pure. */
 
-import { isMine } from "./rights.js";
-import { subject } from "./words.js";
+import { subject } from "./hook_text.js";
+import { isForUser } from "./rights.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
-/** @typedef {import("./rights.js").Somebody} Somebody */
+/** @typedef {import("./rights.js").User} User */
 /**
- * stack: name or id of the outermost. text: part of a path, a type or a stack's name.
+ * stack: name or ID of the root stack. text: part of a path, type or stack name.
  * @typedef {{mine: boolean, stack: string, point: string, text: string}} Filter
  */
 
-/** From so many on they are grouped by stack. */
+/** More hooks than this are grouped by stack. */
 const MANY = 30;
 
 /** @param {URLSearchParams} query @returns {Filter} */
-export function filterIn(query) {
+export function parseFilter(query) {
   return {
     mine: query.get("mine") === "true",
     stack: query.get("stack") ?? "",
@@ -28,31 +28,31 @@ export function filters(filter) {
   return filter.mine || filter.stack !== "" || filter.point !== "" || filter.text !== "";
 }
 
-/** @param {Hook} hook @param {Filter} filter @param {Somebody | null} who */
+/** @param {Hook} hook @param {Filter} filter @param {User | null} who */
 export function fits(hook, filter, who) {
   const { mine, stack, point, text } = filter;
   if (stack && stack !== hook.root_stack_name && stack !== hook.root_stack_id) return false;
   if (point && point !== hook.point) return false;
-  if (mine && hook.state === "waiting" && !isMine(hook, who)) return false;
+  if (mine && hook.state === "waiting" && !isForUser(hook, who)) return false;
   const searched = `${subject(hook)} ${hook.resource?.type ?? ""} ${hook.root_stack_name}`;
   return searched.toLowerCase().includes(text.trim().toLowerCase());
 }
 
-/** What there is to choose from. @param {readonly Hook[]} hooks */
-export function chooseFrom(hooks) {
+/** The options of the filters. @param {readonly Hook[]} hooks */
+export function filterOptions(hooks) {
   return {
     stacks: [...new Set(hooks.map((one) => one.root_stack_name))].sort(),
     points: [...new Set(hooks.map((one) => one.point))].sort(),
   };
 }
 
-/** Whether so many are better read by stack. @param {readonly Hook[]} hooks */
-export function areMany(hooks) {
+/** Whether to group the hooks by stack. @param {readonly Hook[]} hooks */
+export function shouldGroup(hooks) {
   return hooks.length > MANY && new Set(hooks.map((one) => one.root_stack_id)).size > 1;
 }
 
 /**
- * By outermost stack, the one that waits longest first.
+ * Groups hooks by root stack; the stack with the oldest hook comes first.
  * @param {readonly Hook[]} hooks oldest first
  * @returns {{id: string, name: string, hooks: Hook[]}[]}
  */

@@ -1,26 +1,26 @@
 /**
- * A form from a JSON schema: which controls, and what they are filled with at first. Pure.
+ * Builds a form from a JSON schema: its controls and their initial values. Pure.
  *
- * What has no control of its own is asked for as JSON, so every schema can be answered.
+ * Schemas without a suitable control are edited as JSON, so that every schema can be answered.
  */
 
 /** @typedef {import("../api/documents.js").Schema} Schema */
-/** What stands in a control: text, or whether it is checked, or what is chosen. */
+/** The value of a control: text, checked, or the chosen options. */
 /** @typedef {string | boolean | string[]} Raw */
 /** @typedef {Record<string, Raw>} Raws by the path of the control */
 /** @typedef {"group" | "text" | "long" | "number" | "choice" | "choices" | "flag" | "lines" | "json"} Kind */
 /**
- * path: as the server names it, below `data`. options: of a choice. input: the type of an input.
- * initial: what it is filled with. children: of a group.
+ * path: as the server names it, below `data`. options: of a choice. input: type of an input
+ * element. initial: initial value. children: of a group.
  * @typedef {{kind: Kind, path: string, key: string, label: string, hint: string, required: boolean,
  *   schema: Schema, options: unknown[], labels: string[], input: string, initial: Raw | undefined,
  *   children: Control[]}} Control
  */
 
 const DEEPEST = 6;
-/** Letters from which on a text gets more than one line. */
+/** Maximum length in characters of a single-line text. */
 const LONG = 200;
-/** Keywords by which an object is more than its properties. */
+/** Keywords that a form of the properties cannot express. */
 const MORE_THAN_PROPERTIES = [
   "anyOf",
   "oneOf",
@@ -32,18 +32,18 @@ const MORE_THAN_PROPERTIES = [
 /** @type {Record<string, string>} */
 const INPUTS = { date: "date", time: "time", email: "email", uri: "url", password: "password" };
 
-/** The form of what a rule asks for. @param {Schema} schema @returns {Control} */
+/** The form for the data that a rule requests. @param {Schema} schema @returns {Control} */
 export function formOf(schema) {
   return control(schema, schema, { path: "", key: "", required: true }, 0);
 }
 
 /**
- * @param {unknown} said @param {Schema} root
+ * @param {unknown} definition @param {Schema} root
  * @param {{path: string, key: string, required: boolean}} place @param {number} depth
  * @returns {Control}
  */
-function control(said, root, place, depth) {
-  const schema = whole(said, root);
+function control(definition, root, place, depth) {
+  const schema = whole(definition, root);
   const kind = depth > DEEPEST ? "json" : kindOf(schema);
   const made = {
     ...place,
@@ -80,11 +80,14 @@ function children(schema, root, place, depth) {
   });
 }
 
-/** A schema with what it refers to in the same document, and what is in `allOf`. @param {unknown} said @param {Schema} root @returns {Schema} */
-function whole(said, root, depth = 0) {
-  if (typeof said !== "object" || said === null) return {};
+/**
+ * Resolves references within the document and merges `allOf`.
+ * @param {unknown} definition @param {Schema} root @returns {Schema}
+ */
+function whole(definition, root, depth = 0) {
+  if (typeof definition !== "object" || definition === null) return {};
   /** @type {Schema} */
-  let schema = said;
+  let schema = definition;
   if (depth > DEEPEST) return schema;
   if (typeof schema.$ref === "string" && schema.$ref.startsWith("#")) {
     const { $ref, ...rest } = schema;
@@ -114,10 +117,10 @@ function pointed(root, pointer) {
   return found;
 }
 
-/** The type of a schema, that of null left out. @param {Schema} schema @returns {string | undefined} */
+/** The type of a schema, ignoring null. @param {Schema} schema @returns {string | undefined} */
 function typeOf(schema) {
-  const said = [schema.type ?? (schema.properties ? "object" : [])].flat();
-  const types = said.filter((/** @type {string} */ one) => one !== "null");
+  const declared = [schema.type ?? (schema.properties ? "object" : [])].flat();
+  const types = declared.filter((/** @type {string} */ one) => one !== "null");
   return types.length === 1 ? types[0] : undefined;
 }
 
@@ -166,7 +169,10 @@ function written(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** What a control is filled with for a value. @param {{kind: Kind, options: unknown[]}} of @param {unknown} value @returns {Raw | undefined} */
+/**
+ * The control value that represents a JSON value.
+ * @param {{kind: Kind, options: unknown[]}} of @param {unknown} value @returns {Raw | undefined}
+ */
 function initial(of, value) {
   if (value === undefined) return undefined;
   switch (of.kind) {
@@ -188,7 +194,7 @@ function initial(of, value) {
   }
 }
 
-/** Where an option stands, as text. @param {unknown[]} options @param {unknown} value */
+/** The index of an option as text. @param {unknown[]} options @param {unknown} value */
 function place(options, value) {
   const at = options.findIndex((one) => JSON.stringify(one) === JSON.stringify(value));
   return at < 0 ? "" : String(at);

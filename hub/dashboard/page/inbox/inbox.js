@@ -1,4 +1,4 @@
-/** The inbox: everything that waits in the project, oldest first, and the answer to each. */
+/** The Inbox page: the waiting hooks of the project, oldest first, with their answer forms. */
 
 import { session } from "../api/session.js";
 import { useKeys } from "../app/keys.js";
@@ -7,18 +7,18 @@ import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
 import { Card } from "./card.js";
-import { Dry } from "./dry.js";
-import { byStack, chooseFrom, filterIn, filters } from "./filters.js";
-import { HookPage } from "./page.js";
-import { isMine } from "./rights.js";
-import { openOf, useAtIt, useGrouped, useRows } from "./rows.js";
-import { hookOf, more, tryAgain, waiting, wrong } from "./waiting.js";
+import { DryRunHooks } from "./dry_run.js";
+import { byStack, filterOptions, filters, parseFilter } from "./filters.js";
+import { HookPage } from "./hook_page.js";
+import { isForUser } from "./rights.js";
+import { openOf, useGrouped, useInUse, useRows } from "./rows.js";
+import { cachedHook, more, tryAgain, waiting, wrong } from "./waiting.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("./filters.js").Filter} Filter */
 /** @typedef {{currentTarget: HTMLInputElement}} Changed */
 
-/** Rows that are drawn at once. */
+/** Rows shown initially and added by "Show more". */
 const PAGE = 100;
 
 /** @param {{project: string, rest: string[]}} props */
@@ -32,27 +32,27 @@ export function Inbox({ project, rest }) {
 /** @param {{project: string}} props */
 function Everything({ project }) {
   const { query } = here.value;
-  const filter = filterIn(query);
+  const filter = parseFilter(query);
   const grouped = useGrouped(query.get("group") ?? "");
-  const { place, busy } = useAtIt();
+  const { place, busy } = useInUse();
   const list = useRows(filter, grouped, busy);
   useMoving();
   const all = waiting.value;
-  const hooks = list.rows.map(hookOf).filter((one) => one !== undefined);
+  const hooks = list.rows.map(cachedHook).filter((one) => one !== undefined);
   return html`<div class="page-head inbox-head">
       <h1>Inbox</h1>
-      <${Told} hooks=${all} />
+      <${Notifications} hooks=${all} />
     <div class="acts">
       ${list.held > 0 && html`<button onClick=${list.show}>Show ${list.held} new</button>`}
-      ${hooks.some((one) => one.state !== "waiting") && html`<button onClick=${list.clear}>Clear the ended</button>`}
-      ${more.value && html`<span class="muted">There are more; these are the oldest.</span>`}
+      ${hooks.some((one) => one.state !== "waiting") && html`<button onClick=${list.clear}>Clear completed</button>`}
+      ${more.value && html`<span class="muted">Showing only the oldest hooks.</span>`}
     </div>
     </div>
     <${Filters} filter=${filter} grouped=${grouped} hooks=${all ?? []} />
     <${ProblemBox} error=${wrong.value} />
     ${wrong.value && html`<div><button onClick=${() => tryAgain()}>Try again</button></div>`}
     <div class="inbox" ref=${place}>
-      ${all === null && !wrong.value && html`<p class="muted">Reading the inbox …</p>`}
+      ${all === null && !wrong.value && html`<p class="muted">Loading the inbox…</p>`}
       ${all !== null && hooks.length === 0 && html`<${Nothing} filter=${filter} />`}
       ${
         grouped
@@ -60,27 +60,27 @@ function Everything({ project }) {
           : html`<${List} project=${project} hooks=${hooks} level=${2} />`
       }
     </div>
-    <${Dry} project=${project} />`;
+    <${DryRunHooks} project=${project} />`;
 }
 
-/** How many wait, said once it changes. @param {{hooks: Hook[] | null}} props */
-function Told({ hooks }) {
+/** The number of waiting hooks, announced when it changes. @param {{hooks: Hook[] | null}} props */
+function Notifications({ hooks }) {
   if (hooks === null) return null;
-  const mine = hooks.filter((one) => isMine(one, session.value)).length;
-  const said = hooks.length === 1 ? "1 waits" : `${hooks.length} wait`;
-  return html`<p class="muted" role="status">${said}, ${mine} for you</p>`;
+  const mine = hooks.filter((one) => isForUser(one, session.value)).length;
+  const text = `${hooks.length} waiting`;
+  return html`<p class="muted" role="status">${text}, ${mine} for you</p>`;
 }
 
 /** @param {{filter: Filter}} props */
 function Nothing({ filter }) {
-  if (!filters(filter)) return html`<p class="inbox-empty">Nothing waits.</p>`;
+  if (!filters(filter)) return html`<p class="inbox-empty">No hooks are waiting for approval.</p>`;
   const clear = () => ask({ mine: "", stack: "", point: "", search: "" });
-  return html`<p class="inbox-empty">Nothing that fits waits. <button onClick=${clear}>Show all</button></p>`;
+  return html`<p class="inbox-empty">No waiting hooks match the filters. <button onClick=${clear}>Clear filters</button></p>`;
 }
 
 /** @param {{filter: Filter, grouped: boolean, hooks: Hook[]}} props */
 function Filters({ filter, grouped, hooks }) {
-  const { stacks, points } = chooseFrom(hooks);
+  const { stacks, points } = filterOptions(hooks);
   /** @param {string} name */
   const set = (name) => (/** @type {Changed} */ event) =>
     ask({ [name]: event.currentTarget.value });
@@ -95,12 +95,12 @@ function Filters({ filter, grouped, hooks }) {
     <label class="row grows">
       <span class="only-read">Search</span>
       <${Icon} name="search" />
-      <input type="search" id="inbox-search" placeholder="path, type or stack" value=${filter.text} onInput=${set("search")} />
+      <input type="search" id="inbox-search" placeholder="Path, type or stack" value=${filter.text} onInput=${set("search")} />
     </label>
     <label class="row">
       <input type="checkbox" checked=${grouped}
         onChange=${(/** @type {Changed} */ event) => ask({ group: event.currentTarget.checked ? "stack" : "none" })} />
-      By stack
+      Group by stack
     </label>
   </search>`;
 }
@@ -117,7 +117,10 @@ function Choice({ label, value, from, onChange }) {
   </label>`;
 }
 
-/** level: of the headings of rows. @param {{project: string, hooks: Hook[], level: number}} props */
+/**
+ * level: heading level of the rows.
+ * @param {{project: string, hooks: Hook[], level: number}} props
+ */
 function List({ project, hooks, level }) {
   const many = useSignal(PAGE);
   return html`${hooks.slice(0, many.value).map((one) => html`<${Row} key=${one.id} project=${project} hook=${one} level=${level} />`)}
@@ -125,7 +128,7 @@ function List({ project, hooks, level }) {
       hooks.length > many.value &&
       html`<button onClick=${() => {
         many.value += PAGE;
-      }}>Show more: ${hooks.length - many.value} are left</button>`
+      }}>Show more (${hooks.length - many.value} remaining)</button>`
     }`;
 }
 
@@ -138,7 +141,7 @@ function Row({ project, hook, level }) {
   return html`<${Card} project=${project} hook=${hook} open=${open.value} onToggle=${toggle} level=${level} />`;
 }
 
-/** Under the stack that each belongs to. @param {{project: string, hooks: Hook[]}} props */
+/** Hooks grouped by stack. @param {{project: string, hooks: Hook[]}} props */
 function Groups({ project, hooks }) {
   return byStack(hooks).map(
     (group) =>
@@ -155,19 +158,19 @@ function Group({ project, id, name, hooks }) {
       <button type="button" class="plain hook-opens" aria-expanded=${open.value} onClick=${() => {
         open.value = !open.value;
       }}>
-        <code class="breaks">${name}</code> <span class="muted">${waits === 1 ? "1 waits" : `${waits} wait`}</span>
+        <code class="breaks">${name}</code> <span class="muted">${waits} waiting</span>
       </button>
-      <a href=${href(project, "stack", name, id)}>its stack</a>
+      <a href=${href(project, "stack", name, id)}>Open stack</a>
     </h2>
     ${open.value && html`<${List} project=${project} hooks=${hooks} level=${3} />`}
   </section>`;
 }
 
-/** j and k go from row to row; / goes to the search. */
+/** Registers j and k for moving between rows and / for the search. */
 function useMoving() {
   useKeys([
-    { key: "j", does: "go to the next that waits", run: () => move(1) },
-    { key: "k", does: "go to the one before", run: () => move(-1) },
+    { key: "j", does: "next waiting hook", run: () => move(1) },
+    { key: "k", does: "previous waiting hook", run: () => move(-1) },
     { key: "/", does: "search", run: () => document.getElementById("inbox-search")?.focus() },
   ]);
 }

@@ -1,6 +1,6 @@
-/** The properties that an answer may change, and what was made of them. Pure. */
+/** The properties that an answer may change, and the changes entered. Pure. */
 
-import { jsonIn } from "./reading.js";
+import { parseJson } from "./form_values.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 
@@ -8,13 +8,13 @@ import { jsonIn } from "./reading.js";
 const ANY = "*";
 const MASK = "******";
 
-/** Whether other properties than those that are named may be changed. @param {Hook} hook */
+/** Whether properties that the rule does not name may be changed. @param {Hook} hook */
 export function anyProperty(hook) {
   return hook.patch.includes(ANY);
 }
 
 /**
- * What may be changed, with what stands there now as JSON; "" where that is hidden or not known.
+ * The changeable properties with their current values as JSON; "" if hidden or unknown.
  * @param {Hook} hook @returns {{name: string, now: string, hidden: boolean}[]}
  */
 export function patchable(hook) {
@@ -28,11 +28,11 @@ export function patchable(hook) {
 }
 
 /**
- * What is sent: those that were changed.
+ * The changed properties to send.
  * @param {Hook} hook @param {Record<string, string>} written by property, as JSON
  * @returns {{properties: Record<string, unknown>, wrongs: Record<string, string>}}
  */
-export function patchIn(hook, written) {
+export function parsePatch(hook, written) {
   /** @type {Record<string, unknown>} */
   const properties = {};
   /** @type {Record<string, string>} */
@@ -40,11 +40,11 @@ export function patchIn(hook, written) {
   const before = Object.fromEntries(patchable(hook).map((one) => [one.name, one.now]));
   for (const [name, text] of Object.entries(written)) {
     if (text === before[name] || text.trim() === "") continue;
-    const read = jsonIn(text);
+    const read = parseJson(text);
     if (read.wrong) wrongs[`properties.${name}`] = read.wrong;
     else properties[name] = read.value;
   }
   const nothing = Object.keys(properties).length === 0 && Object.keys(wrongs).length === 0;
-  if (nothing) wrongs.properties = "Change a property, or let it go on as it is.";
+  if (nothing) wrongs.properties = "Change at least one property, or use Continue.";
   return { properties, wrongs };
 }

@@ -1,29 +1,32 @@
-/** Which rows the inbox shows, while hooks come and go and somebody is at the list. */
+/** The rows of the inbox while hooks open and end and the user interacts with the list. */
 
 import { now } from "../api/clock.js";
 import { session } from "../api/session.js";
-import { steady } from "../parts/steady.js";
+import { stableOrder } from "../parts/stable_rows.js";
 import { signal, useEffect, useRef, useSignal, useSignalEffect } from "../vendor/preact.js";
-import { holds } from "./drafts.js";
-import { areMany, byStack, fits } from "./filters.js";
-import { byAge } from "./known.js";
-import { hookOf, waiting } from "./waiting.js";
+import { keepsVisible } from "./drafts.js";
+import { byStack, fits, shouldGroup } from "./filters.js";
+import { byAge } from "./hook_cache.js";
+import { cachedHook, waiting } from "./waiting.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("./filters.js").Filter} Filter */
 /** @typedef {import("../vendor/preact.js").Signal<boolean>} Busy */
 
-/** Milliseconds that a row stays, at least, when its hook has ended. */
+/** Milliseconds that the row of an ended hook stays at least. */
 const STAYS = 6000;
-/** Milliseconds that a finger is taken to be at the list after it touched it. */
+/** Milliseconds after a touch during which the list counts as in use. */
 const TOUCHED = 20_000;
-/** So many are opened without being asked. */
+/** Up to this number of hooks, all rows start expanded. */
 const FEW = 3;
 
-/** Rows that are open, or were closed, by the id of the hook. @type {Map<string, import("../vendor/preact.js").Signal<boolean>>} */
+/**
+ * Whether each row is expanded, by hook ID.
+ * @type {Map<string, import("../vendor/preact.js").Signal<boolean>>}
+ */
 const opened = new Map();
 
-/** Whether a row is open. @param {string} id */
+/** Whether a row is expanded. @param {string} id */
 export function openOf(id) {
   const found = opened.get(id) ?? signal((waiting.peek()?.length ?? 0) <= FEW);
   opened.set(id, found);
@@ -31,32 +34,32 @@ export function openOf(id) {
 }
 
 /**
- * The rows, oldest first, or by stack; held: those that are held back while somebody is at the list;
- * show: show them now; clear: take away those that ended.
+ * The rows, oldest first or by stack. held: number of rows held back while the user interacts with
+ * the list. show: shows them. clear: removes ended hooks.
  * @param {Filter} filter @param {boolean} grouped @param {Busy} busy
  */
 export function useRows(filter, grouped, busy) {
   const rows = useSignal(/** @type {readonly string[]} */ ([]));
   const held = useSignal(0);
-  const asked = useSignal({ filter, grouped });
+  const options = useSignal({ filter, grouped });
   const ended = useRef(/** @type {Map<string, number>} */ (new Map()));
-  asked.value = useStable({ filter, grouped });
-  const last = useRef(asked.value);
+  options.value = useStable({ filter, grouped });
+  const last = useRef(options.value);
 
   /** @param {boolean} still */
   function look(still) {
     const { kept, ends } = endedRows(rows.peek(), ended.current, still);
-    const wanted = ordered([...(waiting.value ?? []), ...kept], asked.value);
-    const found = steady(rows.peek(), wanted, still);
+    const wanted = ordered([...(waiting.value ?? []), ...kept], options.value);
+    const found = stableOrder(rows.peek(), wanted, still);
     rows.value = found.rows;
     held.value = found.held;
-    // Time goes on for those that ended; otherwise nobody needs to look each second.
+    // Depend on the clock only while ended rows must be removed later.
     if (ends && !still) void now.value;
   }
 
   useSignalEffect(() => {
-    const changed = asked.value !== last.current;
-    last.current = asked.value;
+    const changed = options.value !== last.current;
+    last.current = options.value;
     look(busy.value && !changed);
   });
   return {
@@ -64,22 +67,26 @@ export function useRows(filter, grouped, busy) {
     held: held.value,
     show: () => look(false),
     clear: () => {
-      for (const id of rows.peek()) if (hookOf(id)?.state !== "waiting") ended.current.set(id, 0);
+      for (const id of rows.peek())
+        if (cachedHook(id)?.state !== "waiting") ended.current.set(id, 0);
       look(false);
     },
   };
 }
 
-/** The same object for as long as it says the same. @template T @param {T} said @returns {T} */
-function useStable(said) {
-  const kept = useRef(said);
-  if (JSON.stringify(kept.current) !== JSON.stringify(said)) kept.current = said;
+/**
+ * Returns the previous object while its content is equal.
+ * @template T @param {T} value @returns {T}
+ */
+function useStable(value) {
+  const kept = useRef(value);
+  if (JSON.stringify(kept.current) !== JSON.stringify(value)) kept.current = value;
   return kept.current;
 }
 
 /**
- * Those among the rows whose hook has ended, as far as they stay; ends: whether time takes one away.
- * @param {readonly string[]} rows @param {Map<string, number>} since when each was seen to have ended
+ * Rows of ended hooks that stay; ends: whether one of them must be removed later.
+ * @param {readonly string[]} rows @param {Map<string, number>} since when each hook ended, in milliseconds since 1970
  * @param {boolean} still
  */
 function endedRows(rows, since, still) {
@@ -87,33 +94,36 @@ function endedRows(rows, since, still) {
   const kept = [];
   let ends = false;
   for (const id of rows) {
-    const hook = hookOf(id);
+    const hook = cachedHook(id);
     if (!hook || hook.state === "waiting") continue;
     const seen = since.get(id) ?? now.peek();
     since.set(id, seen);
-    const stays = still || holds(id) || now.peek() - seen < STAYS;
+    const stays = still || keepsVisible(id) || now.peek() - seen < STAYS;
     if (stays) kept.push(hook);
-    if (stays && !holds(id)) ends = true;
+    if (stays && !keepsVisible(id)) ends = true;
   }
   return { kept, ends };
 }
 
-/** @param {Hook[]} hooks @param {{filter: Filter, grouped: boolean}} asked */
+/** @param {Hook[]} hooks @param {{filter: Filter, grouped: boolean}} options */
 function ordered(hooks, { filter, grouped }) {
   const found = hooks.filter((one) => fits(one, filter, session.value)).sort(byAge);
   const rows = grouped ? byStack(found).flatMap((group) => group.hooks) : found;
   return rows.map((one) => one.id);
 }
 
-/** Grouped by stack, when there were many at first, and nobody said otherwise. @param {string} said */
-export function useGrouped(said) {
+/**
+ * Whether to group by stack: as chosen by the user, else if there were many hooks initially.
+ * @param {string} choice
+ */
+export function useGrouped(choice) {
   const atFirst = useRef(/** @type {boolean | null} */ (null));
-  if (atFirst.current === null && waiting.value) atFirst.current = areMany(waiting.value);
-  return said === "" ? (atFirst.current ?? false) : said === "stack";
+  if (atFirst.current === null && waiting.value) atFirst.current = shouldGroup(waiting.value);
+  return choice === "" ? (atFirst.current ?? false) : choice === "stack";
 }
 
-/** Whether somebody is at an element: a pointer over it, a finger a moment ago, or the focus in it. */
-export function useAtIt() {
+/** Whether the user interacts with an element: pointer over it, recent touch, or focus inside. */
+export function useInUse() {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const busy = useSignal(false);
   useEffect(() => {
@@ -137,7 +147,7 @@ export function useAtIt() {
       else over = event.type !== "pointerleave";
       look();
     };
-    // When the focus leaves, what has it next is known a moment later.
+    // When the focus leaves, the next focused element is known only later.
     const focus = () => setTimeout(look);
     const ending = new AbortController();
     const { signal: until } = ending;

@@ -1,45 +1,45 @@
-/** The hooks that wait in the project, as they come and go: the inbox, and the number beside its name. */
+/** The waiting hooks of the project, updated live, for the inbox and its counter. */
 
 import { call, Problem } from "../api/client.js";
 import { listen } from "../api/live.js";
 import { computed, signal } from "../vendor/preact.js";
-import { forgotten, inOrder, learned, missing } from "./known.js";
+import { missing, waitingInOrder, withHooks, withoutHooks } from "./hook_cache.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
 /** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
 
-/** How long further events are waited for before hooks are read again, in milliseconds. */
+/** Milliseconds to collect events before fetching hooks. */
 const SOON = 150;
-/** When what could not be read is asked for again, in milliseconds. */
+/** Milliseconds until a failed fetch is coalesced. */
 const LATER = 3000;
-/** From so many on, all are read at once. */
+/** With more changed hooks than this, the whole list is fetched. */
 const MANY = 12;
 const PAGE = 1000;
 const MOST_PAGES = 5;
 
-/** What is known, by id: all that wait, and some that do no more. */
-const known = signal(/** @type {import("./known.js").Known} */ (new Map()));
+/** Hooks by ID: all waiting hooks and some ended ones. */
+const known = signal(/** @type {import("./hook_cache.js").Known} */ (new Map()));
 const loaded = signal(false);
 let project = "";
 
-/** Oldest first; null: not known yet. */
-export const waiting = computed(() => (loaded.value ? inOrder(known.value) : null));
-/** What went wrong when they were asked for. @type {import("../vendor/preact.js").Signal<unknown>} */
+/** Waiting hooks, oldest first; null until loaded. */
+export const waiting = computed(() => (loaded.value ? waitingInOrder(known.value) : null));
+/** The error of the last fetch. @type {import("../vendor/preact.js").Signal<unknown>} */
 export const wrong = signal(null);
-/** Whether there are more than were read. */
+/** Whether there are more hooks than were fetched. */
 export const more = signal(false);
 
-/** As far as it is known. @param {string} id @returns {Hook | undefined} */
-export function hookOf(id) {
+/** A cached hook. @param {string} id @returns {Hook | undefined} */
+export function cachedHook(id) {
   return known.value.get(id);
 }
 
-/** Take a hook as the server says it is now. @param {Hook} hook */
+/** Stores a hook returned by the server. @param {Hook} hook */
 export function learn(hook) {
-  known.value = learned(known.value, [hook]);
+  known.value = withHooks(known.value, [hook]);
 }
 
-/** Read one anew. Throws Problem. @param {string} of its project @param {string} id */
+/** Fetches a hook. Throws Problem. @param {string} of project of the hook @param {string} id */
 export async function readHook(of, id) {
   /** @type {Hook} */
   const found = await call("GET", of, `/hooks/${encodeURIComponent(id)}`);
@@ -47,7 +47,7 @@ export async function readHook(of, id) {
   return found;
 }
 
-/** Keep `waiting` as it is there, until the function that is returned is called. @param {string} of */
+/** Keeps `waiting` up to date until the returned function is called. @param {string} of */
 export function watchInbox(of) {
   if (of !== project) {
     known.value = new Map();
@@ -66,22 +66,22 @@ export function watchInbox(of) {
   };
 }
 
-/** Try again to read what could not be read: set while the inbox is watched. */
+/** Repeats a failed fetch; set while the inbox is watched. */
 export let tryAgain = () => {};
 
-/** The ids of hooks that an event is about. @param {CloudEvent} event @returns {string[]} */
+/** IDs of the hooks that an event may change. @param {CloudEvent} event @returns {string[]} */
 function touchedBy(event) {
   if (event.type.startsWith("headgate.hook.")) return [event.data.hook.id];
   if (!event.type.startsWith("headgate.delivery.")) return [];
   if (event.data.event?.type !== "headgate.hook.waiting") return [];
-  // It names the stack alone: one of its hooks was told of.
+  // The event names only the stack: one of its hooks was notified.
   const stack = event.data.stack?.id;
-  return inOrder(known.peek())
+  return waitingInOrder(known.peek())
     .filter((one) => one.stack_id === stack)
     .map((one) => one.id);
 }
 
-/** Reads what is to be read, one request after another. */
+/** Fetches hooks, one request at a time. */
 class Reader {
   /** @param {string} of */
   constructor(of) {
@@ -158,11 +158,11 @@ class Reader {
     if (this.ended) return;
     const lost = marker ? [] : missing(known.value, found);
     more.value = marker !== "";
-    known.value = learned(known.value, found);
+    known.value = withHooks(known.value, found);
     loaded.value = true;
-    // Few are told of as they ended; of many it is enough that they are gone.
+    // Show the outcome of a few ended hooks; remove many at once.
     if (lost.length <= MANY) await this.fetchSome(lost);
-    else known.value = forgotten(known.value, lost);
+    else known.value = withoutHooks(known.value, lost);
   }
 
   /** @param {string[]} ids */
@@ -177,7 +177,7 @@ class Reader {
       if (!this.ended) learn(found);
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 404) throw error;
-      known.value = forgotten(known.value, [id]);
+      known.value = withoutHooks(known.value, [id]);
     }
   }
 }

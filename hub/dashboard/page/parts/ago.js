@@ -1,4 +1,4 @@
-/** Times as people say them, by the server's clock; the exact one is in the title. */
+/** Relative times by the server's clock; the tooltip shows the exact time. */
 
 import { now } from "../api/clock.js";
 import { html } from "../vendor/preact.js";
@@ -11,7 +11,7 @@ const UNITS = [
   [1, "s"],
 ];
 
-/** A span in its largest unit, and the next below: "2 h 5 min". @param {number} seconds */
+/** A duration in its two largest units: "2 h 5 min". @param {number} seconds */
 export function span(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   const at = UNITS.findIndex(([size]) => whole >= size);
@@ -22,15 +22,15 @@ export function span(seconds) {
   return below && left > 0 && whole / size < 10 ? `${first} ${left} ${below[1]}` : first;
 }
 
-/** A moment by the clock on the wall here. @param {string} at */
+/** A time in the browser's locale and time zone. @param {string} at */
 export function clock(at) {
   return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }
 
-/** A moment that was, or is to come. @param {{at: string | null | undefined}} props */
+/** A time relative to now, past or future. @param {{at: string | null | undefined}} props */
 export function Ago({ at }) {
   if (!at) return html`<span class="muted">never</span>`;
   const seconds = (Date.parse(at) - now.value) / 1000;
-  const said = seconds > 0 ? `in ${span(seconds)}` : `${span(-seconds)} ago`;
-  return html`<time class="unbroken" dateTime=${at} title=${at}>${said}</time>`;
+  const text = seconds > 0 ? `in ${span(seconds)}` : `${span(-seconds)} ago`;
+  return html`<time class="unbroken" dateTime=${at} title=${at}>${text}</time>`;
 }

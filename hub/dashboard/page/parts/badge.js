@@ -1,9 +1,9 @@
-/** A state: its colour, its shape and its word. */
+/** A state as colour, icon and text. */
 
 import { html } from "../vendor/preact.js";
 import { Icon } from "./icon.js";
 
-/** What is shown of a stack's status. @type {Record<string, string>} */
+/** Stack status to badge state. @type {Record<string, string>} */
 const STATUS = {
   COMPLETE: "done",
   FAILED: "failed",
@@ -12,7 +12,7 @@ const STATUS = {
 };
 
 /**
- * state: one of a node, or "gate" where a hook waits. word: another one than the state's own.
+ * state: a node state, or "gate" for a waiting hook. word: text instead of the state's name.
  * @param {{state: string, word?: string}} props
  */
 export function Badge({ state, word }) {
@@ -21,7 +21,10 @@ export function Badge({ state, word }) {
   </span>`;
 }
 
-/** Of a stack: CREATE_STOPPED. @param {{action: string, status: string}} props */
+/**
+ * The status of a stack, for example CREATE_STOPPED.
+ * @param {{action: string, status: string}} props
+ */
 export function StatusBadge({ action, status }) {
   return html`<${Badge} state=${STATUS[status] ?? "waiting"} word=${`${action}_${status}`} />`;
 }

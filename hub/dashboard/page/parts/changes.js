@@ -1,25 +1,29 @@
-/** What would change: from, to. */
+/** Property changes, old and new values. */
 
 import { html } from "../vendor/preact.js";
 
-/** A value as it is read: text as it is, others (and the empty text) as JSON. @param {unknown} value */
+/**
+ * A value for display: strings as they are; other values and the empty string as JSON.
+ * @param {unknown} value
+ */
 export function shown(value) {
   if (value === undefined) return "";
   return typeof value === "string" && value !== "" ? value : JSON.stringify(value);
 }
 
-/** What the server shows in the place of a hidden value. */
+/** What the server sends in place of a hidden value. */
 const MASK = "******";
 
 /** @param {{value: unknown}} props */
 function Value({ value }) {
   return value === MASK
-    ? html`<span class="muted" title="its value is not shown">hidden</span>`
+    ? html`<span class="muted" title="Hidden value">hidden</span>`
     : shown(value);
 }
 
 /**
- * changes: by property; without `from` it is new, without `to` it is not known yet.
+ * changes: by property; without `from` the property is new, without `to` its value is not known
+ * yet.
  * @param {{changes: Record<string, {from?: unknown, to?: unknown}>}} props
  */
 export function Changes({ changes }) {
@@ -30,7 +34,7 @@ export function Changes({ changes }) {
       ([name, one]) => html`<dt key=${name}>${name}</dt>
         <dd>
           ${"from" in one && html`<del><${Value} value=${one.from} /></del>${" → "}`}
-          ${"to" in one ? html`<ins><${Value} value=${one.to} /></ins>` : html`<span class="muted">known when it is there</span>`}
+          ${"to" in one ? html`<ins><${Value} value=${one.to} /></ins>` : html`<span class="muted">known after apply</span>`}
         </dd>`,
     )}
   </dl>`;

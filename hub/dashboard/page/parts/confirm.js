@@ -1,12 +1,12 @@
-/** A question before something is done; what goes wrong with it is said where it was asked. */
+/** A confirmation dialog that also shows the error of the action. */
 
 import { html, useSignal } from "../vendor/preact.js";
 import { Dialog } from "./dialog.js";
 import { ProblemBox } from "./problem.js";
 
 /**
- * word: what is done, on its button. bad: what it takes away does not come back. send: closes the
- * dialog when it has gone well.
+ * word: label of the confirm button. bad: the action cannot be undone. send: performs the action;
+ * the dialog closes when it succeeds.
  * @param {{title: string, word: string, bad?: boolean, send: () => Promise<void>,
  *   close: () => void, children?: any}} props
  */
@@ -28,7 +28,7 @@ export function Confirm({ title, word, bad, send, close, children }) {
     <p>${children}</p>
     <${ProblemBox} error=${wrong.value} />
     <div class="acts">
-      <button onClick=${close}>Leave it as it is</button>
+      <button onClick=${close}>Cancel</button>
       <button class=${bad ? "danger" : "first"} disabled=${busy.value} onClick=${press}>${word}</button>
     </div>
   <//>`;

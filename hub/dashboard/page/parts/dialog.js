@@ -1,4 +1,4 @@
-/** A dialog of the browser's own: it holds the focus, and Esc closes it. */
+/** A native modal dialog: it traps the focus, and Esc closes it. */
 
 import { html, useEffect, useRef } from "../vendor/preact.js";
 
@@ -14,7 +14,7 @@ export function Dialog({ title, onClose, children }) {
     if (dialog && !dialog.open) dialog.showModal();
     return () => {
       dialog?.close();
-      // One that is taken away gives the focus to nobody.
+      // A removed dialog does not restore the focus by itself.
       const lost = document.activeElement === document.body;
       if (lost && before instanceof HTMLElement && before.isConnected) before.focus();
     };

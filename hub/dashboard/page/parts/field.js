@@ -1,18 +1,18 @@
-/** A control with its label, a hint, and what is wrong with it. */
+/** A form control with label, hint and error. */
 
 import { html, useId } from "../vendor/preact.js";
 
 /**
- * children: a function that is given what the control needs (id, aria-*).
+ * children: a function that receives the attributes of the control (id, aria-*).
  * @param {{label: string, hint?: string, wrong?: string,
  *   children: (needs: Record<string, unknown>) => unknown}} props
  */
 export function Field({ label, hint, wrong, children }) {
   const id = useId();
-  const told = [hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(" ");
+  const descriptions = [hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(" ");
   const needs = {
     id,
-    "aria-describedby": told || undefined,
+    "aria-describedby": descriptions || undefined,
     "aria-invalid": wrong ? "true" : undefined,
   };
   return html`<div class="field">

@@ -1,8 +1,8 @@
-/** Small drawings, each with a shape of its own: what is said by colour is said by shape, too. */
+/** Icons. Each has its own shape, so that no information depends on colour alone. */
 
 import { html } from "../vendor/preact.js";
 
-/** Paths in a square of 16. @type {Record<string, string>} */
+/** SVG paths in a 16 × 16 view box. @type {Record<string, string>} */
 export const SHAPES = {
   gate: "M2 2h3v12H2zM11 2h3v12h-3zM6 5h4v6H6z",
   waiting: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2zm0 2a4 4 0 1 1 0 8 4 4 0 0 1 0-8z",
@@ -24,12 +24,12 @@ export const SHAPES = {
 };
 
 /**
- * label: what it says to who does not see it; without one it is ornament.
+ * label: text alternative; without it the icon is decorative.
  * @param {{name: string, label?: string}} props
  */
 export function Icon({ name, label }) {
-  const told = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
-  return html`<svg viewBox="0 0 16 16" fill="currentColor" ...${told}>
+  const attributes = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
+  return html`<svg viewBox="0 0 16 16" fill="currentColor" ...${attributes}>
     <path d=${SHAPES[name] ?? SHAPES.waiting} fill-rule="evenodd" />
   </svg>`;
 }

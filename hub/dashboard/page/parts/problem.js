@@ -1,4 +1,4 @@
-/** What went wrong: the place, the reason, the remedy. */
+/** Display of an error: place, reason and remedy. */
 
 import { Problem } from "../api/client.js";
 import { html } from "../vendor/preact.js";
@@ -8,21 +8,21 @@ import { span } from "./ago.js";
 export function asProblem(error) {
   if (error instanceof Problem) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const remedy = "This is a fault of the page. Load it anew; what the server has is safe.";
+  const remedy = "This is an error in the page. Reload it; nothing on the server is affected.";
   return new Problem({ type: "PageError", message, remedy });
 }
 
 /** @param {{error: unknown}} props */
 export function ProblemBox({ error }) {
   if (!error) return null;
-  const said = asProblem(error);
-  const findings = said.findings.length > 1 ? said.findings : [];
+  const problem = asProblem(error);
+  const findings = problem.findings.length > 1 ? problem.findings : [];
   return html`<div class="problem" role="alert">
     <p class="reason">
-      ${said.place && !findings.length && html`<code>${said.place}</code>${": "}`}${said.message}
+      ${problem.place && !findings.length && html`<code>${problem.place}</code>${": "}`}${problem.message}
     </p>
-    ${said.remedy && html`<p>${said.remedy}</p>`}
-    ${said.wait > 0 && html`<p>Try again in ${span(said.wait)}.</p>`}
+    ${problem.remedy && html`<p>${problem.remedy}</p>`}
+    ${problem.wait > 0 && html`<p>Try again in ${span(problem.wait)}.</p>`}
     ${
       findings.length > 0 &&
       html`<ul>

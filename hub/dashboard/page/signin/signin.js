@@ -1,4 +1,4 @@
-/** Who are you? By a token, or by a name and a password, as the server is set up. */
+/** Sign-in with a token or a password. */
 
 import { mode, signIn } from "../api/session.js";
 import { go, href } from "../app/route.js";
@@ -6,11 +6,11 @@ import { Field } from "../parts/field.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
 
-/** Where one was last. */
+/** Storage key of the last project. */
 export const PROJECT = "headgate.project";
 
 /**
- * project: the one in the address, if there is. over: why one is asked again.
+ * project: from the address, or "". over: the session has ended.
  * @param {{project: string, over?: boolean}} props
  */
 export function SignIn({ project, over = false }) {
@@ -36,11 +36,11 @@ export function SignIn({ project, over = false }) {
     }
   }
 
-  const known = project || localStorage.getItem(PROJECT) || (mode === "none" ? "demo" : "");
+  const known = project || localStorage.getItem(PROJECT) || (mode === "none" ? "default" : "");
   return html`<section class="signin card" aria-labelledby="signin">
     <h1 id="signin">${mode === "none" ? "Open a project" : "Sign in"}</h1>
-    ${!over && html`<p class="what">Changes run as far as their gates, and wait there for somebody's word.</p>`}
-    ${over && html`<p role="alert">Your session has ended. What is on the page is still there: sign in, and go on.</p>`}
+    ${!over && html`<p class="what">Infrastructure changes that pause for approval.</p>`}
+    ${over && html`<p role="alert">Your session has ended. Your work on this page is kept. Sign in to continue.</p>`}
     <form onSubmit=${submit}>
       <${Field} label="Project">
         ${(/** @type {object} */ needs) =>
@@ -57,14 +57,14 @@ export function SignIn({ project, over = false }) {
 function Ways({ way }) {
   const token = way.value === "token";
   return html`<fieldset>
-      <legend class="only-read">How</legend>
+      <legend class="only-read">Sign-in method</legend>
       ${["token", "password"].map(
         (one) => html`<label key=${one} class="row">
           <input type="radio" name="way" value=${one} checked=${way.value === one}
             onChange=${() => {
               way.value = one;
             }} />
-          By ${one}
+          Use a ${one}
         </label>`,
       )}
     </fieldset>
@@ -88,7 +88,7 @@ function Ways({ way }) {
 /** @param {FormData} form @param {string} way */
 function presented(form, way) {
   /** @param {string} name */
-  const said = (name) => String(form.get(name) ?? "");
-  if (way === "token") return { token: said("token").trim() };
-  return { user: said("user"), password: said("password") };
+  const field = (name) => String(form.get(name) ?? "");
+  if (way === "token") return { token: field("token").trim() };
+  return { user: field("user"), password: field("password") };
 }

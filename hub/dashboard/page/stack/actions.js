@@ -1,16 +1,16 @@
-/** What can be done to a whole stack: when, by whom, and what is said before it. Pure. */
+/** Actions on a whole stack: when they are available and their texts. Pure. */
 
-/** @typedef {import("./shapes.js").Stack} Stack */
+/** @typedef {import("./types.js").Stack} Stack */
 
 /**
  * @typedef {object} Act
  * @property {string} name
- * @property {string} word on its button
- * @property {(stack: Stack) => boolean} fits whether it makes sense now
+ * @property {string} word label of its button
+ * @property {(stack: Stack) => boolean} fits whether it is available now
  * @property {(path: string) => [method: string, path: string, body?: unknown]} sends
- * @property {string} done what is said when it was accepted
- * @property {string} [asks] what is said before; without it, nothing is asked
- * @property {boolean} [bad] what it takes away does not come back
+ * @property {string} done notification after it was accepted
+ * @property {string} [asks] text of the confirmation; without it there is none
+ * @property {boolean} [bad] cannot be undone
  */
 
 /** @param {Stack} stack */
@@ -31,75 +31,75 @@ const rests = (stack) => !busy(stack) && !gone(stack) && !inside(stack);
 /** @param {string} name @returns {Act["sends"]} */
 const action = (name) => (path) => ["POST", `${path}/actions`, { [name]: null }];
 
-/** In the order in which they are shown. @type {readonly Act[]} */
-export const ACTS = [
+/** In display order. @type {readonly Act[]} */
+export const ACTIONS = [
   {
     name: "go-on",
-    word: "Go on",
+    word: "Resume change",
     fits: (stack) =>
       rests(stack) &&
       ["STOPPED", "FAILED"].includes(parts(stack).status) &&
       parts(stack).action !== "DELETE",
     sends: (path) => ["PATCH", path, {}],
-    done: "It goes on.",
+    done: "Resuming the change.",
   },
   {
     name: "stop",
     word: "Stop",
     fits: (stack) => busy(stack) && !inside(stack),
     sends: action("stop"),
-    done: "It stops: what has begun is finished.",
-    asks: "What has begun is finished, nothing else begins, and hooks that wait are answered no more. An update goes on from there.",
+    done: "Stopping. Operations in progress will finish.",
+    asks: "Operations in progress finish, no new operations start, and waiting hooks are superseded. You can resume the change later with an update.",
   },
   {
     name: "cancel",
-    word: "Cancel, roll back",
+    word: "Roll back",
     fits: (stack) => stack.stack_status === "UPDATE_IN_PROGRESS" && !inside(stack),
     sends: action("cancel_update"),
-    done: "The update is cancelled, and rolled back.",
-    asks: "The update ends, and the stack goes back to the version that was reached last.",
+    done: "Cancelling the update and rolling back.",
+    asks: "Cancels the update and returns the stack to the last version it reached.",
   },
   {
     name: "check",
     word: "Check",
     fits: (stack) => rests(stack),
     sends: action("check"),
-    done: "It is checked against what is really there.",
+    done: "Checking the physical resources of the stack.",
   },
   {
     name: "suspend",
     word: "Suspend",
     fits: (stack) => rests(stack) && stack.stack_status !== "SUSPEND_COMPLETE",
     sends: action("suspend"),
-    done: "It is suspended.",
-    asks: "Every resource that can be suspended is, in order. Resuming wakes them up.",
+    done: "Suspending the stack.",
+    asks: "Suspends every resource that supports it, in dependency order. Resume reverses this.",
   },
   {
     name: "resume",
     word: "Resume",
     fits: (stack) => rests(stack) && parts(stack).action === "SUSPEND",
     sends: action("resume"),
-    done: "It is resumed.",
+    done: "Resuming every suspended resource.",
   },
   {
     name: "snapshot",
     word: "Snapshot",
     fits: (stack) => rests(stack) && parts(stack).status === "COMPLETE",
     sends: (path) => ["POST", `${path}/snapshots`, {}],
-    done: "A snapshot is made.",
+    done: "Creating a snapshot.",
   },
   {
     name: "delete",
     word: "Delete",
     fits: (stack) => !gone(stack) && !inside(stack) && stack.stack_status !== "DELETE_IN_PROGRESS",
     sends: (path) => ["DELETE", path],
-    done: "It is deleted, in order.",
-    asks: "Every resource is deleted, in order, but for those whose deletion policy keeps them. This cannot be taken back.",
+    done: "Deleting the stack.",
+    asks: "Deletes every resource in dependency order, except those whose deletion policy retains them. This cannot be undone.",
     bad: true,
   },
 ];
 
-/** Those that fit a stack as it is. @param {Stack | null} stack */
-export function actsFor(stack) {
-  return stack ? ACTS.filter((one) => one.fits(stack)) : [];
+/** The actions available for a stack. @param {Stack | null} stack */
+export function actionsFor(stack) {
+  return stack ? ACTIONS.filter((one) => one.fits(stack)) : [];
 }

@@ -1,21 +1,21 @@
-/** Going on by steps, and breakpoints: what the buttons, the keys and the graph have done. */
+/** The debugger: stepping, running to a node, and breakpoints. */
 
 import { call } from "../api/client.js";
 import { session } from "../api/session.js";
-import { offered } from "../inbox/rights.js";
+import { offeredDecisions } from "../inbox/rights.js";
 import { signal } from "../vendor/preact.js";
-import { keyOfHook } from "./state.js";
+import { keyOfHook } from "./view_state.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
-/** @typedef {import("../graph/shapes.js").GraphNode} GraphNode */
-/** @typedef {import("./shapes.js").Breakpoint} Breakpoint */
-/** @typedef {import("./shapes.js").Late} Late */
-/** @typedef {import("./state.js").Looking} Looking */
-/** @typedef {import("./state.js").Subject} Subject */
+/** @typedef {import("../graph/types.js").GraphNode} GraphNode */
+/** @typedef {import("./types.js").Breakpoint} Breakpoint */
+/** @typedef {import("./types.js").MissedBreakpoint} MissedBreakpoint */
+/** @typedef {import("./view_state.js").ViewState} ViewState */
+/** @typedef {import("./view_state.js").Subject} Subject */
 
 /**
- * A way to go on from a hook.
- * @typedef {object} Way
+ * A step command.
+ * @typedef {object} StepCommand
  * @property {string} name
  * @property {string} word
  * @property {string} key
@@ -24,20 +24,20 @@ import { keyOfHook } from "./state.js";
  * @property {"into" | "out"} [how]
  */
 
-/** In the order of their buttons. @type {readonly Way[]} */
-export const WAYS = [
+/** In the order of the buttons. @type {readonly StepCommand[]} */
+export const STEP_COMMANDS = [
   {
     name: "step",
     word: "Step",
     key: "s",
-    does: "step: go on, and stop before whatever is ready next",
+    does: "step: continue and stop before the next nodes that are ready",
     decision: "step",
   },
   {
     name: "into",
     word: "Step into",
     key: "d",
-    does: "step down into the stack inside",
+    does: "step into the nested stack",
     decision: "step",
     how: "into",
   },
@@ -45,7 +45,7 @@ export const WAYS = [
     name: "out",
     word: "Step out",
     key: "e",
-    does: "step out to its end: let the stack inside run on, and stop behind it",
+    does: "step out: run the nested stack to its end, then stop",
     decision: "step",
     how: "out",
   },
@@ -60,72 +60,77 @@ export const WAYS = [
     name: "run",
     word: "Run to end",
     key: "r",
-    does: "run to the end, past breakpoints that are nobody else's to answer",
+    does: "run to the end; stop only where another approver is required",
     decision: "run",
   },
 ];
 
 export class Debugging {
-  /** @param {Looking} looking */
-  constructor(looking) {
-    this.looking = looking;
-    this.watched = looking.watched;
-    /** Why what was asked for last was not done. @type {import("../vendor/preact.js").Signal<unknown>} */
+  /** @param {ViewState} viewState */
+  constructor(viewState) {
+    this.viewState = viewState;
+    this.watched = viewState.watched;
+    /** The error of the last command. @type {import("../vendor/preact.js").Signal<unknown>} */
     this.wrong = signal(null);
-    /** What came of it, in words. */
-    this.said = signal("");
-    /** Where a breakpoint came too late. @type {import("../vendor/preact.js").Signal<Late[]>} */
+    /** The result of the last command as text. */
+    this.result = signal("");
+    /**
+     * Nodes that had already passed the breakpoint.
+     * @type {import("../vendor/preact.js").Signal<MissedBreakpoint[]>}
+     */
     this.late = signal([]);
     this.busy = signal(false);
   }
 
-  /** Whether a way is open from where it stands. @param {Way} way */
-  opens(way) {
-    const hook = this.looking.hook.value;
-    if (!hook || this.looking.past.value || this.watched.gone.value) return false;
-    if (!offered(hook, session.value).includes(way.decision)) return false;
-    if (way.how === "into") return this.#leadsInside(hook);
-    if (way.how === "out") return hook.stack_id !== hook.root_stack_id;
+  /** Whether a command is available for the selected hook. @param {StepCommand} command */
+  opens(command) {
+    const hook = this.viewState.hook.value;
+    if (!hook || this.viewState.past.value || this.watched.gone.value) return false;
+    if (!offeredDecisions(hook, session.value).includes(command.decision)) return false;
+    if (command.how === "into") return this.#leadsInside(hook);
+    if (command.how === "out") return hook.stack_id !== hook.root_stack_id;
     return true;
   }
 
-  /** @param {Way} way */
-  async go(way) {
-    const hook = this.looking.hook.value;
-    if (!hook || !this.opens(way)) return;
+  /** @param {StepCommand} command */
+  async go(command) {
+    const hook = this.viewState.hook.value;
+    if (!hook || !this.opens(command)) return;
     if (hook.ask !== null) {
-      this.looking.select(keyOfHook(hook));
-      this.said.value = `${placeOf(hook)} asks for something with its answer: give it at the node.`;
+      this.viewState.select(keyOfHook(hook));
+      this.result.value = `${placeOf(hook)} requires data with the answer. Enter it in the node panel.`;
       return;
     }
     await this.#try(async () => {
-      const { decision, how } = way;
+      const { decision, how } = command;
       const body = { decision, digest: hook.digest, ...(how ? { how } : {}) };
       await call("POST", this.watched.project, `/hooks/${hook.id}/signal`, body);
-      this.said.value = `${placeOf(hook)}: ${way.word.toLowerCase()}.`;
+      this.result.value = `${placeOf(hook)}: ${command.word.toLowerCase()}.`;
     });
     this.watched.rereadHooks();
   }
 
-  /** Go on, and stop before anything is done to a node. @param {GraphNode} node */
+  /** Runs the stack and stops before the operation of a node. @param {GraphNode} node */
   async runTo(node) {
     await this.#try(async () => {
-      const body = { resource: this.looking.within(node) };
+      const body = { resource: this.viewState.within(node) };
       const done = await call("POST", this.watched.project, `${this.watched.path}/run-to`, body);
       this.late.value = done.too_late;
-      this.said.value = done.too_late.length ? "" : `It goes on, and stops before ${node.path}.`;
+      this.result.value = done.too_late.length
+        ? ""
+        : `Running. The stack stops before ${node.path}.`;
     });
     this.watched.rereadHooks();
     this.watched.rereadGraph();
   }
 
   /**
-   * Set or clear a breakpoint at a side of a node.
+   * Sets or clears a breakpoint before or after a node.
    * @param {GraphNode} node @param {"pre" | "post"} side @param {boolean} on
    */
   async mark(node, side, on) {
-    const point = pointOf(node, side, this.looking);
-    const at = node.name ? this.looking.within(node) : "";
+    const point = pointOf(node, side, this.viewState);
+    const at = node.name ? this.viewState.within(node) : "";
     await this.#try(async () => {
       if (on) await this.#set(at, point);
       else await this.#clear(at, point);
@@ -134,18 +139,21 @@ export class Debugging {
     this.watched.rereadGraph();
   }
 
-  /** Set a breakpoint at any point of a resource. @param {Subject} subject @param {string} point */
+  /**
+   * Sets a breakpoint at any point of a resource.
+   * @param {Subject} subject @param {string} point
+   */
   async hold(subject, point) {
-    await this.#try(() => this.#set(this.looking.within(subject), point));
+    await this.#try(() => this.#set(this.viewState.within(subject), point));
     this.watched.rereadBreakpoints();
     this.watched.rereadGraph();
   }
 
-  /** Take one away that was set on the live stack. @param {Breakpoint} one */
+  /** Removes a breakpoint that was set on the live stack. @param {Breakpoint} one */
   async remove(one) {
     await this.#try(async () => {
       await call("DELETE", this.watched.project, `${this.watched.path}/breakpoints/${one.id}`);
-      this.said.value = `The breakpoint at ${one.at || "the stack"}, ${one.on}, is taken away.`;
+      this.result.value = `Removed the breakpoint at ${one.at || "the stack"} (${one.on}).`;
     });
     this.watched.rereadBreakpoints();
     this.watched.rereadGraph();
@@ -157,7 +165,7 @@ export class Debugging {
     const path = `${this.watched.path}/breakpoints`;
     const done = await call("POST", this.watched.project, path, { breakpoints });
     this.late.value = done.too_late;
-    this.said.value = `A breakpoint is set at ${at || "the stack"}, ${point}.`;
+    this.result.value = `Set a breakpoint at ${at || "the stack"} (${point}).`;
   }
 
   /** @param {string} at @param {string} point */
@@ -165,7 +173,7 @@ export class Debugging {
     const ours = this.watched.breakpoints.value.filter((one) => one.at === at && one.on === point);
     if (ours.length === 0) {
       const where = `${at || "the stack"} at ${point}`;
-      this.said.value = `What holds ${where} was not set for it alone: a wider breakpoint does, or the template, the environment or the operator.`;
+      this.result.value = `The breakpoint for ${where} cannot be cleared here. It comes from a wider rule, the template, the environment or the operator.`;
       return;
     }
     for (const one of ours) await this.remove(one);
@@ -176,7 +184,7 @@ export class Debugging {
     if (this.busy.value) return;
     this.busy.value = true;
     this.wrong.value = null;
-    this.said.value = "";
+    this.result.value = "";
     this.late.value = [];
     try {
       await work();
@@ -189,14 +197,14 @@ export class Debugging {
 
   /** @param {Hook} hook */
   #leadsInside(hook) {
-    const node = this.looking.model.value?.node(keyOfHook(hook));
+    const node = this.viewState.model.value?.node(keyOfHook(hook));
     return Boolean(node?.inside) || holdsStack(node?.type ?? "");
   }
 }
 
 /**
- * Whether a type is a template, whose stack is there only once it is made. Others that hold one
- * (groups) show it by what is inside.
+ * Whether a resource type creates a nested stack that does not exist yet. Existing nested stacks
+ * are known from the graph.
  * @param {string} type
  */
 function holdsStack(type) {
@@ -209,14 +217,14 @@ export function placeOf(hook) {
 }
 
 /**
- * The point at a side of a node: "pre-update"; of a whole stack "pre-stack-update".
- * @param {GraphNode} node @param {"pre" | "post"} side @param {Looking} looking
+ * The hook point before or after a node: "pre-update"; for a whole stack "pre-stack-update".
+ * @param {GraphNode} node @param {"pre" | "post"} side @param {ViewState} viewState
  */
-export function pointOf(node, side, looking) {
+export function pointOf(node, side, viewState) {
   if (!node.name) {
-    const action = looking.model.value?.tree.walks.get(node.stack)?.action ?? "";
+    const action = viewState.model.value?.tree.stackGraphs.get(node.stack)?.action ?? "";
     return `${side}-stack-${action.toLowerCase()}`;
   }
-  const operation = looking.model.value?.progress(node.key).value.operation ?? "create";
+  const operation = viewState.model.value?.progress(node.key).value.operation ?? "create";
   return `${side}-${operation}`;
 }

@@ -1,4 +1,4 @@
-/** All that happened, newest first; and as it happens. */
+/** The Events tab: events newest first, updated live. */
 
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
@@ -6,30 +6,30 @@ import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
 import { History } from "../timeline/history.js";
 import { html, useEffect, useMemo, useSignal } from "../vendor/preact.js";
-import { matching, newestFirst } from "./filtered.js";
-import { inWords, toneOf } from "./words.js";
+import { matching, newestFirst } from "./event_filter.js";
+import { eventText, toneOf } from "./event_text.js";
 
 /** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
-/** @typedef {import("./state.js").Looking} Looking */
+/** @typedef {import("./view_state.js").ViewState} ViewState */
 
 const PAGE = 200;
-/** What can be asked for, by the second word of an event's type. */
+/** Filters by the second part of the event type. */
 const KINDS = { stack: "stacks", resource: "resources", hook: "hooks", delivery: "deliveries" };
 
-/** @param {{looking: Looking, show: (view: string) => void}} props */
-export function Events({ looking, show }) {
-  const { watched } = looking;
+/** @param {{viewState: ViewState, show: (view: string) => void}} props */
+export function Events({ viewState, show }) {
+  const { watched } = viewState;
   const number = watched.traversal.value?.number ?? 0;
   const history = useMemo(() => new History(watched, number), [watched, number]);
   const kinds = useSignal(/** @type {string[]} */ ([]));
-  const asked = useSignal("");
+  const search = useSignal("");
   const many = useSignal(PAGE);
   useEffect(() => {
     if (number > 0) history.read();
     return () => history.close();
   }, [history]);
   const all = newestFirst(history.events.value, watched.events.value);
-  const fitting = matching(all, kinds.value, asked.value, inWords);
+  const fitting = matching(all, kinds.value, search.value, eventText);
   /** @param {string} kind */
   const toggle = (kind) => {
     kinds.value = kinds.value.includes(kind)
@@ -39,9 +39,9 @@ export function Events({ looking, show }) {
   return html`<section class="column" aria-label="Events">
     <div class="row stack-filter">
       <label class="row stack-search"><${Icon} name="search" label="Search" />
-        <input type="search" placeholder="resource, word or type" value=${asked.value}
+        <input type="search" placeholder="Resource, word or type" value=${search.value}
           onInput=${(/** @type {Event} */ event) => {
-            asked.value = /** @type {HTMLInputElement} */ (event.currentTarget).value;
+            search.value = /** @type {HTMLInputElement} */ (event.currentTarget).value;
           }} />
       </label>
       ${Object.entries(KINDS).map(
@@ -50,10 +50,10 @@ export function Events({ looking, show }) {
       )}
       <span class="muted" role="status">${fitting.length} of ${all.length}</span>
     </div>
-    <p class="muted">Of traversal ${number}, and all since this page was opened. Earlier ones: Versions, Timeline.</p>
+    <p class="muted">Events of traversal ${number}, and all events since you opened this page. For earlier traversals, use Versions or Timeline.</p>
     <${ProblemBox} error=${history.wrong.value} />
     <ol class="stack-list stack-events">
-      ${fitting.slice(0, many.value).map((one) => html`<${Row} key=${one.id} event=${one} looking=${looking} show=${show} />`)}
+      ${fitting.slice(0, many.value).map((one) => html`<${Row} key=${one.id} event=${one} viewState=${viewState} show=${show} />`)}
     </ol>
     ${
       fitting.length > many.value &&
@@ -66,26 +66,26 @@ export function Events({ looking, show }) {
 
 /** @type {Record<string, string>} */
 const WORDS = {
-  gate: "gate",
+  gate: "waiting",
   failed: "failed",
   stopped: "stopped",
   done: "done",
-  running: "began",
-  other: "told",
+  running: "started",
+  other: "info",
 };
 
-/** @param {{event: CloudEvent, looking: Looking, show: (view: string) => void}} props */
-function Row({ event, looking, show }) {
+/** @param {{event: CloudEvent, viewState: ViewState, show: (view: string) => void}} props */
+function Row({ event, viewState, show }) {
   const tone = toneOf(event);
   const open = () => {
-    const node = looking.model.value?.at(event.subject ?? "");
+    const node = viewState.model.value?.at(event.subject ?? "");
     show("graph");
-    if (node) looking.select(node.key);
+    if (node) viewState.select(node.key);
   };
-  const said = inWords(event);
+  const text = eventText(event);
   return html`<li>
     <${Badge} state=${tone === "other" ? "waiting" : tone} word=${WORDS[tone]} />
-    ${event.subject ? html`<button class="plain stack-sentence breaks" onClick=${open}>${said}</button>` : html`<span class="stack-sentence breaks">${said}</span>`}
+    ${event.subject ? html`<button class="plain stack-sentence breaks" onClick=${open}>${text}</button>` : html`<span class="stack-sentence breaks">${text}</span>`}
     <code class="muted breaks">${event.type}</code>
     <${Ago} at=${event.time} />
   </li>`;

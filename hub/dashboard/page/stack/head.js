@@ -1,4 +1,4 @@
-/** What a stack is, how it stands, and what can be done to all of it. */
+/** The header of the stack page: status, current traversal and actions. */
 
 import { call } from "../api/client.js";
 import { now } from "../api/clock.js";
@@ -10,11 +10,11 @@ import { StatusBadge } from "../parts/badge.js";
 import { Confirm } from "../parts/confirm.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
-import { actsFor } from "./actions.js";
+import { actionsFor } from "./actions.js";
 
 /** @typedef {import("./watch.js").WatchedStack} WatchedStack */
-/** @typedef {import("./shapes.js").Stack} Stack */
-/** @typedef {import("./shapes.js").Traversal} Traversal */
+/** @typedef {import("./types.js").Stack} Stack */
+/** @typedef {import("./types.js").Traversal} Traversal */
 /** @typedef {import("./actions.js").Act} Act */
 
 /** @param {{watched: WatchedStack}} props */
@@ -44,8 +44,8 @@ function Facts({ watched, stack, traversal }) {
   return html`<p class="stack-facts">
     ${stack.stack_status_reason && html`<span class="breaks">${stack.stack_status_reason}.</span>`}
     ${traversal && html`<${Walk} traversal=${traversal} />`}
-    ${inside && html`<span>Inside of another stack, at <code>${stack.path}</code>.</span>`}
-    ${stack.pinned && html`<span>Kept from being purged: ${stack.pinned.reason || `by ${stack.pinned.by}`}.</span>`}
+    ${inside && html`<span>Nested stack at <code>${stack.path}</code>.</span>`}
+    ${stack.pinned && html`<span>Pinned: ${stack.pinned.reason || `by ${stack.pinned.by}`}.</span>`}
     ${(stack.tags ?? []).map((tag) => html`<span class="stack-tag" key=${tag}>${tag}</span>`)}
     <code class="muted breaks">${watched.id}</code>
   </p>`;
@@ -57,14 +57,14 @@ function Walk({ traversal }) {
   const ran = ((ended_at ? Date.parse(ended_at) : now.value) - Date.parse(started_at)) / 1000;
   return html`<span>
     Traversal ${number}, ${action.toLowerCase()} to version ${traversal.version}${" "}
-    asked for by <strong>${requested_by || "nobody known"}</strong> <${Ago} at=${started_at} />${", "}
-    ${ended_at ? `took ${span(ran)}` : `for ${span(ran)}`}, worked ${span(worked_seconds)}.
+    requested by <strong>${requested_by || "unknown"}</strong> <${Ago} at=${started_at} />${", "}
+    ${ended_at ? `took ${span(ran)}` : `running for ${span(ran)}`}, active for ${span(worked_seconds)}.
   </span>`;
 }
 
 /** @param {{watched: WatchedStack, stack: Stack}} props */
 function Acts({ watched, stack }) {
-  const asked = useSignal(/** @type {Act | null} */ (null));
+  const confirming = useSignal(/** @type {Act | null} */ (null));
   const wrong = useSignal(/** @type {unknown} */ (null));
   if (!may("write")) return null;
   /** @param {Act} act */
@@ -77,16 +77,16 @@ function Acts({ watched, stack }) {
   /** @param {Act} act */
   function press(act) {
     wrong.value = null;
-    if (act.asks) asked.value = act;
+    if (act.asks) confirming.value = act;
     else
       send(act).catch((error) => {
         wrong.value = error;
       });
   }
   const close = () => {
-    asked.value = null;
+    confirming.value = null;
   };
-  const acts = actsFor(stack);
+  const acts = actionsFor(stack);
   return html`<div class="acts">
       ${!(stack.root && stack.root !== stack.id) && html`<a class="button" href=${href(watched.project, "edit", watched.name, watched.id)}>Edit</a>`}
       ${acts.map(
@@ -98,8 +98,8 @@ function Acts({ watched, stack }) {
     </div>
     ${wrong.value && html`<${ProblemBox} error=${wrong.value} />`}
     ${
-      asked.value &&
-      html`<${Confirm} title=${`${asked.value.word}: ${watched.name}?`} word=${asked.value.word}
-        bad=${asked.value.bad} send=${send.bind(null, asked.value)} close=${close}>${asked.value.asks}<//>`
+      confirming.value &&
+      html`<${Confirm} title=${`${confirming.value.word} ${watched.name}?`} word=${confirming.value.word}
+        bad=${confirming.value.bad} send=${send.bind(null, confirming.value)} close=${close}>${confirming.value.asks}<//>`
     }`;
 }

@@ -1,30 +1,30 @@
-/** The hook that waits at a node, with its answer; and those that were before. */
+/** The waiting hooks of a node with the answer form, and its earlier hooks. */
 
 import { href } from "../app/route.js";
 import { Answer } from "../inbox/answer.js";
-import { holds } from "../inbox/drafts.js";
-import { hookOf } from "../inbox/waiting.js";
-import { AT_DEADLINE, answerers } from "../inbox/words.js";
+import { keepsVisible } from "../inbox/drafts.js";
+import { AT_DEADLINE, approversText } from "../inbox/hook_text.js";
+import { cachedHook } from "../inbox/waiting.js";
 import { Ago } from "../parts/ago.js";
 import { Changes } from "../parts/changes.js";
 import { html, useRef } from "../vendor/preact.js";
-import { keyOfHook } from "./state.js";
+import { keyOfHook } from "./view_state.js";
 
 /** @typedef {import("../api/documents.js").Hook} Hook */
-/** @typedef {import("./state.js").Looking} Looking */
-/** @typedef {import("./state.js").Subject} Subject */
-/** @typedef {import("./shapes.js").Inspected} Inspected */
+/** @typedef {import("./view_state.js").ViewState} ViewState */
+/** @typedef {import("./view_state.js").Subject} Subject */
+/** @typedef {import("./types.js").ResourceDetails} ResourceDetails */
 
 /**
- * Those that wait at a node; and one that does no more, as long as something was written for it.
- * @param {Looking} looking @param {Subject} subject @returns {Hook[]}
+ * The waiting hooks of a node, and ended hooks for which the user has a draft.
+ * @param {ViewState} viewState @param {Subject} subject @returns {Hook[]}
  */
 function useOpen({ watched }, subject) {
   const before = useRef(/** @type {Hook[]} */ ([]));
   const open = watched.hooks.value.filter((one) => keyOfHook(one) === subject.key);
   const ids = new Set(open.map((one) => one.id));
-  const kept = before.current.filter((one) => !ids.has(one.id) && holds(one.id));
-  const shown = [...open, ...kept].map((one) => hookOf(one.id) ?? one);
+  const kept = before.current.filter((one) => !ids.has(one.id) && keepsVisible(one.id));
+  const shown = [...open, ...kept].map((one) => cachedHook(one.id) ?? one);
   before.current = shown;
   return shown;
 }
@@ -35,22 +35,22 @@ function changes({ resource }) {
   return html`<${Changes} changes=${resource.changes} />`;
 }
 
-/** @param {{looking: Looking, subject: Subject, seen: Inspected | null}} props */
-export function Hooks({ looking, subject, seen }) {
-  const { watched, past } = looking;
-  const shown = useOpen(looking, subject);
+/** @param {{viewState: ViewState, subject: Subject, seen: ResourceDetails | null}} props */
+export function Hooks({ viewState, subject, seen }) {
+  const { watched, past } = viewState;
+  const shown = useOpen(viewState, subject);
   const open = past.value || watched.gone.value ? [] : shown;
   const earlier = (seen?.hooks ?? []).filter((one) => one.state !== "waiting");
   return html`${open.map(
     (hook) => html`<section key=${hook.id} class="stack-gate column">
-      <h3>${hook.state === "waiting" ? "At the gate" : "Was at the gate"}: ${hook.point}</h3>
+      <h3>${hook.state === "waiting" ? "Waiting for approval" : "No longer waiting"}: ${hook.point}</h3>
       <p class="muted">
-        Opened <${Ago} at=${hook.opened_at} />, for ${answerers(hook)}; at its deadline,${" "}
-        <${Ago} at=${hook.deadline} />, ${AT_DEADLINE[hook.on_timeout]}.
+        Opened <${Ago} at=${hook.opened_at} />. Approvers: ${approversText(hook)}. At the deadline${" "}
+        (<${Ago} at=${hook.deadline} />), ${AT_DEADLINE[hook.on_timeout]}.
       </p>
       ${changes(hook)}
       <${Answer} project=${watched.project} hook=${hook} />
-      <a href=${href(watched.project, "inbox", hook.id)}>Open in the inbox</a>
+      <a href=${href(watched.project, "inbox", hook.id)}>Open hook details</a>
     </section>`,
   )}
   ${

@@ -1,60 +1,60 @@
-/** Everything about one resource, beside the graph. */
+/** The side panel: details of the selected node. */
 
 import { href } from "../app/route.js";
 import { shown } from "../graph/fold/tally.js";
-import { nameOf, operationOf, sentence } from "../graph/words.js";
+import { nameOf, operationOf, sentence } from "../graph/labels.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
+import { coalesced } from "../parts/coalesced.js";
 import { Icon } from "../parts/icon.js";
 import { ProblemBox } from "../parts/problem.js";
-import { repeated } from "../parts/repeated.js";
-import { MomentList } from "../timeline/moment_list.js";
+import { EventList } from "../timeline/event_list.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
 import { Breakpoints } from "./breakpoints.js";
-import { Happened } from "./happened.js";
+import { HealthAndProtection } from "./health.js";
 import { Hooks } from "./hooks.js";
-import { Marks } from "./marks.js";
+import { ResourceEvents } from "./resource_events.js";
+import { UnfinishedNodes } from "./unfinished.js";
 import { Values } from "./values.js";
-import { Why } from "./why.js";
 
 /** @typedef {import("./debugging.js").Debugging} Debugging */
-/** @typedef {import("./state.js").Looking} Looking */
-/** @typedef {import("./state.js").Subject} Subject */
-/** @typedef {import("./shapes.js").Inspected} Inspected */
-/** @typedef {import("../graph/shapes.js").GraphNode} GraphNode */
+/** @typedef {import("./view_state.js").ViewState} ViewState */
+/** @typedef {import("./view_state.js").Subject} Subject */
+/** @typedef {import("./types.js").ResourceDetails} ResourceDetails */
+/** @typedef {import("../graph/types.js").GraphNode} GraphNode */
 
-/** @param {{looking: Looking, debugging: Debugging}} props */
-export function Panel({ looking, debugging }) {
-  const subject = looking.subject.value;
-  if (!subject && looking.replay.value) {
+/** @param {{viewState: ViewState, debugging: Debugging}} props */
+export function Panel({ viewState, debugging }) {
+  const subject = viewState.subject.value;
+  if (!subject && viewState.replay.value) {
     return html`<aside class="stack-panel card" aria-label="Events">
-      <h2>What happened</h2>
-      <${MomentList} replay=${looking.replay.value} />
+      <h2>Events</h2>
+      <${EventList} replay=${viewState.replay.value} />
     </aside>`;
   }
   if (!subject) {
     return html`<aside class="stack-panel card" aria-label="Node">
-      <h2>Why does it not go on?</h2>
-      <${Why} looking=${looking} />
-      <p class="muted">Press a node of the graph, or Enter on it, to see all about it.</p>
+      <h2>Unfinished and failed nodes</h2>
+      <${UnfinishedNodes} viewState=${viewState} />
+      <p class="muted">Select a node in the graph to see its details: click it, or focus it and press Enter.</p>
     </aside>`;
   }
-  return html`<${About} key=${subject.key} looking=${looking} debugging=${debugging} subject=${subject} />`;
+  return html`<${About} key=${subject.key} viewState=${viewState} debugging=${debugging} subject=${subject} />`;
 }
 
-/** @param {{looking: Looking, debugging: Debugging, subject: Subject}} props */
-function About({ looking, debugging, subject }) {
-  const node = looking.node.value;
-  const found = useSignal(/** @type {Inspected | null} */ (null));
+/** @param {{viewState: ViewState, debugging: Debugging, subject: Subject}} props */
+function About({ viewState, debugging, subject }) {
+  const node = viewState.node.value;
+  const found = useSignal(/** @type {ResourceDetails | null} */ (null));
   const wrong = useSignal(/** @type {unknown} */ (null));
   const again = useRef(() => {});
   useEffect(() => {
     if (!subject.resource) return;
-    const { stop, reread } = watchResource(looking, subject, found, wrong);
+    const { stop, reread } = watchResource(viewState, subject, found, wrong);
     again.current = reread;
     return stop;
   }, [subject.key]);
-  const close = () => looking.select(null);
+  const close = () => viewState.select(null);
   const seen = found.value;
   return html`<aside class="stack-panel card" aria-labelledby="panel-title" onKeyDown=${(
     /** @type {KeyboardEvent} */ event,
@@ -65,111 +65,117 @@ function About({ looking, debugging, subject }) {
       <h2 class="breaks" id="panel-title">${node ? nameOf(node) : subject.resource}</h2>
       <button class="plain stack-close" aria-label="Close" onClick=${close}><${Icon} name="close" /></button>
     </div>
-    ${node && html`<${State} looking=${looking} node=${node} />`}
-    <${Identity} project=${looking.watched.project} subject=${subject} seen=${seen} />
+    ${node && html`<${State} viewState=${viewState} node=${node} />`}
+    <${Identity} project=${viewState.watched.project} subject=${subject} seen=${seen} />
     <${ProblemBox} error=${wrong.value} />
-    <${Hooks} looking=${looking} subject=${subject} seen=${seen} />
+    <${Hooks} viewState=${viewState} subject=${subject} seen=${seen} />
     <${Breakpoints} debugging=${debugging} subject=${subject} node=${node} seen=${seen} />
-    ${node && html`<${Around} looking=${looking} node=${node} />`}
+    ${node && html`<${Around} viewState=${viewState} node=${node} />`}
     ${seen && html`<${Values} node=${ofNode(seen, node)} seen=${seen} />`}
-    ${seen && html`<${Marks} looking=${looking} subject=${subject} seen=${seen} again=${() => again.current()} />`}
-    ${subject.resource && html`<${Happened} looking=${looking} subject=${subject} />`}
+    ${seen && html`<${HealthAndProtection} viewState=${viewState} subject=${subject} seen=${seen} again=${() => again.current()} />`}
+    ${subject.resource && html`<${ResourceEvents} viewState=${viewState} subject=${subject} />`}
   </aside>`;
 }
 
-/** What is known of the node that is looked at. @param {Inspected} seen @param {GraphNode | null} node */
+/** The details of the selected node. @param {ResourceDetails} seen @param {GraphNode | null} node */
 function ofNode(seen, node) {
   return seen.nodes.find((one) => one.id === node?.id) ?? null;
 }
 
-/** How it stands in the change. @param {{looking: Looking, node: GraphNode}} props */
-function State({ looking, node }) {
-  const model = looking.model.value;
+/**
+ * The state of the node in the current traversal.
+ * @param {{viewState: ViewState, node: GraphNode}} props
+ */
+function State({ viewState, node }) {
+  const model = viewState.model.value;
   if (!model) return null;
   const progress = model.progress(node.key).value;
   const state = shown(progress);
   const word = `${operationOf(node, progress)}: ${sentence(progress)}`;
   return html`<p class="row">
     <${Badge} state=${state} word=${word} />
-    ${node.direction === "cleanup" && html`<span class="muted">clears away</span>`}
+    ${node.direction === "cleanup" && html`<span class="muted">cleanup</span>`}
     ${progress.hook?.deadline && html`<span class="muted">deadline <${Ago} at=${progress.hook.deadline} /></span>`}
-    ${progress.until && html`<span class="muted">looked at again <${Ago} at=${progress.until} /></span>`}
+    ${progress.until && html`<span class="muted">next check <${Ago} at=${progress.until} /></span>`}
   </p>`;
 }
 
-/** @param {Inspected} seen */
+/** @param {ResourceDetails} seen */
 function statusOf({ status }) {
-  if (!status) return html`<span class="muted">it is yet to be</span>`;
-  const said = `${status.action}_${status.status}`;
-  return status.reason ? html`${said}<span class="muted">, ${status.reason}</span>` : said;
+  if (!status) return html`<span class="muted">not created yet</span>`;
+  const response = `${status.action}_${status.status}`;
+  return status.reason ? html`${response}<span class="muted">, ${status.reason}</span>` : response;
 }
 
-/** @param {{project: string, subject: Subject, seen: Inspected | null}} props */
+/** @param {{project: string, subject: Subject, seen: ResourceDetails | null}} props */
 function Identity({ project, subject, seen }) {
   return html`<dl class="stack-facts-list">
     <dt>Path</dt><dd><code>${subject.path || "the stack"}</code></dd>
     ${subject.type && html`<dt>Type</dt><dd><code>${subject.type}</code></dd>`}
     ${
       seen?.inside &&
-      html`<dt>Holds</dt><dd><a href=${href(project, "stack", seen.inside.name, seen.inside.id)}>${seen.inside.name}</a></dd>`
+      html`<dt>Nested stack</dt><dd><a href=${href(project, "stack", seen.inside.name, seen.inside.id)}>${seen.inside.name}</a></dd>`
     }
     ${
       seen &&
       html`<dt>Status</dt><dd>${statusOf(seen)}</dd>
-        <dt>Physical id</dt><dd><code>${seen.physical_id || "none yet"}</code></dd>`
+        <dt>Physical ID</dt><dd><code>${seen.physical_id || "none yet"}</code></dd>`
     }
   </dl>`;
 }
 
-/** What it comes after, and what comes after it. @param {{looking: Looking, node: GraphNode}} props */
-function Around({ looking, node }) {
+/**
+ * The dependencies of the node and its dependents.
+ * @param {{viewState: ViewState, node: GraphNode}} props
+ */
+function Around({ viewState, node }) {
   return html`<section class="column">
     <h3>Dependencies</h3>
-    <${Links} looking=${looking} title="After" keys=${node.before} none="nothing: it may begin at once" />
-    <${Links} looking=${looking} title="Before" keys=${node.after} none="nothing waits for it" />
+    <${Links} viewState=${viewState} title="Depends on" keys=${node.before} none="nothing" />
+    <${Links} viewState=${viewState} title="Required by" keys=${node.after} none="nothing" />
   </section>`;
 }
 
-/** As many as somebody reads. */
+/** Maximum number of links shown. */
 const LINKS = 40;
 
-/** @param {{looking: Looking, title: string, keys: string[], none: string}} props */
-function Links({ looking, title, keys, none }) {
+/** @param {{viewState: ViewState, title: string, keys: string[], none: string}} props */
+function Links({ viewState, title, keys, none }) {
   return html`<p class="row">
     <span class="muted">${title}</span>
     ${keys.length === 0 && html`<span>${none}</span>`}
-    ${keys.slice(0, LINKS).map((key) => html`<${Link} key=${key} looking=${looking} to=${key} />`)}
+    ${keys.slice(0, LINKS).map((key) => html`<${Link} key=${key} viewState=${viewState} to=${key} />`)}
     ${keys.length > LINKS && html`<span>and ${keys.length - LINKS} more</span>`}
   </p>`;
 }
 
-/** @param {{looking: Looking, to: string}} props */
-function Link({ looking, to }) {
-  const model = looking.model.value;
+/** @param {{viewState: ViewState, to: string}} props */
+function Link({ viewState, to }) {
+  const model = viewState.model.value;
   const node = model?.node(to);
   if (!model || !node) return null;
   const state = shown(model.progress(to).value);
-  const cleanup = node.direction === "cleanup" ? " (clears away)" : "";
-  return html`<button class="stack-link" onClick=${() => looking.select(to)}>
+  const cleanup = node.direction === "cleanup" ? " (cleanup)" : "";
+  return html`<button class="stack-link" onClick=${() => viewState.select(to)}>
     <${Badge} state=${state} word=${nameOf(node) + cleanup} />
   </button>`;
 }
 
 /**
- * Look at a resource, and again when something happens to it.
- * @param {Looking} looking @param {Subject} subject
- * @param {import("../vendor/preact.js").Signal<Inspected | null>} found
+ * Fetches the details of a resource, and again after each of its events.
+ * @param {ViewState} viewState @param {Subject} subject
+ * @param {import("../vendor/preact.js").Signal<ResourceDetails | null>} found
  * @param {import("../vendor/preact.js").Signal<unknown>} wrong
  */
-function watchResource(looking, subject, found, wrong) {
-  const { watched } = looking;
+function watchResource(viewState, subject, found, wrong) {
+  const { watched } = viewState;
   let ended = false;
-  const reread = repeated(async () => {
+  const reread = coalesced(async () => {
     if (ended) return;
     try {
-      const said = await watched.of(subject, "/inspect");
+      const response = await watched.of(subject, "/inspect");
       if (ended) return;
-      found.value = said;
+      found.value = response;
       wrong.value = null;
     } catch (error) {
       if (!ended) wrong.value = error;

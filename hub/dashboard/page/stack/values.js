@@ -1,26 +1,26 @@
-/** What a resource was given, and what it has: properties, attributes, metadata. */
+/** Properties, attributes and metadata of a resource. */
 
 import { Changes } from "../parts/changes.js";
 import { html } from "../vendor/preact.js";
 
-/** @typedef {import("./shapes.js").Inspected} Inspected */
-/** @typedef {import("./shapes.js").InspectedNode} InspectedNode */
+/** @typedef {import("./types.js").ResourceDetails} ResourceDetails */
+/** @typedef {import("./types.js").NodeDetails} NodeDetails */
 
 /** @type {ReadonlySet<string>} */
 const UNBEGUN = new Set(["waiting", "ready"]);
-/** What stands where something is hidden. */
+/** What the server sends in place of a hidden value. */
 const MASK = "******";
 
-/** @param {{seen: Inspected, node: InspectedNode | null}} props node: what the change wants of it */
+/** @param {{seen: ResourceDetails, node: NodeDetails | null}} props node: its node in the current traversal */
 export function Values({ seen, node }) {
   const changes = node?.changes ?? {};
   const wanted = node?.properties;
   return html`${
     Object.keys(changes).length > 0 &&
-    html`<section class="column"><h3>What would change</h3><${Changes} changes=${changes} /></section>`
+    html`<section class="column"><h3>Planned changes</h3><${Changes} changes=${changes} /></section>`
   }
-  ${node && UNBEGUN.has(node.state) && !wanted && nothing(seen.properties) && html`<p class="muted">Its properties are not known yet: they come of what is before it.</p>`}
-  ${wanted && html`<${Named} title="Properties it is to have" values=${wanted} open=${true} />`}
+  ${node && UNBEGUN.has(node.state) && !wanted && nothing(seen.properties) && html`<p class="muted">Properties are not known yet: they depend on unfinished resources.</p>`}
+  ${wanted && html`<${Named} title="Planned properties" values=${wanted} open=${true} />`}
   <${Named} title="Properties" values=${seen.properties} open=${!wanted} />
   <${Named} title="Attributes" values=${seen.attributes} open=${true} />
   <${Named} title="Metadata" values=${seen.metadata} open=${false} />`;
@@ -48,7 +48,7 @@ function Named({ title, values, open }) {
 
 /** @param {{value: unknown}} props */
 export function Value({ value }) {
-  if (value === MASK) return html`<span class="muted" title="It is a secret">hidden</span>`;
+  if (value === MASK) return html`<span class="muted" title="Hidden value">hidden</span>`;
   if (value === null || value === undefined) return html`<span class="muted">none</span>`;
   if (value === "") return html`<span class="muted">empty</span>`;
   if (typeof value === "object")

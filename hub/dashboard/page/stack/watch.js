@@ -1,33 +1,32 @@
 /**
- * A stack as it is now: fetched, then kept up to date by the event stream.
+ * The live state of a stack: fetched, then updated from the event stream.
  *
- * What is read of the stream before a document came is kept by the graph's model and applied to it,
- * so nothing is missed in between. What events do not say is fetched again when they tell that it
- * may have changed.
+ * Events that arrive before the graph are kept and applied to it, so that none is missed. State
+ * that events do not contain is fetched again when an event indicates that it may have changed.
  */
 
 import { call, isAborted, Problem } from "../api/client.js";
 import { connection, listen } from "../api/live.js";
 import { stackPath } from "../api/stack.js";
 import { graphModel } from "../graph/model.js";
-import { repeated } from "../parts/repeated.js";
+import { coalesced } from "../parts/coalesced.js";
 import { effect, signal } from "../vendor/preact.js";
 
 /** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
 /** @typedef {import("../api/documents.js").Hook} Hook */
-/** @typedef {import("./shapes.js").Stack} Stack */
-/** @typedef {import("./shapes.js").Traversal} Traversal */
-/** @typedef {import("./shapes.js").Breakpoint} Breakpoint */
-/** @typedef {import("./shapes.js").Gone} Gone */
+/** @typedef {import("./types.js").Stack} Stack */
+/** @typedef {import("./types.js").Traversal} Traversal */
+/** @typedef {import("./types.js").Breakpoint} Breakpoint */
+/** @typedef {import("./types.js").Gone} Gone */
 /** @typedef {import("../graph/model.js").GraphModel} GraphModel */
 /** @template T @typedef {import("../vendor/preact.js").Signal<T>} Signal */
 
-/** How long the stream is waited for before the first look, in milliseconds. */
+/** Milliseconds to wait for the stream before the first fetch. */
 const STREAM = 1500;
 const ABANDONED = "headgate.stack.abandon.completed";
-/** After these a hook waits no more. @type {ReadonlySet<string>} */
+/** Last parts of the event types that end a hook. @type {ReadonlySet<string>} */
 const ENDS = new Set(["answered", "expired", "superseded"]);
-/** Events of this page's life that are kept. */
+/** Maximum number of live events kept. */
 const KEPT = 5000;
 
 export class WatchedStack {
@@ -36,37 +35,37 @@ export class WatchedStack {
     this.project = project;
     this.name = name;
     this.id = id;
-    /** Of stacks inside, by their ids. @type {Map<string, string>} */
+    /** Names of nested stacks by ID. @type {Map<string, string>} */
     this.names = new Map();
     this.path = stackPath(name, id);
     /** @type {Signal<Stack | null>} */
     this.stack = signal(null);
     /** @type {Signal<GraphModel | null>} */
     this.model = signal(null);
-    /** Of the graph that is shown. @type {Signal<Traversal | null>} */
+    /** The traversal of the shown graph. @type {Signal<Traversal | null>} */
     this.traversal = signal(null);
-    /** Those that wait, here and inside; oldest first. @type {Signal<Hook[]>} */
+    /** Waiting hooks of the stack and its nested stacks, oldest first. @type {Signal<Hook[]>} */
     this.hooks = signal([]);
     /** @type {Signal<Breakpoint[]>} */
     this.breakpoints = signal([]);
-    /** Why what was asked for last could not be had. @type {Signal<unknown>} */
+    /** The current error of fetching. @type {Signal<unknown>} */
     this.wrong = signal(null);
     /** @type {Signal<Gone | null>} */
     this.gone = signal(null);
-    /** Those that came while it was watched, in their order. @type {Signal<CloudEvent[]>} */
+    /** Events received since the page was opened, in order. @type {Signal<CloudEvent[]>} */
     this.events = signal([]);
     this.ended = new AbortController();
-    /** What went wrong, by what was read. @type {Map<() => Promise<void>, unknown>} */
+    /** Errors by the fetch that failed. @type {Map<() => Promise<void>, unknown>} */
     this.failing = new Map();
-    this.rereadStack = repeated(() => this.#look(this.#readStack));
-    this.rereadGraph = repeated(() => this.#look(this.#readGraph));
-    this.rereadHooks = repeated(() => this.#look(this.#readHooks));
-    this.rereadBreakpoints = repeated(() => this.#look(this.#readBreakpoints));
+    this.rereadStack = coalesced(() => this.#look(this.#readStack));
+    this.rereadGraph = coalesced(() => this.#look(this.#readGraph));
+    this.rereadHooks = coalesced(() => this.#look(this.#readHooks));
+    this.rereadBreakpoints = coalesced(() => this.#look(this.#readBreakpoints));
     /** @type {(() => void)[]} */
     this.stops = [];
   }
 
-  /** Begin to watch. */
+  /** Starts watching. */
   open() {
     this.stops = [
       listen({ event: (event) => this.#hear(event), resync: () => this.reread() }),
@@ -75,7 +74,7 @@ export class WatchedStack {
     ];
   }
 
-  /** Fetch everything anew. */
+  /** Fetches everything again. */
   reread() {
     this.rereadStack();
     this.rereadGraph();
@@ -88,28 +87,26 @@ export class WatchedStack {
     for (const stop of this.stops) stop();
   }
 
-  /** Where a resource is in the API. @param {import("./state.js").Subject} subject */
+  /** The API path of a resource. @param {import("./view_state.js").Subject} subject */
   pathOf({ stack, resource }) {
     return `${stackPath(stack.name, stack.id)}/resources/${encodeURIComponent(resource)}`;
   }
 
   /**
-   * Ask the API about a resource, here or inside.
-   * @param {import("./state.js").Subject} subject @param {string} rest @returns {Promise<any>}
+   * GET below the path of a resource of this stack or of a nested stack.
+   * @param {import("./view_state.js").Subject} subject @param {string} rest @returns {Promise<any>}
    */
   of(subject, rest) {
     const { signal } = this.ended;
     return call("GET", this.project, this.pathOf(subject) + rest, undefined, { signal });
   }
 
-  /** Ask the API about this stack. @param {string} rest @returns {Promise<any>} */
+  /** GET below the path of the stack. @param {string} rest @returns {Promise<any>} */
   get(rest) {
     return call("GET", this.project, this.path + rest, undefined, { signal: this.ended.signal });
   }
 
-  /**
-   * The first look is taken when the stream is read; and again if it took that one too long.
-   */
+  /** Fetches when the stream is live; earlier if the stream takes too long. */
   #onceLive() {
     const late = setTimeout(() => this.reread(), STREAM);
     const stop = effect(() => {
@@ -166,8 +163,8 @@ export class WatchedStack {
   }
 
   async #readHooks() {
-    const asked = `/hooks?state=waiting&limit=1000&stack=${encodeURIComponent(this.id)}`;
-    const { hooks } = await call("GET", this.project, asked, undefined, {
+    const path = `/hooks?state=waiting&limit=1000&stack=${encodeURIComponent(this.id)}`;
+    const { hooks } = await call("GET", this.project, path, undefined, {
       signal: this.ended.signal,
     });
     this.hooks.value = hooks;
@@ -192,11 +189,11 @@ export class WatchedStack {
     if (of === "hook") this.#hearOfHook(event);
     if (of === "stack") {
       this.rereadHooks();
-      // What ended without a word, and a stack inside that came to be, the graph alone tells.
+      // Only the graph shows nodes that finished without an event, and new nested stacks.
       this.rereadGraph();
       if (event.data.stack.id === this.id) this.rereadStack();
     }
-    // What was abandoned is not known any more; of what was deleted the stack itself tells.
+    // An abandoned stack is no longer in the API; a deleted one still is.
     if (event.type === ABANDONED && event.data.stack.id === this.id) {
       this.gone.value = { how: "forgotten", by: "", at: event.time };
     }
@@ -204,7 +201,7 @@ export class WatchedStack {
   }
 
   /**
-   * One that waits, or does no more, is known at once; what else becomes of it is read.
+   * Adds or removes the hook immediately; other changes are fetched.
    * @param {CloudEvent} event
    */
   #hearOfHook(event) {
@@ -216,7 +213,7 @@ export class WatchedStack {
     this.rereadHooks();
   }
 
-  /** Of this stack, or of one inside of it. @param {CloudEvent} event */
+  /** Whether an event belongs to this stack or to a nested stack. @param {CloudEvent} event */
   #isOurs(event) {
     const stack = event.data?.stack;
     if (!stack) return false;

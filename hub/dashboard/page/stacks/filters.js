@@ -1,42 +1,42 @@
-/** What the list is narrowed to; all of it is in the address. */
+/** The filters of the list, kept in the page address. */
 
 import { ask } from "../app/route.js";
 import { Icon } from "../parts/icon.js";
 import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
-import { STATUSES, toggled, words } from "./asked.js";
+import { STATUSES, toggled, words } from "./query.js";
 
-/** @typedef {import("./asked.js").Asked} Asked */
-/** @typedef {import("./shapes.js").Counts} Counts */
+/** @typedef {import("./query.js").StackQuery} StackQuery */
+/** @typedef {import("./types.js").Counts} Counts */
 
-/** How long somebody writes on, in milliseconds. */
+/** Delay after typing before the filter applies, in milliseconds. */
 const WRITES = 250;
 /** @type {Record<string, string>} */
 const SHAPES = { IN_PROGRESS: "running", STOPPED: "stopped", FAILED: "failed", COMPLETE: "done" };
 
-/** A change of what is asked for begins at the first page. @param {Record<string, string>} changed */
+/** Changes the query and returns to the first page. @param {Record<string, string>} changed */
 export function narrow(changed) {
   ask({ from: "", ...changed });
 }
 
-/** @param {{asked: Asked, counts: Counts | null}} props */
-export function Filters({ asked, counts }) {
-  const { statuses, waiting, tags, search } = asked;
+/** @param {{query: StackQuery, counts: Counts | null}} props */
+export function Filters({ query, counts }) {
+  const { statuses, waiting, tags, search } = query;
   const any = statuses.length + tags.length > 0 || waiting || search;
   return html`<search class="stacks-filters" aria-label="Stacks">
     <div class="row">
-      <${Written} name="search" label="Search by name or id" value=${search} icon="search" />
-      <${Written} name="tags" label="Tags, all of them" value=${tags.join(", ")}
+      <${Written} name="search" label="Search by name or ID" value=${search} icon="search" />
+      <${Written} name="tags" label="Tags (match all)" value=${tags.join(", ")}
         reads=${(/** @type {string} */ text) => words(text).join(",")} />
     </div>
-    <div class="row" role="group" aria-label="Only">
+    <div class="row" role="group" aria-label="Filter by status">
       ${STATUSES.map(
         ([status, word]) => html`<${Chip} key=${status} word=${word} shape=${SHAPES[status]}
           many=${counts?.statuses[status]} on=${statuses.includes(status)}
           press=${() => narrow({ status: toggled(statuses, status).join(",") })} />`,
       )}
-      <${Chip} word="Waits for somebody" shape="gate" many=${counts?.waiting} on=${waiting}
+      <${Chip} word="Waiting for approval" shape="gate" many=${counts?.waiting} on=${waiting}
         press=${() => narrow({ waiting: waiting ? "" : "true" })} />
-      ${any && html`<button class="plain" onClick=${() => narrow({ search: "", status: "", waiting: "", tags: "" })}>Show all</button>`}
+      ${any && html`<button class="plain" onClick=${() => narrow({ search: "", status: "", waiting: "", tags: "" })}>Clear filters</button>`}
     </div>
   </search>`;
 }
@@ -49,14 +49,14 @@ function Chip({ word, shape, many, on, press }) {
 }
 
 /**
- * What is typed goes into the address a moment later.
+ * A text filter that updates the address after a delay.
  * @param {{name: string, label: string, value: string, icon?: string, reads?: (text: string) => string}} props
  */
 function Written({ name, label, value, icon, reads = (text) => text.trim() }) {
   const text = useSignal(value);
   const timer = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
   useEffect(() => {
-    // Changed from elsewhere: a tag that was pressed, a link.
+    // Changed by a tag button or a link.
     if (reads(text.value) !== reads(value)) text.value = value;
   }, [value]);
   useEffect(() => () => clearTimeout(timer.current), []);

@@ -1,24 +1,24 @@
-/** The list of stacks as it is read, and read again where something happened. */
+/** Fetches the list of stacks and updates it from events. */
 
 import { call, isAborted } from "../api/client.js";
 import { listen } from "../api/live.js";
-import { repeated } from "../parts/repeated.js";
+import { coalesced } from "../parts/coalesced.js";
 import { batch, signal } from "../vendor/preact.js";
-import { countsPath, linesPath, PAGE, pagePath } from "./asked.js";
-import { joined, looked, meant } from "./fold.js";
+import { mergeStacks, rootStackOf, withAdded } from "./merge.js";
+import { countsPath, linesPath, PAGE, pagePath } from "./query.js";
 
-/** @typedef {import("./shapes.js").Line} Line */
-/** @typedef {import("./shapes.js").Shown} Shown */
-/** @typedef {import("./shapes.js").Counts} Counts */
-/** @typedef {import("./asked.js").Asked} Asked */
+/** @typedef {import("./types.js").Line} Line */
+/** @typedef {import("./types.js").Shown} Shown */
+/** @typedef {import("./types.js").Counts} Counts */
+/** @typedef {import("./query.js").StackQuery} StackQuery */
 /** @template T @typedef {import("../vendor/preact.js").Signal<T>} Signal */
 
-/** Counts look at every stack of the project: at most so often, in milliseconds. */
+/** Minimum interval between two counts in milliseconds, as they scan all stacks of the project. */
 const COUNTED = 2000;
 
 /**
- * The list of a project. held: whether rows may not move now. `load` reads a page of it, `join`
- * shows what is new; call `end` when nobody looks any more.
+ * The list of a project. held: whether rows must keep their positions. `load` fetches a page,
+ * `join` shows new stacks, `end` stops the updates.
  * @param {string} project @param {Signal<boolean>} held
  */
 export function stackList(project, held) {
@@ -32,15 +32,15 @@ export function stackList(project, held) {
   const busy = signal(false);
   /** @type {Set<string>} */
   const queue = new Set();
-  /** @type {Asked | null} */
-  let asked = null;
+  /** @type {StackQuery | null} */
+  let query = null;
   let reading = new AbortController();
   let ended = false;
   let counted = 0;
 
-  /** @param {Asked} wanted */
+  /** @param {StackQuery} wanted */
   async function load(wanted) {
-    asked = wanted;
+    query = wanted;
     reading.abort();
     reading = new AbortController();
     const { signal: given } = reading;
@@ -60,17 +60,17 @@ export function stackList(project, held) {
     }
   }
 
-  const look = repeated(async () => {
+  const look = coalesced(async () => {
     const ids = [...queue].slice(0, PAGE);
-    const wanted = asked;
+    const wanted = query;
     if (ended || ids.length === 0 || !wanted || !shown.value) return;
     for (const id of ids) queue.delete(id);
     try {
       const found = await call("GET", project, linesPath(ids));
-      // Another page may be shown by now, which was read later than this.
-      if (ended || wanted !== asked || !shown.value) return;
-      const fresh = looked(shown.value, ids, found.stacks, wanted);
-      shown.value = held.peek() ? fresh : joined(fresh);
+      // Another page may have been loaded in the meantime.
+      if (ended || wanted !== query || !shown.value) return;
+      const fresh = mergeStacks(shown.value, ids, found.stacks, wanted);
+      shown.value = held.peek() ? fresh : withAdded(fresh);
       wrong.value = null;
     } catch (error) {
       if (!ended) wrong.value = error;
@@ -85,22 +85,22 @@ export function stackList(project, held) {
     timer ??= setTimeout(recount, Math.max(0, counted + COUNTED - Date.now()));
   }
   async function recount() {
-    const wanted = asked;
+    const wanted = query;
     if (ended || !wanted) return;
     try {
       const found = await call("GET", project, countsPath(wanted));
-      if (!ended && wanted === asked) counts.value = found.counts;
+      if (!ended && wanted === query) counts.value = found.counts;
     } catch {
-      // The rows say it, if the server is not there.
+      // The rows show the error if the server is not reachable.
     }
     counted = Date.now();
     timer = undefined;
   }
 
-  const again = () => asked && load(asked);
+  const again = () => query && load(query);
   const stop = listen({
     event: (event) => {
-      const id = meant(event);
+      const id = rootStackOf(event);
       if (!id) return;
       queue.add(id);
       look();
@@ -120,7 +120,7 @@ export function stackList(project, held) {
     load,
     again,
     join: () => {
-      if (shown.value) shown.value = joined(shown.value);
+      if (shown.value) shown.value = withAdded(shown.value);
     },
     end: () => {
       ended = true;

@@ -1,21 +1,21 @@
-/** How far a change is: a bar of its nodes by state, and the same in words. */
+/** The progress of a change: nodes by state, as a bar and as text. */
 
 import { html } from "../vendor/preact.js";
 
-/** States in the order of the bar, with what they are called there. @type {readonly [string, string][]} */
+/** States in display order with their labels. @type {readonly [string, string][]} */
 const ORDER = [
   ["done", "done"],
   ["failed", "failed"],
   ["stopped", "stopped"],
-  ["dropped", "left out"],
+  ["dropped", "dropped"],
   ["running", "running"],
-  ["parked", "held or waiting for something"],
+  ["parked", "parked"],
   ["ready", "ready"],
-  ["waiting", "to come"],
+  ["waiting", "waiting"],
 ];
 
 /**
- * What a bar shows: its parts in order, and all in words.
+ * The segments of the bar in order, and their text.
  * @param {Record<string, number>} nodes state -> how many
  */
 export function progress(nodes) {
@@ -23,14 +23,19 @@ export function progress(nodes) {
     (one) => one.many > 0,
   );
   const all = parts.reduce((sum, one) => sum + one.many, 0);
-  const said = parts.map((one) => `${one.many} ${one.word}`).join(", ");
-  return { parts, all, done: nodes.done ?? 0, words: all ? `${said}, of ${all}` : "nothing to do" };
+  const text = parts.map((one) => `${one.many} ${one.word}`).join(", ");
+  return {
+    parts,
+    all,
+    done: nodes.done ?? 0,
+    words: all ? `${text}, of ${all} nodes` : "no changes",
+  };
 }
 
 /** @param {{nodes: Record<string, number>}} props */
 export function Progress({ nodes }) {
   const { parts, all, done, words } = progress(nodes);
-  if (all === 0) return html`<span class="muted">nothing to do</span>`;
+  if (all === 0) return html`<span class="muted">no changes</span>`;
   const bad = parts.filter((one) => ["failed", "stopped", "dropped"].includes(one.state));
   return html`<div class="stacks-progress" title=${words}>
     <div class="stacks-bar" role="img" aria-label=${words}>

@@ -6,28 +6,29 @@ import { Ago } from "../parts/ago.js";
 import { Badge, StatusBadge } from "../parts/badge.js";
 import { Icon } from "../parts/icon.js";
 import { html } from "../vendor/preact.js";
-import { matches, toggled } from "./asked.js";
 import { narrow } from "./filters.js";
 import { Progress } from "./progress.js";
+import { matches, toggled } from "./query.js";
 
-/** @typedef {import("./shapes.js").Line} Line */
-/** @typedef {import("./asked.js").Asked} Asked */
+/** @typedef {import("./types.js").Line} Line */
+/** @typedef {import("./query.js").StackQuery} StackQuery */
 
 /**
- * gone: the stack is there no more. Roles are said, as a narrow window shows tables as cards.
- * @param {{project: string, line: Line, gone: boolean, asked: Asked, act: (line: Line) => void}} props
+ * gone: the stack was deleted. Roles are explicit because narrow windows display the table as
+ * cards.
+ * @param {{project: string, line: Line, gone: boolean, query: StackQuery, act: (line: Line) => void}} props
  */
-export function Row({ project, line, gone, asked, act }) {
-  const other = !gone && !matches(line, asked);
+export function Row({ project, line, gone, query, act }) {
+  const other = !gone && !matches(line, query);
   return html`<tr role="row" data-gone=${gone ? "" : undefined} data-other=${other ? "" : undefined}>
     <th role="rowheader" scope="row">
       <a class="stacks-name" href=${href(project, "stack", line.name, line.id)}>${line.name}</a>
       ${line.tags.map(
-        (tag) => html`<button key=${tag} class="tag" aria-label=${`Only with the tag ${tag}`}
-          onClick=${() => narrow({ tags: toggled(asked.tags, tag).join(",") })}>${tag}</button>`,
+        (tag) => html`<button key=${tag} class="tag" aria-label=${`Filter by tag ${tag}`}
+          onClick=${() => narrow({ tags: toggled(query.tags, tag).join(",") })}>${tag}</button>`,
       )}
-      ${gone && html`<div class="stacks-note">Deleted: it is there no more.</div>`}
-      ${other && html`<div class="stacks-note">No longer what the list is asked for.</div>`}
+      ${gone && html`<div class="stacks-note">This stack was deleted.</div>`}
+      ${other && html`<div class="stacks-note">No longer matches the filters.</div>`}
     </th>
     <td role="cell">
       ${
@@ -40,7 +41,7 @@ export function Row({ project, line, gone, asked, act }) {
     <td role="cell">${!gone && html`<${Progress} nodes=${line.nodes} />`}</td>
     <td role="cell">${!gone && html`<${Waits} project=${project} line=${line} />`}</td>
     <td role="cell">
-      <span class="breaks">${line.traversal.requested_by || "nobody known"}</span>${" "}
+      <span class="breaks">${line.traversal.requested_by || "unknown"}</span>${" "}
       <span class="muted"><${Ago} at=${line.traversal.started_at} /></span>
     </td>
     <td role="cell" class="stacks-act">
@@ -53,7 +54,7 @@ export function Row({ project, line, gone, asked, act }) {
   </tr>`;
 }
 
-/** Whether the reason says more than the status does. @param {Line} line */
+/** Whether to show the status reason. @param {Line} line */
 function tells({ status, reason }) {
   return reason !== "" && (status === "FAILED" || status === "STOPPED");
 }
@@ -65,7 +66,7 @@ function Waits({ project, line }) {
   return html`${
     many > 0 &&
     html`<a class="badge stacks-waits" data-state="gate" href=${to}>
-      <${Icon} name="gate" />${many} ${many === 1 ? "hook waits" : "hooks wait"}</a>`
+      <${Icon} name="gate" />${many} ${many === 1 ? "hook waiting" : "hooks waiting"}</a>`
   }
-  ${dry > 0 && html`<span class="muted unbroken">${dry} dry</span>`}`;
+  ${dry > 0 && html`<span class="muted unbroken">${dry} dry-run</span>`}`;
 }

@@ -1,32 +1,32 @@
-/** The stacks of a project: what each does, how far it is, and for whom it waits. */
+/** The Stacks page: status, progress and waiting hooks of each stack. */
 
 import { may } from "../api/session.js";
 import { useKeys } from "../app/keys.js";
 import { ask, go, here, href } from "../app/route.js";
-import { useHeld } from "../parts/held.js";
+import { useInteraction } from "../parts/interaction.js";
 import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useMemo, useRef, useSignal } from "../vendor/preact.js";
-import { ActDialog } from "./act.js";
-import { asked as askedOf } from "./asked.js";
+import { ActionDialog } from "./action_dialog.js";
 import { Filters } from "./filters.js";
 import { stackList } from "./list.js";
+import { parseQuery } from "./query.js";
 import { Row } from "./row.js";
 
-/** @typedef {import("./shapes.js").Line} Line */
+/** @typedef {import("./types.js").Line} Line */
 /** @typedef {import("./list.js").StackList} StackList */
-/** @typedef {import("./asked.js").Asked} Asked */
+/** @typedef {import("./query.js").StackQuery} StackQuery */
 
 /** @param {{project: string}} props */
 export function Stacks({ project }) {
-  const { held, on } = useHeld();
+  const { held, on } = useInteraction();
   const list = useMemo(() => stackList(project, held), [project]);
-  const query = here.value.query.toString();
-  const asked = useMemo(() => askedOf(new URLSearchParams(query)), [query]);
+  const search = here.value.query.toString();
+  const query = useMemo(() => parseQuery(new URLSearchParams(search)), [search]);
   const acting = useSignal(/** @type {Line | null} */ (null));
   useEffect(() => list.end, [list]);
   useEffect(() => {
-    list.load(asked);
-  }, [list, asked]);
+    list.load(query);
+  }, [list, query]);
   useListKeys(project);
   const shown = list.shown.value;
   return html`<div class="page-head">
@@ -34,28 +34,28 @@ export function Stacks({ project }) {
       <${News} list=${list} />
       ${may("write") && html`<div class="acts"><a class="button first" href=${href(project, "new")}>New stack</a></div>`}
     </div>
-    <${Filters} asked=${asked} counts=${list.counts.value} />
+    <${Filters} query=${query} counts=${list.counts.value} />
     <${ProblemBox} error=${list.wrong.value} />
     <div aria-busy=${list.busy.value ? "true" : "false"} ...${on}>
-      ${shown && shown.rows.length > 0 && html`<${Table} project=${project} list=${list} asked=${asked} act=${(/** @type {Line} */ line) => (acting.value = line)} />`}
-      ${shown && shown.rows.length === 0 && html`<${None} project=${project} query=${query} />`}
+      ${shown && shown.rows.length > 0 && html`<${Table} project=${project} list=${list} query=${query} act=${(/** @type {Line} */ line) => (acting.value = line)} />`}
+      ${shown && shown.rows.length === 0 && html`<${None} project=${project} query=${search} />`}
     </div>
-    <${Turn} list=${list} asked=${asked} />
+    <${Turn} list=${list} query=${query} />
     ${
       acting.value &&
-      html`<${ActDialog} project=${project} line=${acting.value} onClose=${() => {
+      html`<${ActionDialog} project=${project} line=${acting.value} onClose=${() => {
         acting.value = null;
       }} />`
     }`;
 }
 
-/** @param {{project: string, list: StackList, asked: Asked, act: (line: Line) => void}} props */
-function Table({ project, list, asked, act }) {
+/** @param {{project: string, list: StackList, query: StackQuery, act: (line: Line) => void}} props */
+function Table({ project, list, query, act }) {
   const shown = list.shown.value;
   return html`<table class="stacks-table" role="table" aria-label="Stacks">
     <thead role="rowgroup">
       <tr role="row">
-        ${["Stack", "State", "Progress", "Waits for", "Asked for by"].map(
+        ${["Stack", "Status", "Progress", "Hooks", "Requested by"].map(
           (one) => html`<th key=${one} role="columnheader" scope="col">${one}</th>`,
         )}
         <td role="cell"></td>
@@ -66,13 +66,13 @@ function Table({ project, list, asked, act }) {
         (
           line,
         ) => html`<${Row} key=${line.id} project=${project} line=${line} gone=${shown.gone.has(line.id)}
-          asked=${asked} act=${act} />`,
+          query=${query} act=${act} />`,
       )}
     </tbody>
   </table>`;
 }
 
-/** What is to be seen once the list is read again, or moved. @param {{list: StackList}} props */
+/** New and deleted stacks that the list does not show yet. @param {{list: StackList}} props */
 function News({ list }) {
   const shown = list.shown.value;
   const many = shown?.added.length ?? 0;
@@ -81,30 +81,29 @@ function News({ list }) {
     ${many > 0 && html`<button onClick=${list.join}>Show ${many} new ${many === 1 ? "stack" : "stacks"}</button>`}
     ${
       gone > 0 &&
-      html`<span>${gone} ${gone === 1 ? "stack that is shown was deleted" : "stacks that are shown were deleted"}.</span>
-        <button class="plain" onClick=${list.again}>Read the list again</button>`
+      html`<span>${gone} ${gone === 1 ? "stack in this list was deleted" : "stacks in this list were deleted"}.</span>
+        <button class="plain" onClick=${list.again}>Refresh list</button>`
     }
   </div>`;
 }
 
 /** @param {{project: string, query: string}} props */
 function None({ project, query }) {
-  if (query)
-    return html`<p class="card muted">No stack is like that. Ask for less, or show all.</p>`;
+  if (query) return html`<p class="card muted">No stacks match the filters.</p>`;
   return html`<p class="card">
-    There are no stacks in ${project} yet.${" "}
-    ${may("write") && html`<a href=${href(project, "new")}>Make the first one</a>, or${" "}`}
+    No stacks in ${project} yet.${" "}
+    ${may("write") && html`<a href=${href(project, "new")}>Create the first one</a>, or run${" "}`}
     <code>headgate stack create NAME -t template.yaml</code>
   </p>`;
 }
 
-/** Pages; the server says where the next one begins. @param {{list: StackList, asked: Asked}} props */
-function Turn({ list, asked }) {
+/** Paging by the server's markers. @param {{list: StackList, query: StackQuery}} props */
+function Turn({ list, query }) {
   const before = useRef(/** @type {string[]} */ ([]));
   const next = list.next.value;
-  if (!next && !asked.from) return null;
+  if (!next && !query.from) return null;
   const forth = () => {
-    before.current.push(asked.from);
+    before.current.push(query.from);
     ask({ from: next });
     scrollTo(0, 0);
   };
@@ -112,8 +111,8 @@ function Turn({ list, asked }) {
     ask({ from: before.current.pop() ?? "" });
     scrollTo(0, 0);
   };
-  return html`<nav class="row" aria-label="Pages of the list">
-    ${asked.from && html`<button onClick=${back}>${before.current.length > 0 ? "Newer" : "Newest"}</button>`}
+  return html`<nav class="row" aria-label="Stack list pages">
+    ${query.from && html`<button onClick=${back}>${before.current.length > 0 ? "Newer" : "Newest"}</button>`}
     ${next && html`<button onClick=${forth}>Older</button>`}
   </nav>`;
 }
@@ -134,10 +133,8 @@ function useListKeys(project) {
       run: () =>
         /** @type {HTMLElement | null} */ (document.querySelector("input[name=search]"))?.focus(),
     },
-    { key: "j", does: "the next stack", run: () => step(1) },
-    { key: "k", does: "the stack before", run: () => step(-1) },
-    ...(may("write")
-      ? [{ key: "n", does: "a new stack", run: () => go(href(project, "new")) }]
-      : []),
+    { key: "j", does: "next stack", run: () => step(1) },
+    { key: "k", does: "previous stack", run: () => step(-1) },
+    ...(may("write") ? [{ key: "n", does: "new stack", run: () => go(href(project, "new")) }] : []),
   ]);
 }

@@ -1,20 +1,20 @@
-/** A new subscription, or what one asks for changed. */
+/** The form for a new or changed subscription. */
 
 import { call } from "../api/client.js";
 import { go, href } from "../app/route.js";
-import { Once } from "../parts/copy.js";
+import { SecretDialog } from "../parts/copy.js";
 import { Field } from "../parts/field.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
 import { html, useSignal } from "../vendor/preact.js";
-import { byField, FILTERS, said } from "./wanted.js";
+import { FILTERS, findingsByField, requestBody } from "./filters.js";
 
-/** @typedef {import("./shapes.js").Subscription} Subscription */
+/** @typedef {import("./types.js").Subscription} Subscription */
 
-/** Channel -> what its target is. @type {Record<string, string>} */
+/** Channel and the meaning of its target. @type {Record<string, string>} */
 const CHANNELS = {
-  webhook: "A URL that events are POSTed to, such as https://gate.example/hook.",
-  amqp: "An exchange of the server's RabbitMQ.",
-  heat: "The exchange that OpenStack's own listeners hear.",
+  webhook: "URL that receives events by HTTP POST, for example https://gate.example/hook.",
+  amqp: "Exchange on the server's RabbitMQ.",
+  heat: "Exchange on which OpenStack services listen for notifications.",
 };
 const FIELDS = ["channel", "target", ...FILTERS.map(([filter]) => filter)];
 
@@ -27,7 +27,7 @@ export function NewSubscription({ project }) {
     made.value = await call("POST", project, "/subscriptions", { channel: channel.value, ...body });
   }
   return html`<h1>New subscription</h1>
-    <${Form} hint=${CHANNELS[channel.value]} word="Subscribe" send=${send}
+    <${Form} hint=${CHANNELS[channel.value]} word="Create subscription" send=${send}
       leave=${() => go(href(project, "subscriptions"))}>
       ${(/** @type {string | undefined} */ wrong) => html`<${Field} label="Channel" wrong=${wrong}>
         ${(/** @type {object} */ needs) => html`<select value=${channel.value} ...${needs}
@@ -40,9 +40,9 @@ export function NewSubscription({ project }) {
     <//>
     ${
       made.value &&
-      html`<${Once} title="Subscribed" what="the secret" text=${made.value.secret}
+      html`<${SecretDialog} title="Subscription created" what="the secret" text=${made.value.secret}
         onClose=${() => made.value && go(href(project, "subscriptions", made.value.id))}>
-        What is sent is signed with this secret, so that the receiver can tell that it is from here.
+        Deliveries are signed with this secret. Configure it in the receiver to verify them.
       <//>`
     }`;
 }
@@ -54,7 +54,7 @@ export function ChangeForm({ project, one, done }) {
 }
 
 /**
- * children: is given what is wrong with the channel.
+ * children: receives the error of the channel field.
  * @param {{one?: Subscription, hint: string | undefined, word: string, leave: () => void,
  *   send: (body: Record<string, unknown>) => Promise<void>,
  *   children?: (wrong: string | undefined) => unknown}} props
@@ -68,7 +68,7 @@ function Form({ one, hint, word, leave, send, children }) {
     busy.value = true;
     wrong.value = null;
     try {
-      await send(said(new FormData(/** @type {HTMLFormElement} */ (event.currentTarget))));
+      await send(requestBody(new FormData(/** @type {HTMLFormElement} */ (event.currentTarget))));
     } catch (error) {
       wrong.value = error;
     } finally {
@@ -85,15 +85,15 @@ function Form({ one, hint, word, leave, send, children }) {
         defaultValue=${one?.target ?? ""} ...${needs} />`}
     <//>
     <fieldset class="subscriptions-filters">
-      <legend>Only</legend>
-      <p class="hint muted">Globs, with blanks between them; an empty field takes everything.</p>
+      <legend>Filters</legend>
+      <p class="hint muted">Glob patterns separated by spaces. An empty field matches everything.</p>
       ${FILTERS.map(
         ([
           filter,
           label,
           on,
           example,
-        ]) => html`<${Field} key=${filter} label=${label} hint=${`${on}, such as ${example}`} wrong=${of[filter]}>
+        ]) => html`<${Field} key=${filter} label=${label} hint=${`${on}, for example ${example}`} wrong=${of[filter]}>
           ${(
             /** @type {object} */ needs,
           ) => html`<input class="code" name=${filter} autocomplete="off" spellcheck=${false}
@@ -102,9 +102,9 @@ function Form({ one, hint, word, leave, send, children }) {
       )}
     </fieldset>
     <label class="row"><input type="checkbox" name="nested" defaultChecked=${one?.nested ?? true} />
-      Also what happens in stacks inside of stacks</label>
+      Include events of nested stacks</label>
     <label class="row"><input type="checkbox" name="ordered" defaultChecked=${one?.ordered ?? true} />
-      The events of one stack in their order: a later one waits for those before it</label>
+      Deliver the events of each stack in order (each waits for the one before it)</label>
     ${rest && html`<${ProblemBox} error=${rest} />`}
     <div class="row">
       <button class="first" disabled=${busy.value}>${word}</button>
@@ -113,11 +113,11 @@ function Form({ one, hint, word, leave, send, children }) {
   </form>`;
 }
 
-/** What is wrong, by field; and the problem itself, where it is of none of them. @param {unknown} error */
+/** Errors by field, and the error itself if it concerns no field. @param {unknown} error */
 function sorted(error) {
   if (!error) return { of: /** @type {Record<string, string>} */ ({}), rest: null };
   const problem = asProblem(error);
-  const { of, rest } = byField(problem.findings, FIELDS);
+  const { of, rest } = findingsByField(problem.findings, FIELDS);
   const shown = rest.length > 0 || problem.findings.length === 0;
   return { of, rest: shown ? error : null };
 }

@@ -1,29 +1,29 @@
-/** How a subscription fares, in a state, a word and a sentence. Pure. */
+/** The health of a subscription as badge state, label and text. Pure. */
 
-/** @typedef {import("./shapes.js").Subscription} Subscription */
+/** @typedef {import("./types.js").Subscription} Subscription */
 
-/** @param {Subscription} one @returns {{state: string, word: string, says: string}} */
+/** @param {Subscription} one @returns {{state: string, word: string, text: string}} */
 export function health({ state, reason, failures }) {
-  const given = failures === 1 ? "1 delivery was" : `${failures} deliveries were`;
-  const failing = failures > 0 ? `${given} given up since one arrived last.` : "";
+  const count = failures === 1 ? "1 dead delivery" : `${failures} dead deliveries`;
+  const failing = failures > 0 ? `${count} since the last successful one.` : "";
   if (state === "disabled") {
     const why = reason ? `${reason}${/[.!?]$/.test(reason) ? "" : "."}` : "";
-    return { state: "stopped", word: "disabled", says: [why, failing].filter(Boolean).join(" ") };
+    return { state: "stopped", word: "disabled", text: [why, failing].filter(Boolean).join(" ") };
   }
-  if (failures > 0) return { state: "failed", word: "failing", says: failing };
-  return { state: "done", word: "enabled", says: "" };
+  if (failures > 0) return { state: "failed", word: "failing", text: failing };
+  return { state: "done", word: "enabled", text: "" };
 }
 
-/** Delivery's state -> how it is drawn. @type {Record<string, string>} */
+/** Delivery state to badge state. @type {Record<string, string>} */
 export const DELIVERY = { pending: "parked", delivered: "done", dead: "failed" };
 
-/** Where it was made, and what that means. @param {Subscription} one */
+/** Where the subscription is defined and how to change it. @param {Subscription} one */
 export function origin({ origin: from }) {
   return {
     api: "",
     configuration:
-      "It is in the server's configuration ([[subscriptions]]): whoever runs the server changes it there.",
+      "Defined in the server configuration ([[subscriptions]]). The operator changes it there.",
     environment:
-      "The environment of a stack names it (event_sinks): it is changed with an update of that stack.",
+      "Defined in the environment of a stack (event_sinks). Update that stack to change it.",
   }[from];
 }

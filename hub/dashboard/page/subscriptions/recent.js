@@ -1,29 +1,31 @@
-/** The latest deliveries of a subscription, each a small mark: how it fares at a glance. */
+/** The recent deliveries of a subscription as a row of icons. */
 
 import { call, isAborted } from "../api/client.js";
 import { listen } from "../api/live.js";
+import { coalesced } from "../parts/coalesced.js";
 import { Icon } from "../parts/icon.js";
-import { repeated } from "../parts/repeated.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { DELIVERY } from "./health.js";
 
-/** @typedef {import("./shapes.js").Delivery} Delivery */
+/** @typedef {import("./types.js").Delivery} Delivery */
 
 const MANY = 12;
-/** Failed attempts are no events: while something is on its way is looked so often, in milliseconds. */
+/**
+ * Polling interval in milliseconds while deliveries are pending: failed attempts cause no event.
+ */
 const LOOKED = 5000;
 
-/** Marks, newest last. @param {{project: string, id: string}} props */
+/** Icons, newest last. @param {{project: string, id: string}} props */
 export function Recent({ project, id }) {
   const found = useSignal(/** @type {Delivery[] | null} */ (null));
   useEffect(() => {
-    const given = new AbortController();
-    const read = repeated(async () => {
-      if (given.signal.aborted) return;
+    const controller = new AbortController();
+    const read = coalesced(async () => {
+      if (controller.signal.aborted) return;
       try {
         const path = `/subscriptions/${id}/deliveries?limit=${MANY}`;
-        const said = await call("GET", project, path, undefined, { signal: given.signal });
-        found.value = said.deliveries;
+        const response = await call("GET", project, path, undefined, { signal: controller.signal });
+        found.value = response.deliveries;
       } catch (error) {
         if (!isAborted(error)) found.value = null;
       }
@@ -39,16 +41,16 @@ export function Recent({ project, id }) {
       if (!document.hidden && found.peek()?.some((one) => one.state === "pending")) read();
     }, LOOKED);
     return () => {
-      given.abort();
+      controller.abort();
       clearInterval(timer);
       stop();
     };
   }, [project, id]);
   if (!found.value) return null;
-  if (found.value.length === 0) return html`<span class="muted">nothing was sent yet</span>`;
+  if (found.value.length === 0) return html`<span class="muted">no deliveries yet</span>`;
   const tried = found.value.filter(again).length;
   const words = inWords(found.value);
-  return html`${tried > 0 && html`<span class="subscriptions-tried">${tried} tried again</span>`}
+  return html`${tried > 0 && html`<span class="subscriptions-tried">${tried} retrying</span>`}
     <span class="subscriptions-recent" role="img" aria-label=${words} title=${words}>
       ${[...found.value].reverse().map(
         (one) => html`<span key=${one.id} data-state=${DELIVERY[one.state]}>
@@ -58,7 +60,7 @@ export function Recent({ project, id }) {
     </span>`;
 }
 
-/** Whether it failed, and is tried again. @param {Delivery} one */
+/** Whether it is waiting for a retry. @param {Delivery} one */
 function again(one) {
   return one.state === "pending" && one.attempts > 0;
 }
@@ -69,5 +71,5 @@ function inWords(all) {
     .map((state) => [all.filter((one) => one.state === state).length, state])
     .filter(([count]) => count)
     .map(([count, state]) => `${count} ${state}`);
-  return `the last ${all.length}: ${many.join(", ")}`;
+  return `last ${all.length}: ${many.join(", ")}`;
 }

@@ -1,4 +1,4 @@
-/** What happened in a traversal: all of its events, here and inside, in their order. */
+/** The events of a traversal and of its nested stacks, in order. */
 
 import { isAborted } from "../api/client.js";
 import { signal } from "../vendor/preact.js";
@@ -6,9 +6,9 @@ import { signal } from "../vendor/preact.js";
 /** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
 /** @typedef {import("../stack/watch.js").WatchedStack} WatchedStack */
 
-/** Events asked for at a time. */
+/** Events per request. */
 const PAGE = 1000;
-/** More are not held in a page. */
+/** Maximum number of events loaded. */
 export const AT_MOST = 20_000;
 
 /** @param {string} project of the events */
@@ -19,14 +19,14 @@ export class History {
     this.traversal = traversal;
     /** @type {import("../vendor/preact.js").Signal<CloudEvent[]>} */
     this.events = signal([]);
-    /** Whether all are there, but those that happen from now on. */
+    /** Whether all events up to now are loaded. */
     this.whole = signal(false);
     /** @type {import("../vendor/preact.js").Signal<unknown>} */
     this.wrong = signal(null);
     this.ended = false;
   }
 
-  /** Read what is not read yet. */
+  /** Loads the events. */
   async read() {
     this.wrong.value = null;
     this.whole.value = false;

@@ -1,4 +1,4 @@
-/** The graph as it was: a slider over the events of a traversal. */
+/** The timeline: a slider over the events of a traversal that shows the graph at each event. */
 
 import { useKeys } from "../app/keys.js";
 import { ask, here } from "../app/route.js";
@@ -6,45 +6,45 @@ import { graphModel } from "../graph/model.js";
 import { clock } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
 import { ProblemBox } from "../parts/problem.js";
-import { inWords, toneOf } from "../stack/words.js";
+import { eventText, toneOf } from "../stack/event_text.js";
 import { html, useEffect, useMemo, useSignal } from "../vendor/preact.js";
 import { AT_MOST, History } from "./history.js";
-import { BEATS, marksOf, nextMark, pace } from "./moments.js";
+import { markersOf, nextMarker, pace, STEPS_PER_SECOND } from "./markers.js";
 
 /** @typedef {import("../api/documents.js").CloudEvent} CloudEvent */
-/** @typedef {import("../stack/state.js").Looking} Looking */
-/** @typedef {import("../stack/shapes.js").Traversal} Traversal */
-/** @typedef {import("./moments.js").Mark} Mark */
+/** @typedef {import("../stack/view_state.js").ViewState} ViewState */
+/** @typedef {import("../stack/types.js").Traversal} Traversal */
+/** @typedef {import("./markers.js").Marker} Marker */
 /** @typedef {{length: number, seek: (count: number) => void}} Playback */
 
-/** The traversal whose events are looked at; 0: none, it is live. */
-export function traversalAsked() {
+/** The traversal shown by the timeline; 0: the timeline is closed. */
+export function selectedTraversal() {
   return Number(here.value.query.get("traversal") ?? "") || 0;
 }
 
-/** @param {{looking: Looking}} props */
-export function Timeline({ looking }) {
-  const number = traversalAsked();
-  return html`<${Opened} key=${number} looking=${looking} number=${number} />`;
+/** @param {{viewState: ViewState}} props */
+export function Timeline({ viewState }) {
+  const number = selectedTraversal();
+  return html`<${Opened} key=${number} viewState=${viewState} number=${number} />`;
 }
 
-/** What opens it, and closes it. @param {{looking: Looking}} props */
-export function TimelineButton({ looking }) {
-  const open = traversalAsked() > 0;
+/** Opens and closes the timeline. @param {{viewState: ViewState}} props */
+export function TimelineButton({ viewState }) {
+  const open = selectedTraversal() > 0;
   const press = () => {
-    const current = looking.watched.traversal.value?.number ?? "";
-    ask({ traversal: traversalAsked() ? "" : String(current) });
+    const current = viewState.watched.traversal.value?.number ?? "";
+    ask({ traversal: selectedTraversal() ? "" : String(current) });
   };
-  useKeys([{ key: "h", does: "the timeline: how it was; and back to live", run: press }]);
+  useKeys([{ key: "h", does: "open or close the timeline", run: press }]);
   return html`<button class=${open ? "first" : ""} aria-keyshortcuts="h" onClick=${press}
-    disabled=${!looking.watched.traversal.value}>
+    disabled=${!viewState.watched.traversal.value}>
     ${open ? "Back to live" : "Timeline"} <kbd aria-hidden="true">h</kbd>
   </button>`;
 }
 
-/** @param {{looking: Looking, number: number}} props */
-function Opened({ looking, number }) {
-  const { watched } = looking;
+/** @param {{viewState: ViewState, number: number}} props */
+function Opened({ viewState, number }) {
+  const { watched } = viewState;
   const history = useMemo(() => new History(watched, number), []);
   const playback = useSignal(/** @type {Playback | null} */ (null));
   const at = useSignal(0);
@@ -67,8 +67,8 @@ function Opened({ looking, number }) {
       const model = graphModel(document);
       playback.value = model.playback(history.events.value);
       at.value = playback.value.length;
-      looking.past.value = model;
-      looking.replay.value = { events: history.events.value, at, seek };
+      viewState.past.value = model;
+      viewState.replay.value = { events: history.events.value, at, seek };
     } catch (error) {
       if (!history.ended) wrong.value = error;
     }
@@ -77,8 +77,8 @@ function Opened({ looking, number }) {
     read();
     return () => {
       history.close();
-      looking.past.value = null;
-      looking.replay.value = null;
+      viewState.past.value = null;
+      viewState.replay.value = null;
     };
   }, []);
   const known = new Set(history.events.value.map((one) => one.id));
@@ -88,24 +88,24 @@ function Opened({ looking, number }) {
   return html`<section class="timeline card" aria-label="Timeline">
     <div class="row">
       <h2>Timeline</h2>
-      <${Choice} looking=${looking} number=${number} />
-      <span class="timeline-back"><${TimelineButton} looking=${looking} /></span>
+      <${Choice} viewState=${viewState} number=${number} />
+      <span class="timeline-back"><${TimelineButton} viewState=${viewState} /></span>
       ${
         newer > 0 &&
         number === watched.traversal.value?.number &&
-        html`<button onClick=${read}>${newer} happened since: take them in</button>`
+        html`<button onClick=${read}>Load ${newer} new ${newer === 1 ? "event" : "events"}</button>`
       }
     </div>
     <${ProblemBox} error=${wrong.value ?? history.wrong.value} />
-    ${!playback.value && !wrong.value && !history.wrong.value && html`<p class="muted">Reading what happened…</p>`}
+    ${!playback.value && !wrong.value && !history.wrong.value && html`<p class="muted">Loading events…</p>`}
     ${playback.value && html`<${Slider} events=${history.events.value} at=${at} seek=${seek} />`}
     ${history.events.value.length >= AT_MOST && html`<p class="muted">Only the first ${AT_MOST} events are shown.</p>`}
   </section>`;
 }
 
-/** @param {{looking: Looking, number: number}} props */
-function Choice({ looking, number }) {
-  const { watched } = looking;
+/** @param {{viewState: ViewState, number: number}} props */
+function Choice({ viewState, number }) {
+  const { watched } = viewState;
   const found = useSignal(/** @type {Traversal[]} */ ([]));
   useEffect(() => {
     let ended = false;
@@ -114,7 +114,7 @@ function Choice({ looking, number }) {
       .then(({ traversals }) => {
         if (!ended) found.value = traversals;
       })
-      // Without them the traversal that is shown is the choice.
+      // Without the list, only the current choice is available.
       .catch(() => {});
     return () => {
       ended = true;
@@ -141,42 +141,42 @@ function Choice({ looking, number }) {
  */
 function Slider({ events, at, seek }) {
   const playing = useSignal(false);
-  const marks = useMemo(() => marksOf(events), [events]);
+  const marks = useMemo(() => markersOf(events), [events]);
   const length = events.length;
   useEffect(() => {
     if (!playing.value) return;
     const timer = setInterval(() => {
       seek(at.value + pace(length));
       if (at.value >= length) playing.value = false;
-    }, 1000 / BEATS);
+    }, 1000 / STEPS_PER_SECOND);
     return () => clearInterval(timer);
   }, [playing.value, length]);
   const event = events[at.value - 1];
-  const said = event ? inWords(event) : "before the first event";
+  const text = event ? eventText(event) : "before the first event";
   const play = () => {
     if (!playing.value && at.value >= length) seek(0);
     playing.value = !playing.value;
   };
   return html`<div class="timeline-slider">
       <button aria-label=${playing.value ? "Pause" : "Play"} onClick=${play}>${playing.value ? "❙❙" : "▶"}</button>
-      <button aria-label="The mark before" title="The mark before" onClick=${() => seek(nextMark(marks, at.value, -1, length))}>|◂</button>
-      <button aria-label="One event back" title="One event back" disabled=${at.value === 0} onClick=${() => seek(at.value - 1)}>◂</button>
+      <button aria-label="Previous marker" title="Previous marker" onClick=${() => seek(nextMarker(marks, at.value, -1, length))}>|◂</button>
+      <button aria-label="Previous event" title="Previous event" disabled=${at.value === 0} onClick=${() => seek(at.value - 1)}>◂</button>
       <div class="timeline-track">
         <input type="range" min="0" max=${length} step="1" value=${at.value} aria-label="Event"
-          aria-valuetext=${`event ${at.value} of ${length}: ${said}`}
+          aria-valuetext=${`event ${at.value} of ${length}: ${text}`}
           onInput=${(/** @type {Event} */ input) => {
             playing.value = false;
             seek(Number(/** @type {HTMLInputElement} */ (input.currentTarget).value));
           }} />
-        <${Marks} marks=${marks} length=${length} />
+        <${Markers} marks=${marks} length=${length} />
       </div>
-      <button aria-label="One event on" title="One event on" disabled=${at.value === length} onClick=${() => seek(at.value + 1)}>▸</button>
-      <button aria-label="The next mark" title="The next mark" onClick=${() => seek(nextMark(marks, at.value, 1, length))}>▸|</button>
+      <button aria-label="Next event" title="Next event" disabled=${at.value === length} onClick=${() => seek(at.value + 1)}>▸</button>
+      <button aria-label="Next marker" title="Next marker" onClick=${() => seek(nextMarker(marks, at.value, 1, length))}>▸|</button>
     </div>
     <p class="timeline-said row">
       <span class="unbroken">${at.value} of ${length}</span>
       ${event && html`<${Tone} event=${event} />`}
-      <strong class="breaks">${said}</strong>
+      <strong class="breaks">${text}</strong>
       ${event && html`<time class="muted" dateTime=${event.time}>${clock(event.time)}</time>`}
     </p>`;
 }
@@ -186,11 +186,11 @@ function Tone({ event }) {
   const tone = toneOf(event);
   return tone === "other"
     ? null
-    : html`<${Badge} state=${tone} word=${tone === "gate" ? "gate" : tone} />`;
+    : html`<${Badge} state=${tone} word=${tone === "gate" ? "waiting" : tone} />`;
 }
 
-/** @param {{marks: Mark[], length: number}} props */
-function Marks({ marks, length }) {
+/** @param {{marks: Marker[], length: number}} props */
+function Markers({ marks, length }) {
   return html`<svg class="timeline-marks" viewBox=${`0 0 ${length || 1} 1`} preserveAspectRatio="none" aria-hidden="true">
     ${marks.map(
       (one) =>

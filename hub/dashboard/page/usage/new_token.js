@@ -1,18 +1,18 @@
-/** A token or a password that is given out; the token is shown this once. */
+/** The form that creates a token or a password; the token is shown once. */
 
 import { call } from "../api/client.js";
 import { notify } from "../app/notices.js";
-import { Once } from "../parts/copy.js";
+import { SecretDialog } from "../parts/copy.js";
 import { Field } from "../parts/field.js";
 import { asProblem, ProblemBox } from "../parts/problem.js";
-import { byField } from "../subscriptions/wanted.js";
+import { findingsByField } from "../subscriptions/filters.js";
 import { html, useSignal } from "../vendor/preact.js";
 
-const ROLES = ["reader", "author", "approver", "operator", "admin"];
+const ROLES = ["reader", "author", "approver", "monitor", "operator", "admin"];
 const FIELDS = ["name", "roles", "expires_in", "password"];
 
 /** @param {FormData} form @returns {Record<string, unknown>} */
-export function wish(form) {
+export function tokenRequest(form) {
   /** @param {string} name */
   const text = (name) => String(form.get(name) ?? "").trim();
   const others = text("others")
@@ -23,12 +23,15 @@ export function wish(form) {
     roles: [...form.getAll("role").map(String), ...others],
     expires_in: text("expires_in"),
     everywhere: form.has("everywhere"),
-    // As it was typed: blanks are letters of it.
+    // Not trimmed: spaces are part of a password.
     ...(form.get("password") ? { password: String(form.get("password")) } : {}),
   };
 }
 
-/** everywhere: one may give out what holds in every project. @param {{project: string, everywhere: boolean, made: () => void, done: () => void}} props */
+/**
+ * everywhere: the user may create tokens valid in every project.
+ * @param {{project: string, everywhere: boolean, made: () => void, done: () => void}} props
+ */
 export function NewToken({ project, everywhere, made, done }) {
   const wrong = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
@@ -36,15 +39,15 @@ export function NewToken({ project, everywhere, made, done }) {
   /** @param {SubmitEvent} event */
   async function submit(event) {
     event.preventDefault();
-    const body = wish(new FormData(/** @type {HTMLFormElement} */ (event.currentTarget)));
+    const body = tokenRequest(new FormData(/** @type {HTMLFormElement} */ (event.currentTarget)));
     busy.value = true;
     wrong.value = null;
     try {
-      const given = await call("POST", project, "/tokens", body);
+      const created = await call("POST", project, "/tokens", body);
       made();
-      token.value = given.token ?? "";
-      if (!given.token) {
-        notify(`${given.name} has a password.`, "good");
+      token.value = created.token ?? "";
+      if (!created.token) {
+        notify(`Created a password for ${created.name}.`, "good");
         done();
       }
     } catch (error) {
@@ -54,7 +57,7 @@ export function NewToken({ project, everywhere, made, done }) {
     }
   }
   const problem = wrong.value ? asProblem(wrong.value) : null;
-  const { of, rest } = byField(problem?.findings ?? [], FIELDS);
+  const { of, rest } = findingsByField(problem?.findings ?? [], FIELDS);
   const other = problem && (rest.length > 0 || problem.findings.length === 0);
   return html`<form class="usage-new column" onSubmit=${submit}>
       <${Field} label="Name" wrong=${of.name}>
@@ -66,26 +69,26 @@ export function NewToken({ project, everywhere, made, done }) {
           ${ROLES.map((role) => html`<label key=${role} class="row"><input type="checkbox" name="role" value=${role} />${role}</label>`)}
         </div>
       </fieldset>
-      <${Field} label="Other roles" hint="of your own, that rules name, such as dba" wrong=${of.roles}>
+      <${Field} label="Other roles" hint="Custom roles that rules refer to, for example dba" wrong=${of.roles}>
         ${(/** @type {object} */ needs) => html`<input name="others" autocomplete="off" ...${needs} />`}
       <//>
-      <${Field} label="Holds for" hint="90d, 12h; empty: until it is revoked" wrong=${of.expires_in}>
+      <${Field} label="Expires in" hint="For example 90d or 12h. Leave empty for no expiry." wrong=${of.expires_in}>
         ${(/** @type {object} */ needs) => html`<input name="expires_in" autocomplete="off" ...${needs} />`}
       <//>
-      <${Field} label="Password" hint="empty: a token is made" wrong=${of.password}>
+      <${Field} label="Password" hint="Leave empty to create a token." wrong=${of.password}>
         ${(/** @type {object} */ needs) => html`<input name="password" type="password" autocomplete="new-password" ...${needs} />`}
       <//>
-      ${everywhere && html`<label class="row"><input type="checkbox" name="everywhere" />in every project</label>`}
+      ${everywhere && html`<label class="row"><input type="checkbox" name="everywhere" />Valid in every project</label>`}
       ${other && html`<${ProblemBox} error=${problem} />`}
       <div class="row">
-        <button class="first" disabled=${busy.value}>Give it out</button>
+        <button class="first" disabled=${busy.value}>Create</button>
         <button type="button" onClick=${done}>Cancel</button>
       </div>
     </form>
     ${
       token.value &&
-      html`<${Once} title="The token" what="the token" text=${token.value} onClose=${done}>
-        Whoever has it is let in.
+      html`<${SecretDialog} title="Token created" what="the token" text=${token.value} onClose=${done}>
+        Anyone who has this token can authenticate with it.
       <//>`
     }`;
 }

@@ -1,20 +1,20 @@
-/** What runs: every role of every process, for operators. */
+/** The process roles of the server, for operators. */
 
 import { call } from "../api/client.js";
 import { Ago } from "../parts/ago.js";
 import { Badge } from "../parts/badge.js";
+import { useFetched } from "../parts/fetched.js";
 import { ProblemBox } from "../parts/problem.js";
-import { useRead } from "../parts/read.js";
 import { html } from "../vendor/preact.js";
 
-/** @typedef {import("./shapes.js").Service} Service */
+/** @typedef {import("./types.js").Service} Service */
 
-/** Nothing tells of a process that died: it is asked for so often, in milliseconds. */
+/** Polling interval in milliseconds: a process that dies causes no event. */
 const ASKED = 15_000;
 
 /** @param {{project: string}} props */
 export function Services({ project }) {
-  const { found, wrong } = useRead(
+  const { found, wrong } = useFetched(
     async () => /** @type {Service[]} */ ((await call("GET", project, "/services")).services),
     [project],
     (again) => {
@@ -25,7 +25,7 @@ export function Services({ project }) {
     },
   );
   return html`<section class="card column" aria-labelledby="services">
-    <h2 id="services">What runs</h2>
+    <h2 id="services">Services</h2>
     <${ProblemBox} error=${wrong.value} />
     <ul class="usage-rows">
       ${found.value?.map(
@@ -33,14 +33,14 @@ export function Services({ project }) {
           <${Badge} state=${one.status === "up" ? "done" : "failed"} word=${one.status} />
           <code>${one.binary}</code>
           <span class="breaks">on ${one.host}</span>
-          <span class="muted">since <${Ago} at=${utc(one.created_at)} />${one.status === "down" && html`, heard of <${Ago} at=${utc(one.updated_at)} />`}</span>
+          <span class="muted">since <${Ago} at=${utc(one.created_at)} />${one.status === "down" && html`, last seen <${Ago} at=${utc(one.updated_at)} />`}</span>
         </li>`,
       )}
     </ul>
   </section>`;
 }
 
-/** Heat's times say no zone; they are UTC. @param {string} time */
+/** Heat's times have no zone and are UTC. @param {string} time */
 function utc(time) {
   return /Z|[+-]\d\d:\d\d$/.test(time) ? time : `${time}Z`;
 }

@@ -9,13 +9,16 @@ import { ProblemBox } from "../parts/problem.js";
 import { html, useEffect, useSignal } from "../vendor/preact.js";
 import { NewToken } from "./new_token.js";
 
-/** @typedef {import("./shapes.js").Token} Token */
+/** @typedef {import("./types.js").Token} Token */
 
-/** How each holds, in a state and a word. @param {Token} one @param {number} at milliseconds since 1970 */
-export function holds({ revoked_at, expires_at }, at) {
+/**
+ * The state of a token and its text.
+ * @param {Token} one @param {number} at milliseconds since 1970
+ */
+export function tokenState({ revoked_at, expires_at }, at) {
   if (revoked_at) return { state: "failed", word: "revoked" };
   if (expires_at && Date.parse(expires_at) <= at) return { state: "dropped", word: "expired" };
-  return { state: "done", word: "holds" };
+  return { state: "done", word: "active" };
 }
 
 /** @param {{project: string}} props */
@@ -58,12 +61,12 @@ export function Tokens({ project }) {
       <h2 id="tokens">Tokens and passwords</h2>
       <div class="acts"><button onClick=${() => {
         making.value = true;
-      }} disabled=${making.value}>New…</button></div>
+      }} disabled=${making.value}>Create…</button></div>
     </div>
-    ${mode !== "tokens" && html`<p class="muted">They let nobody in while this server's <code>[auth] mode</code> is <code>${mode}</code>.</p>`}
+    ${mode !== "tokens" && html`<p class="muted">Not accepted while the server's <code>[auth] mode</code> is <code>${mode}</code>.</p>`}
     <div class="row">
-      <${Toggle} on=${gone} word="revoked and expired ones, too" />
-      ${all && html`<${Toggle} on=${everywhere} word="those that hold in every project" />`}
+      <${Toggle} on=${gone} word="Include revoked and expired" />
+      ${all && html`<${Toggle} on=${everywhere} word="Valid in every project" />`}
     </div>
     <${ProblemBox} error=${wrong.value} />
     ${
@@ -72,7 +75,7 @@ export function Tokens({ project }) {
         making.value = false;
       }} />`
     }
-    ${found.value?.length === 0 && html`<p class="muted">There are none.</p>`}
+    ${found.value?.length === 0 && html`<p class="muted">No tokens or passwords.</p>`}
     <ul class="usage-rows">
       ${found.value?.map(
         (one) =>
@@ -101,16 +104,16 @@ function Toggle({ on, word }) {
 
 /** @param {{one: Token, revoke: () => void}} props */
 function Row({ one, revoke }) {
-  const { state, word } = holds(one, Date.now());
+  const { state, word } = tokenState(one, Date.now());
   return html`<li>
     <${Badge} state=${state} word=${word} />
     <strong class="breaks">${one.name}</strong>
-    <span class="breaks">${one.kind}: ${one.roles.join(", ")}${one.everywhere && ", in every project"}</span>
+    <span class="breaks">${one.kind}: ${one.roles.join(", ")}${one.everywhere && ", valid in every project"}${one.mode !== "tokens" && `, created in mode ${one.mode}: not accepted in other modes`}</span>
     <span class="muted">
-      made by ${one.created_by} <${Ago} at=${one.created_at} />, used <${Ago} at=${one.used_at} />${
+      created by ${one.created_by} <${Ago} at=${one.created_at} />, last used <${Ago} at=${one.used_at} />${
         one.revoked_at
           ? html`, revoked by ${one.revoked_by} <${Ago} at=${one.revoked_at} />`
-          : one.expires_at && html`, ends <${Ago} at=${one.expires_at} />`
+          : one.expires_at && html`, expires <${Ago} at=${one.expires_at} />`
       }
     </span>
     ${!one.revoked_at && html`<button class="danger" aria-label=${`Revoke ${one.kind} of ${one.name}`} onClick=${revoke}>Revoke…</button>`}
@@ -120,9 +123,9 @@ function Row({ one, revoke }) {
 /** @param {{one: Token, revoke: (one: Token) => void, close: () => void}} props */
 function Revoke({ one, revoke, close }) {
   return html`<${Dialog} title=${`Revoke the ${one.kind} of ${one.name}?`} onClose=${close}>
-    <p>It is refused from now on, by every process. This cannot be taken back; another one can be made.</p>
+    <p>Every process rejects it immediately. This cannot be undone, but you can create a new one.</p>
     <div class="acts">
-      <button onClick=${close}>Leave it</button>
+      <button onClick=${close}>Cancel</button>
       <button class="danger" onClick=${() => revoke(one)}>Revoke</button>
     </div>
   <//>`;

@@ -1,8 +1,8 @@
-/** What the project uses, who one is, what runs, and who is let in. */
+/** The Usage page: quotas, account, services and tokens. */
 
 import { may } from "../api/session.js";
 import { html } from "../vendor/preact.js";
-import { Myself } from "./myself.js";
+import { Account } from "./account.js";
 import { Quotas } from "./quotas.js";
 import { Services } from "./services.js";
 import { Tokens } from "./tokens.js";
@@ -12,7 +12,7 @@ export function Usage({ project }) {
   return html`<h1>Usage</h1>
     <div class="usage">
       <${Quotas} project=${project} />
-      <${Myself} />
+      <${Account} />
       ${may("operate") && html`<${Services} project=${project} />`}
       ${may("administer") && html`<${Tokens} project=${project} />`}
     </div>`;

@@ -14,23 +14,25 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from engine.errors import NotFound
-from engine.hot.schema import Attribute, Kind, Property, TypeSchema
+from engine.hooks.tokens import TokenKeys
+from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
+from engine.principal import Principal
 from engine.service import Engine, Limits, Output, StackRequest, StackView
 from engine.store.events import EventFilter
-from engine.store.listing import StackFilter, StackPage
 from engine.store.processes import ProcessRecord
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
-from engine.store.sealing import Sealer
+from engine.store.stack_lists import StackFilter, StackPage
 from engine.tracing import Tracer
-from engine.types.signal_doors import SignalDoors
-from engine.types.software import ServerDoors
+from engine.types.signal_urls import SignalUrls
+from engine.types.software import ServerUrls
 from hub.api.application import make_application
 from hub.api.parts import Parts, invalid
+from hub.auth.anonymous import Anonymous
+from hub.auth.hasher import PasswordHasher
 from hub.auth.identity import Authenticator
-from hub.auth.nobody import Nobody
-from hub.setting_access import Server
-from hub.settings import Settings
-from hub.wiring import make_admission, make_limits
+from hub.program.wiring import make_admission, make_limits
+from hub.settings.access import Server
+from hub.settings.settings import Settings
 
 STACK_ID = UUID("7f599edc-9522-4a30-93e3-75f43c50906c")
 EVENT_ID = UUID("d996498a-50e1-4298-a014-42c847cc8157")
@@ -77,6 +79,7 @@ def resource(name: str, requires: tuple[str, ...] = (), **changes: Any) -> Resou
         "reason": "state changed",
         "properties": {},
         "shown": None,
+        "secret": None,
         "attributes": {"value": "s3cret", "size": 4},
         "metadata": {"role": "web"},
         "requires": list(requires),
@@ -158,11 +161,11 @@ class StubEngine:
         self.asked.append(("update", request))
 
     async def delete_stack(
-        self, project: str, stack_id: UUID, requested_by: str, *, credential: str
+        self, project: str, stack_id: UUID, requested_by: Principal, *, credential: str
     ) -> None:
         self.asked.append(("delete", (project, stack_id, requested_by)))
 
-    async def visit_stack(
+    async def start_action(
         self, project: str, stack_id: UUID, action: str, by: str, *, credential: str
     ) -> None:
         self.asked.append(("visit", (stack_id, str(action), by)))
@@ -252,9 +255,10 @@ async def client_of(
         dispatcher=cast(Any, None),
         channels={},
         horizon=lambda _: 1.0,
-        token_for=str,
-        doors=SignalDoors(b"", ""),
-        servers=ServerDoors(b"", ""),
+        answerers=cast(Any, None),
+        token_keys=cast(Any, None),
+        doors=SignalUrls(TokenKeys.single(b""), ""),
+        servers=ServerUrls(TokenKeys.single(b""), ""),
         new_id=lambda: UUID(int=0),
         new_secret=str,
         random_bytes=bytes,
@@ -262,12 +266,11 @@ async def client_of(
         fetch_template=cast(Any, None),
         metrics=cast(Any, SimpleNamespace(requested=lambda *_: None)),
         tracer=Tracer(),
+        hasher=PasswordHasher(),
     )
     app: web.Application = make_application(
         parts,
-        make_admission(
-            parts.settings, authenticator or Nobody(), Sealer(bytes(32), random_bytes=bytes)
-        ),
+        make_admission(parts.settings, authenticator or Anonymous(), parts.database),
     )
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
         yield Client(session, str(server.make_url("")).rstrip("/"), engine)

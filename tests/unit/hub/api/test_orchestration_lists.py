@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from engine.store.events import EventFilter
+from hub.auth.anonymous import Anonymous
+from hub.auth.credentials import RequestCredentials
 from hub.auth.identity import Identity
-from hub.auth.nobody import Nobody
-from hub.auth.presented import Presented
 from tests.unit.hub.api.orchestration_support import (
     EVENT_ID,
     OTHER_EVENT,
@@ -32,8 +32,8 @@ async def test_a_full_page_of_stacks_links_to_the_next(client: Client) -> None:
     assert "links" not in said
 
 
-class OfOneProject(Nobody):
-    async def identify(self, presented: Presented, project: str) -> Identity:
+class OfOneProject(Anonymous):
+    async def identify(self, presented: RequestCredentials, project: str) -> Identity:
         return replace(await super().identify(presented, project), everywhere=False)
 
 

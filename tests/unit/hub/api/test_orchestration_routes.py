@@ -7,6 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from engine.errors import Unavailable
+from engine.principal import named
 from tests.unit.hub.api.orchestration_support import (
     MAX_BODY,
     STACK_ID,
@@ -16,6 +17,8 @@ from tests.unit.hub.api.orchestration_support import (
 
 V = "/v1/demo"
 S = f"{V}/stacks/web/{STACK_ID}"
+
+ANONYMOUS = named("anonymous")
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "POST"])
@@ -76,7 +79,7 @@ async def test_creating_answers_with_where_the_stack_is(client: Client) -> None:
     assert status == 201
     assert headers["Location"] == said["stack"]["links"][0]["href"] == f"{client.url}{S}"
     ((what, request),) = client.engine.asked
-    assert (what, request.idempotency_key, request.requested_by) == ("create", "k1", "ann")
+    assert (what, request.idempotency_key, request.requested_by) == ("create", "k1", named("ann"))
     assert request.hooks_add == ["db:pre-create"]
 
 
@@ -98,7 +101,7 @@ async def test_put_replaces_and_patch_builds_on_what_there_is(
 async def test_deleting_answers_with_nothing(client: Client) -> None:
     status, said, _ = await client.call("DELETE", S)
     assert (status, said) == (204, None)
-    assert client.engine.asked == [("delete", ("demo", STACK_ID, "anonymous"))]
+    assert client.engine.asked == [("delete", ("demo", STACK_ID, ANONYMOUS))]
 
 
 @pytest.mark.parametrize(
@@ -147,12 +150,12 @@ async def test_an_action_that_is_none_is_refused(
 @pytest.mark.parametrize(
     ("action", "asked"),
     [
-        ("check", ("visit", (STACK_ID, "CHECK", "anonymous"))),
-        ("suspend", ("visit", (STACK_ID, "SUSPEND", "anonymous"))),
-        ("resume", ("visit", (STACK_ID, "RESUME", "anonymous"))),
-        ("cancel_update", ("cancel", (STACK_ID, True, "anonymous"))),
-        ("cancel_without_rollback", ("cancel", (STACK_ID, False, "anonymous"))),
-        ("stop", ("stop", (STACK_ID, "anonymous"))),
+        ("check", ("visit", (STACK_ID, "CHECK", ANONYMOUS))),
+        ("suspend", ("visit", (STACK_ID, "SUSPEND", ANONYMOUS))),
+        ("resume", ("visit", (STACK_ID, "RESUME", ANONYMOUS))),
+        ("cancel_update", ("cancel", (STACK_ID, True, ANONYMOUS))),
+        ("cancel_without_rollback", ("cancel", (STACK_ID, False, ANONYMOUS))),
+        ("stop", ("stop", (STACK_ID, ANONYMOUS))),
     ],
 )
 async def test_an_action_is_asked_of_the_engine(client: Client, action: str, asked: Any) -> None:
@@ -175,13 +178,13 @@ async def test_a_hook_is_cleared_by_a_signal(client: Client) -> None:
     assert (status, said) == (200, None)
     ((asked, (name, point, given)),) = client.engine.asked
     assert (asked, name, point) == ("unset_hook", "pw", "pre-create")
-    assert (given.by, given.door, given.decision) == ("anonymous", "unset_hook", "continue")
+    assert (given.by, given.door, given.decision) == (ANONYMOUS, "unset_hook", "continue")
 
 
 async def test_a_signal_that_is_no_answer_is_data_for_the_resource(client: Client) -> None:
     status, said, _ = await client.call("POST", f"{S}/resources/pw/signal", json={"x": 1})
     assert (status, said) == (200, None)
-    assert client.engine.asked == [("signal", ("pw", {"x": 1}, "anonymous"))]
+    assert client.engine.asked == [("signal", ("pw", {"x": 1}, ANONYMOUS))]
 
 
 async def test_secret_attributes_are_masked(client: Client) -> None:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from hub.auth.anonymous import Anonymous
+from hub.auth.credentials import RequestCredentials
 from hub.auth.identity import Identity
-from hub.auth.nobody import Nobody
-from hub.auth.presented import Presented
 from hub.auth.roles import Right
 from tests.unit.hub.api.orchestration_support import (
     STACK_ID,
@@ -19,8 +19,8 @@ V = "/v1/demo"
 S = f"{V}/stacks/web/{STACK_ID}"
 
 
-class Guest(Nobody):
-    async def identify(self, presented: Presented, project: str) -> Identity:
+class Guest(Anonymous):
+    async def identify(self, presented: RequestCredentials, project: str) -> Identity:
         return replace(
             await super().identify(presented, project), rights=frozenset({Right.NOTHING})
         )

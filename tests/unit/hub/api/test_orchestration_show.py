@@ -6,18 +6,19 @@ from typing import Any
 import pytest
 
 from engine.errors import Invalid
-from engine.hot.parameters import ParameterKind, ParameterSchema
-from engine.hot.schema import Constraint, TypeSchema
+from engine.hot.schema.parameters import ParameterKind, ParameterSchema
+from engine.hot.schema.type_schema import Constraint, TypeSchema
+from engine.principal import named
 from engine.service import Output, StackView
 from engine.words import Json
 from hub.api.orchestration import show
 from hub.api.orchestration.described import parameter
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.validation import validated
-from hub.auth.nobody import Nobody
-from hub.auth.presented import presented_in
-from hub.settings import Settings
-from hub.wiring import make_limits
+from hub.auth.anonymous import Anonymous
+from hub.auth.credentials import request_credentials
+from hub.program.wiring import make_limits
+from hub.settings.settings import Settings
 from tests.unit.hub.api.orchestration_support import EVENT_ID, STACK_ID, event, resource, stack
 
 BASE = "http://h:1/v1"
@@ -105,7 +106,7 @@ def test_odd_names_are_quoted_in_addresses_and_plain_ones_left_alone() -> None:
 
 
 def read(**body: Json) -> Any:
-    return stack_request(body, existing=False, requested_by="ann")
+    return stack_request(body, existing=False, requested_by=named("ann"))
 
 
 def test_a_body_becomes_a_request() -> None:
@@ -118,7 +119,7 @@ def test_a_body_becomes_a_request() -> None:
         hooks={"clear": ["db:pre-create"], "add": [{"at": "db"}]},
         unknown_to_us=1,
     )
-    assert (got.name, got.requested_by) == ("web", "ann")
+    assert (got.name, got.requested_by) == ("web", named("ann"))
     assert got.tags == ["", "", "a", "b"]
     assert (got.timeout_mins, got.disable_rollback) == (60, False)
     assert (got.hooks_clear, got.hooks_add) == (["db:pre-create"], [{"at": "db"}])
@@ -236,5 +237,5 @@ def test_validation_refuses_what_creation_would(body: dict[str, Json], place: st
 async def test_without_authentication_everybody_is_who_they_say(
     headers: dict[str, str], name: str
 ) -> None:
-    who = await Nobody().identify(presented_in(headers), "any text")
+    who = await Anonymous().identify(request_credentials(headers), "any text")
     assert (who.name, who.project) == (name, "any text")

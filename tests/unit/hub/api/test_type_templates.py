@@ -4,16 +4,16 @@ import random
 
 import pytest
 
-from engine.hot.schema import Constraint, Kind, Property, TypeSchema
-from engine.hot.source import Limits, check_document
-from engine.hot.template import parse_template
+from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
+from engine.hot.syntax.document import DocumentLimits, check_document
+from engine.hot.template.template import parse_template
 from engine.types.command import Command, CommandSettings
 from engine.types.random_string import RandomString
 from engine.types.registry import built_in
 from hub.api.orchestration.type_templates import cfn_template, hot_template
 from tests.support.things import Thing, World
 
-LIMITS = Limits(max_bytes=1_000_000, max_depth=50)
+LIMITS = DocumentLimits(max_bytes=1_000_000, max_depth=50)
 
 
 def test_a_random_string_is_as_heat_has_it() -> None:

@@ -1,5 +1,7 @@
 """Tokens and passwords, presented, compared and given out."""
 
+import base64
+import hashlib
 from uuid import UUID, uuid4
 
 import pytest
@@ -9,10 +11,10 @@ from hypothesis import strategies as st
 
 from engine.errors import Invalid
 from hub.auth import secrets
-from hub.auth.giving import Wish, given
-from hub.auth.presented import Presented, presented_in
-from hub.auth.remembered import MOST, Remembered, key_of
+from hub.auth.credentials import RequestCredentials, request_credentials
 from hub.auth.roles import IMPLIED, RIGHTS, Right, Role, rights_of, with_implied
+from hub.auth.token_issuer import TokenRequest, given
+from hub.auth.ttl_cache import MOST, Remembered, key_of
 
 
 def test_a_token_names_its_id_and_hides_the_rest() -> None:
@@ -40,6 +42,21 @@ def test_a_password_is_salted_and_compared() -> None:
     assert not secrets.is_password("correct hors", one)
 
 
+#: "correct horse", as version 0.1.0 stored it.
+OLD = "scrypt$16384$8$1$YWFhYWFhYWFhYWFhYWFhYQ$"
+
+
+def test_a_hash_with_other_parameters_is_compared_and_known_as_weak() -> None:
+    digest = hashlib.scrypt(b"correct horse", salt=b"a" * 16, n=2**14, r=8, p=1, dklen=32)
+    old = OLD + base64.urlsafe_b64encode(digest).decode().rstrip("=")
+    assert secrets.is_password("correct horse", old) and not secrets.is_password("other", old)
+    now = secrets.hash_password("correct horse", b"a" * 16)
+    assert now.startswith("scrypt$131072$8$1$")  # what OWASP recommends
+    assert (secrets.is_weak(old), secrets.is_weak(now)) == (True, False)
+    assert not secrets.is_weak(secrets.NO_PASSWORD)
+    assert not secrets.is_password("", secrets.NO_PASSWORD)
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # it imports as it begins
 @draw(st.dictionaries(
     st.sampled_from(["Authorization", "X-Auth-Token", "X-Auth-User", "X-Auth-Key", "X-Roles",
@@ -48,21 +65,21 @@ def test_a_password_is_salted_and_compared() -> None:
     | st.sampled_from(["Basic", "Basic YTpi", "Bearer", "bearer x", "Basic é"]),
 ))  # fmt: skip
 def test_whatever_headers_say_something_is_read_and_never_shown(headers: dict[str, str]) -> None:
-    found = presented_in(headers)
-    shown = Presented(user=found.user, said_roles=found.said_roles)
+    found = request_credentials(headers)
+    shown = RequestCredentials(user=found.user, said_roles=found.said_roles)
     assert repr(found) == repr(shown)  # nothing else is in it
 
 
 def test_what_headers_present() -> None:
-    assert presented_in({"Authorization": "Basic YWRhOnB3OjE="}) == Presented(
+    assert request_credentials({"Authorization": "Basic YWRhOnB3OjE="}) == RequestCredentials(
         user="ada", password="pw:1"
     )
-    assert presented_in({"Authorization": "bEaReR  t "}).bearer == "t"
-    assert presented_in({"X-Auth-User": "a", "X-Auth-Key": "k"}) == Presented(
+    assert request_credentials({"Authorization": "bEaReR  t "}).bearer == "t"
+    assert request_credentials({"X-Auth-User": "a", "X-Auth-Key": "k"}) == RequestCredentials(
         user="a", password="k"
     )
-    assert presented_in({"X-Roles": "a, b,,"}).said_roles == ("a", "b")
-    assert presented_in({"X-Auth-User": "ada"}).nothing
+    assert request_credentials({"X-Roles": "a, b,,"}).said_roles == ("a", "b")
+    assert request_credentials({"X-Auth-User": "ada"}).nothing
 
 
 def test_remembered_until_its_time_and_not_more_than_so_many() -> None:
@@ -77,9 +94,15 @@ def test_remembered_until_its_time_and_not_more_than_so_many() -> None:
 
 
 def test_keys_of_what_differs_differ() -> None:
-    some = [Presented(token="a"), Presented(bearer="a"), Presented(user="a"),
-            Presented(password="a"), Presented(user="a", password="b"),
-            Presented(user="a\0b")]  # fmt: skip
+    here, there = (
+        RequestCredentials(password="a", block=one) for one in ("203.0.113.7", "203.0.113.8")
+    )
+    assert key_of(here) != key_of(there)
+    some = [
+        RequestCredentials(token="a"), RequestCredentials(bearer="a"),
+        RequestCredentials(user="a"), RequestCredentials(password="a"),
+        RequestCredentials(user="a", password="b"), RequestCredentials(user="a\0b"),
+    ]  # fmt: skip
     assert len({key_of(one, project) for one in some for project in ("p", "q")}) == 12
 
 
@@ -93,12 +116,12 @@ def test_each_role_has_a_right_and_what_it_implies() -> None:
     assert rights_of(["dba"]) == {Right.NOTHING}
 
 
-def wish(**more: object) -> Wish:
+def wish(**more: object) -> TokenRequest:
     said: dict[str, object] = {
         "id": UUID(int=1), "project": "p", "name": "ci", "roles": ["author"], "by": "root",
         "random_bytes": b"r" * 32,
     }  # fmt: skip
-    return Wish(**(said | more))  # type: ignore[arg-type]
+    return TokenRequest(**(said | more))  # type: ignore[arg-type]
 
 
 def test_what_is_given_and_what_is_kept_of_it() -> None:
@@ -108,6 +131,11 @@ def test_what_is_given_and_what_is_kept_of_it() -> None:
     kept, token = given(wish(password="long enough it is"))
     assert token is None and secrets.is_password("long enough it is", kept.hash)
     assert "long enough" not in repr(wish(password="long enough it is"))
+
+
+def test_a_password_of_the_form_of_a_token_is_refused() -> None:
+    with pytest.raises(Invalid, match="has the form of a token"):
+        given(wish(password=secrets.write_token(UUID(int=1), b"r" * 32)))
 
 
 def test_all_that_is_wrong_with_a_wish_is_said_at_once() -> None:

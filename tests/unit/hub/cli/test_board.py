@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from hub.cli.board import MOST, Board, bar, clock
 from hub.cli.exit_codes import Exit
+from hub.cli.watch_view import MOST, Board, bar, clock
 
 NOW = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
 

@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from hub.cli.breakpoints import chosen
 from hub.cli.client import Refused
+from hub.cli.file_references import Unreadable
 from hub.cli.main import app
-from hub.cli.referred import Unreadable
 from tests.unit.hub.cli.stub import Seen, serving
 
 THERE: list[dict[str, Any]] = [
@@ -23,7 +23,7 @@ LATE = {
     "resource_name": None,
     "path": "",
     "point": "pre-stack-update",
-    "reason": "it has asked there already",
+    "reason": "it has already passed this point",
 }
 ENTRIES = [{"number": n, "kind": "continue", "by": "ann", "data": None} for n in (1, 2, 3)]
 
@@ -64,7 +64,7 @@ async def test_breakpoints_are_set_and_it_is_told_where_it_is_too_late() -> None
     assert done.exit_code == 0, done.output
     assert (seen.method, seen.path) == ("POST", "/v1/default/stacks/web/1/breakpoints")
     assert json.loads(seen.body) == {"breakpoints": ["db:pre-create", "pre-stack-update"]}
-    late = "too late for (stack) at pre-stack-update: it has asked there already"
+    late = "too late for (stack) at pre-stack-update: it has already passed this point"
     assert done.stdout.splitlines()[-1] == late
     assert "(stack)" in done.stdout.splitlines()[2]
 
@@ -110,7 +110,7 @@ async def test_running_on_tells_where_it_will_stop_or_cannot() -> None:
     done, (seen,) = await ran("run-to", "web", "db")
     assert (seen.method, seen.path) == ("POST", "/v1/default/stacks/web/1/run-to")
     assert json.loads(seen.body) == {"resource": "db"}
-    assert done.stdout.strip() == "it goes on, and stops at db"
+    assert done.stdout.strip() == "continuing; stops at db"
     done, _ = await ran("run-to", "web", "too-late")
     assert "too late for (stack)" in done.stdout and "goes on" not in done.stdout
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from hub.cli.carrying import Parcel, let_go
 from hub.cli.client import Client, Refused
-from hub.cli.referred import Unreadable
+from hub.cli.export_import import Parcel, let_go
+from hub.cli.file_references import Unreadable
 from tests.unit.hub.cli.stub import Handler, serving
 
 STACK = {"stack_name": "web", "id": "1"}
@@ -62,7 +62,7 @@ async def test_when_the_answer_is_lost_the_export_is_kept(
         await abandoned(exporting(breaks=True), path)
     assert json.loads(path.read_text()) == {"it": "exported"}
     said = capsys.readouterr()
-    assert "not known whether the stack is forgotten" in said.err
+    assert "may have been abandoned" in said.err
     with pytest.raises(Refused):
         await abandoned(exporting(breaks=True), None)
     assert json.loads(capsys.readouterr().out) == {"it": "exported"}
@@ -72,7 +72,7 @@ async def test_a_file_that_is_there_is_left_alone_and_nothing_is_asked(tmp_path:
     path = tmp_path / "s.json"
     path.write_text("mine")
     async with serving(exporting()) as stub, Client(stub.url, "p") as client:
-        with pytest.raises(Unreadable, match="File exists; nothing was done"):
+        with pytest.raises(Unreadable, match="File exists; nothing was changed"):
             await let_go(client, STACK, path, False)
         assert stub.seen == [] and path.read_text() == "mine"
 

@@ -44,8 +44,8 @@ async def test_names_stay_one_part_of_the_path() -> None:
                 {"place": "a", "reason": "one.", "remedy": "R."}, {"place": "", "reason": "two"}]}},
             "a: one. R.\ntwo",
         ),
-        ({"fault": 1}, "the server answered 409, and not why"),
-        ("text", "the server answered 409, and not why"),
+        ({"fault": 1}, "the server answered 409 without an error message"),
+        ("text", "the server answered 409 without an error message"),
     ],
 )  # fmt: skip
 async def test_refusals_are_told_with_place_reason_and_remedy(document: Json, told: str) -> None:
@@ -60,7 +60,7 @@ async def test_something_else_at_the_address_is_told() -> None:
         return web.Response(text="<html>hello</html>", content_type="text/html")
 
     async with serving(page) as stub, Client(stub.url, "p") as client:
-        with pytest.raises(Refused, match=r"what answers at http://.* is no headgate"):
+        with pytest.raises(Refused, match=r"the server at http://.* is not a Headgate server"):
             await client.call("GET", "/x")
 
 

@@ -56,7 +56,7 @@ def test_an_end_is_judged_by_what_was_asked_for(
     outcome = judge({"stack_status": status}, action)
     assert (outcome.code if outcome else None) is code
     if code is Exit.FAILED:
-        assert outcome is not None and "took over" in outcome.said
+        assert outcome is not None and "superseded it" in outcome.said
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from hub.cli.file_references import Unreadable
 from hub.cli.files import environment_body, joined, parameters, template_body
-from hub.cli.referred import Unreadable
 
 TEMPLATE = """
 heat_template_version: 2018-08-31
@@ -47,7 +47,7 @@ def test_a_template_cannot_send_files_from_elsewhere(tmp_path: Path, name: str) 
     path = template(tmp_path / "inside", name)
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "inside" / "link").symlink_to(tmp_path / "secret.txt")
-    with pytest.raises(Unreadable, match="lies outside of"):
+    with pytest.raises(Unreadable, match="is outside of"):
         template_body(path)
 
 
@@ -61,7 +61,7 @@ def test_files_beside_the_template_may_be_in_the_folder_one_works_in(
 
 
 def test_addresses_are_not_followed(tmp_path: Path) -> None:
-    with pytest.raises(Unreadable, match="is an address"):
+    with pytest.raises(Unreadable, match="is a URL"):
         template_body(template(tmp_path, "http://example.com/x"))
 
 
@@ -75,7 +75,7 @@ def test_a_broken_template_is_told_with_its_file(tmp_path: Path) -> None:
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(Unreadable, match="it is no text"):
+    with pytest.raises(Unreadable, match="it is not a text file"):
         template_body(path)
 
 
@@ -93,7 +93,7 @@ def test_a_parameter_without_a_key_or_a_sign_is_refused(pair: str) -> None:
 
 
 def test_a_parameter_cannot_be_a_value_and_a_file(tmp_path: Path) -> None:
-    with pytest.raises(Unreadable, match="a: is given twice"):
+    with pytest.raises(Unreadable, match="a: given both"):
         parameters(["a=1"], [f"a={tmp_path / 'x'}"])
 
 
@@ -161,7 +161,7 @@ def test_templates_that_an_environment_maps_to(tmp_path: Path) -> None:
     both = environment_body([one, other, tmp_path / "empty.yaml"])
     assert set(both["files"]) == {"web.yaml", "other.yaml", *both["environment_files"]}
     (tmp_path / "web.yaml").write_text("outputs: {}")
-    with pytest.raises(Unreadable, match=r"web\.yaml: is the name of two files"):
+    with pytest.raises(Unreadable, match=r"web\.yaml: two files have this name"):
         environment_body([one, other])
 
 
@@ -173,15 +173,15 @@ def test_one_name_stands_for_one_file(tmp_path: Path) -> None:
         sub__db_yaml="{}",
         db_yaml="{}",
     )
-    with pytest.raises(Unreadable, match=r"db\.yaml already; give one another name"):
+    with pytest.raises(Unreadable, match=r"db\.yaml already; rename one of them"):
         template_body(tmp_path / "t.yaml")
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("../t.yaml", "lies outside of"),
-        ("file:///etc/t.yaml", "is an address; download it"),
+        ("../t.yaml", "is outside of"),
+        ("file:///etc/t.yaml", "is a URL; download it"),
         ("gone.yaml", "type: .*gone.yaml: cannot be read"),
     ],
 )
@@ -199,5 +199,5 @@ def test_a_nested_template_may_not_reach_further_than_the_first(tmp_path: Path) 
         x__ok_yaml="{}",
         no_yaml="{}",
     )
-    with pytest.raises(Unreadable, match=r"\.\./\.\./no\.yaml: lies outside of"):
+    with pytest.raises(Unreadable, match=r"\.\./\.\./no\.yaml: is outside of"):
         template_body(tmp_path / "x" / "t.yaml")

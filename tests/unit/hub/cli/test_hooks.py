@@ -10,9 +10,9 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from hub.cli.client import Refused
+from hub.cli.file_references import Unreadable
 from hub.cli.hooks import chosen
 from hub.cli.main import app
-from hub.cli.referred import Unreadable
 from tests.unit.hub.cli.stub import Seen, serving
 
 HOOKS = [
@@ -135,7 +135,7 @@ async def test_data_comes_from_a_file_too(tmp_path: Path, text: str, data: Any) 
         (["--data", "x"], 'headgate: --data "x": write it as KEY=VALUE'),
         (["--data", "x=[1"], "--data x:"),
         (["--data", "x=.inf"], "--data x:"),
-        (["--data", "x=1", "--data", "x=2"], "--data x: is given twice"),
+        (["--data", "x=1", "--data", "x=2"], "--data x: given twice"),
         (["--data-file", "/nope"], "/nope: cannot be read"),
     ],
 )

@@ -75,7 +75,7 @@ def test_every_command_that_asks_a_server_speaks_json() -> None:
         (["stack", "create", "x", "-t", "y", "--timeout", "soon"], "90s, 30m or 2h"),
         (["stack", "update", "x"], "--existing"),
         (["stack", "update", "x", "--existing", "--moved", "a"], "FROM=TO or STACK:FROM=TO"),
-        (["stack", "cancel", "x", "--no-rollback", "--wait"], "nothing to wait for"),
+        (["stack", "cancel", "x", "--no-rollback", "--wait"], "--wait has no effect"),
         (["stack", "cancel", "x", "--wait", "--timeout", "soon"], "90s, 30m or 2h"),
         (["stack", "template", "x", "--version", "0"], "--version"),
         (["stack", "history", "x", "--limit", "0"], "--limit"),
@@ -84,18 +84,18 @@ def test_every_command_that_asks_a_server_speaks_json() -> None:
         (["stack", "create", "x", "-t", "y", "--stack-timeout", "0"], "--stack-timeout"),
         (["resource", "protect", "x"], "RESOURCE"),
         (["subscription", "redeliver", "x"], "--dead"),
-        (["subscription", "change", "x"], "what is to change"),
-        (["subscription", "change", "x", "--everything", "evnts"], '"evnts" is no filter'),
+        (["subscription", "change", "x"], "at least one option"),
+        (["subscription", "change", "x", "--everything", "evnts"], '"evnts" is not a filter'),
         (["stack", "breakpoints", "add", "x"], "BREAKPOINT"),
         (["stack", "breakpoints", "remove", "x"], "--all"),
         (["stack", "breakpoints", "remove", "x", "y", "--all"], "--all"),
         (["hook", "patch", "x"], "--set"),
         (["hook", "list", "--older", "soon"], "90s, 30m or 2h"),
         (["hook", "progress", "x", "--extend", "soon"], "90s, 30m or 2h"),
-        (["hook", "run", "x", "--data", "a=1", "--data-file", "y"], "not both"),
-        (["hook", "list", "--user", "a\nb"], "is no name"),
+        (["hook", "run", "x", "--data", "a=1", "--data-file", "y"], "use either"),
+        (["hook", "list", "--user", "a\nb"], "is not a valid name"),
         (["admin", "verify-audit", "x"], "UUID"),
-        (["admin", "verify-audit", "--expect", f"1:{'0' * 64}"], "name its id"),
+        (["admin", "verify-audit", "--expect", f"1:{'0' * 64}"], "needs the ID"),
         (["admin", "verify-audit", str(UUID(int=1)), "--expect", "0:a"], "NUMBER:HASH"),
         (["admin", "purge", "--older-than", "soon"], "90s, 30m or 2h"),
         (["serve", "--role", "cook"], "api, engine, dispatch"),
@@ -105,13 +105,14 @@ def test_every_command_that_asks_a_server_speaks_json() -> None:
 def test_wrong_use_is_2_and_says_what_is_right(words: list[str], told: str) -> None:
     done = CliRunner(env={"TERMINAL_WIDTH": "200", "NO_COLOR": "1"}).invoke(app, words)
     assert done.exit_code == 2, done.output
-    assert told in done.output
+    # typer reads the width once, at its import, and may fold the message in its box.
+    assert told in " ".join(done.output.replace("│", " ").split())
 
 
 def test_help_tells_the_exit_codes() -> None:
     done = CliRunner().invoke(app, ["--help"])
     assert done.exit_code == 0
-    assert "Exit codes: 0 done" in " ".join(done.output.split())
+    assert "Exit codes: 0 success" in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

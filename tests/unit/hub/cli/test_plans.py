@@ -50,7 +50,7 @@ def test_each_kind_of_change_has_its_mark_and_is_counted() -> None:
         "-/+ b    T",
         "-   old  T",
         "web: 1 added, 1 updated, 1 replaced, 1 deleted, 2 unchanged",
-        "It would stop at no hook.",
+        "No breakpoints.",
         "Plan: d1",
     ]
 
@@ -60,9 +60,9 @@ def test_what_nobody_knows_yet_is_called_so() -> None:
         updated=[change("a", certain=False, size={"from": "x"})],
         replaced=[change("b", certain=False)],
     ))  # fmt: skip
-    assert said[0] == "~   a  T  (may be replaced, or left alone)"
+    assert said[0] == "~   a  T  (may be replaced or unchanged)"
     assert said[1] == '      size: "x" -> (unknown until created)'
-    assert said[2] == "-/+ b  T  (may be replaced, or only updated)"
+    assert said[2] == "-/+ b  T  (may be replaced or updated in place)"
 
 
 def test_of_what_is_new_only_what_it_will_be() -> None:
@@ -77,7 +77,7 @@ def test_of_what_is_new_only_what_it_will_be() -> None:
         (stop(), "  1. a at pre-update: ann may answer for 2h, then: stop"),
         (stop(certain=False), "  1. a at pre-update, perhaps: ann may answer for 2h, then: stop"),
         (stop(timeout_seconds=None), "  1. a at pre-update: ann may answer, then: stop"),
-        (stop(mode="stop", answer_by=[]), "  1. a at pre-update: the stack stops there"),
+        (stop(mode="stop", answer_by=[]), "  1. a at pre-update: stops the stack"),
         (stop(answer_by=["ann", "bob"], on_timeout="reject"),
          "  1. a at pre-update: ann, bob may answer for 2h, then: reject"),
         (stop(approvals=2, answer_by=["role:dba"]),
@@ -87,13 +87,13 @@ def test_of_what_is_new_only_what_it_will_be() -> None:
     ],
 )  # fmt: skip
 def test_hooks_are_told_with_who_would_answer(one: Json, told: str) -> None:
-    assert lines(preview(one))[1:3] == ["It would stop at, in this order:", told]
+    assert lines(preview(one))[1:3] == ["Breakpoints, in this order:", told]
 
 
 def test_hooks_stand_in_their_order_and_what_is_stale_is_named() -> None:
     said = lines(preview(stop(), stop(path="b"), stale=["x", "y"]))
     assert [line[:6] for line in said[2:4]] == ["  1. a", "  2. b"]
-    assert said[4].endswith("otherwise: x, y")
+    assert said[4].endswith("not changed: x, y")
 
 
 def test_nothing_to_do_is_said() -> None:

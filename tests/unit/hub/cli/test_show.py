@@ -48,7 +48,7 @@ THEIRS = {"id": "2", "channel": "webhook", "target": "https://a.test"}
                                                  "reason": "ann approved; 1 more to go"}),
          ["ann approved; 1 more to go"]),
         (event("hook.escalated", hook=HOOK, said={"reason": ""}), ["pre-create"]),
-        (event("hook.unheard", hook=HOOK, said={"reason": "nobody could be told"}),
+        (event("hook.undeliverable", hook=HOOK, said={"reason": "nobody could be told"}),
          ["nobody could be told"]),
         (event("delivery.dead", subscription=THEIRS, delivery={"error": "it answered 500"},
                event={"type": "headgate.hook.waiting"}),

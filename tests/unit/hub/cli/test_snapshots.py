@@ -3,7 +3,7 @@
 import pytest
 
 from hub.cli.client import Refused
-from hub.cli.referred import Unreadable
+from hub.cli.file_references import Unreadable
 from hub.cli.snapshots import chosen
 
 ONE = {"id": "aa11", "name": "good"}
@@ -22,7 +22,7 @@ def test_by_name_before_the_beginning_of_an_id() -> None:
 
 @pytest.mark.parametrize("which", ["good", "aa11", "aa"])
 def test_what_may_mean_several_is_refused(which: str) -> None:
-    with pytest.raises(Unreadable, match=r"means 2 snapshots: .*say which id"):
+    with pytest.raises(Unreadable, match=r"means 2 snapshots: .*use an ID"):
         chosen([ONE, TWO, THREE], which)
 
 

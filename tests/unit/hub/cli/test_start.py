@@ -9,8 +9,8 @@ from tests.support.command_line import TEMPLATE
 HEAVY = (
     "aio_pika", "aiohttp.web", "asyncpg", "channels", "cloudevents", "croniter", "cryptography",
     "engine.hot.template", "engine.plan", "engine.service", "engine.store", "engine.types",
-    "engine.work", "hub.api", "hub.app", "hub.settings", "jsonschema_rs", "networkx",
-    "prometheus_client", "pydantic", "structlog", "uvloop", "yaql",
+    "engine.work", "hub.api", "hub.program.app", "hub.settings.settings", "jsonschema_rs",
+    "networkx", "prometheus_client", "pydantic", "structlog", "uvloop", "yaql",
 )  # fmt: skip
 #: Nobody listens at this address, so each ends as soon as it has asked.
 COMMANDS = (

@@ -38,7 +38,7 @@ def test_parameters_are_shown_with_the_path_of_their_template() -> None:
 
 def test_a_template_without_parameters() -> None:
     assert lines({"Description": "d", "Parameters": {}}) == [
-        ["d:", "the", "template", "can", "be", "used"]
+        ["d:", "the", "template", "is", "valid"]
     ]
 
 

@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from engine.hot.schema import Attribute, Constraint, Kind, Property, TypeSchema
+from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from hub.api.orchestration.resource_types import type_document
 from hub.cli.resource_types import picture
 

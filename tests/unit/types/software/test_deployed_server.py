@@ -5,13 +5,14 @@ from uuid import UUID
 
 import pytest
 
+from engine.hooks.tokens import TokenKeys
 from engine.types.contract import Done
 from engine.types.software.deployed_server import DeployedServer
-from engine.types.software.server_doors import ServerDoors, access_key, owner_of
+from engine.types.software.server_doors import ServerUrls, access_key, owner_of
 from engine.words import Json
 from tests.unit.types.calls import KEY, STACK, a_call, findings_of
 
-DOORS = ServerDoors(b"k" * 32, "http://h", "http://keystone/v3")
+DOORS = ServerUrls(TokenKeys.single(b"k" * 32), "http://h", "http://keystone/v3")
 RESOURCE = UUID(int=2)
 
 
@@ -44,7 +45,7 @@ def test_its_agent_asks_with_a_key_of_its_own() -> None:
 def test_keys_are_of_one_server_each() -> None:
     secrets = {
         doors.secret_of(stack, resource)
-        for doors in (DOORS, replace(DOORS, key=b"l" * 32))
+        for doors in (DOORS, replace(DOORS, keys=TokenKeys.single(b"l" * 32)))
         for stack in (UUID(int=1), UUID(int=3))
         for resource in (UUID(int=2), UUID(int=4))
     }
@@ -93,7 +94,7 @@ def test_without_a_name_it_keeps_the_one_it_was_given() -> None:
     [
         ("POLL_TEMP_URL", True, "needs a service"),
         ("ZAQAR_MESSAGE", True, "needs a service"),
-        ("POLL_SERVER_HEAT", False, "needs a Keystone"),
+        ("POLL_SERVER_HEAT", False, "needs Keystone"),
         ("POLL_SERVER_HEAT", True, ""),
         ("POLL_SERVER_CFN", False, ""),
     ],

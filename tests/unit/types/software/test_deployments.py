@@ -8,7 +8,7 @@ import pytest
 
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
 from engine.types.registry import Registry
-from engine.types.signal_doors import SignalDoor
+from engine.types.signal_urls import SignalUrl
 from engine.types.software.keeper import NewConfig
 from engine.words import Json, Status
 from tests.unit.types.calls import KEY, STACK, a_call, findings_of, registry, run
@@ -16,7 +16,7 @@ from tests.unit.types.software.in_memory import InMemory
 
 NAME, STRUCTURED = "OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment"
 CONFIG = str(UUID(int=50))
-DOOR = SignalDoor("http://h/signals/1/2", "t0ken")
+DOOR = SignalUrl("http://h/signals/1/2", "t0ken")
 SOURCE = NewConfig(
     "source", "script", "echo $a",
     inputs=[{"name": "a", "type": "String", "default": "x"}, {"name": "b", "type": "String",

@@ -1,7 +1,7 @@
-// Edges, the ground of what is unfolded, and from afar the nodes: drawn anew for each frame.
+// The canvas: edges, backgrounds of expanded stacks, and distant nodes; redrawn each frame.
 import { SHAPES } from "../../parts/icon.js";
-import { meet, NAMED, seen } from "./camera.js";
-import { backdropLines } from "./edges.js";
+import { intersects, NAMED, seen } from "./camera.js";
+import { drawEdges } from "./edges.js";
 
 /**
  * @typedef {import("./camera.js").Camera} Camera
@@ -10,22 +10,22 @@ import { backdropLines } from "./edges.js";
  * @typedef {import("../layout/scene.js").Scene} Scene
  * @typedef {import("../layout/scene.js").Spot} Spot
  * @typedef {import("../layout/scene.js").Line} Line
- * @typedef {import("../shapes.js").Shown} Shown
+ * @typedef {import("../types.js").Shown} Shown
  *
  * @typedef {object} Picture
  * @property {Scene} scene
  * @property {Camera} camera
  * @property {Size} size
  * @property {Palette} palette
- * @property {boolean} near nodes are drawn by others
+ * @property {boolean} near nodes are drawn as elements
  * @property {(spot: Spot) => Shown} stateOf
- * @property {Line[]} chosen of the selected node
+ * @property {Line[]} chosen edges of the selected node
  * @property {Line[]} critical
- * @property {ReadonlySet<string> | null} found by the search; null: nothing is sought
+ * @property {ReadonlySet<string> | null} found search results; null without a search
  */
 
 const ROUND = 9;
-/** On the screen, from which on a glyph can be made out. */
+/** Minimum height on the screen, in pixels, at which an icon is recognizable. */
 const READABLE = 11;
 
 /** @type {Map<string, Path2D>} */
@@ -54,10 +54,10 @@ export function drawBackdrop(canvas, picture) {
   const scale = camera.scale * density;
   context.setTransform(scale, 0, 0, scale, camera.x * density, camera.y * density);
   const window = seen(camera, size);
-  const visible = scene.spots.filter((spot) => meet(spot, window));
+  const visible = scene.spots.filter((spot) => intersects(spot, window));
   const depths = Math.max(scene.lines.length, ...visible.map((spot) => spot.depth + 1));
   for (let depth = 0; depth < depths; depth++) {
-    backdropLines(context, picture, window, scene.lines[depth] ?? []);
+    drawEdges(context, picture, window, scene.lines[depth] ?? []);
     for (const spot of visible) {
       if (spot.depth !== depth) continue;
       if (spot.item.view) frame(context, picture, spot);
@@ -81,7 +81,7 @@ function frame(context, { palette, stateOf, camera }, spot) {
   context.stroke();
 }
 
-/** How a node looks from afar: how much of it is filled. @type {Record<Shown, number>} */
+/** How much of a distant node is filled, by state. @type {Record<Shown, number>} */
 const FILLED = {
   gate: 1,
   failed: 1,

@@ -1,4 +1,4 @@
-// Beacons: from afar, what waits at a gate is still seen.
+// Beacons: pulses around distant nodes that wait for approval.
 import { element } from "./element.js";
 
 /**
@@ -7,7 +7,7 @@ import { element } from "./element.js";
  * @typedef {import("./camera.js").Size} Size
  */
 
-/** With more than these at once, nothing would stand out. */
+/** No beacons are shown if there would be more than this. */
 const AT_MOST = 80;
 
 export class Beacons {

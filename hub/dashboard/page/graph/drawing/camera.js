@@ -1,4 +1,4 @@
-// What part of the picture is seen: a point of it at the window's corner, and how large. Pure.
+// The visible part of the picture: an offset and a scale. Pure.
 
 /**
  * @typedef {object} Camera
@@ -10,29 +10,29 @@
  * @typedef {{ x: number, y: number, width: number, height: number }} Rect
  */
 
-export const LEAST = 0.02;
-export const MOST = 2;
-/** From here on nodes are drawn with all they say; below, as shapes. */
+export const MIN_SCALE = 0.02;
+export const MAX_SCALE = 2;
+/** Minimum scale at which nodes are drawn as elements; below it, as shapes. */
 export const NEAR = 0.55;
-/** From here on shapes have their names. */
+/** Minimum scale at which shapes show their names. */
 export const NAMED = 0.28;
 const MARGIN = 28;
 
 /**
- * So that all of it is seen, and nothing larger than it is.
+ * The camera that shows all of a rectangle, at most at scale `most`.
  *
  * @param {Rect} rect of the picture
  * @param {Size} size of the window
  * @param {number} [most]
  * @returns {Camera}
  */
-export function fitted(rect, size, most = 1) {
+export function fitCamera(rect, size, most = 1) {
   const room = { width: size.width - 2 * MARGIN, height: size.height - 2 * MARGIN };
   const fits = Math.min(
     room.width / Math.max(rect.width, 1),
     room.height / Math.max(rect.height, 1),
   );
-  const scale = Math.min(Math.max(fits, LEAST), most);
+  const scale = Math.min(Math.max(fits, MIN_SCALE), most);
   return {
     scale,
     x: (size.width - rect.width * scale) / 2 - rect.x * scale,
@@ -41,7 +41,7 @@ export function fitted(rect, size, most = 1) {
 }
 
 /**
- * What is under the point stays there.
+ * Zooms around a point of the window.
  *
  * @param {Camera} camera
  * @param {number} factor
@@ -49,8 +49,8 @@ export function fitted(rect, size, most = 1) {
  * @param {number} y
  * @returns {Camera}
  */
-export function zoomed(camera, factor, x, y) {
-  const scale = Math.min(Math.max(camera.scale * factor, LEAST), MOST);
+export function zoomCamera(camera, factor, x, y) {
+  const scale = Math.min(Math.max(camera.scale * factor, MIN_SCALE), MAX_SCALE);
   const by = scale / camera.scale;
   return { scale, x: x - (x - camera.x) * by, y: y - (y - camera.y) * by };
 }
@@ -58,21 +58,21 @@ export function zoomed(camera, factor, x, y) {
 /**
  * @param {Camera} camera
  * @param {Size} size of the window
- * @returns {Rect} of the picture, that is seen
+ * @returns {Rect} the visible part of the picture
  */
 export function seen({ x, y, scale }, size) {
   return { x: -x / scale, y: -y / scale, width: size.width / scale, height: size.height / scale };
 }
 
 /**
- * Some of the picture is always seen.
+ * Limits panning so that part of the picture stays visible.
  *
  * @param {Camera} camera
  * @param {Size} size of the window
  * @param {Size} scene
  * @returns {Camera}
  */
-export function held({ x, y, scale }, size, scene) {
+export function clampCamera({ x, y, scale }, size, scene) {
   const keep = 80;
   return {
     scale,
@@ -82,14 +82,14 @@ export function held({ x, y, scale }, size, scene) {
 }
 
 /**
- * As little as is needed to see the rectangle.
+ * Pans as little as necessary to show a rectangle.
  *
  * @param {Camera} camera
  * @param {Size} size
  * @param {Rect} rect
  * @returns {Camera}
  */
-export function showing({ x, y, scale }, size, rect) {
+export function panToRect({ x, y, scale }, size, rect) {
   return {
     scale,
     x: moved(x, size.width, rect.x * scale, rect.width * scale),
@@ -113,7 +113,7 @@ function moved(offset, room, begin, length) {
  * @param {Rect} one
  * @param {Rect} other
  */
-export function meet(one, other) {
+export function intersects(one, other) {
   return (
     one.x < other.x + other.width &&
     other.x < one.x + one.width &&

@@ -1,23 +1,23 @@
-// Nodes near by: an element each, with all they say, and the sides where breakpoints are.
+// Elements of near nodes, with details and breakpoint toggles.
 import { ORDER } from "../fold/tally.js";
-import { label, nameOf, operationOf, shortType, WORDS } from "../words.js";
+import { label, nameOf, operationOf, shortType, WORDS } from "../labels.js";
 import { element, icon, put } from "./element.js";
-import { canSet, SIDES, sideOf } from "./sides.js";
+import { canSetBreakpoint, SIDES, sideOf } from "./sides.js";
 
 /**
  * @typedef {import("../layout/scene.js").Spot} Spot
  * @typedef {import("../fold/tally.js").Tally} Tally
- * @typedef {import("../shapes.js").GraphNode} GraphNode
- * @typedef {import("../shapes.js").Progress} Progress
- * @typedef {import("../shapes.js").Shown} Shown
+ * @typedef {import("../types.js").GraphNode} GraphNode
+ * @typedef {import("../types.js").Progress} Progress
+ * @typedef {import("../types.js").Shown} Shown
  *
- * @typedef {object} Told what there is to say of a spot
+ * @typedef {object} CardState what a card shows
  * @property {Progress | null} progress of its node
  * @property {Shown} state
- * @property {Tally} tally of what is folded in it, or inside
+ * @property {Tally} tally of its group or nested stack
  * @property {boolean} selected
  * @property {boolean} critical
- * @property {boolean} faint it is not what is sought
+ * @property {boolean} faint it does not match the search
  * @property {boolean} editable
  */
 
@@ -43,10 +43,10 @@ export class Card {
     this.name = element("span", "graph-name");
     this.detail = element("span", "graph-detail");
     this.word = element("span", "graph-word");
-    // Who listens is told in a sentence what these show shortly.
-    this.said = element("span", "only-read");
+    // Screen readers get one sentence instead of these parts.
+    this.description = element("span", "only-read");
     for (const one of [this.name, this.detail, this.word]) one.setAttribute("aria-hidden", "true");
-    this.face.append(this.glyph, this.name, this.word, this.detail, this.said);
+    this.face.append(this.glyph, this.name, this.word, this.detail, this.description);
     this.root.append(this.face);
     /** @type {Partial<Record<"pre" | "post", HTMLElement>>} */
     this.sides = {};
@@ -75,30 +75,31 @@ export class Card {
     made.dataset.does = "fold";
     made.textContent = open ? "−" : "+";
     made.setAttribute("aria-expanded", String(open));
-    made.setAttribute("aria-label", `The stack inside ${nameOf(node)}`);
+    made.setAttribute("aria-label", `Nested stack of ${nameOf(node)}`);
     return made;
   }
 
-  /** @param {Told} told */
-  show(told) {
+  /** @param {CardState} reported */
+  show(reported) {
     const { root, spot } = this;
-    root.dataset.state = told.state;
-    root.toggleAttribute("data-selected", told.selected);
-    root.toggleAttribute("data-critical", told.critical);
-    root.toggleAttribute("data-faint", told.faint);
-    put(this.glyph, told.state);
-    if (this.bar) showBar(this.bar, told.tally);
-    if (spot.item.node && told.progress) this.#showNode(spot.item.node, told.progress, told);
-    else this.#showGroup(told);
+    root.dataset.state = reported.state;
+    root.toggleAttribute("data-selected", reported.selected);
+    root.toggleAttribute("data-critical", reported.critical);
+    root.toggleAttribute("data-faint", reported.faint);
+    put(this.glyph, reported.state);
+    if (this.bar) showBar(this.bar, reported.tally);
+    if (spot.item.node && reported.progress)
+      this.#showNode(spot.item.node, reported.progress, reported);
+    else this.#showGroup(reported);
   }
 
   /**
    * @param {GraphNode} node
    * @param {Progress} progress
-   * @param {Told} told
+   * @param {CardState} reported
    */
-  #showNode(node, progress, told) {
-    const { state, tally, editable } = told;
+  #showNode(node, progress, reported) {
+    const { state, tally, editable } = reported;
     const sign = tally.sign && this.spot.item.opens ? tally.sign : null;
     text(this.name, nameOf(node));
     const what = node.direction === "cleanup" ? "cleanup" : shortType(node.type);
@@ -107,18 +108,18 @@ export class Card {
     text(this.word, sign ? `${tally.counts[sign]} ${WORDS[sign]}` : wordOf(state, progress));
     this.root.toggleAttribute("data-sign", sign !== null);
     if (sign) this.root.dataset.sign = sign;
-    const inside = this.spot.item.opens ? `; inside: ${sentenceOf(tally)}` : "";
-    const said = `${label(node, progress)}${breaksOf(progress)}${inside}`;
-    text(this.said, said);
-    attribute(this.face, "title", `${node.path || "the stack"}\n${node.type}\n${said}`);
-    attribute(this.face, "aria-pressed", String(told.selected));
+    const inside = this.spot.item.opens ? `; nested: ${sentenceOf(tally)}` : "";
+    const description = `${label(node, progress)}${breaksOf(progress)}${inside}`;
+    text(this.description, description);
+    attribute(this.face, "title", `${node.path || "the stack"}\n${node.type}\n${description}`);
+    attribute(this.face, "aria-pressed", String(reported.selected));
     for (const side of SIDES) {
       const made = this.sides[side];
       if (made) showSide(made, node, progress, side, editable);
     }
   }
 
-  /** @param {Told} told */
+  /** @param {CardState} reported */
   #showGroup({ tally }) {
     const { item } = this.spot;
     const open = item.view !== null;
@@ -130,7 +131,7 @@ export class Card {
     this.root.toggleAttribute("data-sign", sign !== null);
     if (sign) this.root.dataset.sign = sign;
     attribute(this.face, "aria-expanded", String(open));
-    text(this.said, `${title}: ${sentenceOf(tally)}`);
+    text(this.description, `${title}: ${sentenceOf(tally)}`);
     attribute(this.face, "title", sentenceOf(tally));
   }
 }
@@ -148,7 +149,7 @@ function breaksOf({ breakpoints }) {
   return breakpoints.length ? `, breakpoints: ${breakpoints.join(", ")}` : "";
 }
 
-/** @param {Tally} tally @returns {string} "3 at the gate, 20 done" */
+/** @param {Tally} tally @returns {string} "3 waiting for approval, 20 done" */
 function sentenceOf({ counts }) {
   return ORDER.filter((state) => counts[state])
     .map((state) => `${counts[state]} ${WORDS[state]}`)
@@ -178,7 +179,7 @@ function showBar(bar, { counts, all }) {
  */
 function showSide(made, node, progress, side, editable) {
   const { set, passed, holds, point } = sideOf(progress, side);
-  const may = editable && canSet(node, progress, side);
+  const may = editable && canSetBreakpoint(node, progress, side);
   made.toggleAttribute("data-set", set);
   made.toggleAttribute("data-passed", set && passed);
   made.toggleAttribute("data-holds", holds);
@@ -188,8 +189,8 @@ function showSide(made, node, progress, side, editable) {
   const where = side === "pre" ? "before" : "after";
   attribute(made, "aria-pressed", String(set));
   attribute(made, "aria-label", `Breakpoint ${where} ${nameOf(node)}`);
-  const told = set ? (passed ? "passed" : "set; press to clear") : "press to set";
-  attribute(made, "title", `${point}: ${holds ? "waits here" : told}`);
+  const reported = set ? (passed ? "passed" : "set; click to clear") : "click to set";
+  attribute(made, "title", `${point}: ${holds ? "waiting here" : reported}`);
 }
 
 /**

@@ -1,6 +1,5 @@
-// The cards on the stage: one for each node that is seen near by, for what is unfolded, and for who is
-// in focus.
-import { meet, NEAR, seen } from "./camera.js";
+// The cards: one for each visible near node, each expanded node, and the focused node.
+import { intersects, NEAR, seen } from "./camera.js";
 import { Card } from "./cards.js";
 import { element } from "./element.js";
 
@@ -8,12 +7,12 @@ import { element } from "./element.js";
  * @typedef {import("../layout/scene.js").Spot} Spot
  * @typedef {import("./camera.js").Camera} Camera
  * @typedef {import("./camera.js").Size} Size
- * @typedef {import("./cards.js").Told} Told
+ * @typedef {import("./cards.js").CardState} CardState
  */
 
-/** Cards are made for what is so near to the window, in its pixels. */
+/** Cards are also made for nodes up to this many pixels outside the window. */
 const AHEAD = 160;
-/** So few have cards from afar as well, for who does not see what is drawn behind them. */
+/** Up to this number of nodes, cards exist at any distance, for assistive technology. */
 const FEW = 200;
 
 export class Deck {
@@ -21,11 +20,11 @@ export class Deck {
     this.root = element("div", "graph-world");
     /** @type {Map<string, Card>} */
     this.cards = new Map();
-    /** Of which something changed. @type {Set<string>} */
+    /** Keys of cards to update. @type {Set<string>} */
     this.changed = new Set();
-    /** How many were made, and how often one was told anew: the bench looks at it. */
+    /** Cards made and updated, for the benchmark. */
     this.made = 0;
-    this.told = 0;
+    this.reported = 0;
   }
 
   clear() {
@@ -33,7 +32,7 @@ export class Deck {
     this.cards.clear();
   }
 
-  /** All are to be told anew. */
+  /** Marks all cards for update. */
   touch() {
     for (const key of this.cards.keys()) this.changed.add(key);
   }
@@ -42,11 +41,11 @@ export class Deck {
    * @param {readonly Spot[]} spots
    * @param {Camera} camera
    * @param {Size} size
-   * @param {string | null} focused can be reached by Tab; arrow keys go on from there
+   * @param {string | null} focused key of the spot in the tab order
    * @param {string | null} selected
-   * @param {(spot: Spot) => Told} tell
+   * @param {(spot: Spot) => CardState} describe
    */
-  deal(spots, camera, size, focused, selected, tell) {
+  deal(spots, camera, size, focused, selected, describe) {
     const moved = `translate(${camera.x}px, ${camera.y}px) scale(${camera.scale})`;
     if (this.root.style.transform !== moved) this.root.style.transform = moved;
     const { x, y, width, height } = seen(camera, size);
@@ -58,14 +57,14 @@ export class Deck {
     const wanted = new Set();
     for (const spot of spots) {
       const special = spot.key === focused || spot.key === selected;
-      const visible = (near || (large && spot.item.view !== null)) && meet(spot, window);
+      const visible = (near || (large && spot.item.view !== null)) && intersects(spot, window);
       if (!special && !visible) continue;
       wanted.add(spot.key);
       const card = this.cards.get(spot.key);
-      if (!card) this.#make(spot).show(tell(spot));
-      else if (this.changed.has(spot.key)) card.show(tell(spot));
+      if (!card) this.#make(spot).show(describe(spot));
+      else if (this.changed.has(spot.key)) card.show(describe(spot));
       else continue;
-      this.told++;
+      this.reported++;
     }
     this.changed.clear();
     for (const [key, card] of this.cards) {

@@ -1,5 +1,5 @@
-// How edges look.
-import { meet } from "./camera.js";
+// Drawing of edges.
+import { intersects } from "./camera.js";
 
 /**
  * @typedef {import("./backdrop.js").Picture} Picture
@@ -7,9 +7,9 @@ import { meet } from "./camera.js";
  * @typedef {import("../layout/scene.js").Line} Line
  */
 
-/** More than these are drawn fainter. */
+/** With more visible edges than this, edges are drawn fainter. */
 const CROWD = 700;
-/** From here on it is seen where an edge goes to. */
+/** Minimum scale at which edges have arrow heads. */
 const POINTED = 0.4;
 const BEND = 14;
 
@@ -19,14 +19,14 @@ const BEND = 14;
  * @param {Rect} window of the picture
  * @param {readonly Line[]} lines of one level
  */
-export function backdropLines(context, picture, window, lines) {
+export function drawEdges(context, picture, window, lines) {
   const { palette, camera, stateOf } = picture;
   const ahead = new Path2D();
   const passed = new Path2D();
   const cleanup = new Path2D();
   let count = 0;
   for (const line of lines) {
-    if (!meet(rectOf(line), window)) continue;
+    if (!intersects(rectOf(line), window)) continue;
     count++;
     if (line.to.item.node?.direction === "cleanup") trace(cleanup, line);
     else trace(stateOf(line.from) === "done" ? passed : ahead, line);
@@ -79,7 +79,7 @@ function stroke(context, path, color, alpha) {
 
 /** @param {Line} line @returns {Rect} */
 function rectOf({ left, right, top, bottom }) {
-  // A straight one has no height.
+  // A straight edge has no height.
   return { x: left, y: top - 1, width: right - left + 1, height: bottom - top + 2 };
 }
 
@@ -105,7 +105,7 @@ function trace(path, { points }) {
 }
 
 /**
- * To the beginning of a line below.
+ * Draws the connection to the initialProgress of the next line.
  *
  * @param {Path2D} path
  * @param {number} fromX

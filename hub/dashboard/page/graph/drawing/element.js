@@ -1,4 +1,4 @@
-// Elements, made by hand: there are many, and most of them never change.
+// Elements created directly: there are many, and most never change.
 import { SHAPES } from "../../parts/icon.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -35,7 +35,7 @@ export function icon(name) {
 
 /**
  * @param {SVGSVGElement} on an icon
- * @param {string} name of the one that it is to be
+ * @param {string} name of the new shape
  */
 export function put(on, name) {
   const shape = SHAPES[name] ?? "";

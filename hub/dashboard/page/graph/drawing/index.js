@@ -1,4 +1,4 @@
-// Which spot shows a node, and the lines around it.
+// Lookup of the spot of a node and of the edges of a spot.
 import { lineOf } from "../layout/scene.js";
 
 /**
@@ -32,7 +32,7 @@ export class Index {
 
   /**
    * @param {string} key of a node
-   * @returns {readonly Spot[]} from the outermost on
+   * @returns {readonly Spot[]} outermost first
    */
   holding(key) {
     return this.holders.get(key) ?? [];
@@ -40,14 +40,14 @@ export class Index {
 
   /**
    * @param {string} key of a node
-   * @returns {Spot | undefined} where it is drawn, or the box that it is folded in
+   * @returns {Spot | undefined} where it is drawn, or the group that contains it
    */
   spotOf(key) {
     return this.scene.byKey.get(key) ?? this.holding(key).at(-1);
   }
 
   /**
-   * All edges of what is selected, also those that are not drawn because others say the same.
+   * All edges of a spot, including those hidden by the transitive reduction.
    *
    * @param {string} key of a spot
    * @returns {Line[]}
@@ -69,7 +69,7 @@ export class Index {
   }
 
   /**
-   * @param {readonly string[]} keys of nodes that follow each other
+   * @param {readonly string[]} keys of consecutive nodes
    * @returns {Line[]}
    */
   along(keys) {

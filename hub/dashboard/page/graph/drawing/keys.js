@@ -1,4 +1,4 @@
-// The keyboard: along edges and within layers, and what can be done with who is in focus.
+// Keyboard input: moving along edges and within layers, and actions on the focused node.
 
 /**
  * @typedef {import("./stage.js").Stage} Stage
@@ -9,17 +9,17 @@
 
 const STEP = 80;
 
-/** For the list of keys. @type {readonly { key: string, does: string }[]} */
+/** For the shortcut help. @type {readonly { key: string, does: string }[]} */
 export const GRAPH_KEYS = [
-  { key: "← →", does: "graph: along edges" },
-  { key: "↑ ↓", does: "graph: within a layer" },
-  { key: "Enter", does: "graph: select; fold or unfold a box" },
-  { key: "b a", does: "graph: breakpoint before or after" },
-  { key: "u", does: "graph: fold or unfold" },
-  { key: "i o", does: "graph: into what is unfolded, and out" },
-  { key: "w", does: "graph: fit to what waits" },
-  { key: "f", does: "graph: fit all" },
-  { key: "c", does: "graph: the critical path" },
+  { key: "← →", does: "graph: move along edges" },
+  { key: "↑ ↓", does: "graph: move within a layer" },
+  { key: "Enter", does: "graph: select a node; expand or collapse a group" },
+  { key: "b a", does: "graph: set or clear a breakpoint before or after the node" },
+  { key: "u", does: "graph: expand or collapse" },
+  { key: "i o", does: "graph: move into an expanded stack or group, and out" },
+  { key: "w", does: "graph: zoom to waiting nodes" },
+  { key: "f", does: "graph: fit the graph" },
+  { key: "c", does: "graph: show the critical path" },
   { key: "+ −", does: "graph: zoom" },
   { key: "Shift ← ↑ → ↓", does: "graph: pan" },
   { key: "/", does: "graph: search" },
@@ -29,7 +29,7 @@ export const GRAPH_KEYS = [
  * @param {Stage} stage
  * @param {Acts} acts
  * @param {More} more
- * @returns {() => void} to stop
+ * @returns {() => void} removes the listeners
  */
 export function listenToKeys(stage, acts, more) {
   /** @type {Record<string, (spot: Spot | undefined) => void>} */
@@ -110,7 +110,7 @@ function nearest(spot, others) {
 }
 
 /**
- * Within its layer, from above to below and column by column; at its end, on in the next layer.
+ * The next node of the layer, top to bottom and column by column; at its end, the next layer.
  *
  * @param {Stage} stage
  * @param {Spot} spot

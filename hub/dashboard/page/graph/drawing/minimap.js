@@ -1,4 +1,4 @@
-// All of the picture, small, and what part of it is seen.
+// The minimap: the whole graph and the visible part.
 
 import { seen } from "./camera.js";
 import { element } from "./element.js";
@@ -6,7 +6,7 @@ import { element } from "./element.js";
 /**
  * @typedef {import("../layout/scene.js").Scene} Scene
  * @typedef {import("../layout/scene.js").Spot} Spot
- * @typedef {import("../shapes.js").Shown} Shown
+ * @typedef {import("../types.js").Shown} Shown
  * @typedef {import("./camera.js").Camera} Camera
  * @typedef {import("./camera.js").Size} Size
  */

@@ -1,4 +1,4 @@
-// The page's colours for a canvas, which knows no custom properties.
+// The page's colours for the canvas, which cannot use CSS custom properties.
 
 /** @typedef {Record<string, string>} Palette */
 
@@ -46,7 +46,7 @@ export function paletteOf(host) {
 
 /**
  * @param {() => void} call when the colours may have changed
- * @returns {() => void} to stop
+ * @returns {() => void} stops watching
  */
 export function onTheme(call) {
   const wanted = matchMedia("(prefers-color-scheme: dark)");

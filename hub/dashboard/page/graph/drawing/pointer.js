@@ -1,18 +1,18 @@
-// Mouse, pen and fingers: drag to pan, wheel to pan, wheel with Ctrl and two fingers to zoom.
+// Mouse, pen and touch: drag or wheel to pan, Ctrl and wheel or pinch to zoom.
 
 /**
  * @typedef {import("./stage.js").Stage} Stage
  * @typedef {{ select: (key: string) => void, side: (key: string, side: "pre" | "post") => void }} Acts
  */
 
-/** Pixels from which on a press is a drag. */
+/** Pixels of movement from which a press is a drag. */
 const DRAG = 5;
 const PER_WHEEL = 0.0022;
 
 /**
  * @param {Stage} stage
  * @param {Acts} acts
- * @returns {() => void} to stop
+ * @returns {() => void} removes the listeners
  */
 export function listenToPointer(stage, acts) {
   const { host } = stage;
@@ -125,7 +125,7 @@ function placeOf(host, event) {
 }
 
 /**
- * Of the node under the pointer, also where it is a mere shape.
+ * Key of the node under the pointer, also if it is drawn as a shape.
  *
  * @param {Stage} stage
  * @param {MouseEvent} event

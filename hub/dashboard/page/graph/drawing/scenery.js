@@ -1,4 +1,4 @@
-// What there is to draw of a model as it is folded now, and in which state it is.
+// The layout of a model with its current grouping, and the states of its spots.
 import { shown, tally } from "../fold/tally.js";
 import { folders, viewOf } from "../fold/view.js";
 import { sceneOf } from "../layout/scene.js";
@@ -9,19 +9,19 @@ import { Index } from "./index.js";
  * @typedef {import("../fold/view.js").By} By
  * @typedef {import("../fold/tally.js").Tally} Tally
  * @typedef {import("../model.js").GraphModel} GraphModel
- * @typedef {import("../shapes.js").Shown} Shown
+ * @typedef {import("../types.js").Shown} Shown
  */
 
-/** What of a box is told, when nothing in it wants to be seen. */
+/** State shown for a group without waiting, failed or stopped nodes; the first present one. */
 const USUAL = /** @type {const} */ (["running", "parked", "ready", "waiting", "done"]);
-/** What is looked for first, when somebody asks what is waited for. */
+/** States to zoom to; the first present one. */
 const WANTED = /** @type {const} */ (["gate", "failed", "stopped", "running", "parked"]);
 
 export class Scenery {
   /**
    * @param {GraphModel} model
    * @param {By} by
-   * @param {ReadonlySet<string>} open keys of what is unfolded
+   * @param {ReadonlySet<string>} open keys of expanded items
    * @param {number} aspect
    */
   constructor(model, by, open, aspect) {
@@ -38,7 +38,7 @@ export class Scenery {
     return key === null ? undefined : this.scene.byKey.get(key);
   }
 
-  /** @param {Spot} spot @returns {Shown} its own, or what of a box is told first */
+  /** @param {Spot} spot @returns {Shown} its own state, or the most important one of a group */
   stateOf(spot) {
     const { item } = spot;
     const progress = item.node && this.model.known.get(item.node.key);
@@ -48,7 +48,7 @@ export class Scenery {
     return inside.sign ?? USUAL.find((state) => inside.counts[state]) ?? "dropped";
   }
 
-  /** @param {Spot} spot @returns {Tally} of what is folded in it */
+  /** @param {Spot} spot @returns {Tally} of the nodes in it */
   tallyOf(spot) {
     const known = this.tallies.get(spot.key);
     if (known) return known;
@@ -61,7 +61,7 @@ export class Scenery {
 
   /**
    * @param {ReadonlySet<string>} keys of nodes that changed
-   * @returns {Set<string>} of the spots that show them
+   * @returns {Set<string>} keys of the spots that show them
    */
   forget(keys) {
     /** @type {Set<string>} */
@@ -75,12 +75,12 @@ export class Scenery {
     return touched;
   }
 
-  /** @param {string} key of a node @returns {string[]} the boxes to be unfolded for it to be seen */
+  /** @param {string} key of a node @returns {string[]} the items to expand for it to be visible */
   around(key) {
     return folders(this.view, key);
   }
 
-  /** Where to begin: at a gate, if something waits there. */
+  /** The initial focus: a node that waits for approval, if any. */
   first() {
     const { spots } = this.scene;
     return (spots.find((spot) => this.stateOf(spot) === "gate") ?? spots[0])?.key ?? null;
@@ -90,7 +90,7 @@ export class Scenery {
     return this.scene.spots.filter((spot) => !spot.item.view && this.stateOf(spot) === "gate");
   }
 
-  /** @returns {string[]} the keys of what waits at gates, else of what failed, else of what runs */
+  /** @returns {string[]} keys of the nodes that wait for approval, else failed, else running */
   wanted() {
     const all = [...this.model.known];
     const found = WANTED.map((state) => all.filter(([, one]) => shown(one) === state));

@@ -1,8 +1,8 @@
-// The two sides of a node: before its operation, and after it. Pure.
+// The two sides of a node: before and after its operation. Pure.
 
 /**
- * @typedef {import("../shapes.js").GraphNode} GraphNode
- * @typedef {import("../shapes.js").Progress} Progress
+ * @typedef {import("../types.js").GraphNode} GraphNode
+ * @typedef {import("../types.js").Progress} Progress
  * @typedef {"pre" | "post"} Side
  */
 
@@ -19,7 +19,7 @@ const OVER = new Set(["done", "failed", "stopped", "dropped"]);
 export function sideOf({ state, phase, operation, breakpoints, hook }, side) {
   const found = breakpoints.find((point) => point.startsWith(`${side}-`) && !INSIDE.has(point));
   const holds = hook !== null && phase === side;
-  // What has not begun may stop before it yet, though nothing told it to.
+  // A node that has not started may still stop before its operation, even without a hook so far.
   const begun = state !== "waiting" && state !== "ready";
   const passed = OVER.has(state) || (side === "pre" && begun && phase !== "pre");
   return { set: found !== undefined, passed, holds, point: found ?? `${side}-${operation}` };
@@ -28,13 +28,13 @@ export function sideOf({ state, phase, operation, breakpoints, hook }, side) {
 const INSIDE = new Set(["pre-batch", "pre-scale-in"]);
 
 /**
- * Whether it makes sense to set or clear one: the point is still ahead, and no hook waits there.
+ * Whether a breakpoint can be set or cleared: the point is not passed and no hook waits there.
  *
  * @param {GraphNode} node
  * @param {Progress} progress
  * @param {Side} side
  */
-export function canSet(node, progress, side) {
+export function canSetBreakpoint(node, progress, side) {
   const { passed, holds } = sideOf(progress, side);
   return node.name !== "" && !passed && !holds;
 }

@@ -1,8 +1,7 @@
-// The stage: a model's scenery, how far away it is, and who is in focus. Drawn at most once a frame, and
-// only when something changed.
+// The stage: layout, camera and focus. Drawn at most once per frame, and only after a change.
 import { drawBackdrop } from "./backdrop.js";
 import { Beacons } from "./beacons.js";
-import { around, fitted, held, NEAR, showing, zoomed } from "./camera.js";
+import { around, clampCamera, fitCamera, NEAR, panToRect, zoomCamera } from "./camera.js";
 import { Deck } from "./deck.js";
 import { element } from "./element.js";
 import { Minimap } from "./minimap.js";
@@ -16,9 +15,9 @@ import { Scenery } from "./scenery.js";
  * @typedef {import("./camera.js").Camera} Camera
  */
 
-/** After the last move, in ms, cards are drawn sharp. */
+/** Milliseconds after the last movement until cards are rendered sharply. */
 const SETTLED = 140;
-/** So many are unfolded by themselves when somebody asks what is waited for. */
+/** Maximum number of nodes expanded automatically when zooming to waiting nodes. */
 const UNFOLDED = 12;
 const READABLE = 0.8;
 
@@ -38,14 +37,14 @@ export class Stage {
     this.selected = null;
     /** @type {string | null} */
     this.focused = null;
-    /** What is sought; null: nothing. @type {ReadonlySet<string> | null} */
+    /** Search results; null without a search. @type {ReadonlySet<string> | null} */
     this.found = null;
     /** @type {readonly string[]} */
     this.critical = [];
     this.editable = false;
-    /** Called when the scale, the scene or a node has changed. */
+    /** Called after a change of scale, layout or node. */
     this.onChange = () => {};
-    /** Whether somebody chose what is seen. */
+    /** Whether the user has moved the camera. */
     this.moved = false;
     this.frame = 0;
     this.sharpening = 0;
@@ -67,7 +66,7 @@ export class Stage {
     const resized = new ResizeObserver(() => this.#resize());
     resized.observe(host);
     const endings = [
-      model.listen((keys) => this.#told(keys)),
+      model.listen((keys) => this.#update(keys)),
       onTheme(() => {
         this.palette = paletteOf(host);
         this.ask();
@@ -88,7 +87,7 @@ export class Stage {
     return new Scenery(this.model, this.by, this.open, aspect);
   }
 
-  /** Lay it out, as it is folded now. */
+  /** Computes the layout with the current grouping. */
   build() {
     this.scenery = this.#scenery();
     this.deck.clear();
@@ -98,7 +97,7 @@ export class Stage {
     this.onChange();
   }
 
-  /** Draw at the next frame. */
+  /** Requests a redraw at the next frame. */
   ask() {
     if (!this.frame) this.frame = requestAnimationFrame(() => this.draw());
   }
@@ -124,8 +123,8 @@ export class Stage {
       critical,
       found,
     });
-    const tell = this.#teller();
-    this.deck.deal(scene.spots, camera, size, focused, selected, tell);
+    const describe = this.#teller();
+    this.deck.deal(scene.spots, camera, size, focused, selected, describe);
     this.beacons.show(near ? [] : scenery.gates(), camera, size);
     this.minimap.draw(scene, camera, size, palette, stateOf);
   }
@@ -145,7 +144,7 @@ export class Stage {
   }
 
   /** @param {ReadonlySet<string> | null} keys */
-  #told(keys) {
+  #update(keys) {
     if (keys === null) {
       this.selected = null;
       this.foldBy(this.by);
@@ -168,7 +167,7 @@ export class Stage {
 
   /** @param {Camera} camera */
   look(camera) {
-    this.camera = held(camera, this.size, this.scenery.scene);
+    this.camera = clampCamera(camera, this.size, this.scenery.scene);
     this.moved = true;
     this.deck.root.style.willChange = "transform";
     clearTimeout(this.sharpening);
@@ -186,7 +185,7 @@ export class Stage {
 
   /** @param {number} factor @param {number} [x] in the window @param {number} [y] */
   zoom(factor, x = this.size.width / 2, y = this.size.height / 2) {
-    this.look(zoomed(this.camera, factor, x, y));
+    this.look(zoomCamera(this.camera, factor, x, y));
   }
 
   /** @param {number} x @param {number} y of the picture @param {number} scale */
@@ -196,11 +195,11 @@ export class Stage {
 
   fit() {
     const { width, height } = this.scenery.scene;
-    this.look(fitted({ x: 0, y: 0, width, height }, this.size));
+    this.look(fitCamera({ x: 0, y: 0, width, height }, this.size));
     this.moved = false;
   }
 
-  /** Fit to what waits at gates, else to what failed, else to what runs. */
+  /** Zooms to the nodes that wait for approval, else to failed, else to running nodes. */
   fitWaiting() {
     const keys = this.scenery.wanted();
     const [first] = keys;
@@ -208,12 +207,12 @@ export class Stage {
     if (keys.length <= UNFOLDED) for (const key of keys) this.unfold(key);
     const { index } = this.scenery;
     const spots = [...new Set(keys.flatMap((key) => index.spotOf(key) ?? []))];
-    this.look(fitted(around(spots), this.size));
+    this.look(fitCamera(around(spots), this.size));
     this.focus(index.spotOf(first)?.key ?? null, false);
   }
 
   /**
-   * Unfold whatever a node is folded in.
+   * Expands all groups and nested stacks that contain a node.
    *
    * @param {string} key
    */
@@ -225,7 +224,7 @@ export class Stage {
   }
 
   /**
-   * Unfold and pan so that a node is seen, large enough to be read.
+   * Expands and pans so that a node is readable.
    *
    * @param {string} key
    */
@@ -235,12 +234,12 @@ export class Stage {
     if (!spot) return;
     const far = this.camera.scale < NEAR;
     if (far) this.center(spot.x + spot.width / 2, spot.y + spot.height / 2, READABLE);
-    else this.look(showing(this.camera, this.size, spot));
+    else this.look(panToRect(this.camera, this.size, spot));
     this.focus(key, false);
   }
 
   /**
-   * Fold or unfold a box, or the stack inside of a node; where it is stays where it is.
+   * Expands or collapses a group or a nested stack; its position on the screen stays.
    *
    * @param {string} key
    */
@@ -254,7 +253,7 @@ export class Stage {
     if (!after) return;
     const { scale } = this.camera;
     this.pan((before.x - after.x) * scale, (before.y - after.y) * scale);
-    this.look(showing(this.camera, this.size, after));
+    this.look(panToRect(this.camera, this.size, after));
     this.focus(key, had);
   }
 
@@ -268,14 +267,14 @@ export class Stage {
 
   /**
    * @param {string | null} key of a spot
-   * @param {boolean} take the keyboard's focus, too
+   * @param {boolean} take whether to move the keyboard focus as well
    */
   focus(key, take) {
     const spot = this.scenery.spot(key);
     if (!spot) return;
     this.focused = spot.key;
-    if (take) this.look(showing(this.camera, this.size, spot));
-    this.draw(); // now: its card is to be given the focus
+    if (take) this.look(panToRect(this.camera, this.size, spot));
+    this.draw(); // now: its card must exist to receive the focus
     if (take) this.deck.cards.get(spot.key)?.face.focus({ preventScroll: true });
   }
 

@@ -1,30 +1,30 @@
-// The critical path: the longest way of unfinished work to the end. What are we waiting for? A way that
-// leads through a gate is longer than any other: nobody knows when somebody answers.
+// The critical path: the longest path of unfinished work to the end. A path through a node that
+// waits for approval is longer than any other, because the time of the answer is unknown.
 
 /**
  * @typedef {import("../tree.js").Tree} Tree
- * @typedef {import("../shapes.js").Progress} Progress
+ * @typedef {import("../types.js").Progress} Progress
  * @typedef {ReadonlyMap<string, Progress>} Known
  *
  * @typedef {{ gates: number, seconds: number, steps: number, from: string | null }} Way
  *
  * @typedef {object} CriticalPath
- * @property {string[]} keys from what is under way, or could begin, to what ends last
- * @property {number} seconds that it may take, from what alike took before; hooks not counted
+ * @property {string[]} keys from a node in progress or ready to the one that ends last
+ * @property {number} seconds estimated from similar operations, without hooks
  */
 
-/** Seconds for what nothing is known of. */
+/** Estimated seconds without any data. */
 const GUESS = 1;
 
 /**
  * @param {Tree} tree
  * @param {Known} known
  * @param {string} path of the stack
- * @param {number} now in ms
+ * @param {number} now in milliseconds since 1970
  * @returns {CriticalPath}
  */
 export function criticalPath(tree, known, path, now) {
-  const keys = tree.walks.get(path)?.keys ?? [];
+  const keys = tree.stackGraphs.get(path)?.keys ?? [];
   const expected = expectations(tree, known);
   const held = heldAt(tree, known);
   /** @type {Map<string, Way>} */
@@ -75,7 +75,7 @@ function longer(one, other) {
 }
 
 /**
- * Where somebody's answer is waited for, there or in a stack inside.
+ * Nodes that wait for approval, and the nodes that contain them.
  *
  * @param {Tree} tree
  * @param {Known} known
@@ -105,7 +105,7 @@ function left(progress, seconds, now) {
 }
 
 /**
- * What the same operation on the same type took, else what any took.
+ * Estimates by the mean duration of the same operation on the same type, else of all nodes.
  *
  * @param {Tree} tree
  * @param {Known} known

@@ -1,14 +1,14 @@
-// Nodes while an event changes some of them; who comes after them follows.
+// The changes of one event, including those of dependent nodes.
 /**
  * @typedef {import("../tree.js").Tree} Tree
- * @typedef {import("../shapes.js").Progress} Progress
+ * @typedef {import("../types.js").Progress} Progress
  * @typedef {ReadonlyMap<string, Progress>} Known
  */
 
-/** @type {ReadonlySet<import("../shapes.js").State>} */
+/** @type {ReadonlySet<import("../types.js").State>} */
 export const ENDED = new Set(["done", "failed", "stopped", "dropped"]);
 
-/** Known of a node of which nothing was told, from those before it. */
+/** States inferred from the dependencies of a node without events. */
 const GUESSED = new Set(["waiting", "ready", "done"]);
 
 export class Draft {
@@ -46,8 +46,8 @@ export class Draft {
   }
 
   /**
-   * Whatever a node comes after has ended well when the node is under way: also what ended without
-   * a word, because there was nothing to do.
+   * Marks the dependencies of a started node as done, including nodes that finished without an
+   * event because they had no work.
    *
    * @param {string} key
    */
@@ -65,12 +65,12 @@ export class Draft {
     return before.every((one) => this.get(one).state === "done");
   }
 
-  /** @param {string} key of one that is done now, or is not any more */
+  /** @param {string} key of a node that became done, or no longer is */
   #follow(key) {
     for (const after of this.tree.nodes.get(key)?.after ?? []) {
-      const { state, told } = this.get(after);
-      // What ended without a word did so by our guess: it is taken back with what led to it.
-      if (told || !GUESSED.has(state)) continue;
+      const { state, reported } = this.get(after);
+      // An inferred end is taken back together with its cause.
+      if (reported || !GUESSED.has(state)) continue;
       const free = this.isFree(after);
       if (free && (state === "done" || this.#hasNothingToDo(after)))
         this.set(after, { state: "done" });
@@ -79,7 +79,7 @@ export class Draft {
   }
 
   /**
-   * What clears away after a replacement that was none.
+   * Whether a cleanup node has no work because its resource was not replaced.
    *
    * @param {string} key
    */

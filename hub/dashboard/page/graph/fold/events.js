@@ -1,29 +1,30 @@
-// The fold of events: `(nodes, event) -> changes of nodes`. The same for what happens now and for what
-// happened. Pure.
-import { aboutNode, stackOf } from "./about.js";
+// The reducer of events: `(nodes, event) -> changed nodes`. Used for live updates and the timeline.
+// Pure.
+
 import { Draft, ENDED } from "./draft.js";
+import { nodeKeyOf, stackOf } from "./event_target.js";
 
 /**
  * @typedef {import("../tree.js").Tree} Tree
- * @typedef {import("../shapes.js").EventDocument} EventDocument
- * @typedef {import("../shapes.js").NodeDocument} NodeDocument
- * @typedef {import("../shapes.js").Phase} Phase
- * @typedef {import("../shapes.js").Progress} Progress
- * @typedef {import("../shapes.js").Walk} Walk
+ * @typedef {import("../types.js").EventDocument} EventDocument
+ * @typedef {import("../types.js").NodeDocument} NodeDocument
+ * @typedef {import("../types.js").Phase} Phase
+ * @typedef {import("../types.js").Progress} Progress
+ * @typedef {import("../types.js").StackGraph} StackGraph
  * @typedef {ReadonlyMap<string, Progress>} Known
  *
  * @typedef {object} Folded
  * @property {Map<string, Progress>} changes by key
- * @property {boolean} stale the graph itself is another one now, and is to be fetched anew
+ * @property {boolean} stale a new traversal started: fetch the graph again
  */
 
 const BLOCKED = "what it waits for did not end well";
 
 /**
  * @param {NodeDocument} node
- * @returns {Progress} as the document says it
+ * @returns {Progress} state of the node in the document
  */
-export function asTold(node) {
+export function progressOf(node) {
   const asks = node.state === "parked" && node.phase !== "act";
   return {
     state: node.state,
@@ -35,13 +36,13 @@ export function asTold(node) {
     started: node.started_at ?? null,
     ended: node.ended_at ?? null,
     until: node.until ?? null,
-    told: node.state !== "waiting" && node.state !== "ready",
+    reported: node.state !== "waiting" && node.state !== "ready",
   };
 }
 
 /**
  * @param {NodeDocument} node
- * @returns {string} the point that it waits at, as far as the node tells
+ * @returns {string} the point at which it waits, as far as the document shows it
  */
 function pointOf({ phase, operation, breakpoints }) {
   const usual = `${phase}-${operation}`;
@@ -53,15 +54,15 @@ function pointOf({ phase, operation, breakpoints }) {
 }
 
 /**
- * The nodes as they were when their traversals began.
+ * The nodes at the initialProgress of their traversals.
  *
  * @param {Tree} tree
  * @returns {Map<string, Progress>}
  */
-export function beginning(tree) {
+export function initialProgress(tree) {
   /** @type {Map<string, Progress>} */
   const found = new Map();
-  for (const key of tree.nodes.keys()) found.set(key, unbegun(tree, key));
+  for (const key of tree.nodes.keys()) found.set(key, notStarted(tree, key));
   return found;
 }
 
@@ -70,10 +71,10 @@ export function beginning(tree) {
  * @param {string} key
  * @returns {Progress}
  */
-function unbegun(tree, key) {
+function notStarted(tree, key) {
   const document = /** @type {NodeDocument} */ (tree.documents.get(key));
   return {
-    ...asTold(document),
+    ...progressOf(document),
     state: tree.nodes.get(key)?.before.length ? "waiting" : "ready",
     phase: "pre",
     reason: null,
@@ -81,12 +82,12 @@ function unbegun(tree, key) {
     started: null,
     ended: null,
     until: null,
-    told: false,
+    reported: false,
   };
 }
 
 /**
- * What an event changes.
+ * The changes caused by an event.
  *
  * @param {Tree} tree
  * @param {Known} known
@@ -98,7 +99,7 @@ export function fold(tree, known, event) {
   const draft = new Draft(tree, known);
   if (of === "stack") return ofStack(draft, event);
   if (of === "resource" || of === "hook") {
-    const key = aboutNode(tree, event);
+    const key = nodeKeyOf(tree, event);
     const moment = rest.at(-1) ?? "";
     if (key !== null) (of === "hook" ? ofHook : ofResource)(draft, key, moment, event);
   }
@@ -113,16 +114,16 @@ export function fold(tree, known, event) {
  */
 function ofResource(draft, key, moment, event) {
   const now = draft.get(key);
-  if (ENDED.has(now.state) && now.told) return;
+  if (ENDED.has(now.state) && now.reported) return;
   const { operation, resource } = event.data;
   const reason = resource?.reason ?? null;
   draft.reached(key);
-  const told = { told: true, operation, hook: null };
-  const over = { ...told, ended: event.time };
+  const reported = { reported: true, operation, hook: null };
+  const over = { ...reported, ended: event.time };
   switch (moment) {
     case "started":
       draft.set(key, {
-        ...told,
+        ...reported,
         state: "running",
         phase: "act",
         reason: null,
@@ -130,10 +131,11 @@ function ofResource(draft, key, moment, event) {
       });
       break;
     case "progress":
-      draft.set(key, { ...told, state: "running", phase: "act" });
+    case "restarted":
+      draft.set(key, { ...reported, state: "running", phase: "act" });
       break;
     case "retrying":
-      draft.set(key, { ...told, state: "parked", phase: "act", reason });
+      draft.set(key, { ...reported, state: "parked", phase: "act", reason });
       break;
     case "completed":
       draft.set(key, { ...over, state: "done", phase: "post", reason: null });
@@ -162,7 +164,7 @@ function ofHook(draft, key, moment, event) {
     const stops = hook.mode === "stop";
     const reason = stops ? `breakpoint ${hook.point}` : null;
     const state = stops ? "stopped" : "parked";
-    draft.set(key, { state, phase, operation, reason, hook: stops ? null : open, told: true });
+    draft.set(key, { state, phase, operation, reason, hook: stops ? null : open, reported: true });
     return;
   }
   if (!CLOSES.has(moment)) {
@@ -177,7 +179,7 @@ function ofHook(draft, key, moment, event) {
 const CLOSES = new Set(["answered", "expired", "superseded"]);
 
 /**
- * What becomes of a node whose hook was decided.
+ * The state of a node after its hook was decided.
  *
  * @param {string | null} decision
  * @param {Phase} phase
@@ -189,17 +191,21 @@ const CLOSES = new Set(["answered", "expired", "superseded"]);
 function after(decision, phase, hook, time, operation) {
   const gate = operation === "begin" || operation === "finish";
   if (decision === "stop") {
-    return { state: "stopped", reason: `nobody answered ${hook.point} in time`, ended: time };
+    return {
+      state: "stopped",
+      reason: `no answer at ${hook.point} before its deadline`,
+      ended: time,
+    };
   }
   if (phase === "confirm") return { state: "running", phase: "act" };
   if (decision === "superseded") return { state: "dropped", reason: "superseded", ended: time };
   if (decision === "reject") {
     const by = hook.decided_by ? ` by ${hook.decided_by}` : "";
     const reason = `${hook.point} rejected${by}${hook.reason ? `: ${hook.reason}` : ""}`;
-    // Of a resource, an event follows that says so in its own words.
-    return { state: "failed", reason, ended: time, told: gate };
+    // For a resource, an event with its own reason follows.
+    return { state: "failed", reason, ended: time, reported: gate };
   }
-  // A gate has no events of its own: when it was let go, it is passed.
+  // A stack-level hook node has no resource events: approval finishes it.
   if (phase === "post" || gate) return { state: "done", ended: time };
   return { state: "ready", phase: "pre", reason: null };
 }
@@ -209,7 +215,7 @@ function after(decision, phase, hook, time, operation) {
  * @returns {Phase}
  */
 function phaseAt(point) {
-  // A gate is a node of its own, and has nothing to do but to ask.
+  // A stack-level hook is a node without an operation.
   if (point.includes("-stack-")) return "pre";
   if (point === "pre-batch" || point === "pre-scale-in") return "confirm";
   if (point.startsWith("pre-")) return "pre";
@@ -218,11 +224,11 @@ function phaseAt(point) {
 
 /**
  * @param {string} point
- * @param {string} operation as known so far
+ * @param {string} operation known so far
  */
 function operationOf(point, operation) {
-  const said = point.slice(point.indexOf("-") + 1);
-  return said.startsWith("stack-") ? operation : said;
+  const name = point.slice(point.indexOf("-") + 1);
+  return name.startsWith("stack-") ? operation : name;
 }
 
 /**
@@ -233,28 +239,29 @@ function operationOf(point, operation) {
 function ofStack(draft, event) {
   const { tree, changes } = draft;
   const path = stackOf(event);
-  const walk = tree.walks.get(path);
+  const stackGraph = tree.stackGraphs.get(path);
   const within = tree.root === "" || path === tree.root || path.startsWith(`${tree.root}/`);
   if (!within) return { changes, stale: false };
   const moment = event.type.split(".").at(-1);
   const { traversal } = event.data;
-  if (!walk || traversal > walk.traversal) return { changes, stale: moment === "started" };
-  if (traversal < walk.traversal) return { changes, stale: false };
+  if (!stackGraph || traversal > stackGraph.traversal)
+    return { changes, stale: moment === "started" };
+  if (traversal < stackGraph.traversal) return { changes, stale: false };
   if (moment === "started") {
-    for (const key of walk.keys) changes.set(key, unbegun(tree, key));
+    for (const key of stackGraph.keys) changes.set(key, notStarted(tree, key));
     hold(draft, path, "parked");
   } else if (moment === "completed") {
-    for (const key of walk.keys) finish(draft, key, event.time);
+    for (const key of stackGraph.keys) finish(draft, key, event.time);
     hold(draft, path, "running");
   } else {
-    endBadly(draft, walk, event.time);
+    endUnsuccessfully(draft, stackGraph, event);
     hold(draft, path, "running");
   }
   return { changes, stale: false };
 }
 
 /**
- * The node around a stack inside waits for it, or goes on.
+ * The node of a nested stack waits for it, or continues.
  *
  * @param {Draft} draft
  * @param {string} path
@@ -267,7 +274,7 @@ function hold(draft, path, state) {
   if (ENDED.has(now.state) || now.hook) return;
   draft.reached(key);
   const reason = state === "parked" ? "the stack inside" : null;
-  draft.set(key, { state, phase: "act", told: true, reason });
+  draft.set(key, { state, phase: "act", reported: true, reason });
 }
 
 /**
@@ -281,22 +288,27 @@ function finish(draft, key, time) {
 }
 
 /**
- * A traversal that ended by itself has nothing left but what could not begin. One that was cut short
- * still has something under way.
+ * A traversal that ended has only nodes left that could not start. An interrupted one may still have
+ * nodes in progress, or had hooks that were closed with it: what it drops has the reason of the stack.
  *
  * @param {Draft} draft
- * @param {Walk} walk
- * @param {string} time
+ * @param {StackGraph} stackGraph
+ * @param {EventDocument} event
  */
-function endBadly(draft, walk, time) {
-  const busy = walk.keys.some((key) => {
+function endUnsuccessfully(draft, stackGraph, event) {
+  const { time } = event;
+  const closed = stackGraph.keys.filter((key) => draft.get(key).state === "dropped");
+  const busy = stackGraph.keys.some((key) => {
     const { state, hook } = draft.get(key);
     return (state === "running" || state === "parked") && !hook;
   });
-  for (const key of walk.keys) {
+  const interrupted = busy || closed.length > 0;
+  const reason = interrupted ? event.data.stack.reason : BLOCKED;
+  for (const key of closed) draft.set(key, { reason });
+  for (const key of stackGraph.keys) {
     const { state } = draft.get(key);
     if (state !== "waiting" && state !== "ready") continue;
     const silent = !busy && draft.isFree(key);
-    draft.set(key, silent ? { state: "done" } : { state: "dropped", reason: BLOCKED, ended: time });
+    draft.set(key, silent ? { state: "done" } : { state: "dropped", reason, ended: time });
   }
 }

@@ -1,19 +1,20 @@
-// Which nodes of a stack are folded together.
+// Grouping of the nodes of a stack.
+
+import { shortType } from "../labels.js";
 import { layersOf, neighbours } from "../layout/layers.js";
-import { shortType } from "../words.js";
 
 /**
  * @typedef {import("../tree.js").Tree} Tree
  * @typedef {import("./view.js").By} By
- * @typedef {{ title: string, members: string[] }} Group of one: that node by itself
+ * @typedef {{ title: string, members: string[] }} Group with one member: an ungrouped node
  */
 
-/** Fewer than this are not worth a box. */
+/** Minimum size of a group. */
 const FEW = 3;
 
 /**
- * All nodes, in groups. Nodes of one group are of one layer, so that the groups follow each other as
- * the nodes do.
+ * Groups all nodes. The nodes of a group are in one layer, so that the edges between groups form no
+ * cycle.
  *
  * @param {Tree} tree
  * @param {string[]} keys
@@ -41,7 +42,10 @@ export function groupsOf(tree, keys, by) {
   });
 }
 
-/** What nodes of one group have in common. @type {Record<"group" | "type" | "layer", (tree: Tree, key: string, layer: number) => string>} */
+/**
+ * The common property of the nodes of a group.
+ * @type {Record<"group" | "type" | "layer", (tree: Tree, key: string, layer: number) => string>}
+ */
 const MARKS = {
   group: (tree, key, layer) => {
     const node = tree.nodes.get(key);

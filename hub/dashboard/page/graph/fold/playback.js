@@ -1,21 +1,21 @@
-// The graph at any of its events: the same fold, remembered step by step, to and fro.
-import { beginning, fold } from "./events.js";
+// The graph after any number of events, with the changes of each event stored for both directions.
+import { fold, initialProgress } from "./events.js";
 
 /**
  * @typedef {import("../tree.js").Tree} Tree
- * @typedef {import("../shapes.js").EventDocument} EventDocument
- * @typedef {import("../shapes.js").Progress} Progress
- * @typedef {{ key: string, before: Progress, after: Progress }} Change of which a step has one for a key
+ * @typedef {import("../types.js").EventDocument} EventDocument
+ * @typedef {import("../types.js").Progress} Progress
+ * @typedef {{ key: string, before: Progress, after: Progress }} Change at most one per key and step
  */
 
 export class Playback {
   /**
    * @param {Tree} tree
-   * @param {readonly EventDocument[]} events from the beginning of the traversal on, in their order
+   * @param {readonly EventDocument[]} events from the initialProgress of the traversal, in order
    */
   constructor(tree, events) {
-    /** The nodes after so many events as `at` says. */
-    this.now = beginning(tree);
+    /** The nodes after `at` events. */
+    this.now = initialProgress(tree);
     this.at = 0;
     /** @type {Change[][]} */
     this.steps = [];
@@ -43,7 +43,7 @@ export class Playback {
   }
 
   /**
-   * Go to where so many events have happened.
+   * Moves to the state after a number of events.
    *
    * @param {number} count
    * @returns {Set<string>} the keys that may have changed

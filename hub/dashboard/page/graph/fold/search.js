@@ -1,12 +1,12 @@
-// Search: by name, type, state and path.
+// Search by name, type, state, path and operation.
 
-import { WORDS } from "../words.js";
+import { WORDS } from "../labels.js";
 import { shown } from "./tally.js";
 
 /**
  * @typedef {import("../tree.js").Tree} Tree
- * @typedef {import("../shapes.js").Progress} Progress
- * @typedef {import("../shapes.js").GraphNode} GraphNode
+ * @typedef {import("../types.js").Progress} Progress
+ * @typedef {import("../types.js").GraphNode} GraphNode
  */
 
 /** @type {Record<string, (node: GraphNode, progress: Progress) => string>} */
@@ -19,13 +19,13 @@ const FIELDS = {
 };
 
 /**
- * Nodes of which each word of the query is part: of its name, type, path, state or operation; with
- * `state:failed` and the like, of that alone.
+ * Finds the nodes that match every word of the query in name, type, path, state or operation;
+ * `state:failed` and similar words search one field.
  *
  * @param {Tree} tree
  * @param {ReadonlyMap<string, Progress>} known
  * @param {string} query
- * @returns {string[]} keys in the order of the layers; of those whose name is meant, first
+ * @returns {string[]} keys in layer order; nodes whose name matches first
  */
 export function search(tree, known, query) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
@@ -34,8 +34,8 @@ export function search(tree, known, query) {
   const named = [];
   /** @type {string[]} */
   const others = [];
-  for (const walk of tree.walks.values()) {
-    for (const key of walk.keys) {
+  for (const stackGraph of tree.stackGraphs.values()) {
+    for (const key of stackGraph.keys) {
       const [node, progress] = [tree.nodes.get(key), known.get(key)];
       if (!node || !progress || !words.every((word) => fits(node, progress, word))) continue;
       (words.some((word) => node.name.toLowerCase().startsWith(word)) ? named : others).push(key);

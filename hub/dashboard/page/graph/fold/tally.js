@@ -1,16 +1,16 @@
-// How many of some nodes are in which state, and whether one of them wants to be seen.
+// Counts nodes by state and finds the state that needs attention.
 
 /**
- * @typedef {import("../shapes.js").Progress} Progress
- * @typedef {import("../shapes.js").Shown} Shown
+ * @typedef {import("../types.js").Progress} Progress
+ * @typedef {import("../types.js").Shown} Shown
  *
  * @typedef {object} Tally
  * @property {Partial<Record<Shown, number>>} counts
  * @property {number} all
- * @property {Shown | null} sign what of them is told first: a gate, else a failure, else a stop
+ * @property {Shown | null} sign state that needs attention: gate, else failed, else stopped
  */
 
-/** In the order in which they are shown. @type {readonly Shown[]} */
+/** In display order. @type {readonly Shown[]} */
 export const ORDER = [
   "gate",
   "failed",

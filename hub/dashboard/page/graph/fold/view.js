@@ -1,10 +1,9 @@
-// What is drawn of a graph: its nodes, boxes in which some of them are folded, and what is unfolded
-// within its box. Pure.
+// The items to draw: nodes, groups, and the content of expanded groups and nested stacks. Pure.
 import { within } from "../tree.js";
 import { groupsOf } from "./groups.js";
 
 /**
- * @typedef {import("../shapes.js").GraphNode} GraphNode
+ * @typedef {import("../types.js").GraphNode} GraphNode
  * @typedef {import("../tree.js").Tree} Tree
  * @typedef {import("../layout/layers.js").Edge} Edge
  * @typedef {"auto" | "none" | "group" | "type" | "layer"} By group: of one type with the same neighbours
@@ -16,26 +15,26 @@ import { groupsOf } from "./groups.js";
  * @property {"node" | "group"} kind
  * @property {GraphNode | null} node
  * @property {string} title
- * @property {string[]} members keys of all nodes that are folded in it, also those of stacks inside
- * @property {boolean} opens whether it can be unfolded
- * @property {View | null} view what is inside, where that is unfolded
+ * @property {string[]} members keys of all nodes in it, including nested stacks
+ * @property {boolean} opens whether it can be expanded
+ * @property {View | null} view its content, if expanded
  *
  * @typedef {object} View
  * @property {Item[]} items
  * @property {Edge[]} edges
  */
 
-/** More items than this are folded by themselves. */
+/** Above this number of items, nodes are grouped automatically. */
 export const MANY = 1500;
 
 /**
  * @param {Tree} tree
  * @param {By} by
- * @param {ReadonlySet<string>} open keys of what is unfolded
+ * @param {ReadonlySet<string>} open keys of expanded items
  * @returns {View}
  */
 export function viewOf(tree, by, open) {
-  const keys = tree.walks.get(tree.root)?.keys ?? [];
+  const keys = tree.stackGraphs.get(tree.root)?.keys ?? [];
   return ofKeys(tree, keys, by, open, tree.root);
 }
 
@@ -111,7 +110,7 @@ function heldBy(tree, key) {
 function ofNode(tree, key, by, open) {
   const node = /** @type {GraphNode} */ (tree.nodes.get(key));
   const members = heldBy(tree, key);
-  const inside = tree.walks.get(node.path)?.keys ?? [];
+  const inside = tree.stackGraphs.get(node.path)?.keys ?? [];
   const opens = members.length > 0;
   return {
     key,
@@ -125,7 +124,7 @@ function ofNode(tree, key, by, open) {
 }
 
 /**
- * Of nodes, each once for the boxes that these are in.
+ * The edges between nodes and groups, without duplicates.
  *
  * @param {Tree} tree
  * @param {string[]} keys
@@ -152,11 +151,11 @@ function edgesOf(tree, keys, boxOf) {
 }
 
 /**
- * The boxes that must be unfolded for a node to be seen, from the outermost on.
+ * The groups and nested stacks to expand for a node to be visible, outermost first.
  *
  * @param {View} folded as it is drawn now
  * @param {string} key of the node
- * @returns {string[]} empty: it is seen, or not there
+ * @returns {string[]} empty: it is visible, or does not exist
  */
 export function folders(folded, key) {
   for (const item of folded.items) {

@@ -1,4 +1,4 @@
-// Which layer each node is in: one behind the last of those it comes after.
+// Layer assignment: one layer after the last dependency.
 
 /**
  * @typedef {readonly [string, string]} Edge from, to
@@ -6,12 +6,12 @@
  */
 
 /**
- * The longest path from a node that comes after nothing. Where edges go round in a ring, which no
- * plan does, the ring is cut at its first node.
+ * The longest path from a node without dependencies. A cycle, which no plan has, is cut at its
+ * first node.
  *
  * @param {readonly string[]} keys
  * @param {Neighbours} neighbours
- * @returns {Map<string, number>} in an order in which no node stands before one that it comes after
+ * @returns {Map<string, number>} in topological order
  */
 export function layersOf(keys, { after, before }) {
   /** @type {Map<string, number>} */
@@ -37,10 +37,10 @@ export function layersOf(keys, { after, before }) {
 }
 
 /**
- * Who stands behind and before each.
+ * Successors and predecessors of each node.
  *
  * @param {readonly string[]} keys
- * @param {readonly Edge[]} edges those of other keys are left out
+ * @param {readonly Edge[]} edges edges of other keys are ignored
  * @returns {Neighbours}
  */
 export function neighbours(keys, edges) {

@@ -1,18 +1,18 @@
-// The order within layers: few edges are to cross.
+// The order within layers, with few edge crossings.
 
 /** @typedef {import("./slots.js").Slot} Slot */
 
-/** After so many sweeps that gained nothing, none will. */
+/** Sweeps without improvement after which the search stops. */
 const IDLE = 3;
-/** Up to so many slots, more is tried to have fewer crossings. */
+/** Up to this number of slots, crossings are reduced more thoroughly. */
 const SMALL = 1500;
 
 /**
- * From an order by likeness, and from the one that is there: sweeps to and fro, each slot to the mean of
- * its neighbours. The order with the fewest crossings is kept; always the same for the same slots.
+ * Starts from a spectral order and from the given order, and sweeps in both directions, moving each
+ * slot to the mean of its neighbours. Keeps the order with the fewest crossings. Deterministic.
  *
  * @param {Slot[][]} layers whose orders are changed
- * @returns {number} crossings that are left between neighbouring layers
+ * @returns {number} remaining crossings between adjacent layers
  */
 export function order(layers) {
   const count = layers.reduce((sum, layer) => sum + layer.length, 0);
@@ -40,7 +40,7 @@ function swept(layers, count) {
     const forward = sweep % 2 === 0;
     for (const layer of forward ? layers : [...layers].reverse()) arrange(layer, forward);
     if (count <= SMALL) exchange(layers);
-    else if (forward) continue; // to count costs as much as to sweep
+    else if (forward) continue; // counting costs as much as sweeping
     const left = crossings(layers);
     idle = left < best.crossings ? 0 : idle + 1;
     if (left < best.crossings) best = { crossings: left, order: copied(layers) };
@@ -65,8 +65,8 @@ function put(layers, order) {
 }
 
 /**
- * Like to like: each slot is drawn to the mean of all its neighbours, again and again, while the whole is
- * kept apart. (The second eigenvector of the graph, about, by power iteration.)
+ * Spectral order: moves each slot repeatedly to the mean of its neighbours and normalizes (power
+ * iteration toward the second eigenvector of the graph).
  *
  * @param {Slot[][]} layers
  * @param {number} count of slots
@@ -100,7 +100,7 @@ function align(layers, count) {
 
 /**
  * @param {Slot[]} layer
- * @param {boolean} forward by what comes before, or by what comes after
+ * @param {boolean} forward whether to use the predecessors or the successors
  */
 function arrange(layer, forward) {
   for (const slot of layer) {
@@ -121,7 +121,7 @@ function number(layer) {
 }
 
 /**
- * Neighbours change places where that leaves fewer crossings.
+ * Swaps adjacent slots where that reduces crossings.
  *
  * @param {Slot[][]} layers
  */
@@ -143,7 +143,7 @@ function exchange(layers) {
 }
 
 /**
- * Crossings of the edges of two slots, the first above the second.
+ * Crossings between the edges of two slots, the first above the second.
  *
  * @param {Slot[]} upper
  * @param {Slot[]} lower
@@ -155,7 +155,7 @@ function between(upper, lower) {
 }
 
 /**
- * Crossings between neighbouring layers; n log n.
+ * Crossings between adjacent layers, in n log n.
  *
  * @param {Slot[][]} layers
  */
@@ -170,11 +170,11 @@ export function crossings(layers) {
 
 /**
  * @param {Slot[]} layer
- * @param {number} next the layer behind it
- * @param {number} width of that
+ * @param {number} next index of the next layer
+ * @param {number} width number of slots in the next layer
  */
 function crossed(layer, next, width) {
-  // A tree of sums over the places of the layer behind: how many edges end at or below each.
+  // A Fenwick tree over the positions of the next layer: number of edges that end at or above each.
   const sums = new Int32Array(width + 1);
   let found = 0;
   let ended = 0;

@@ -1,5 +1,5 @@
-// The whole picture: each level of a view placed, what is unfolded inside of its box. Pure.
-import { place } from "./place.js";
+// The complete layout: each level of a view, with expanded items inside their boxes. Pure.
+import { layoutLevel } from "./level.js";
 
 /**
  * @typedef {import("../fold/view.js").View} View
@@ -12,7 +12,7 @@ import { place } from "./place.js";
  * @property {number} y
  * @property {number} width
  * @property {number} height
- * @property {number} depth in how many boxes it is
+ * @property {number} depth nesting depth
  * @property {number} layer
  * @property {Spot | null} around
  * @property {Spot[]} before at its level
@@ -28,7 +28,7 @@ import { place } from "./place.js";
  * @property {number} right
  *
  * @typedef {object} Scene
- * @property {Spot[]} spots boxes before what is in them
+ * @property {Spot[]} spots outer before inner
  * @property {Map<string, Spot>} byKey
  * @property {Line[][]} lines by depth
  * @property {number} width
@@ -43,7 +43,7 @@ const INSET = 24;
 
 /**
  * @param {View} view
- * @param {number} aspect of what it is shown in
+ * @param {number} aspect width to height of the window
  * @returns {Scene}
  */
 export function sceneOf(view, aspect) {
@@ -56,7 +56,7 @@ export function sceneOf(view, aspect) {
 
 /**
  * @typedef {object} Sized
- * @property {import("./place.js").Placed} placed
+ * @property {import("./level.js").Placed} placed
  * @property {Map<string, { width: number, height: number }>} sizes
  * @property {Map<string, Sized>} inside
  */
@@ -87,7 +87,7 @@ function measure(view, aspect) {
     const size = /** @type {{ width: number, height: number }} */ (sizes.get(item.key));
     return { key: item.key, ...size };
   });
-  return { placed: place(boxes, view.edges, aspect), sizes, inside };
+  return { placed: layoutLevel(boxes, view.edges, aspect), sizes, inside };
 }
 
 /** @param {Item} item */

@@ -1,18 +1,18 @@
-// Slots: where nodes stand in their layers, and where edges pass through layers between.
+// Slots: positions of nodes in their layers, and of edges that pass through a layer.
 
 /**
  * @typedef {import("./layers.js").Edge} Edge
  * @typedef {import("./layers.js").Neighbours} Neighbours
- * @typedef {object} Box what is to be placed
+ * @typedef {object} Box a box to place
  * @property {string} key
  * @property {number} width
  * @property {number} height
  *
  * @typedef {object} Slot
- * @property {Box | null} box null: an edge passes here
+ * @property {Box | null} box null: an edge passes through
  * @property {number} layer
- * @property {number} at its place in the layer
- * @property {number} wish where it would like to be; of no meaning from one step to the next
+ * @property {number} at position in the layer
+ * @property {number} wish desired position; scratch value within one step
  * @property {number} x of its left side
  * @property {number} y of its middle
  * @property {number} width
@@ -26,7 +26,7 @@
  * @property {{ edge: Edge, slots: Slot[] }[]} routes each edge with the slots it goes through
  */
 
-/** With more passings than this for each node, long edges go straight. */
+/** With more passing slots per node than this, long edges are drawn straight. */
 const PASSINGS = 4;
 
 /**
@@ -69,7 +69,7 @@ export function slotsOf(boxes, layerOf, edges, neighbours) {
 }
 
 /**
- * What belongs together begins side by side: in the order of a walk along the edges.
+ * Initial order: depth-first along the edges, so that connected nodes are close.
  *
  * @param {readonly Box[]} boxes
  * @param {Neighbours} neighbours

@@ -1,0 +1,109 @@
+"""Answers of subscriptions that do not count: why, and how the delivery history says so.
+
+The rule is one for all channels. An answer in a response is noted when its delivery is settled
+(channels/attempt.py); one by message, which comes at any time, by `IgnoredAnswers`.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from channels.store.answer_notes import Notification, notifications, write_notes
+from engine.hooks.automation import Automation, may_ever_answer, refusal
+from engine.hooks.rule import decode_rule
+from engine.principal import Principal
+from engine.store.database import Database
+
+#: A subscription with whether its owner may answer hooks now. Raises Unavailable.
+Entitle = Callable[[Automation], Awaitable[Automation]]
+
+#: Characters that are kept of a reason, an error or an answer.
+KEPT_TEXT = 2000
+
+
+def kept_text(text: str) -> str:
+    """PostgreSQL's texts hold no NUL."""
+    return text.replace("\x00", "\ufffd")[:KEPT_TEXT]
+
+
+def standing_refusal(
+    rule: Mapping[str, Any], automation: Automation, requester: Principal, *, escalated: bool
+) -> str | None:
+    """Why a subscription's answer to a hook does not count, whenever it comes; None: it may.
+
+    rule: as stored with the hook. requester: of the change.
+    """
+    decoded = decode_rule(rule)
+    if may_ever_answer(decoded, automation, requester):
+        return None
+    return refusal(decoded, automation, requester, escalated=escalated)
+
+
+def ignored_note(reason: str) -> str:
+    """Of an answer that was not looked at: its sender may not answer, or has not shown that."""
+    return kept_text(f"the answer was ignored: {reason}")
+
+
+def refused_note(reason: str) -> str:
+    """Of an answer of a subscription that may answer."""
+    return kept_text(f"the answer was refused: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredAnswer:
+    """An answer by message that does not count.
+
+    subscription_id: the subscription whose token it has; None: it has no valid token of the hook.
+    answer: what it said, without the token; recorded only with a subscription_id.
+    """
+
+    reason: str
+    subscription_id: UUID | None = None
+    answer: str = ""
+
+
+class IgnoredAnswers:
+    """Records answers by message over one channel."""
+
+    def __init__(self, database: Database, entitle: Entitle, channel: str) -> None:
+        self._database = database
+        self._entitle = entitle
+        self._channel = channel
+
+    async def record(self, hook_id: UUID, ignored: IgnoredAnswer) -> None:
+        """Note the answer at the delivery of the hook's notification to its subscription.
+
+        Without a valid token its subscription is unknown: it is noted at the hook's notifications
+        over the channel, and never in place of an earlier note. Nothing is recorded where there
+        is no such delivery. Raises Unavailable.
+        """
+        known = ignored.subscription_id
+        async with self._database.connection() as conn:
+            found = await notifications(conn, hook_id, known, self._channel)
+        if not found:
+            return
+        approves = await self._approving(found)
+        noted = [(one, _note(one, ignored, approves[_owner(one)])) for one in found]
+        answer = kept_text(ignored.answer) if known is not None else ""
+        async with self._database.connection() as conn:
+            await write_notes(conn, noted, answer=answer, replace=known is not None)
+
+    async def _approving(self, found: list[Notification]) -> dict[tuple[bool, Principal], bool]:
+        """By owner, who is looked up once, whether they may answer hooks now."""
+        owners = {_owner(one): one.automation for one in found}
+        return {owner: (await self._entitle(one)).approves for owner, one in owners.items()}
+
+
+def _owner(one: Notification) -> tuple[bool, Principal]:
+    return one.automation.configured, one.automation.owner
+
+
+def _note(one: Notification, ignored: IgnoredAnswer, approves: bool) -> str:
+    automation = replace(one.automation, approves=approves)
+    why = standing_refusal(one.rule, automation, one.requester, escalated=one.escalated)
+    if why is not None:
+        return ignored_note(why)
+    if ignored.subscription_id is None:
+        return ignored_note(ignored.reason)
+    return refused_note(ignored.reason)

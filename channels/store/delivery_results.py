@@ -1,0 +1,195 @@
+"""Writing down what came of attempts, many at once, in one transaction.
+
+A settlement whose claim is no longer the delivery's is left out: somebody else has it now.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from channels.store import subscriptions
+from channels.store.records import DeliveryState, Key, Settlement, SubscriptionState
+from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
+from channels.store.undeliverable import report_given_up, without_notice
+from engine.hooks.deadline import Delivered, GivenUp, NoticeReport, Pending
+from engine.store.connection import Connection
+from engine.store.database import Database
+from engine.store.hook_deadlines import HookKey, report_notices
+from engine.store.stack_locks import lock_stacks
+
+LOCK_SUBSCRIPTIONS = """
+select id from subscription where id = any ($1::uuid[]) order by id for no key update
+"""
+# What goes on waiting gets another number, so that no renewal under way takes it for its own.
+SETTLE = """
+update delivery d
+   set state = s.state, claim = d.claim + (s.state = 'pending')::integer,
+       code = case when s.untried then d.code else s.code end,
+       error = case when s.untried then d.error else nullif(s.error, '') end,
+       answer = case when s.untried then d.answer else nullif(s.answer, '') end,
+       attempts = d.attempts - s.untried::integer,
+       next_at = case when s.state = 'pending' and not s.untried
+                      then clock_timestamp() + make_interval(secs => s.wait) end,
+       settled_at = case when s.state <> 'pending' then clock_timestamp() end
+  from unnest($1::uuid[], $2::integer[], $3::text[], $4::integer[],
+              $5::text[], $6::text[], $7::float8[], $8::boolean[])
+       s (id, claim, state, code, error, answer, wait, untried)
+ where d.id = s.id and d.claim = s.claim and d.state = 'pending'
+returning d.id
+"""
+ARRIVED = "update subscription set failures = 0 where id = any ($1::uuid[]) and failures > 0"
+GIVEN_UP = """
+with given_up as (
+    select u.subscription_id, count(*)::integer as times, bool_or(u.gone) as gone
+      from unnest($1::uuid[], $2::boolean[]) u (subscription_id, gone) group by 1
+)
+update subscription s
+   set failures = s.failures + n.times,
+       state = case when n.gone or s.failures + n.times >= $3 then 'disabled' else s.state end,
+       reason = case when n.gone then 'its endpoint said that it is gone for good'
+                     when s.failures + n.times >= $3
+                     then (s.failures + n.times) || ' deliveries in a row were given up'
+                     else s.reason end
+  from given_up n
+ where s.id = n.subscription_id and s.state = 'enabled'
+returning id, project, channel, target, events, stacks, resources, types, points, tags, ordered,
+          state, reason, origin, stack_id, nested, named_until, failures, created_at,
+       name, owner
+"""
+RECORD = """
+select record_events(array_agg(
+           row (d.stack_id, 'headgate.delivery.' || d.state, null, null, null, null, null,
+                d.event_type || case when d.state = 'dead'
+                    then ' was not delivered to ' || d.target || ': ' || d.error
+                    else ' was delivered to ' || d.target end,
+                jsonb_build_object('subscription', d.subscription_id, 'channel', d.channel,
+                                   'target', d.target, 'delivery', d.id, 'event_id', d.event_id,
+                                   'event_type', d.event_type, 'event_sequence', d.sequence,
+                                   'attempts', d.attempts, 'code', d.code, 'error', d.error)
+                )::event_draft order by d.stack_id, d.sequence))
+  from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[],
+              $8::text[], $9::integer[], $10::integer[], $11::text[], $12::text[])
+       d (stack_id, sequence, subscription_id, id, event_id, event_type, channel, target, attempts,
+          code, error, state)
+"""
+# As it is, whatever it holds: nothing of it is read.
+FAIL = """
+update delivery
+   set state = 'dead', claim = claim + 1, code = null, error = $3, answer = null, next_at = null,
+       settled_at = clock_timestamp()
+ where id = $1 and claim = $2 and state = 'pending'
+returning hook_id
+"""
+RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
+TELL_LANES = "select pg_notify('headgate_delivery', '')"
+
+#: Deliveries of these cause no further events: two subscribers would notify each other forever.
+SILENT = ("headgate.delivery.", "headgate.subscription.")
+
+
+async def settle(
+    database: Database, settlements: Sequence[Settlement], *, disable_after: int
+) -> int:
+    """Write settlements; return how many were still theirs to settle.
+
+    disable_after: a subscription of which so many deliveries in a row were given up is disabled.
+    """
+    async with database.transaction("deliver") as conn:
+        stacks = {one.key.stack_id for one in settlements if _touches_stack(one)}
+        if stacks:
+            await lock_stacks(conn, stacks)
+        # Also so that no publisher adds to an order while its head leaves.
+        await conn.execute(
+            LOCK_SUBSCRIPTIONS, sorted({one.key.subscription_id for one in settlements})
+        )
+        rows = await conn.fetch(SETTLE, *_arrays(settlements, _SETTLED))
+        written = {row["id"] for row in rows}
+        done = [one for one in settlements if one.id in written]
+        if not done:
+            return 0
+        arrived = [one for one in done if one.state is DeliveryState.DELIVERED]
+        dead = [one for one in done if one.state is DeliveryState.DEAD]
+        await _report_notices(conn, done)
+        if events_of_change := [one for one in done if _is_news(one)]:
+            await conn.execute(RECORD, *_arrays(events_of_change, _NEWS))
+        if arrived:
+            await conn.execute(ARRIVED, [one.key.subscription_id for one in arrived])
+        if dead:
+            await _bury(conn, dead, disable_after)
+        if left := arrived + dead + [one for one in done if one.untried]:
+            released = await conn.fetchval(RELEASE, *_arrays(left, _PAIR))
+            if released:
+                await conn.execute(TELL_LANES)
+        return len(done)
+
+
+async def fail_delivery(database: Database, key: Key, reason: str) -> None:
+    """Give up a delivery at which an internal error was raised; its receiver did not fail."""
+    async with database.transaction("deliver") as conn:
+        await lock_stacks(conn, [key.stack_id])
+        await conn.execute(LOCK_SUBSCRIPTIONS, [key.subscription_id])
+        failed = await conn.fetchrow(FAIL, key.id, key.claim, reason)
+        if failed is None:
+            return
+        if failed["hook_id"] is not None:
+            await report_given_up(conn, [(key.stack_id, failed["hook_id"])])
+        if await conn.fetchval(RELEASE, [key.subscription_id], [key.stack_id]):
+            await conn.execute(TELL_LANES)
+
+
+def _touches_stack(one: Settlement) -> bool:
+    return one.hook_id is not None or one.state is DeliveryState.DEAD
+
+
+def _is_news(one: Settlement) -> bool:
+    """What was given up; and the arrival of notices alone, for else each event would be two."""
+    if one.state is DeliveryState.DEAD:
+        return not one.event_type.startswith(SILENT)
+    return one.state is DeliveryState.DELIVERED and one.hook_id is not None
+
+
+async def _report_notices(conn: Connection, done: Sequence[Settlement]) -> None:
+    """Report to the engine what became of the notices of hooks."""
+    reports: dict[HookKey, list[NoticeReport]] = {}
+    given_up: list[HookKey] = []
+    for one in done:
+        if one.hook_id is None or one.untried:
+            continue
+        key = (one.key.stack_id, one.hook_id)
+        match one.state:
+            case DeliveryState.DELIVERED:
+                reports.setdefault(key, []).append(Delivered())
+            case DeliveryState.PENDING:
+                reports.setdefault(key, []).append(Pending(one.wait + one.left))
+            case DeliveryState.DEAD:
+                given_up.append(key)
+    for key in await without_notice(conn, given_up):
+        reports.setdefault(key, []).append(GivenUp())
+    await report_notices(conn, reports)
+
+
+async def _bury(conn: Connection, dead: Sequence[Settlement], disable_after: int) -> None:
+    ids, gone = [one.key.subscription_id for one in dead], [one.gone for one in dead]
+    rows = await conn.fetch(GIVEN_UP, ids, gone, disable_after)
+    now = [subscriptions.record_of(row) for row in rows]
+    disabled = [one for one in now if one.state == SubscriptionState.DISABLED]
+    told = [SubscriptionEvent(Kind.DISABLED, one, one.reason, "headgate") for one in disabled]
+    await record_subscription_events(conn, told)
+
+
+_Columns = tuple[Callable[[Settlement], Any], ...]
+
+_PAIR: _Columns = (lambda o: o.key.subscription_id, lambda o: o.key.stack_id)
+_SETTLED: _Columns = (
+    lambda o: o.key.id, lambda o: o.key.claim, lambda o: o.state, lambda o: o.code,
+    lambda o: o.error, lambda o: o.answer, lambda o: o.wait, lambda o: o.untried,
+)  # fmt: skip
+_NEWS: _Columns = (
+    lambda o: o.key.stack_id, lambda o: o.key.sequence, lambda o: o.key.subscription_id,
+    lambda o: o.id, lambda o: o.event_id, lambda o: o.event_type, lambda o: o.channel,
+    lambda o: o.target, lambda o: o.attempts, lambda o: o.code, lambda o: o.error,
+    lambda o: o.state,
+)  # fmt: skip
+
+
+def _arrays(settlements: Sequence[Settlement], columns: _Columns) -> list[list[Any]]:
+    return [[column(one) for one in settlements] for column in columns]

@@ -1,0 +1,90 @@
+"""Who was asked about a hook, whether that arrived, and who would have been."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from channels.selection import WAITING, Traits, is_for
+from channels.store import subscriptions
+from channels.store.records import NoticeRecord, SubscriptionRecord, SubscriptionState
+from engine.store.connection import Connection
+from engine.store.records import HookRecord
+from engine.words import HookState
+
+READ_NOTICES = """
+select d.hook_id, d.subscription_id, s.channel, s.target, d.attempts, d.code, d.next_at,
+       d.settled_at,
+       case when d.state = 'pending' and s.state = 'disabled' then 'disabled' else d.state end
+           as state,
+       case when d.state = 'pending' and s.state = 'disabled' then s.reason
+            else nullif(concat_ws('; ', d.error, d.ignored), '') end
+           as error
+  from unnest($1::uuid[], $2::uuid[]) h (stack_id, id)
+  join delivery d on d.stack_id = h.stack_id and d.hook_id = h.id
+  join subscription s on s.id = d.subscription_id
+ order by d.created_at, d.id
+"""
+READ_PLACES = """
+select s.id, coalesce(r.tags, s.tags) as tags, s.path as stack_path, s.root_id, r.name as root_name
+  from stack s left join stack r on r.id = s.root_id where s.id = any ($1::uuid[])
+"""
+
+
+async def notices_of(
+    conn: Connection, hooks: Sequence[tuple[UUID, UUID]]
+) -> dict[UUID, list[NoticeRecord]]:
+    """By hook id. hooks: (stack id, hook id)."""
+    found: dict[UUID, list[NoticeRecord]] = defaultdict(list)
+    stacks, ids = [stack for stack, _ in hooks], [hook for _, hook in hooks]
+    rows: list[Any] = await conn.fetch(READ_NOTICES, stacks, ids)
+    for row in rows:
+        found[row["hook_id"]].append(NoticeRecord(**row))
+    return dict(found)
+
+
+async def asked_of(conn: Connection, hooks: Sequence[HookRecord]) -> dict[UUID, list[NoticeRecord]]:
+    """By hook id, as `notices_of`; and who of those disabled now should hear of hooks that wait."""
+    found = await notices_of(conn, [(hook.stack_id, hook.id) for hook in hooks])
+    waiting = [hook for hook in hooks if hook.state == HookState.WAITING]
+    projects = sorted({hook.project for hook in waiting})
+    deaf = await subscriptions.in_state(conn, projects, SubscriptionState.DISABLED)
+    if not deaf:
+        return found
+    rows = await conn.fetch(READ_PLACES, sorted({hook.stack_id for hook in waiting}))
+    places = {row["id"]: row for row in rows}
+    for hook in waiting:
+        told = found.setdefault(hook.id, [])
+        known = {one.subscription_id for one in told}
+        traits = _traits(hook, places[hook.stack_id])
+        told += [
+            _not_asked(hook.id, one)
+            for one in deaf
+            if one.id not in known
+            and one.named_until is None
+            and is_for(one.id, one.project, one.selection, traits)
+        ]
+    return found
+
+
+def _traits(hook: HookRecord, place: Any) -> Traits:
+    return Traits(
+        project=hook.project,
+        type=WAITING,
+        stack_id=hook.stack_id,
+        stack_name=hook.stack_name,
+        root_id=place["root_id"],
+        root_name=place["root_name"],
+        stack_path=place["stack_path"],
+        resource_name=hook.resource_name or None,
+        resource_type=hook.notice.get("type"),
+        point=hook.point,
+        tags=place["tags"],
+    )
+
+
+def _not_asked(hook_id: UUID, one: SubscriptionRecord) -> NoticeRecord:
+    return NoticeRecord(
+        hook_id, one.id, one.channel, one.target, "disabled", attempts=0, code=None,
+        error=one.reason, next_at=None, settled_at=None,
+    )  # fmt: skip

@@ -1,0 +1,121 @@
+"""What is told of a subscription itself: made, changed, enabled, disabled, removed.
+
+These events are of no stack: each subscription counts its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from channels.store.records import SubscriptionRecord, SubscriptionState
+from channels.targets import shown_target
+from engine.store.connection import Connection
+from engine.words import Json
+
+# Numbered per subscription, and queued for publishing like the events of stacks.
+RECORD = """
+with draft as (
+    select d.*, row_number() over (partition by d.id order by d.ordinality) as nth,
+           count(*) over (partition by d.id) as many
+      from unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[])
+           with ordinality d (id, type, reason, data, ordinality)
+), numbered as (
+    update subscription s set sequence = s.sequence + d.many
+      from (select distinct id, many from draft) d
+     where s.id = d.id
+    returning s.id, s.project, s.sequence - d.many as base, s.sequence as last
+), queued as (
+    insert into outbox (stack_id, project, first, last)
+    select id, project, base + 1, last from numbered
+)
+insert into event (stack_id, sequence, id, type, time, reason, data)
+select d.id, n.base + d.nth, gen_random_uuid(), d.type, now(), d.reason, d.data
+  from draft d join numbered n on n.id = d.id
+"""
+TELL_PUBLISHERS = "select pg_notify('headgate_outbox', '')"
+TELL_DISABLED = "select pg_notify('headgate_disabled', '')"
+
+
+class Kind(StrEnum):
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+    CHANGED = "changed"
+    ROTATED = "rotated"
+    DELETED = "deleted"
+    REDELIVERED = "redelivered"
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionEvent:
+    """about: the subscription as it is now, or was last. by: who did it, for people."""
+
+    kind: Kind
+    about: SubscriptionRecord
+    reason: str
+    by: str
+
+    @property
+    def type(self) -> str:
+        return f"headgate.subscription.{self.kind}"
+
+    @property
+    def data(self) -> dict[str, Json]:
+        """As it is stored with the event; no secret, and of the target what people may see."""
+        one, chosen = self.about, self.about.selection
+        return {
+            "subscription": str(one.id),
+            "channel": one.channel,
+            "target": shown_target(one.target),
+            "state": one.state,
+            "origin": one.origin,
+            "stack_id": str(chosen.stack_id) if chosen.stack_id else None,
+            "events": list(chosen.events),
+            "stacks": list(chosen.stacks),
+            "resources": list(chosen.resources),
+            "types": list(chosen.types),
+            "points": list(chosen.points),
+            "tags": list(chosen.tags),
+            "nested": chosen.nested,
+            "ordered": one.ordered,
+            "by": self.by,
+        }
+
+
+def events_of_change(
+    before: SubscriptionRecord | None, after: SubscriptionRecord | None, by: str
+) -> Sequence[SubscriptionEvent]:
+    """What became of a subscription. None: there was none, or is none any more."""
+    if after is None:
+        return [SubscriptionEvent(Kind.DELETED, before, "It was removed", by)] if before else []
+    if before is None:
+        return [SubscriptionEvent(Kind.ENABLED, after, "It was made", by)]
+    told = []
+    if _settings(before) != _settings(after):
+        told.append(SubscriptionEvent(Kind.CHANGED, after, "Its settings were changed", by))
+    if before.state != after.state:
+        enabled = after.state == SubscriptionState.ENABLED
+        kind = Kind.ENABLED if enabled else Kind.DISABLED
+        told.append(
+            SubscriptionEvent(kind, after, "It delivers again" if enabled else after.reason, by)
+        )
+    return told
+
+
+def _settings(one: SubscriptionRecord) -> SubscriptionRecord:
+    """Without what changes by itself."""
+    return replace(one, state="", reason="", failures=0)
+
+
+async def record_subscription_events(conn: Connection, told: Sequence[SubscriptionEvent]) -> None:
+    """In the transaction that brings them about, while the subscriptions are there."""
+    if told:
+        await conn.execute(
+            RECORD,
+            [one.about.id for one in told],
+            [one.type for one in told],
+            [one.reason for one in told],
+            [one.data for one in told],
+        )
+        await conn.execute(TELL_PUBLISHERS)
+    if any(one.kind is Kind.DISABLED for one in told):
+        await conn.execute(TELL_DISABLED)

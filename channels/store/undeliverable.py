@@ -1,0 +1,75 @@
+"""Hooks of which no notice can be delivered any more: each was given up, or its subscription is
+disabled. They are reported to the engine."""
+
+from collections.abc import Sequence
+
+from engine.hooks.deadline import GivenUp
+from engine.store.connection import Connection
+from engine.store.database import Database
+from engine.store.hook_deadlines import HookKey, report_notices
+from engine.store.stack_locks import lock_stacks
+
+# The pending notice of a disabled subscription counts as none: it may be delivered when the
+# subscription is enabled.
+WITHOUT_NOTICE = """
+select distinct n.stack_id, n.hook_id
+  from unnest($1::uuid[], $2::uuid[]) n (stack_id, hook_id)
+ where not exists (select 1 from delivery d
+                     join subscription s on s.id = d.subscription_id and s.state = 'enabled'
+                    where d.stack_id = n.stack_id and d.hook_id = n.hook_id
+                      and d.state = 'pending')
+"""
+OF_DISABLED = """
+select distinct d.stack_id, d.hook_id
+  from subscription s
+  join delivery d on d.subscription_id = s.id and d.state = 'pending' and d.hook_id is not null
+  join hook h on h.stack_id = d.stack_id and h.id = d.hook_id
+   and h.state = 'waiting' and h.notified_at is null and h.undeliverable_at is null
+   and h.deadline > statement_timestamp()
+ where s.state = 'disabled'
+   and not exists (select 1 from delivery o
+                     join subscription t on t.id = o.subscription_id and t.state = 'enabled'
+                    where o.stack_id = d.stack_id and o.hook_id = d.hook_id
+                      and o.state = 'pending')
+ limit $1
+"""
+
+#: Hooks in one transaction.
+AT_ONCE = 500
+
+
+async def without_notice(conn: Connection, hooks: Sequence[HookKey]) -> list[HookKey]:
+    """Those of these hooks of which no notice can be delivered now."""
+    if not hooks:
+        return []
+    rows = await conn.fetch(WITHOUT_NOTICE, *map(list, zip(*hooks, strict=True)))
+    return [(row["stack_id"], row["hook_id"]) for row in rows]
+
+
+async def report_given_up(
+    conn: Connection, hooks: Sequence[HookKey], *, record: bool = True
+) -> None:
+    """Report those of these hooks of which no notice can be delivered. The stacks are locked.
+
+    record: see `report_notices`.
+    """
+    reports = {key: [GivenUp()] for key in await without_notice(conn, hooks)}
+    await report_notices(conn, reports, record=record)
+
+
+async def find_undeliverable(database: Database) -> list[HookKey]:
+    """Hooks whose notices wait for subscriptions that were disabled; some of them."""
+    async with database.connection() as conn:
+        return [(row["stack_id"], row["hook_id"]) for row in await conn.fetch(OF_DISABLED, AT_ONCE)]
+
+
+async def mark_undeliverable(
+    database: Database, hooks: Sequence[HookKey], *, record: bool = True
+) -> None:
+    """Lock the stacks of hooks that `find_undeliverable` gave, and report them.
+
+    record: see `report_notices`.
+    """
+    async with database.transaction("deliver") as conn:
+        await lock_stacks(conn, {stack_id for stack_id, _ in hooks})
+        await report_given_up(conn, hooks, record=record)

@@ -1,0 +1,61 @@
+"""Points at which an answer may choose members of a group other than those that were named.
+
+What a hook there lets see (``seen``) names the members, and in ``may_choose`` all that could be
+named instead; the answer's ``data`` names those that are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.words import Json, Point
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """key: what the members are called, in ``seen`` and in an answer's data. fewer: whether fewer
+    may be named."""
+
+    key: str
+    fewer: bool
+
+
+CHOICES: Mapping[str, Choice] = {
+    Point.PRE_BATCH: Choice("members", fewer=True),
+    Point.PRE_SCALE_IN: Choice("victims", fewer=False),
+}
+MAY_CHOOSE = "may_choose"
+
+
+@dataclass(frozen=True, slots=True)
+class BadChoice:
+    """place: in the answer, such as ``data.victims``."""
+
+    place: str
+    reason: str
+    remedy: str
+
+
+def chosen(point: str, seen: Mapping[str, Json], data: Json) -> Sequence[str] | BadChoice | None:
+    """Return the members that an answer chooses; None when it leaves them as they were named."""
+    choice = CHOICES.get(point)
+    if choice is None or not isinstance(data, Mapping) or choice.key not in data:
+        return None
+    place = f"data.{choice.key}"
+    names, named, known = data[choice.key], seen[choice.key], seen[MAY_CHOOSE]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return BadChoice(place, "is not a list of names", f"Name some of: {_shown(known)}.")
+    for name in names:
+        if name not in known:
+            reason = f'"{name}" cannot be chosen'
+            return BadChoice(place, reason, f"Name some of: {_shown(known)}.")
+    if len(set(names)) < len(names):
+        return BadChoice(place, "contains a name twice", "Name each once.")
+    least = min(1, len(named)) if choice.fewer else len(named)
+    if not least <= len(names) <= len(named):
+        wanted = f"{least} to {len(named)}" if choice.fewer else f"{len(named)}"
+        return BadChoice(place, f"names {len(names)}", f"Name {wanted}.")
+    return names
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")

@@ -1,0 +1,182 @@
+"""Which rule applies where.
+
+For one resource and point exactly one rule applies: the operator overrides a live breakpoint, that
+a request, a request the environment, the environment the template; among rules of one source the
+later one wins.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
+
+from engine.errors import Findings, nearest
+from engine.hooks.rule import Rule, in_order
+from engine.hooks.rule_reader import Declaration
+from engine.hot.syntax.globs import is_glob, matches_glob
+
+#: Names of resources, with those inside of each; None: nobody knows yet what is inside.
+Tree = Mapping[str, "Tree | None"]
+LEAF: Tree = {}
+
+
+def check_patterns(said: Iterable[Declaration], known: Tree, findings: Findings) -> list[str]:
+    """Refuse full rules that can match nothing; return a warning for each such short one."""
+    warnings: list[str] = []
+    for declaration in said:
+        pattern = declaration.pattern
+        if not pattern or pattern in known or reaches(pattern, known):
+            continue
+        reason = f'the breakpoint pattern "{pattern}" matches no resource'
+        remedy = nearest_place(pattern, known)
+        if declaration.rule.short:
+            warnings.append(f"{declaration.place}: {reason}. {remedy}")
+        else:
+            findings.add(declaration.place, reason, remedy, "InvalidBreakPointHook")
+    return list(dict.fromkeys(warnings))
+
+
+def reaches(pattern: str, known: Tree) -> bool:
+    """Whether a path pattern matches something, or may when it is there."""
+    head, inside, rest = pattern.partition("/")
+    found = [known[head]] if head in known else []
+    if is_glob(head):
+        found += [below for name, below in known.items() if matches_glob(name, head)]
+    return any(not inside or below is None or reaches(rest, below) for below in found)
+
+
+def nearest_place(pattern: str, known: Tree) -> str:
+    """A remedy for a path pattern that matches nothing: the place that it nearly names."""
+    places = sorted(_beside(pattern, known))
+    return nearest(pattern, places) or f"Resources are: {', '.join(places[:8]) or 'none'}."
+
+
+def _beside(pattern: str, known: Tree) -> Iterator[str]:
+    """What there is at the level where a pattern begins to match nothing."""
+    head, _, rest = pattern.partition("/")
+    found = [name for name in known if matches_glob(name, head) and known[name]] if rest else []
+    for name in found:
+        yield from (f"{name}/{below}" for below in _beside(rest, known[name] or LEAF))
+    if not found:
+        yield from known
+
+
+def inside(pattern: str, resource: str) -> str | None:
+    """What a path pattern says of the resources inside of one; None: nothing."""
+    head, slash, rest = pattern.partition("/")
+    return rest if slash and rest and matches_glob(resource, head) else None
+
+
+def led(pattern: str, path: Iterable[str]) -> str | None:
+    """What a path pattern says of the stack that a path leads to; None: nothing."""
+    said: str | None = pattern
+    for name in path:
+        said = inside(said, name) if said is not None else None
+    return said
+
+
+def led_to(said: Iterable[Declaration], path: Sequence[str]) -> list[Declaration]:
+    """What declarations say of the stack that a path leads to."""
+    return [
+        replace(one, pattern=pattern)
+        for one in said
+        if (pattern := led(one.pattern, path)) is not None
+    ]
+
+
+def _unknown_type(name: str) -> str | None:
+    return None
+
+
+class Breakpoints:
+    """All rules that hold for a change, ready to be asked."""
+
+    def __init__(
+        self,
+        *sources: Sequence[Declaration],
+        cleared: Sequence[str] = (),
+        operator: Sequence[Declaration] = (),
+        type_of: Callable[[str], str | None] = _unknown_type,
+    ) -> None:
+        """sources: the strongest first. cleared: ``resource``, ``resource:point`` or ``*``.
+
+        operator: stronger than all of them, and not to be cleared. type_of: a resource's type.
+        """
+        self._type_of = type_of
+        self._sources = [_Source(source) for source in sources if source]
+        self._operator = _Source([one for one in operator if one.pattern])
+        self._of_stack = _Source([one for one in operator if not one.pattern])
+        self._cleared = [_clear_pattern(text) for text in cleared]
+
+    def of(self, name: str, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
+        """The rules for a resource, one per point, in the order of the points.
+
+        stored: those that were kept with the resource; they hold when nothing newer does.
+        """
+        if not self._sources and not stored and not self._operator.some:
+            return ()
+        return self._chosen(name, stored, self._operator)
+
+    def of_stack(self, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
+        """The rules for the stack as a whole, one per point."""
+        return self._chosen("", stored, self._of_stack)
+
+    def _chosen(self, name: str, stored: Sequence[Rule], operator: "_Source") -> tuple[Rule, ...]:
+        # What the operator says now is in `operator`; what it said once is not kept.
+        chosen: dict[str, Rule] = {rule.point: rule for rule in stored if not rule.by_operator}
+        for source in reversed(self._sources):
+            for declaration in source.of(name):
+                chosen[declaration.rule.point] = declaration.rule
+        for point in [point for point in chosen if self._is_cleared(name, point)]:
+            del chosen[point]
+        for declaration in operator.of(name):
+            if self._is_type(declaration, name):
+                chosen[declaration.rule.point] = declaration.rule
+        return tuple(chosen[point] for point in in_order(chosen))
+
+    def _is_type(self, declaration: Declaration, name: str) -> bool:
+        if not declaration.types:
+            return True
+        type_name = self._type_of(name)
+        return type_name is not None and any(
+            matches_glob(type_name, pattern) for pattern in declaration.types
+        )
+
+    def _is_cleared(self, name: str, point: str) -> bool:
+        return any(
+            matches_glob(name, pattern) and matches_glob(point, on) for pattern, on in self._cleared
+        )
+
+
+class _Source:
+    """Declarations of one source, found by the name that they are for; "" is the stack."""
+
+    def __init__(self, said: Sequence[Declaration]) -> None:
+        self.some = bool(said)
+        self._by_name: dict[str, list[tuple[int, Declaration]]] = {}
+        self._by_glob: dict[str, list[tuple[int, Declaration]]] = {}
+        for number, one in enumerate(said):
+            table = self._by_glob if is_glob(one.pattern) else self._by_name
+            table.setdefault(one.pattern, []).append((number, one))
+
+    def of(self, name: str) -> list[Declaration]:
+        """Those that match a name, in the order in which they were said."""
+        found = list(self._by_name.get(name, ()))
+        if name:
+            for glob, said in self._by_glob.items():
+                if matches_glob(name, glob):
+                    found += said
+        return [one for _, one in sorted(found, key=itemgetter(0))]
+
+
+def cleared_inside(cleared: Iterable[str], resource: str) -> list[str]:
+    """What of the breakpoints that are left out is left out inside of a resource.
+
+    ``*``: all, at every level; as the end of a path: all at that one.
+    """
+    below = {text: text if text == "*" else inside(text, resource) for text in cleared}
+    return ["*:*" if found == "*" != text else found for text, found in below.items() if found]
+
+
+def _clear_pattern(text: str) -> tuple[str, str]:
+    name, colon, point = text.rpartition(":")
+    return (name, point) if colon else (text, "*")

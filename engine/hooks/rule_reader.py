@@ -1,0 +1,329 @@
+"""Rules as people write them, read and checked: what is wrong is said with place and remedy."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import jsonschema_rs
+import orjson
+
+from engine.errors import Findings, nearest
+from engine.hooks.durations import parse_duration
+from engine.hooks.rule import (
+    ANY_PROPERTY,
+    REQUESTER,
+    SUBSCRIPTION,
+    TOKEN,
+    Escalation,
+    Limits,
+    Rule,
+)
+from engine.hooks.schema_cost import PATTERN_OPTIONS, SchemaRefused, schema_cost
+from engine.hot.environment.environment import HookDeclaration
+from engine.hot.functions.function import FunctionError
+from engine.hot.syntax.globs import glob_problem, is_glob
+from engine.words import CONFIRM, STACK_POINTS, Json, Mode, OnTimeout, Point
+
+#: Besides ``at``, which says where the rule holds.
+KEYS = (
+    "on", "mode", "timeout", "on_timeout", "approvals", "answer_by", "exclude", "when", "ask",
+    "remind", "escalate", "patch", "at_most",
+)  # fmt: skip
+RULE_KEYS = ("at", *KEYS)
+#: What only a hook that waits for an answer can heed.
+OF_ANSWERS = (
+    "approvals", "answer_by", "exclude", "ask", "remind", "escalate", "patch", "at_most",
+)  # fmt: skip
+#: What the key ``on`` becomes in clients that read YAML 1.1 and send JSON.
+ON_READ_AS_YAML = "true"
+POINTS = tuple(point.value for point in Point)
+#: More people than this never answer one hook.
+MOST_APPROVALS = 100
+#: More patterns than this, of names of resources, are not read from one document.
+MOST_PATTERNS = 200
+#: Letters of a schema that an answer must fit.
+LONGEST_SCHEMA = 16_384
+_Choice = TypeVar("_Choice", Mode, OnTimeout)
+#: Who may answer: a person or all with a role.
+WHO = re.compile(r"(?:user|role):[^\s:][^:]*")
+#: In `answer_by` and `escalate`.
+ANSWERER = re.compile(r"(?:user|role|subscription):[^\s:][^:]*")
+
+#: (condition, its place) -> whether it holds. Raises Wrong.
+Decide = Callable[[Json, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A rule and the resources it is for: a glob on the resource's path; "" for the stack.
+
+    types: globs on resource types, of an operator's rule; empty: any.
+    """
+
+    pattern: str
+    rule: Rule
+    place: str
+    types: tuple[str, ...] = ()
+
+
+def no_conditions(condition: Json, place: str) -> bool:
+    raise FunctionError("There are no parameters to decide by here")
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads what one document or request declared; what is wrong goes to findings.
+
+    decide: whether a rule's `when` holds. steps: the steps inside operations that types name;
+    None: any.
+    """
+
+    findings: Findings
+    limits: Limits
+    decide: Decide = no_conditions
+    steps: Collection[str] | None = ()
+
+    def declarations(self, declared: Iterable[HookDeclaration]) -> list[Declaration]:
+        """A declaration for each rule and point; those whose `when` does not hold left out."""
+        declared = list(declared)
+        self._check_patterns(declared)
+        return [
+            Declaration(hook.pattern, rule, hook.place)
+            for hook in declared
+            for rule in (self._short(hook) if hook.short else self._full(hook))
+        ]
+
+    def _check_patterns(self, declared: Sequence[HookDeclaration]) -> None:
+        """Every name of a stack is held against every pattern: they are to be few, and short."""
+        places = {hook.pattern: hook.place for hook in declared if is_glob(hook.pattern)}
+        for pattern, place in places.items():
+            if reason := glob_problem(pattern):
+                self.findings.add(place, f"the breakpoint pattern {reason}", "Write a shorter one.")
+        if len(places) > MOST_PATTERNS:
+            reason = f"There are {len(places)} patterns of resources, and {MOST_PATTERNS} at most."
+            self.findings.add("hooks", reason, "Say it with fewer, or by the resources' names.")
+
+    def requested(self, items: Sequence[Json], place: str = "hooks.add") -> list[Declaration]:
+        """Rules that came with a request: maps with ``at``, or text ``resource:point``."""
+        hooks: list[HookDeclaration] = []
+        for number, item in enumerate(items):
+            here = f"{place}[{number}]"
+            if isinstance(item, str):
+                name, _, point = item.rpartition(":")
+                hooks.append(HookDeclaration(name, {"on": point}, here, short=False))
+            elif isinstance(item, Mapping):
+                rest = {key: value for key, value in item.items() if key != "at"}
+                hooks.append(HookDeclaration(str(item.get("at") or ""), rest, here, short=False))
+            else:
+                remedy = 'Write "resource:point" or a rule.'
+                self.findings.add(here, "is neither a rule nor a text", remedy)
+        return self.declarations(hooks)
+
+    def _short(self, hook: HookDeclaration) -> list[Rule]:
+        point = self._point(hook.item, hook.place)
+        if point in STACK_POINTS:
+            remedy = "Write it in the top-level list `hooks`, without `at`."
+            self.findings.add(hook.place, f"{point} is a point of the whole stack", remedy)
+            return []
+        return [Rule(point, short=True)] if point else []
+
+    def _full(self, hook: HookDeclaration) -> list[Rule]:
+        item, place = hook.item, hook.place
+        if not isinstance(item, Mapping):
+            remedy = "Write a point, or a map with `on` and `mode`."
+            self.findings.add(place, "is not a rule", remedy)
+            return []
+        if ON_READ_AS_YAML in item and "on" not in item:
+            item = {"on" if key == ON_READ_AS_YAML else key: item[key] for key in item}
+        for key in item:
+            if key not in KEYS:
+                remedy = nearest(key, KEYS) or f"A rule knows: {', '.join(RULE_KEYS)}."
+                self.findings.add(f"{place}.{key}", "is not known in a rule", remedy)
+        before = len(self.findings.all)
+        rule = self._rule(item, place)
+        points = self._points(item.get("on"), hook)
+        if len(self.findings.all) > before or not self._holds(item, place):
+            return []
+        return [Rule(point, **rule) for point in points]
+
+    def _points(self, asked: Json, hook: HookDeclaration) -> list[str]:
+        place = f"{hook.place}.on"
+        said = asked if isinstance(asked, list) and asked else [asked]
+        points = [found for one in said if (found := self._point(one, place)) is not None]
+        points = list(dict.fromkeys(points))
+        of_stack = [point for point in points if point in STACK_POINTS]
+        if hook.pattern and of_stack:
+            remedy = "Leave out `at`, and write points of resources in a rule of their own."
+            self.findings.add(place, f"{of_stack[0]} is a point of the whole stack", remedy)
+        elif not hook.pattern and len(of_stack) < len(points):
+            remedy = 'Write a map such as {at: "db_*", on: [pre-update], mode: wait}.'
+            self.findings.add(f"{hook.place}.at", "names no resource", remedy)
+        return points
+
+    def _point(self, name: Json, place: str) -> str | None:
+        known = [*POINTS, *(f"{CONFIRM}{step}" for step in sorted(self.steps or ()))]
+        if isinstance(name, str):
+            inside = self.steps is None and name.startswith(CONFIRM) and name != CONFIRM
+            if inside or name in known or name in STACK_POINTS:
+                return name
+        reason = f'Invalid hook type "{name}" for resource breakpoint'
+        near = nearest(name, [*known, *STACK_POINTS]) if isinstance(name, str) else ""
+        remedy = near or f"Acceptable hook types are: {', '.join(known)}."
+        self.findings.add(place, reason, remedy, "InvalidBreakPointHook")
+        return None
+
+    def _rule(self, item: Mapping[str, Json], place: str) -> dict[str, Any]:
+        """All of a rule but its point."""
+        given: dict[str, Any] = {
+            "mode": self._one_of(Mode, item.get("mode", Mode.WAIT), f"{place}.mode"),
+            "on_timeout": self._one_of(
+                OnTimeout, item.get("on_timeout", OnTimeout.STOP), f"{place}.on_timeout"
+            ),
+            "approvals": self._approvals(item.get("approvals", 1), f"{place}.approvals"),
+            "answer_by": self._people(item.get("answer_by"), f"{place}.answer_by"),
+            "exclude": self._exclude(item.get("exclude"), f"{place}.exclude"),
+            "ask": self._ask(item.get("ask"), f"{place}.ask"),
+            "escalate": self._escalate(item.get("escalate"), f"{place}.escalate"),
+            "patch": self._patch(item.get("patch"), f"{place}.patch"),
+        }
+        for name in ("timeout", "remind", "at_most"):
+            given[name] = self._time(item.get(name), f"{place}.{name}")
+        self._agree(given, item, place)
+        return given
+
+    def _agree(self, given: Mapping[str, Any], item: Mapping[str, Json], place: str) -> None:
+        """What is right one by one, and cannot be so together."""
+        people, needed = given["answer_by"], given["approvals"]
+        # The subscriptions of the settings count as one.
+        most_of = {SUBSCRIPTION if one.startswith(SUBSCRIPTION) else one for one in people}
+        named = people and not any(one.startswith("role:") for one in people)
+        if named and needed is not None and needed > len(most_of):
+            reason = f"{needed} people are to approve, and only {len(most_of)} may answer"
+            self.findings.add(f"{place}.approvals", reason, "Name more in answer_by, or a role.")
+        timeout, most = given["timeout"] or self.limits.default_timeout, given["at_most"]
+        if most is not None and most < timeout:
+            remedy = f"Both count from the hook's opening, and the timeout is {timeout}."
+            self.findings.add(f"{place}.at_most", "is shorter than the timeout", remedy)
+        if given["mode"] in (Mode.NOTIFY, Mode.STOP):
+            for name in OF_ANSWERS:
+                if item.get(name) is not None:
+                    reason = f"has no meaning where mode is {given['mode']}"
+                    self.findings.add(
+                        f"{place}.{name}", reason, "Only waiting hooks can be answered."
+                    )
+
+    def _one_of(self, kind: type[_Choice], value: Json, place: str) -> _Choice | None:
+        known = [member.value for member in kind]
+        if isinstance(value, str) and value in known:
+            return kind(value)
+        near = nearest(value, known) if isinstance(value, str) else ""
+        remedy = near or f"Write one of {', '.join(known)}."
+        self.findings.add(place, f'"{value}" is not known here', remedy)
+        return None
+
+    def _time(self, text: Json, place: str) -> timedelta | None:
+        if text is None:
+            return None
+        time = parse_duration(text)
+        if time is None:
+            self.findings.add(place, f'"{text}" is not a valid time', "Write 90s, 30m, 2h or 1d.")
+        elif time > self.limits.max_timeout:
+            most = self.limits.max_timeout
+            remedy = f"The most is {most}; the operator sets it in [hooks] max_timeout."
+            self.findings.add(place, f'"{text}" is more than this server allows', remedy)
+        return time
+
+    def _approvals(self, number: Json, place: str) -> int | None:
+        if type(number) is int and 1 <= number <= MOST_APPROVALS:
+            return number
+        remedy = f"Write a number of people from 1 to {MOST_APPROVALS}."
+        self.findings.add(place, f'"{number}" is not a number of approvers', remedy)
+        return None
+
+    def _people(self, said: Json, place: str) -> tuple[str, ...]:
+        items = [] if said is None else said if isinstance(said, list) else [said]
+        for number, item in enumerate(items):
+            if not (isinstance(item, str) and (item == TOKEN or ANSWERER.fullmatch(item))):
+                remedy = (
+                    "Write role:NAME, user:NAME, subscription:NAME, or token for who has the"
+                    " hook's token."
+                )
+                self.findings.add(f"{place}[{number}]", f'"{item}" is not a user or role', remedy)
+        if said == []:
+            self.findings.add(
+                place, "is not a user or role", "Omit it to allow every approver to answer."
+            )
+        return tuple(str(item) for item in items)
+
+    def _exclude(self, said: Json, place: str) -> str:
+        if said in (None, REQUESTER):
+            return said or ""
+        self.findings.add(place, f'"{said}" is not known here', f"Write {REQUESTER}.")
+        return ""
+
+    def _ask(self, said: Json, place: str) -> str:
+        if said is None:
+            return ""
+        schema = said.get("schema") if isinstance(said, Mapping) else None
+        if not isinstance(schema, dict) or set(said) != {"schema"}:
+            remedy = "Write {schema: {type: object, properties: {...}, required: [...]}}."
+            self.findings.add(place, "holds no schema", remedy)
+            return ""
+        try:
+            text = orjson.dumps(schema).decode()
+        except TypeError as error:
+            self.findings.add(f"{place}.schema", f"cannot be kept: {error}", "See json-schema.org.")
+            return ""
+        if len(text) > LONGEST_SCHEMA:
+            reason = f"is longer than {LONGEST_SCHEMA} characters"
+            self.findings.add(f"{place}.schema", reason, "Ask for less.")
+            return ""
+        try:
+            schema_cost(schema)
+            # What a schema refers to elsewhere is not looked for: no request, no file.
+            jsonschema_rs.validator_for(schema, offline=True, pattern_options=PATTERN_OPTIONS)
+        except SchemaRefused as refused:
+            remedy = "Simplify it; see docs/reference/limits.md and json-schema.org."
+            self.findings.add(f"{place}.schema", str(refused), remedy)
+        except (ValueError, jsonschema_rs.ReferencingError) as error:
+            reason = f"is not a valid JSON schema: {str(error).splitlines()[0]}"
+            self.findings.add(f"{place}.schema", reason, "See json-schema.org.")
+        return text
+
+    def _escalate(self, said: Json, place: str) -> Escalation | None:
+        if said is None:
+            return None
+        known = isinstance(said, Mapping) and {"after", "to"} >= set(said)
+        if not known or said.get("after") is None:
+            remedy = "Write {after: 1h, to: [role:admin]}."
+            self.findings.add(place, "says not when, or to whom", remedy)
+            return None
+        after = self._time(said["after"], f"{place}.after")
+        to = self._people(said.get("to"), f"{place}.to")
+        return Escalation(after, to) if after else None
+
+    def _patch(self, said: Json, place: str) -> tuple[str, ...]:
+        if said in (None, False):
+            return ()
+        if said is True:
+            return (ANY_PROPERTY,)
+        if isinstance(said, list) and said and all(isinstance(one, str) and one for one in said):
+            return tuple(said)
+        remedy = "Write true, or a list of names of properties."
+        self.findings.add(
+            place, f'"{said}" is not a list of properties that may be changed', remedy
+        )
+        return ()
+
+    def _holds(self, item: Mapping[str, Json], place: str) -> bool:
+        if "when" not in item:
+            return True
+        try:
+            return self.decide(item["when"], f"{place}.when")
+        except FunctionError as wrong:
+            remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
+            remedy = remedy or "Write a condition, such as {equals: [{get_param: tier}, prod]}."
+            self.findings.add(f"{place}.when", str(wrong.args[0]), remedy)
+            return False

@@ -1,0 +1,1 @@
+"""Stack definitions: a template with its environment and parameters, checked."""

@@ -1,0 +1,104 @@
+"""Selects the enabled resources of a template and resolves their types."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.errors import Findings, nearest
+from engine.hot.environment.environment import Environment
+from engine.hot.environment.registry import CircularAlias, ResolvedType, is_template_file
+from engine.hot.evaluation.conditions import Conditions
+from engine.hot.nested.group_members import with_member_attributes
+from engine.hot.nested.nested_templates import NestedTemplates, TypeUse
+from engine.hot.nested.template_type import TemplateType
+from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.template.template import ResourceBody
+
+MAP_TYPE = "Use an installed type, or map this name to one in the environment's resource_registry."
+
+
+@dataclass(slots=True)
+class EnabledResource:
+    """A resource whose condition is not false. Do not change it (not frozen: thousands are created
+    per request).
+
+    type: after aliases. schema: None if the type does not exist; `findings` has the reason.
+    template: set if the type is a template. decided: False while the condition reads an unknown
+    value.
+    """
+
+    body: ResourceBody
+    type: str
+    schema: TypeSchema | None
+    template: TemplateType | None = None
+    findings: Findings = field(default_factory=Findings)
+    decided: bool = True
+
+
+@dataclass(slots=True)
+class ConditionFilter:
+    """resolved_types: resolved types that are the same for every resource."""
+
+    environment: Environment
+    types: Mapping[str, TypeSchema]
+    conditions: Conditions
+    nesting: NestedTemplates
+    findings: Findings
+    resolved_types: dict[str, ResolvedType] = field(default_factory=dict)
+
+    def select(self, body: ResourceBody) -> EnabledResource | None:
+        """Return the enabled resource; None if its condition is false. Raises LimitReached."""
+        dialect = self.conditions.version.dialect
+        place = f"{dialect.resources}.{body.name}"
+        use = TypeUse(body.name, body.type, place, f"{place}.{dialect.type}")
+        is_on: bool | None = True
+        if body.condition is not None:
+            is_on = self.conditions.holds(body.condition, f"{place}.{dialect.condition}")
+        if is_on is False:
+            return None
+        enabled = self._resolve_type(body, use)
+        if is_on is None:
+            enabled.decided, enabled.findings = False, Findings()
+        return enabled
+
+    def _resolve_type(self, body: ResourceBody, use: TypeUse) -> EnabledResource:
+        wrong = Findings()
+        try:
+            found = self._find(body)
+        except CircularAlias as circle:
+            wrong.add(use.of_type, f"Circular aliases: {circle}")
+            return EnabledResource(body, body.type, None, findings=wrong)
+        if found is None:
+            self._report_unknown(use, wrong)
+            return EnabledResource(body, body.type, None, findings=wrong)
+        if not is_template_file(found.type):
+            registry = self.environment.registry
+            schema = with_member_attributes(self.types[found.type], body, registry, self.types)
+            return EnabledResource(body, found.type, schema)
+        kind = self.nesting.open_template(found, use, self.environment, self.types, wrong)
+        if kind is not None:
+            self.nesting.check_facade(kind, found, use, self.environment, self.types, wrong)
+        return EnabledResource(body, found.type, kind.schema if kind else None, kind, wrong)
+
+    def _find(self, body: ResourceBody) -> ResolvedType | None:
+        registry = self.environment.registry
+        own = body.name in registry.by_resource
+        if not own and (known := self.resolved_types.get(body.type)) is not None:
+            return known
+        found = registry.find(body.type, body.name, self.types)
+        if found is not None and not own:
+            self.resolved_types[body.type] = found
+        return found
+
+    def _report_unknown(self, use: TypeUse, wrong: Findings) -> None:
+        if self.environment.findings:
+            return  # the unreadable environment may map it
+        mapped = self.environment.registry.mapped.get(use.type)
+        mapping = (
+            f'It is mapped to "{mapped.target}", which is not a resource type. ' if mapped else ""
+        )
+        wrong.add(
+            use.of_type,
+            f"The Resource Type ({use.type}) could not be found.",
+            mapping
+            + (nearest(mapped.target if mapped else use.type, list(self.types)) or MAP_TYPE),
+        )

@@ -1,0 +1,1 @@
+"""An environment: parameters, the resource registry, hook declarations, event sinks."""

@@ -1,0 +1,1 @@
+"""Evaluation of conditions and functions, at definition and after operations."""

@@ -1,0 +1,213 @@
+"""Evaluation of conditions: named conditions are evaluated once for each definition, in any order;
+cycles are refused.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from engine.errors import Findings, one_of
+from engine.hot.expressions.path_lookup import look_up_path
+from engine.hot.functions.cfn import find_in_map
+from engine.hot.functions.cost_budget import CostBudget
+from engine.hot.functions.data import CONTAINS
+from engine.hot.functions.function import FunctionError, UndecidedError
+from engine.hot.language.versions import Unavailable, Version
+from engine.hot.yaql.evaluation import evaluate_yaql
+from engine.words import Json
+
+
+class ConditionFailed(UndecidedError):
+    """A named condition is invalid; a finding has the reason."""
+
+
+@dataclass(slots=True)
+class Conditions:
+    """Evaluates conditions: a name, a boolean, or a map that calls a condition function.
+
+    parameters: converted values. unknown: parameters without a value yet; conditions that read them
+    raise UndecidedError. mappings: of a CFN template. failed: named conditions that are invalid.
+    """
+
+    named: Mapping[str, Json]
+    version: Version
+    parameters: Mapping[str, Json]
+    findings: Findings
+    unknown: frozenset[str] = frozenset()
+    mappings: Mapping[str, Json] = field(default_factory=dict)
+    budget: CostBudget = field(default_factory=CostBudget)
+    failed: set[str] = field(default_factory=set)
+    decided: dict[str, bool] = field(default_factory=dict)
+    deciding: list[str] = field(default_factory=list)
+
+    def decide_all(self) -> None:
+        """Evaluate all named conditions, and report faults."""
+        for name in self.named:
+            with suppress(UndecidedError):
+                self._decide_named(name)
+
+    def holds(self, condition: Json, place: str) -> bool | None:
+        """Return whether a condition is true; None if it is not decided yet. Faults are added to
+        the findings and count as true, so that the conditional part is checked too.
+        """
+        try:
+            return self.decide(condition, place)
+        except ConditionFailed:
+            return True
+        except UndecidedError:
+            return None
+        except FunctionError as wrong:
+            self.findings.add(place, str(wrong.args[0]), *map(str, wrong.args[1:2]))
+            return True
+
+    def decide(self, condition: Json, place: str) -> bool:
+        """Return whether a condition is true. Raises FunctionError, UndecidedError."""
+        if isinstance(condition, bool):
+            return condition
+        if isinstance(condition, str):
+            return self._decide_named(condition)
+        value = self._value(condition) if isinstance(condition, dict) else None
+        if not isinstance(value, bool):
+            raise FunctionError(f'Invalid condition "{condition}"', _suggest_plain_name(condition))
+        return value
+
+    def _decide_named(self, name: str) -> bool:
+        if (known := self.decided.get(name)) is not None:
+            return known
+        if name not in self.named:
+            raise FunctionError(
+                f'Invalid condition "{name}"', name and one_of(name, [*self.named], "Conditions")
+            )
+        if name in self.deciding:
+            raise FunctionError(f'Circular definition for condition "{name}"')
+        if name in self.failed:
+            raise ConditionFailed
+        self.deciding.append(name)
+        try:
+            if isinstance(self.named[name], str):
+                raise FunctionError(
+                    f'The definition of condition "{name}" is invalid: {self.named[name]}'
+                )
+            result = self.decide(self.named[name], name)
+        except UndecidedError:
+            raise
+        except RecursionError:
+            raise self._record_failure(
+                name, FunctionError("The chain of conditions is too long")
+            ) from None
+        except FunctionError as wrong:
+            raise self._record_failure(name, wrong) from None
+        finally:
+            self.deciding.pop()
+        self.decided[name] = result
+        return result
+
+    def _record_failure(self, name: str, wrong: FunctionError) -> ConditionFailed:
+        self.failed.add(name)
+        remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
+        place = f"{self.version.dialect.conditions}.{name}"
+        self.findings.add(place, f"Condition validation error: {wrong}", remedy)
+        return ConditionFailed()
+
+    def _value(self, snippet: Json) -> Json:
+        """Evaluate a snippet in which only condition functions may be called."""
+        if isinstance(snippet, list):
+            return [self._value(item) for item in snippet]
+        if not isinstance(snippet, dict):
+            return snippet
+        if len(snippet) == 1:
+            ((name, args),) = snippet.items()
+            if name in self.version.conditions and name in CALLS:
+                return CALLS[name](self, args)
+            known = self.version.functions.get(name)
+            if name in self.version.conditions and isinstance(known, Unavailable):
+                raise FunctionError(f"The function {name} is {known.value}.")
+            if known is not None:
+                raise FunctionError(f'The function "{name}" is invalid in this context')
+        return {key: self._value(item) for key, item in snippet.items()}
+
+    def _get_param(self, args: Json) -> Json:
+        parts = self._value(args)
+        name, *path = parts if isinstance(parts, list) and parts else [parts]
+        if isinstance(name, str) and name in self.unknown:
+            raise UndecidedError(name)
+        if not isinstance(name, str) or name not in self.parameters:
+            near = one_of(str(name), list(self.parameters), "Parameters")
+            raise FunctionError(f"The Parameter ({name}) was not provided.", near)
+        value = self.budget.count_value(self.parameters[name])
+        return look_up_path(value, path, "") if path else value
+
+    def _ref(self, args: Json) -> Json:
+        if not isinstance(args, str):
+            raise FunctionError(
+                'The argument of "Ref" must be the name of a parameter in conditions.'
+            )
+        return self._get_param(args)
+
+    def _find_in_map(self, args: Json) -> Json:
+        known = self._value(args)
+        if not isinstance(known, list) or len(known) != 3:
+            form = "[mapping, key, value]"
+            raise FunctionError(f'Arguments to "Fn::FindInMap" must be of the form {form}')
+        return find_in_map(self.mappings, known, hidden=known != args)
+
+    def _equals(self, name: str, args: Json) -> Json:
+        if not isinstance(args, list) or len(args) != 2:
+            raise FunctionError(f'Arguments to "{name}" must be of the form: [value_1, value_2]')
+        first, second = self._value(args)
+        return bool(first == second)
+
+    def _not(self, args: Json) -> Json:
+        if isinstance(args, list):
+            if len(args) != 1:
+                raise FunctionError('"not" takes one condition.')
+            args = args[0]
+        return not self.decide(args, "")
+
+    def _cfn_not(self, args: Json) -> Json:
+        if not isinstance(args, list) or len(args) != 1:
+            raise FunctionError('Arguments to "Fn::Not" must be of the form: [condition]')
+        return not self.decide(args[0], "")
+
+    def _decide_items(self, name: str, args: Json) -> list[bool]:
+        if not isinstance(args, list) or len(args) < 2:
+            raise FunctionError(f'The minimum number of condition arguments to "{name}" is 2.')
+        return [self.decide(item, "") for item in args]
+
+    def _contains(self, args: Json) -> Json:
+        known = self._value(args)
+        CONTAINS.shape(known)
+        return CONTAINS.apply(known)
+
+    def _yaql(self, args: Json) -> Json:
+        if not isinstance(args, dict) or not {"expression"} <= args.keys() <= YAQL_KEYS:
+            raise FunctionError('"yaql" is a map with an expression, and data for it.')
+        known = {key: self._value(item) for key, item in args.items()}
+        return evaluate_yaql(
+            known["expression"], known.get("data", {}), self.budget.limits, self.budget
+        )
+
+
+YAQL_KEYS = frozenset({"expression", "data"})
+
+CALLS: Mapping[str, Callable[[Conditions, Json], Json]] = {
+    "get_param": Conditions._get_param,
+    "equals": lambda self, args: self._equals("equals", args),
+    "not": Conditions._not,
+    "and": lambda self, args: all(self._decide_items("and", args)),
+    "or": lambda self, args: any(self._decide_items("or", args)),
+    "contains": Conditions._contains,
+    "Ref": Conditions._ref,
+    "Fn::FindInMap": Conditions._find_in_map,
+    "Fn::Equals": lambda self, args: self._equals("Fn::Equals", args),
+    "Fn::Not": Conditions._cfn_not,
+    "Fn::And": lambda self, args: all(self._decide_items("Fn::And", args)),
+    "Fn::Or": lambda self, args: any(self._decide_items("Fn::Or", args)),
+    "yaql": Conditions._yaql,
+}
+
+
+def _suggest_plain_name(condition: Json) -> str:
+    """Return a remedy for AWS's form {Condition: name}; here the name alone is used."""
+    named = isinstance(condition, dict) and [*condition] == ["Condition"]
+    return f'Write the name alone: "{condition["Condition"]}".' if named else ""

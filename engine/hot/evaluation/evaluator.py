@@ -1,0 +1,316 @@
+"""Partial evaluation: snippets of a template to expressions.
+
+Everything that depends only on parameters, conditions and files is evaluated when the stack is
+defined; functions that read a resource become a `Call`. Faults are added to the findings of the
+`Scope`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from engine.errors import Findings, Invalid, one_of
+from engine.hot.evaluation import cfn_references as c
+from engine.hot.evaluation.resource_facade import (
+    ResourceFacade,
+    cfn_resource_facade,
+    resource_facade,
+)
+from engine.hot.expressions.expression import Call, Expression
+from engine.hot.expressions.masking import MASK, propagate_mask
+from engine.hot.expressions.path_lookup import look_up_path
+from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget, size_of
+from engine.hot.functions.function import Function, FunctionError, UndecidedError
+from engine.hot.language.versions import Entry, StackFunction, Unavailable, Version
+from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.yaql.evaluation import check_yaql, evaluate_yaql, limits_to_store
+from engine.words import Json
+
+
+class _Dropped:
+    """Type of DROPPED: omit the list item, map entry or property (an `if` without else)."""
+
+
+DROPPED: Final = _Dropped()
+
+#: Name of a call that replaces a refused or unknown value, so that functions around it are not
+#: checked against it.
+REFUSED = "refused"
+
+
+@dataclass(slots=True)
+class Scope:
+    """What the snippets of a template can read.
+
+    parameters: converted values, including pseudo parameters. hidden: names of hidden parameters.
+    types: schema of every enabled resource; None if unknown. disabled: resources whose condition is
+    false. decide: evaluates a condition. parameter_names: all parameters, including those without a
+    value. mappings: of a CFN template. facade: the resource that a nested stack implements; None in
+    a root stack. budget: cost budget of the definition.
+    """
+
+    version: Version
+    parameters: Mapping[str, Json]
+    hidden: frozenset[str]
+    files: Mapping[str, str]
+    types: Mapping[str, TypeSchema | None]
+    disabled: frozenset[str]
+    findings: Findings
+    decide: Callable[[Json, str], bool]
+    parameter_names: frozenset[str] = frozenset()
+    mappings: Mapping[str, Json] = field(default_factory=dict)
+    facade: ResourceFacade | None = None
+    sizes: dict[str, int] = field(default_factory=dict)
+    budget: CostBudget = field(default_factory=CostBudget)
+
+
+class Evaluator:
+    """Evaluates snippets one by one; `reads` and `secret` accumulate for the caller.
+
+    owner: the resource or output of the snippet, for messages. reads: names of the resources that
+    were read. secret: a hidden parameter or secret attribute was read. deferred: number of calls
+    that were not evaluated. masked: hidden parameters and secret attributes evaluate to the mask,
+    and no findings are added.
+    """
+
+    __slots__ = ("deferred", "masked", "owner", "reads", "scope", "secret", "table")
+
+    def __init__(self, scope: Scope, masked: bool = False) -> None:
+        self.scope = scope
+        self.masked = masked
+        self.table = scope.version.functions
+        self.reads: set[str] = set()
+        self.secret = False
+        self.deferred = 0
+        self.owner = ""
+
+    def evaluate(self, snippet: Json, place: str) -> Expression:
+        """Return the expression of a snippet; null if it is dropped."""
+        found = self._walk(snippet, place)
+        return None if found is DROPPED else found
+
+    def _walk(self, snippet: Json, place: str) -> Expression:
+        kind = type(snippet)
+        if kind is dict:
+            if len(snippet) == 1:
+                ((name, args),) = snippet.items()
+                if (entry := self.table.get(name)) is not None:
+                    return self._call(name, entry, args, f"{place}.{name}")
+            whole: dict[str, Expression] = {}
+            for key, item in snippet.items():
+                if type(item) is dict or type(item) is list:
+                    item = self._walk(item, f"{place}.{key}")
+                    if item is DROPPED:
+                        continue
+                elif type(item) is Call:  # from the parent's template
+                    self.deferred += 1
+                whole[key] = item
+            return whole
+        if kind is list:
+            items = (self._walk(item, f"{place}[{index}]") for index, item in enumerate(snippet))
+            return [item for item in items if item is not DROPPED]
+        if kind is Call:
+            self.deferred += 1
+        return snippet
+
+    def _call(self, name: str, entry: Entry, args: Json, place: str) -> Expression:
+        try:
+            if isinstance(entry, Unavailable):
+                raise FunctionError(f"The function {name} is {entry.value}.")
+            if isinstance(entry, Function):
+                return self._function(name, entry, args, place)
+            return STACK_FUNCTIONS[entry](self, args, place)
+        except UndecidedError:
+            return self.defer(REFUSED, None)
+        except BudgetExceeded as much:
+            self.scope.findings.add(place, *much.args)
+            raise Invalid(self.scope.findings.all) from None
+        except FunctionError as wrong:
+            return self._refuse(place, wrong)
+
+    def _refuse(self, place: str, wrong: FunctionError) -> Expression:
+        if self.masked:
+            return MASK
+        remedy = str(wrong.args[1]) if len(wrong.args) > 1 else ""
+        own_code = str(wrong.args[2]) if len(wrong.args) > 2 else ""
+        # As in Heat: only references in HOT resources have an error code of their own.
+        code = own_code if own_code and place.startswith("resources.") else "StackValidationFailed"
+        self.scope.findings.add(place, str(wrong.args[0]), remedy, code)
+        return self.defer(REFUSED, None)
+
+    def defer(self, name: str, args: Json) -> Call:
+        """Return a call that is evaluated later, and count it."""
+        self.deferred += 1
+        return Call(name, self.scope.version.date, args)
+
+    def _function(self, name: str, function: Function, args: Json, place: str) -> Expression:
+        before = self.deferred
+        known = self.evaluate(args, place)
+        function.shape(known)
+        if self.deferred == before:
+            found = self.scope.budget.call(function, known)
+            return propagate_mask(known, found) if self.masked else found
+        if function.with_placeholders is not None and not isinstance(known, Call):
+            filled = function.with_placeholders(known)
+            if filled is not None:
+                self.scope.budget.call(function, filled)
+        return self.defer(name, known)
+
+    def get_param(self, args: Json, place: str) -> Expression:
+        before = self.deferred
+        name, *path = _path(self.evaluate(args, place), "get_param", '[ param, "path" ]')
+        scope = self.scope
+        if name not in scope.parameters:
+            if name in scope.parameter_names:
+                return self.defer(REFUSED, None)  # reported already, or known later
+            raise FunctionError(
+                f"The Parameter ({name}) was not provided.",
+                one_of(name, [*scope.parameters], "Parameters"),
+            )
+        if name in scope.hidden:
+            self.secret = True
+            if self.masked:
+                return MASK
+        value = scope.parameters[name]
+        self.spend(f"get_param {name}", value)
+        if self.deferred != before:
+            return self.defer("select", [value, *path])
+        return look_up_path(value, path, "") if path else value
+
+    def spend(self, name: str, value: Json) -> None:
+        """Spend the size of a value each time a snippet reads it. name: key of the cached size."""
+        sizes = self.scope.sizes
+        if (size := sizes.get(name)) is None:
+            size = sizes[name] = size_of(value, self.scope.budget.limits.size)
+        self.scope.budget.spend_size(size)
+
+    def _get_file(self, args: Json, place: str) -> Expression:
+        name = self.evaluate(args, place)
+        if not isinstance(name, str):
+            raise FunctionError(
+                'Argument to "get_file" must be a string known when the stack is defined'
+            )
+        if name not in self.scope.files:
+            raise FunctionError(
+                f'No content found in the "files" section for get_file path: {name}',
+                one_of(name, [*self.scope.files], "Files that were sent"),
+            )
+        self.spend(f"get_file {name}", self.scope.files[name])
+        return self.scope.files[name]
+
+    def get_resource(self, args: Json, place: str) -> Expression:
+        name = self.evaluate(args, place)
+        self._check_resource(name, place)
+        return self.defer("get_resource", name)
+
+    def _check_resource(self, name: Json, place: str) -> None:
+        if not isinstance(name, str) or name not in self.scope.types:
+            shown = name if isinstance(name, str) else "the result of a function"
+            off = isinstance(name, str) and name in self.scope.disabled
+            known = one_of(str(name), [*self.scope.types], "Resources")
+            remedy = "Its condition is off." if off else known
+            raise FunctionError(
+                f'The specified reference "{shown}" (in {self.owner}) is incorrect.',
+                remedy,
+                "InvalidTemplateReference",
+            )
+        self.reads.add(name)
+
+    def _get_attr(self, args: Json, place: str) -> Expression:
+        known = self.evaluate(args, place)
+        least = 1 if self.scope.version.bare_get_attr else 2
+        if not isinstance(known, list) or len(known) < least:
+            raise FunctionError(
+                'Arguments to "get_attr" must be of the form [resource, attribute, ...]'
+            )
+        return self.attribute(known, place)
+
+    def attribute(self, known: list[Json], place: str) -> Expression:
+        """Return the expression of [resource, attribute, path item, ...]; without an attribute, of
+        all attributes.
+        """
+        self._check_resource(known[0], place)
+        if len(known) > 1:
+            self._check_attribute(known[0], *known[1:3])
+        if self._is_secret(known):
+            self.secret = True
+            if self.masked:
+                return MASK
+        return self.defer("get_attr", known)
+
+    def _check_attribute(self, resource: str, attribute: Json, of_members: Json = None) -> None:
+        schema = self.scope.types[resource]
+        if not isinstance(attribute, str):
+            raise FunctionError("The attribute's name must be text that is known now.")
+        if schema is not None and not schema.has_attribute(attribute):
+            raise FunctionError(
+                f"The Referenced Attribute ({resource} {attribute}) is incorrect.",
+                one_of(attribute, schema.attribute_names(), "Attributes"),
+            )
+        if schema is None or not isinstance(of_members, str) or attribute not in schema.attributes:
+            return
+        if schema.attributes[attribute].takes_member_attribute and not schema.members_have(
+            of_members
+        ):
+            raise FunctionError(
+                f"The Referenced Attribute ({resource} {attribute} {of_members}) is incorrect.",
+                one_of(of_members, sorted(schema.member_attributes or ()), "Attributes of members"),
+            )
+
+    def _is_secret(self, known: list[Json]) -> bool:
+        schema = self.scope.types[known[0]]
+        if schema is None:
+            return False
+        return schema.is_secret(known[1]) if len(known) > 1 else schema.has_secrets()
+
+    def _if(self, args: Json, place: str) -> Expression:
+        least = 2 if self.scope.version.optional_else else 3
+        if not isinstance(args, list) or not least <= len(args) <= 3:
+            shown = "[condition_name, value_if_true, value_if_false]"
+            called = place.rpartition(".")[2]  # "if" or "Fn::If"
+            raise FunctionError(f'Arguments to "{called}" must be of the form: {shown}')
+        branch = 1 if self.scope.decide(args[0], f"{place}[0]") else 2
+        return self._walk(args[branch], f"{place}[{branch}]") if branch < len(args) else DROPPED
+
+    def _yaql(self, args: Json, place: str) -> Expression:
+        if not isinstance(args, dict) or "expression" not in args or len(args) > 2:
+            raise FunctionError(f'"yaql" syntax should be {YAQL_SYNTAX}')
+        if unknown := args.keys() - {"expression", "data"}:
+            raise FunctionError(
+                f'"yaql" has no "{min(unknown)}"; its syntax should be {YAQL_SYNTAX}'
+            )
+        before = self.deferred
+        known = {key: self.evaluate(item, f"{place}.{key}") for key, item in args.items()}
+        text = known["expression"]
+        if not isinstance(text, Call):
+            check_yaql(text, self.scope.budget)
+        limits = self.scope.budget.limits
+        if self.deferred != before:
+            return self.defer("yaql", known | limits_to_store(limits))
+        found = evaluate_yaql(text, known.get("data", {}), limits, self.scope.budget)
+        self.scope.budget.count_value(found)
+        return propagate_mask(known, found) if self.masked else found
+
+
+YAQL_SYNTAX = "yaql: {expression: $.data.var1.sum(), data: {var1: [3, 2, 1]}}"
+
+STACK_FUNCTIONS: Mapping[StackFunction, Callable[[Evaluator, Json, str], Expression]] = {
+    StackFunction.GET_PARAM: Evaluator.get_param,
+    StackFunction.GET_FILE: Evaluator._get_file,
+    StackFunction.GET_RESOURCE: Evaluator.get_resource,
+    StackFunction.GET_ATTR: Evaluator._get_attr,
+    StackFunction.IF: Evaluator._if,
+    StackFunction.FACADE: resource_facade,
+    StackFunction.REF: c.ref,
+    StackFunction.GET_ATT: c.get_att,
+    StackFunction.FIND_IN_MAP: c.find,
+    StackFunction.CFN_FACADE: cfn_resource_facade,
+    StackFunction.YAQL: Evaluator._yaql,
+}
+
+
+def _path(args: Json, name: str, example: str) -> list[Json]:
+    parts = args if isinstance(args, list) else [args]
+    if not parts or not isinstance(parts[0], str) or not parts[0]:
+        raise FunctionError(f'Arguments to "{name}" must be a name or of the form {example}')
+    return parts

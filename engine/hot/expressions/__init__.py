@@ -1,0 +1,1 @@
+"""Values with unresolved calls: storage form, masking of secrets, path lookup."""

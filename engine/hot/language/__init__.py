@@ -1,0 +1,1 @@
+"""Versions of the template language and their dialects (HOT and CFN)."""

@@ -1,0 +1,1 @@
+"""Templates as resource types (providers), and members of groups."""

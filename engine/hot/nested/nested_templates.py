@@ -1,0 +1,325 @@
+"""Nested templates: found among the files, parsed once each, limited in number, size and depth.
+
+One `NestedTemplates` is created for the definition of a root stack and passed to each level; its
+counters cover the whole tree.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from engine.errors import Finding, Findings, Invalid, LimitReached, nearest
+from engine.hot.environment.environment import Environment
+from engine.hot.environment.registry import (
+    ADDRESSES,
+    CircularAlias,
+    RegistryEntry,
+    ResolvedType,
+    is_template_file,
+)
+from engine.hot.nested.group_members import with_member_attributes
+from engine.hot.nested.template_type import (
+    TemplateType,
+    facade_mismatches,
+    settings_inside,
+    template_type,
+    with_secrets,
+)
+from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.syntax.document import DEFAULT_LIMITS, DocumentLimits, read_document
+from engine.hot.template.template import Template, read_template
+
+#: Maximum levels of nested stacks below a root stack (as Heat's max_nested_stack_depth).
+MAX_LEVELS: Final = 5
+TOO_DEEP: Final = f"Recursion depth exceeds {MAX_LEVELS}."
+#: Maximum size of all encoded properties and metadata of a stack tree, in bytes.
+MAX_BYTES: Final = 33_554_432
+#: Maximum characters of nested templates, each counted once for each use.
+MAX_TEXT: Final = 33_554_432
+#: Cost of examining an environment entry for one resource, in characters.
+BYTES_PER_ENTRY: Final = 100
+
+
+@dataclass(slots=True)
+class _TreeState:
+    """Counters and parsed templates of a stack tree."""
+
+    resources: int = 0
+    text: int = 0
+    bytes: int = 0
+    read: dict[tuple[str, bool], Template | Invalid] = field(default_factory=dict)
+    reported: set[tuple[str, bool]] = field(default_factory=set)
+    #: Values hold the parent's environment, because the key has its id.
+    types: dict[tuple[str, RegistryEntry | None, int], tuple[Environment, TemplateType]] = field(
+        default_factory=dict
+    )
+    missing: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeUse:
+    """A resource that may use a template. type: as written. place: of the resource. of_type: place
+    of its type.
+    """
+
+    resource: str
+    type: str
+    place: str
+    of_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class NestedTemplates:
+    """files: by name, as sent. operator_files: files that the operator's environment names; user
+    files never override them. most_resources: quota of the whole tree. path: files from the root
+    stack to the current template.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    operator_files: Mapping[str, str] = field(default_factory=dict)
+    limits: DocumentLimits = DEFAULT_LIMITS
+    most_resources: int = 10_000
+    path: tuple[str, ...] = ()
+    _tree: _TreeState = field(default_factory=_TreeState)
+
+    def add_bytes(self, size: int) -> bool:
+        """Count bytes of properties and metadata; return whether the tree is within the limit."""
+        self._tree.bytes += size
+        return self._tree.bytes <= MAX_BYTES
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """URLs of templates that were looked up and are not among the files."""
+        return frozenset(self._tree.missing)
+
+    def enter(self, file: str) -> "NestedTemplates":
+        """Return the state for the templates inside a file."""
+        return replace(self, path=(*self.path, file))
+
+    @property
+    def resource_count(self) -> int:
+        """Number of resources of the tree so far."""
+        return self._tree.resources
+
+    def count_template(self, template: Template) -> None:
+        """Count the resources of a template. Raises LimitReached."""
+        self.count_resources(len(template.resources))
+
+    def count_resources(self, more: int) -> None:
+        """Count more resources. Raises LimitReached."""
+        self._tree.resources += more
+        if self._tree.resources > self.most_resources:
+            reason = f"the template has {self._tree.resources} resources"
+            raise LimitReached(
+                f"{reason}, including those of nested templates" if self.path else reason,
+                place="resources",
+                remedy=f"The most is {self.most_resources}; the operator sets it in [quotas]"
+                " resources_per_stack.",
+                code="RequestLimitExceeded",
+            )
+
+    def check_depth(self, place: str) -> None:
+        """Check the depth of the content of a group. Raises Invalid."""
+        if len(self.path) > MAX_LEVELS:
+            remedy = "Nest fewer groups and templates in each other."
+            raise Invalid([Finding(place, TOO_DEEP, remedy, "RequestLimitExceeded")])
+
+    def open_template(
+        self, found: ResolvedType, use: TypeUse, around: Environment,
+        types: Mapping[str, TypeSchema], findings: Findings,
+    ) -> TemplateType | None:  # fmt: skip
+        """Return the template type of a resource; None with findings, whose places are in the file.
+
+        around: the environment of the resource's stack. Raises LimitReached.
+        """
+        place = nested_place(use.place, found.type)
+        if len(self.path) == MAX_LEVELS:
+            findings.add(place, TOO_DEEP, self._describe_cycle(found.type), "RequestLimitExceeded")
+            return None
+        template = self._template(found)
+        if template is None:
+            self._report_missing(found.type, use, findings)
+        elif isinstance(template, Invalid):
+            self._report_findings(found, place, template.findings, findings)
+        else:
+            self._report_findings(found, place, template.findings, findings)
+            return self._template_type(found, use.resource, template, around, types)
+        return None
+
+    def _template_type(
+        self, found: ResolvedType, resource: str, template: Template, around: Environment,
+        types: Mapping[str, TypeSchema],
+    ) -> TemplateType:  # fmt: skip
+        """Return the template type, shared by all resources without settings of their own."""
+        settings = settings_inside(around.document, resource)
+        self._count_text(BYTES_PER_ENTRY * settings.entry_count)
+        if settings:
+            self._count_text(BYTES_PER_ENTRY * sum(map(len, around.document.values())))
+        key = found.type, found.by, id(around)
+        _, known = (around, None) if settings else self._tree.types.get(key, (around, None))
+        if known is None:
+            known = template_type(found.type, template, around, found.by, settings)
+            known = with_secrets(known, self.enter(found.type)._secret_resources(known, types))
+            if not settings:
+                self._tree.types[key] = around, known
+        return known
+
+    def _secret_resources(
+        self, kind: TemplateType, types: Mapping[str, TypeSchema]
+    ) -> dict[str, TypeSchema]:
+        """Return the schemas of the template's resources that have secrets, by name."""
+        registry = kind.environment.registry
+        secret = {}
+        for body in kind.template.resources.values():
+            try:
+                found = registry.find(body.type, body.name, types)
+            except CircularAlias:
+                continue  # reported when the template is defined
+            if found is None:
+                continue
+            if is_template_file(found.type):
+                schema = self._nested_schema(found, body.name, kind.environment, types)
+            else:
+                schema = with_member_attributes(types[found.type], body, registry, types)
+            if schema is not None and schema.has_secrets():
+                secret[body.name] = schema
+        return secret
+
+    def _nested_schema(
+        self,
+        found: ResolvedType,
+        resource: str,
+        around: Environment,
+        types: Mapping[str, TypeSchema],
+    ) -> TypeSchema | None:
+        if len(self.path) >= MAX_LEVELS:
+            return None
+        template = self._template(found)
+        if not isinstance(template, Template):
+            return None
+        return self._template_type(found, resource, template, around, types).schema
+
+    def check_facade(
+        self, kind: TemplateType, found: ResolvedType, use: TypeUse, around: Environment,
+        types: Mapping[str, TypeSchema], findings: Findings,
+    ) -> None:  # fmt: skip
+        """Check a template that replaces an existing type: it must be compatible with that type."""
+        facade = self._replaced_schema(found, use, around, types)
+        if facade is None or kind.template.findings:
+            return
+        for reason, remedy in facade_mismatches(replace(facade, name=use.type), kind.schema):
+            findings.add(use.of_type, reason, remedy)
+
+    def _replaced_schema(
+        self,
+        found: ResolvedType,
+        use: TypeUse,
+        around: Environment,
+        types: Mapping[str, TypeSchema],
+    ) -> TypeSchema | None:
+        if found.by is None:
+            return None
+        beneath = around.registry.find(use.type, use.resource, types, without=found.by)
+        if beneath is None or beneath.type == found.type:
+            return None
+        if beneath.type in types:
+            return types[beneath.type]
+        template = self._template(beneath)
+        if not isinstance(template, Template):
+            return None
+        return self._template_type(beneath, use.resource, template, around, types).schema
+
+    def _describe_cycle(self, file: str) -> str:
+        if file not in self.path:
+            return "Nest fewer templates in each other."
+        chain = (*self.path[self.path.index(file) :], file)
+        return f"{file} contains itself: {' -> '.join(dict.fromkeys(chain))} -> {file}."
+
+    def _template(self, found: ResolvedType) -> Template | Invalid | None:
+        """Return the parsed template, cached; None if it is not among the files. Raises
+        LimitReached.
+        """
+        file, text = found.type, self._source_text(found)
+        if text is None:
+            return None
+        self._count_text(len(text))
+        read = self._tree.read.get(_key(found))
+        if read is None:
+            read = self._tree.read[_key(found)] = self._parse(text, file)
+        return read
+
+    def _count_text(self, characters: int) -> None:
+        self._tree.text += characters
+        if self._tree.text > MAX_TEXT:
+            raise LimitReached(
+                f"nested templates make the stack larger than {MAX_TEXT} characters",
+                place="resources",
+                remedy="Nest fewer, or smaller ones.",
+                code="RequestLimitExceeded",
+            )
+
+    def _source_text(self, found: ResolvedType) -> str | None:
+        if _key(found)[1] and found.type in self.operator_files:
+            return self.operator_files[found.type]
+        return self.files.get(found.type)
+
+    def _report_missing(self, file: str, use: TypeUse, findings: Findings) -> None:
+        if file.startswith(ADDRESSES):
+            self._tree.missing.add(file)
+        findings.add(
+            use.of_type,
+            f'Could not fetch remote template "{file}": it is not among the files',
+            nearest(file, list(self.files)) or "Send its text in `files`.",
+        )
+
+    def _report_findings(
+        self, found: ResolvedType, place: str, wrong: Sequence[Finding], findings: Findings
+    ) -> None:
+        """Add the findings of a file once, however many resources use it."""
+        if _key(found) not in self._tree.reported:
+            self._tree.reported.add(_key(found))
+            add_nested_findings(place, wrong, findings)
+
+    def _parse(self, text: str, file: str) -> Template | Invalid:
+        try:
+            return read_template(read_document(text, f"template {file}", self.limits))
+        except Invalid as error:
+            return error
+
+
+def _key(found: ResolvedType) -> tuple[str, bool]:
+    """Return (file, whether it is the operator's)."""
+    return found.type, found.by is not None and found.by.of_operator
+
+
+def nested_place(place: str, file: str) -> str:
+    """Return the place of a nested template, as in Heat: `resources.web<server.yaml>`."""
+    return f"{place}<{file}>"
+
+
+def place_in_nested(place: str, there: str) -> str:
+    """Return a place inside a nested template. there: place in the template, "" for all of it."""
+    return f"{place}.{there}" if there else place
+
+
+def place_of_member(place: str, among: Callable[[str], str], there: str) -> str:
+    """Return the place of a member. place: of the group's properties. among: maps a place in the
+    members' template to one in the properties.
+    """
+    inside = among(there) if there.startswith("resources.") else ""
+    return f"{place}.{inside}" if inside else there or place
+
+
+def add_nested_findings(place: str, wrong: Sequence[Finding], findings: Findings) -> None:
+    """Add the findings of a nested template with their full places."""
+    for one in wrong:
+        findings.add(place_in_nested(place, one.place), one.reason, one.remedy, one.code)
+
+
+def add_member_findings(
+    place: str, among: Callable[[str], str], wrong: Sequence[Finding], findings: Findings
+) -> None:
+    """Add the findings of a group's members with their full places."""
+    for one in wrong:
+        there = place_of_member(place, among, one.place)
+        findings.add(there, one.reason, one.remedy, one.code)

@@ -1,0 +1,1 @@
+"""Schemas of resource types, properties and parameters, and checks of values against them."""

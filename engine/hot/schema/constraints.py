@@ -1,0 +1,113 @@
+"""Checks of values against constraints of parameters and properties.
+
+Custom constraints that an external service validates are collected by definition/validators.py.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+
+import orjson
+
+from engine.hot.functions.cost_budget import CostBudget, resolution_budget
+from engine.hot.functions.data import to_hashable
+from engine.hot.functions.function import FunctionError
+from engine.hot.patterns.pattern import InvalidPattern, read_pattern
+from engine.hot.schema.custom_constraints import CUSTOM_CHECKS, EMPTY_ALLOWED
+from engine.hot.schema.type_schema import Constraint
+from engine.words import Json
+
+
+def find_violation(
+    constraint: Constraint, value: Json, budget: CostBudget | None = None
+) -> str | None:
+    """Return why the value violates the constraint, or None. The constraint's description replaces
+    the message.
+
+    budget: cost budget shared with other checks; None: a new one.
+    """
+    violation = CHECKS[constraint.kind](constraint, value, budget or resolution_budget())
+    return (constraint.description or violation) if violation else None
+
+
+def as_json(value: Json) -> str:
+    """Return JSON text as in Heat's messages; integers of any size are allowed."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return str(value)
+
+
+def _bounds(rule: Constraint) -> str:
+    return f"(min: {rule.min}, max: {rule.max})"
+
+
+def _is_outside(rule: Constraint, value: int | float) -> bool:
+    return (rule.min is not None and value < rule.min) or (
+        rule.max is not None and value > rule.max
+    )
+
+
+def _length(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
+    if not isinstance(value, str | list | dict):
+        return None
+    outside = _is_outside(rule, len(value))
+    return f"length ({len(value)}) is out of range {_bounds(rule)}" if outside else None
+
+
+def _range(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
+    if not isinstance(value, int | float):
+        return None
+    return f"{value} is out of range {_bounds(rule)}" if _is_outside(rule, value) else None
+
+
+def _modulo(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
+    step, offset = rule.step or 1, rule.offset or 0
+    if not isinstance(value, int | float) or value % step == offset % step:
+        return None
+    return f"{value} is not a multiple of {step} with an offset of {offset}"
+
+
+def _allowed_values(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
+    allowed = {_exact_key(one) for one in rule.allowed}
+    items = value if isinstance(value, list) else [value]
+    bad = [item for item in items if _exact_key(item) not in allowed]
+    if not bad:
+        return None
+    shown = ", ".join(as_json(one) for one in rule.allowed)
+    return f"{as_json(bad[0])} is not an allowed value [{shown}]"
+
+
+def _exact_key(value: Json) -> Hashable:
+    """Return a hashable key that is equal only for equal values of equal type: true is not 1."""
+    return isinstance(value, bool), to_hashable(value)
+
+
+def _allowed_pattern(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        with budget.sub_budget() as share:
+            if read_pattern(rule.pattern, share).fullmatch(value, share):
+                return None
+    except (InvalidPattern, FunctionError) as error:
+        return str(error)
+    return f'"{value}" does not match pattern "{rule.pattern}"'
+
+
+def _custom(rule: Constraint, value: Json, budget: CostBudget) -> str | None:
+    check = CUSTOM_CHECKS.get(rule.name)
+    if check is None or value is None or (value == "" and rule.name in EMPTY_ALLOWED):
+        return None
+    bad = [item for item in (value if isinstance(value, list) else [value]) if not check(item)]
+    if not bad:
+        return None
+    return f"Error validating value '{bad[0]}': it is not a valid {rule.name}"
+
+
+CHECKS: Mapping[str, Callable[[Constraint, Json, CostBudget], str | None]] = {
+    "length": _length,
+    "range": _range,
+    "modulo": _modulo,
+    "allowed_values": _allowed_values,
+    "allowed_pattern": _allowed_pattern,
+    "custom_constraint": _custom,
+}

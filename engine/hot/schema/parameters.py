@@ -1,0 +1,204 @@
+"""Parameter schemas and values. Values are converted once, when a stack is defined; functions
+receive converted values.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isfinite
+
+from engine.errors import Findings, one_of
+from engine.hot.functions.cost_budget import CostBudget
+from engine.hot.schema.constraints import as_json, find_violation
+from engine.hot.schema.type_schema import Constraint
+from engine.hot.syntax.json_text import is_storable_integer, parse_json
+from engine.words import Json
+
+#: Pseudo parameters. `OS::region` has no value in Heat either, so it is not one.
+PSEUDO_PARAMETERS = ("OS::stack_name", "OS::stack_id", "OS::project_id")
+
+
+class ParameterKind(StrEnum):
+    STRING = "string"
+    NUMBER = "number"
+    LIST = "comma_delimited_list"
+    JSON = "json"
+    BOOLEAN = "boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSchema:
+    """One entry of the template's `parameters`. default: None if there is none."""
+
+    name: str
+    kind: ParameterKind
+    default: Json = None
+    label: str = ""
+    description: str = ""
+    hidden: bool = False
+    immutable: bool = False
+    constraints: tuple[Constraint, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+class InvalidValue(Exception):
+    """A value that its parameter or property cannot have; the message may contain the value.
+
+    safe: message without the value, for hidden ones.
+    """
+
+    def __init__(self, reason: str, safe: str = "its hidden value is not valid") -> None:
+        super().__init__(reason)
+        self.safe = safe
+
+
+def convert(kind: ParameterKind, value: Json) -> Json:
+    """Return the converted value. Raises InvalidValue."""
+    return CONVERSIONS[kind](value)
+
+
+def check_value(schema: ParameterSchema, value: Json, budget: CostBudget | None = None) -> Json:
+    """Return the converted value. Raises InvalidValue, also for a violated constraint."""
+    converted = convert(schema.kind, value)
+    for rule in schema.constraints:
+        if violation := find_violation(rule, converted, budget):
+            hidden = f"its hidden value breaks a constraint of {rule.kind}"
+            raise InvalidValue(violation, rule.description or hidden)
+    return converted
+
+
+def convert_parameters(
+    schemas: Mapping[str, ParameterSchema],
+    given: Mapping[str, Json],
+    defaults: Mapping[str, Json],
+    findings: Findings,
+    budget: CostBudget | None = None,
+) -> dict[str, Json]:
+    """Return the converted values of all parameters with a valid value; null means not given.
+
+    given: from the request and the environment. defaults: the environment's parameter_defaults.
+    """
+    for name in given:
+        if name not in schemas:
+            findings.add(
+                "",
+                f"The Parameter ({name}) was not defined in template.",
+                one_of(name, list(schemas), "Parameters"),
+                "UnknownUserParameter",
+            )
+    values: dict[str, Json] = {}
+    for name, schema in schemas.items():
+        value = next(
+            (
+                one
+                for one in (given.get(name), defaults.get(name), schema.default)
+                if one is not None
+            ),
+            None,
+        )
+        if value is None:
+            reason = f"The Parameter ({name}) was not provided."
+            remedy = "Give it a value, or a default in the template."
+            findings.add("", reason, remedy, "UserParameterMissing")
+            continue
+        try:
+            values[name] = check_value(schema, value, budget)
+        except InvalidValue as bad:
+            reason = bad.safe if schema.hidden else str(bad)
+            findings.add("", f"Parameter '{name}' is invalid: {reason}")
+    return values
+
+
+def display_value(kind: ParameterKind, value: Json) -> str:
+    """Return a converted value as text, as the Orchestration API shows it."""
+    match kind:
+        case ParameterKind.LIST:
+            return ",".join(value)
+        case ParameterKind.JSON:
+            return json.dumps(value)
+        case _:
+            return str(value)
+
+
+def _string(value: Json) -> Json:
+    if isinstance(value, dict | list):
+        raise InvalidValue("Value must be a string")
+    return str(value)
+
+
+def _number(value: Json) -> Json:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, str):
+        raise InvalidValue(f"{as_json(value)} is not a number")
+    return parse_number(value)
+
+
+def parse_number(text: str) -> int | float:
+    """Parse an int, or else a float. Raises InvalidValue, also for numbers that cannot be
+    stored.
+    """
+    try:
+        number = _int_or_float(text)
+    except ValueError:
+        raise InvalidValue(f"could not convert string to float: {text[:200]!r}") from None
+    if isinstance(number, float) and isfinite(number):
+        return number
+    if isinstance(number, int) and is_storable_integer(number):
+        return number
+    raise InvalidValue(f"{text[:200]} is too large")
+
+
+def _int_or_float(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _list(value: Json) -> Json:
+    if isinstance(value, list):
+        return [item_to_text(item) for item in value]
+    if not isinstance(value, str):
+        raise InvalidValue("Value must be a comma-delimited list string")
+    return value.split(",") if value else []
+
+
+def item_to_text(item: Json) -> str:
+    """Return a list item as text: maps and lists as JSON."""
+    return as_json(item) if isinstance(item, dict | list) else str(item)
+
+
+def _json(value: Json) -> Json:
+    if isinstance(value, dict | list) or value == "":
+        return value
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_json(value)
+    except ValueError as error:
+        raise InvalidValue(f"Value must be valid JSON: {error}") from None
+
+
+TRUE = frozenset({"t", "true", "on", "y", "yes", "1"})
+FALSE = frozenset({"f", "false", "off", "n", "no", "0"})
+
+
+def _boolean(value: Json) -> Json:
+    text = str(value).strip().lower()
+    if text in TRUE:
+        return True
+    if text in FALSE:
+        return False
+    known = ", ".join(f"'{word}'" for word in sorted(TRUE | FALSE))
+    raise InvalidValue(f"Unrecognized value {as_json(value)}, acceptable values are: {known}")
+
+
+CONVERSIONS: Mapping[ParameterKind, Callable[[Json], Json]] = {
+    ParameterKind.STRING: _string,
+    ParameterKind.NUMBER: _number,
+    ParameterKind.LIST: _list,
+    ParameterKind.JSON: _json,
+    ParameterKind.BOOLEAN: _boolean,
+}

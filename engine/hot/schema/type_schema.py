@@ -1,0 +1,190 @@
+"""Schemas of resource types: properties, attributes and behaviour that the language checks.
+
+Each resource type (engine/types) defines one; validation, planning and the API read it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from engine.words import Json
+
+#: An attribute of every type.
+SHOW = "show"
+
+
+class Kind(StrEnum):
+    """Types of properties and attributes, with the names that the Orchestration API shows."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    LIST = "list"
+    MAP = "map"
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One constraint of a value. Only the fields that belong to its kind are set.
+
+    kind: length {min, max}, range {min, max}, modulo {step, offset}, allowed_values,
+    allowed_pattern, custom_constraint {name}. description: replaces the message when the constraint
+    is violated.
+    """
+
+    kind: str
+    min: int | float | None = None
+    max: int | float | None = None
+    step: int | float | None = None
+    offset: int | float | None = None
+    allowed: tuple[Json, ...] = ()
+    pattern: str = ""
+    name: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """Schema of one property. fields: schema of a map's entries. items: schema of a list's items.
+
+    former_names: deprecated names that templates may still use. accepts_text: a parameter of a
+    nested template; a list may be comma-delimited text, a map JSON text or a list.
+    """
+
+    kind: Kind
+    description: str = ""
+    required: bool = False
+    default: Json = None
+    constraints: tuple[Constraint, ...] = ()
+    update_allowed: bool = False
+    immutable: bool = False
+    hidden: bool = False
+    accepts_text: bool = False
+    fields: Mapping[str, "Property"] | None = None
+    items: "Property | None" = None
+    former_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """Schema of one attribute.
+
+    secret: masked in responses and events. takes_member_attribute: its path begins with the name of
+    a member's attribute. public: not derived from the properties, so it is not secret when they
+    are.
+    """
+
+    kind: Kind = Kind.ANY
+    description: str = ""
+    secret: bool = False
+    takes_member_attribute: bool = False
+    public: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """How a type with members derives them from its properties, as far as these are known.
+
+    sample: returns (template document with one member of each kind, parameters); None if nothing is
+    known yet. size: returns the number of members; None if unknown. place: maps a place in the
+    sample's document to a place in the properties. of_each: member attributes are also attributes
+    of the group, as lists. types_only: only the members' types are known before the group is
+    created.
+    """
+
+    sample: Callable[[Mapping[str, Json]], tuple[Mapping[str, Json], Mapping[str, Json]] | None]
+    size: Callable[[Mapping[str, Json]], int | None]
+    place: Callable[[str], str]
+    of_each: bool = False
+    types_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSchema:
+    """What validation, planning and the API need to know of a resource type.
+
+    any_property, any_attribute: accepts any (as OS::Heat::None). snapshots: supports snapshots.
+    signals: accepts signals. secret_reference: the result of get_resource is secret.
+    names_resources: properties whose items are names of resources in the same template. renewed:
+    every update replaces it, even if nothing differs. steps: steps of its operations at which a
+    hook may pause. update_policy: schema of `update_policy`; if empty, any content is accepted and
+    ignored. renames: some property has former names. nested_resources: of a nested template, the
+    resources that `resource.<name>` attributes can read. grouping: set for types with members.
+    member_attributes: attributes of the members; None if unknown. has_secret_members: references or
+    attributes of members are secret. secret_resources: resources of a nested template with secret
+    attributes.
+    """
+
+    name: str
+    properties: Mapping[str, Property] = field(default_factory=dict)
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    description: str = ""
+    any_property: bool = False
+    any_attribute: bool = False
+    snapshots: bool = False
+    signals: bool = False
+    secret_reference: bool = False
+    names_resources: tuple[str, ...] = ()
+    renewed: bool = False
+    steps: tuple[str, ...] = ()
+    nested_resources: frozenset[str] = frozenset()
+    update_policy: Mapping[str, Property] = field(default_factory=dict)
+    grouping: Grouping | None = None
+    member_attributes: frozenset[str] | None = None
+    has_secret_members: bool = False
+    secret_resources: frozenset[str] = frozenset()
+    renames: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "renames", _renames(self.properties))
+
+    def has_secrets(self) -> bool:
+        """Return whether the reference or any attribute is secret."""
+        among = self.has_secret_members or bool(self.secret_resources) or self.secret_reference
+        return among or any(one.secret for one in self.attributes.values())
+
+    def is_secret(self, attribute: str) -> bool:
+        """Return whether an attribute is secret."""
+        if self.has_secret_members:
+            return True
+        if (known := self.attributes.get(attribute)) is not None:
+            return known.secret
+        prefix, _, path = attribute.partition(".")
+        return prefix == "resource" and path.partition(".")[0] in self.secret_resources
+
+    def has_attribute(self, name: str) -> bool:
+        """Return whether the attribute exists, including `resource.<name>.<attribute>`."""
+        if self.any_attribute or name == SHOW or name in self.attributes:
+            return True
+        prefix, _, path = name.partition(".")
+        if self.grouping is None:
+            return prefix == "resource" and path.split(".", 1)[0] in self.nested_resources
+        if prefix == "resource" and path:
+            return self.members_have(path.partition(".")[2] or SHOW)
+        return self.grouping.of_each and self.members_have(name)
+
+    def members_have(self, name: str) -> bool:
+        """Return whether members have the attribute; true if their attributes are unknown."""
+        known = self.member_attributes
+        return known is None or name in known or name == SHOW or name.startswith("resource.")
+
+    def attribute_names(self) -> list[str]:
+        inside = (f"resource.{name}" for name in sorted(self.nested_resources))
+        of_each = self.grouping.of_each if self.grouping else False
+        return [
+            *self.attributes,
+            SHOW,
+            *inside,
+            *(sorted(self.member_attributes or ()) if of_each else ()),
+        ]
+
+
+def _renames(fields: Mapping[str, Property]) -> bool:
+    return any(
+        one.former_names
+        or (one.fields is not None and _renames(one.fields))
+        or (one.items is not None and _renames({"": one.items}))
+        for one in fields.values()
+    )

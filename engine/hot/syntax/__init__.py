@@ -1,0 +1,1 @@
+"""Text to documents: YAML, JSON and glob patterns."""

@@ -1,0 +1,280 @@
+"""Text to documents: JSON first, then YAML as Heat reads it.
+
+Used for templates and environments. All faults of the text itself (syntax, size, depth, aliases,
+duplicate keys, values that JSON cannot represent) are raised here as `Invalid`.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+
+import orjson
+import yaml
+
+from engine.errors import Finding, Invalid
+from engine.hot.gc_pause import pause_gc
+from engine.hot.syntax.json_text import is_storable_integer
+from engine.hot.syntax.yaml_reader import DuplicateKey, NestedTooDeep, find_duplicate_key, load_yaml
+from engine.words import Json
+
+#: Values that a document may have for each resource in the stack's quota, and the minimum for every
+#: document.
+NODES_PER_RESOURCE = 20
+MIN_NODE_LIMIT = 200_000
+
+
+def max_nodes_for(resources: int) -> int:
+    """Return the limit of values of a document, given the quota of resources per stack."""
+    return max(MIN_NODE_LIMIT, NODES_PER_RESOURCE * resources)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLimits:
+    """Limits of one document. Sizes are bytes of UTF-8; nodes are counted after alias expansion."""
+
+    max_bytes: int = 524_288
+    max_depth: int = 64
+    max_nodes: int = MIN_NODE_LIMIT
+    max_aliases: int = 10_000
+
+    @property
+    def max_text(self) -> int:
+        """Maximum length of all strings and keys, in characters, after alias expansion."""
+        return 16 * self.max_bytes
+
+
+DEFAULT_LIMITS = DocumentLimits()
+
+
+def read_document(text: str, what: str, limits: DocumentLimits = DEFAULT_LIMITS) -> dict[str, Json]:
+    """Parse a template or environment. what: its name in messages, such as "template".
+
+    Raises Invalid with exactly one finding.
+    """
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if size > limits.max_bytes:
+        raise _invalid(
+            f"The {what} has {size} bytes, {limits.max_bytes} are allowed.",
+            "RequestLimitExceeded",
+            "The operator sets it in [quotas] template_bytes.",
+        )
+    with pause_gc():
+        return check_document(_parse(text, what, limits), what, limits, aliases="*" in text)
+
+
+def check_document(
+    value: Json, what: str, limits: DocumentLimits = DEFAULT_LIMITS, *, aliases: bool = False
+) -> dict[str, Json]:
+    """Check a parsed document: a map of JSON values within the limits.
+
+    aliases: the document may contain one string several times. Raises Invalid. Costs about a
+    microsecond for each resource.
+    """
+    if type(value) is not dict:
+        raise _invalid(f"The {what} is not a JSON object or YAML mapping.")
+    _walk(value, what, limits)
+    if aliases:
+        _check_text_total(value, what, limits)
+    try:
+        raw = orjson.dumps(value)
+    except (TypeError, ValueError):
+        raise Invalid([_find_unstorable(value, what, "")]) from None
+    if b"\\u0000" in raw and (found := _find(value, "", lambda text: "\0" in text)) is not None:
+        raise Invalid([Finding(found, "Text with a NUL character cannot be stored.")])
+    return value
+
+
+def _parse(text: str, what: str, limits: DocumentLimits) -> Json:
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(
+                text, object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant
+            )
+        except DuplicateKey as duplicate:
+            raise _duplicate_key(text, what, duplicate) from None
+        except _Constant as constant:
+            raise _invalid(
+                f"The {what} has the value {constant}, which JSON cannot represent."
+            ) from None
+        except RecursionError:
+            raise _too_deep(what, limits) from None
+        except ValueError:
+            pass  # it may be YAML flow style
+    return _parse_yaml(text, what, limits)
+
+
+def _parse_yaml(text: str, what: str, limits: DocumentLimits) -> Json:
+    try:
+        return load_yaml(text, limits.max_depth, limits.max_aliases)
+    except DuplicateKey as duplicate:
+        raise _duplicate_key(text, what, duplicate) from None
+    except NestedTooDeep:
+        raise _too_deep(what, limits) from None
+    except yaml.MarkedYAMLError as error:
+        raise _invalid(f"Error parsing {what}: {_describe_error(error)}") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise _invalid(f"Error parsing {what}: {reason}") from None
+
+
+def _describe_error(error: yaml.MarkedYAMLError) -> str:
+    reason = " ".join(part for part in (error.context, error.problem) if part)
+    mark = error.problem_mark or error.context_mark
+    return f"{reason} in line {mark.line + 1}, column {mark.column + 1}" if mark else reason
+
+
+class _Constant(Exception):
+    """JSON text contains NaN or an infinity."""
+
+
+def _refuse_constant(name: str) -> Json:
+    raise _Constant(name)
+
+
+def _unique_pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise DuplicateKey(key)
+            seen.add(key)
+    return found
+
+
+def _duplicate_key(text: str, what: str, duplicate: DuplicateKey) -> Invalid:
+    place = duplicate.key
+    where = ""
+    if (found := find_duplicate_key(text, duplicate.key)) is not None:
+        place, line, first = found
+        where = f" in line {line}, first in line {first}"
+    return Invalid(
+        [
+            Finding(
+                place,
+                f"The key {json.dumps(duplicate.key)} is given twice in the {what}{where}.",
+                "Keep one of the two.",
+            )
+        ]
+    )
+
+
+def _walk(top: dict[str, Json], what: str, limits: DocumentLimits) -> None:
+    """Check depth and number of values level by level: no recursion, and alias bombs stop early."""
+    level: list[Json] = [top]
+    depth = nodes = 0
+    while level:
+        depth += 1
+        if depth > limits.max_depth:
+            raise _too_deep(what, limits)
+        below: list[Json] = []
+        for container in level:
+            nodes += len(container)
+            for item in container.values() if type(container) is dict else container:
+                kind = type(item)
+                if kind is dict or kind is list:
+                    below.append(item)
+                elif kind is float and not isfinite(item):
+                    raise _invalid(f"The {what} has the value {item}, which JSON cannot represent.")
+            if nodes > limits.max_nodes:
+                raise _invalid(
+                    f"The {what} has more than {limits.max_nodes} values, counting each alias.",
+                    "RequestLimitExceeded",
+                    f"They are {NODES_PER_RESOURCE} for each resource that a stack may have: the"
+                    " operator sets that in [quotas] resources_per_stack.",
+                )
+        level = below
+
+
+def _check_text_total(top: Json, what: str, limits: DocumentLimits) -> None:
+    """Limit the length of all strings, counting each alias of a string."""
+    left, waiting = limits.max_text, [top]
+    while waiting:
+        one = waiting.pop()
+        if type(one) is str:
+            left -= len(one)
+            if left < 0:
+                raise _invalid(
+                    f"The {what} has more than {limits.max_text} characters, counting each alias.",
+                    "RequestLimitExceeded",
+                    "They are 16 for each byte that a template may have: the operator sets that in"
+                    " [quotas] template_bytes.",
+                )
+        elif type(one) is dict:
+            waiting += one
+            waiting += one.values()
+        elif type(one) is list:
+            waiting += one
+
+
+def _find_unstorable(value: Json, what: str, place: str) -> Finding:
+    """Find the value that orjson refuses: a key that is not a string, an unknown type or a huge
+    number.
+    """
+    return _search(value, place) or Finding("", f"The {what} holds a value JSON cannot represent.")
+
+
+def _search(value: Json, place: str) -> Finding | None:
+    if type(value) is dict:
+        for key, item in value.items():
+            if not isinstance(key, str):
+                shown = json.dumps(key) if key is None or isinstance(key, bool) else str(key)
+                return Finding(place, f"The key {shown} is not text.", f'Write it as "{shown}".')
+            if (found := _search(item, f"{place}.{key}" if place else key)) is not None:
+                return found
+            if not _encodable(key):
+                return Finding(place, "A key holds half a character (a lone surrogate).")
+        return None
+    if type(value) is list:
+        each = (_search(item, f"{place}[{index}]") for index, item in enumerate(value))
+        return next((found for found in each if found is not None), None)
+    return _scalar_problem(value, place)
+
+
+def _scalar_problem(value: Json, place: str) -> Finding | None:
+    if isinstance(value, bool | float) or value is None:
+        return None
+    if isinstance(value, int):
+        fits = is_storable_integer(value)
+        return None if fits else Finding(place, "The number is too large.", "Write it as text.")
+    if isinstance(value, str):
+        good = _encodable(value)
+        return None if good else Finding(place, "Half a character (a lone surrogate) in a text.")
+    return Finding(place, f"A value of the kind {type(value).__name__} cannot be used here.")
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _find(value: Json, place: str, wanted: Callable[[str], bool]) -> str | None:
+    """Return the place of the first string (or key) that the predicate accepts."""
+    if isinstance(value, str):
+        return place if wanted(value) else None
+    if isinstance(value, dict):
+        for key, item in value.items():
+            here = f"{place}.{key}" if place else key
+            if wanted(key) or (found := _find(item, here, wanted)) is not None:
+                return here if wanted(key) else found
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if (found := _find(item, f"{place}[{index}]", wanted)) is not None:
+                return found
+    return None
+
+
+def _too_deep(what: str, limits: DocumentLimits) -> Invalid:
+    return _invalid(
+        f"The {what} is nested deeper than {limits.max_depth} levels, or contains itself.",
+        "RequestLimitExceeded",
+        "The operator sets it in [quotas] document_depth.",
+    )
+
+
+def _invalid(reason: str, code: str = "Invalid", remedy: str = "") -> Invalid:
+    return Invalid([Finding("", reason, remedy, code)])

@@ -1,0 +1,294 @@
+"""YAML as Heat reads it: core types only, dates stay strings, duplicate keys are refused.
+
+Documents are built from the events of libyaml's parser. PyYAML's own node-based construction takes
+twice the time, recurses without a guard (a few kilobytes of `[` crash the process), keeps the last
+of two equal keys, and lets merge keys multiply without bound.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import yaml
+from yaml.composer import ComposerError
+from yaml.constructor import ConstructorError
+
+CORE = ("null", "bool", "int", "float", "str")
+TAG = "tag:yaml.org,2002:"
+MERGE, STR, MAP, SEQ = f"{TAG}merge", f"{TAG}str", f"{TAG}map", f"{TAG}seq"
+
+#: Maximum length of a number, in characters. No number that JSON can represent is longer.
+MAX_NUMBER_LENGTH = 1_000
+
+
+class DuplicateKey(Exception):
+    """A key occurs twice in one map."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+class NestedTooDeep(Exception):
+    """Collections are nested deeper than allowed."""
+
+
+class MergeKey:
+    """The value of a `<<` scalar. Valid only as a key; anywhere else it is refused later as a value
+    of an unknown kind.
+    """
+
+
+MERGE_KEY = MergeKey()
+NO_KEY, UNREAD = object(), object()
+
+
+def load_yaml(text: str, max_depth: int, max_merged: int) -> Any:
+    """Return the content of the only document in the text; None if there is none.
+
+    max_depth: maximum nesting of collections. max_merged: maximum number of entries that merge keys
+    may add. Collections shared by aliases are shared in the result. Raises NestedTooDeep,
+    DuplicateKey, yaml.YAMLError or ValueError.
+    """
+    loader = yaml.CSafeLoader(text)
+    try:
+        return _Document(loader, max_depth, max_merged).read()
+    finally:
+        loader.dispose()
+
+
+class _Document:
+    """State of one document while its events are read."""
+
+    def __init__(self, loader: yaml.CSafeLoader, max_depth: int, max_merged: int) -> None:
+        self.loader = loader
+        self.resolve: Callable[..., Any] = loader.resolve
+        self.max_depth = max_depth
+        self.may_merge = max_merged
+        self.anchors: dict[str, Any] = {}
+        self.anchored: dict[str, Any] = {}  # start marks of the anchors
+        self.plain: dict[str, Any] = {}  # values of plain scalars by text
+        self.open: list[tuple[Any, Any]] = []  # open collections with their current key
+        self.merging: list[dict[Any, Any]] = []  # open maps that have a merge key
+        self.duplicate: str | None = None
+
+    def read(self) -> Any:
+        """Add each value to its parent: as a list item, as a key, or as the value of a key."""
+        get, merging = self.loader.get_event, self.merging
+        top: list[Any] = []
+        here: Any = top
+        key: Any = NO_KEY
+        while type(event := get()) is not yaml.StreamEndEvent:
+            kind = type(event)
+            if kind in ENDS:
+                if merging and merging[-1] is here:
+                    self.merge(merging.pop(), event)
+                here, key = self.open.pop()
+                continue
+            if kind not in READ:
+                self.check_single_document(event, top)
+                continue
+            made = READ[kind](self, event)
+            if type(here) is list:
+                here.append(made)
+            elif key is NO_KEY:
+                plain = type(made) is str and made not in here
+                key = made if plain else self.key(event, made, here)
+                continue
+            else:
+                here[key] = made
+                key = NO_KEY
+            if kind in STARTS:
+                self.open.append((here, key))
+                here, key = made, NO_KEY
+        if self.duplicate is not None:
+            raise DuplicateKey(self.duplicate)
+        return top[0] if top else None
+
+    def scalar(self, event: Any) -> Any:
+        made = event.value
+        if event.tag is not None:
+            tag = event.tag if event.tag != "!" else self.resolve_tag(event)
+            made = self.construct(tag, event)
+        elif event.implicit[0]:
+            made = self.plain.get(made, UNREAD)
+            if made is UNREAD:
+                made = self.plain[event.value] = self.construct(self.resolve_tag(event), event)
+        if event.anchor is not None:
+            self.set_anchor(event, made)
+        return made
+
+    def resolve_tag(self, event: Any) -> str:
+        """Return the tag of a scalar without an explicit tag."""
+        tag: str = self.resolve(yaml.ScalarNode, event.value, event.implicit)
+        return tag
+
+    def construct(self, tag: str, event: Any) -> Any:
+        if tag == STR:
+            return event.value
+        if tag == MERGE and event.tag is None:
+            return MERGE_KEY
+        if tag in (MAP, SEQ):
+            self.refuse(event, f"expected a {tag.removeprefix(TAG)}, but found a scalar")
+        if tag not in SCALARS:
+            self.refuse(event, f"could not determine a constructor for the tag {tag!r}")
+        node = yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark)
+        return SCALARS[tag](self.loader, node)
+
+    def start_collection(self, event: Any) -> Any:
+        """Create the collection that starts with this event; later events fill it."""
+        if len(self.open) >= self.max_depth:
+            raise NestedTooDeep
+        made: Any = {} if type(event) is yaml.MappingStartEvent else []
+        own = MAP if type(made) is dict else SEQ
+        if event.tag not in (None, "!", own):
+            self.refuse(event, f"could not determine a constructor for the tag {event.tag!r} here")
+        if event.anchor is not None:
+            self.set_anchor(event, made)
+        return made
+
+    def alias(self, event: Any) -> Any:
+        if event.anchor not in self.anchors:
+            message = f"found undefined alias {event.anchor!r}"
+            raise ComposerError(None, None, message, event.start_mark)
+        return self.anchors[event.anchor]
+
+    def set_anchor(self, event: Any, made: Any) -> None:
+        if event.anchor in self.anchors:
+            message = f"found duplicate anchor {event.anchor!r}"
+            raise ComposerError(message, self.anchored[event.anchor], "again", event.start_mark)
+        self.anchors[event.anchor] = made
+        self.anchored[event.anchor] = event.start_mark
+
+    def key(self, event: Any, made: Any, here: dict[Any, Any]) -> Any:
+        """Return the map key of a scalar, and record duplicate keys and merge keys.
+
+        YAML 1.1 reads `on` as a boolean; as a key it keeps its text.
+        """
+        if isinstance(made, dict | list):
+            self.refuse(event, "found unhashable key", "while constructing a mapping")
+        key = event.value if type(made) is bool and type(event) is yaml.ScalarEvent else made
+        if key in here and self.duplicate is None:
+            self.duplicate = "<<" if key is MERGE_KEY else str(key)
+        if key is MERGE_KEY and key not in here:
+            self.merging.append(here)
+        return key
+
+    def merge(self, here: dict[Any, Any], event: Any) -> None:
+        """Insert the entries of a merge key before the map's own entries, which take precedence."""
+        named = here.pop(MERGE_KEY)
+        targets = named if type(named) is list else [named]
+        own = dict(here)
+        here.clear()
+        for target in reversed(targets):
+            if type(target) is not dict:
+                self.refuse(event, "expected a map", "while reading a merge key")
+            if target is here or any(target is each for each, _ in self.open):
+                self.refuse(event, "a map cannot merge itself", "while reading a merge key")
+            self.may_merge -= len(target)
+            if self.may_merge < 0:
+                self.refuse(event, "merge keys add too many entries")
+            here.update(target)
+        here.update(own)
+
+    def check_single_document(self, event: Any, before: list[Any]) -> None:
+        where = event.start_mark
+        if type(event) is yaml.DocumentStartEvent and before:
+            message = "expected a single document in the stream"
+            raise ComposerError(message, None, "but found another document", where)
+
+    def refuse(self, event: Any, message: str, context: str | None = None) -> NoReturn:
+        raise ConstructorError(context, event.start_mark, message, event.start_mark)
+
+
+#: Reader of each event that starts a value.
+READ: Mapping[type, Callable[[_Document, Any], Any]] = {
+    yaml.ScalarEvent: _Document.scalar,
+    yaml.AliasEvent: _Document.alias,
+    yaml.MappingStartEvent: _Document.start_collection,
+    yaml.SequenceStartEvent: _Document.start_collection,
+}
+STARTS = frozenset({yaml.MappingStartEvent, yaml.SequenceStartEvent})
+ENDS = frozenset({yaml.MappingEndEvent, yaml.SequenceEndEvent})
+
+
+@dataclass(slots=True)
+class _Level:
+    """An open collection: `lines` maps the keys of a map to their lines (None for a list), `key` is
+    the key whose value is next.
+    """
+
+    place: str
+    lines: dict[str, int] | None
+    key: str | None = None
+    items: int = 0
+
+    def next_place(self) -> str:
+        """Return the place of the next value."""
+        if self.lines is None:
+            self.items += 1
+            return f"{self.place}[{self.items - 1}]"
+        key, self.key = self.key, None
+        return f"{self.place}.{key}" if self.place else str(key)
+
+
+def find_duplicate_key(text: str, wanted: str) -> tuple[str, int, int] | None:
+    """Return (place, line, line of the first occurrence) of a duplicate key, or None if the text
+    cannot be parsed as YAML.
+    """
+    levels = [_Level("", None)]
+    event: Any
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            line = event.start_mark.line + 1
+            if isinstance(event, yaml.CollectionEndEvent):
+                levels.pop()
+            if not isinstance(event, yaml.NodeEvent):
+                continue
+            level = levels[-1]
+            if level.lines is not None and level.key is None:
+                level.key = event.value if isinstance(event, yaml.ScalarEvent) else "?"
+                if level.key == wanted and wanted in level.lines:
+                    return level.next_place(), line, level.lines[wanted]
+                level.lines[level.key] = line
+                continue
+            place = level.next_place() if len(levels) > 1 else ""
+            if isinstance(event, yaml.CollectionStartEvent):
+                is_map = isinstance(event, yaml.MappingStartEvent)
+                levels.append(_Level(place, {} if is_map else None))
+    except (yaml.YAMLError, ValueError):
+        pass
+    return None
+
+
+def _limited(construct: Callable[[Any, yaml.ScalarNode], Any]) -> Callable[..., Any]:
+    """Wrap a constructor so that it refuses long numbers and invalid explicit tags.
+
+    `1:59:59...` takes time quadratic in its length. Invalid tags are such as `!!int ''` or `!!bool
+    x`.
+    """
+
+    def constructed(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> Any:
+        message = f"a number has {len(node.value)} characters; write it as text"
+        if len(node.value) <= MAX_NUMBER_LENGTH:
+            try:
+                return construct(loader, node)
+            except (ValueError, IndexError, KeyError, OverflowError):
+                message = f"this is not of the kind {node.tag.removeprefix(TAG)}"
+        raise ConstructorError(None, None, message, node.start_mark)
+
+    return constructed
+
+
+def _core() -> dict[str, Callable[[yaml.CSafeLoader, yaml.ScalarNode], Any]]:
+    """Return the constructors of scalars by tag; dates and `=` are strings."""
+    core: dict[str, Any] = {
+        TAG + name: yaml.CSafeLoader.yaml_constructors[TAG + name] for name in CORE
+    }
+    core[TAG + "timestamp"] = core[TAG + "value"] = core[STR]
+    for kind in ("int", "float", "bool"):
+        core[TAG + kind] = _limited(core[TAG + kind])
+    return core
+
+
+SCALARS = _core()

@@ -1,0 +1,1 @@
+"""A template as written: sections, parameters, resources, outputs, hook declarations."""

@@ -1,0 +1,322 @@
+"""Reads the `parameters` and `parameter_groups` sections of a HOT template. Faults have Heat's code
+InvalidSchemaError.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+
+from engine.errors import Findings, nearest, one_of
+from engine.hot.functions.cost_budget import BudgetExceeded, CostBudget
+from engine.hot.language.versions import Version
+from engine.hot.patterns.pattern import InvalidPattern, read_pattern
+from engine.hot.schema.parameters import (
+    PSEUDO_PARAMETERS,
+    InvalidValue,
+    ParameterKind,
+    ParameterSchema,
+    check_value,
+    convert,
+)
+from engine.hot.schema.type_schema import Constraint
+from engine.words import Json
+
+KINDS = [kind.value for kind in ParameterKind]
+KEYS = ("type", "description", "label", "default", "hidden", "immutable", "constraints", "tags")
+KNOWN_KEYS = (*KEYS, "schema")
+
+STRING_KINDS, NUMBER_KINDS = frozenset({"string"}), frozenset({"number"})
+APPLICABLE_KINDS: Mapping[str, frozenset[str]] = {
+    "length": frozenset({"string", "comma_delimited_list", "json"}),
+    "range": NUMBER_KINDS,
+    "modulo": NUMBER_KINDS,
+    "allowed_values": frozenset({"string", "number", "boolean", "comma_delimited_list"}),
+    "allowed_pattern": STRING_KINDS,
+    "custom_constraint": frozenset({"string", "number", "boolean", "comma_delimited_list"}),
+}
+
+
+class InvalidConstraint(Exception):
+    """A fault of one constraint."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+def read_parameters(
+    section: Mapping[str, Json], version: Version, findings: Findings
+) -> dict[str, ParameterSchema]:
+    """Return the schemas of all valid parameters; faults are added to the findings."""
+    budget = CostBudget()
+    return read_valid(
+        section, findings, lambda name, body: _read(name, body, version, findings, budget)
+    )
+
+
+def read_valid(
+    section: Mapping[str, Json],
+    findings: Findings,
+    read: Callable[[str, Json], ParameterSchema | None],
+) -> dict[str, ParameterSchema]:
+    """Read each parameter and return those without findings."""
+    found: dict[str, ParameterSchema] = {}
+    for name, body in section.items():
+        before = len(findings.all)
+        schema = read(name, body)
+        if schema is not None and len(findings.all) == before:
+            found[name] = schema
+    return found
+
+
+def _read(
+    name: str, body: Json, version: Version, findings: Findings, budget: CostBudget
+) -> ParameterSchema | None:
+    place = f"parameters.{name}"
+
+    def fault(reason: str, remedy: str = "", at: str = "") -> None:
+        findings.add(place + at, reason, remedy, "InvalidSchemaError")
+
+    if name in (*PSEUDO_PARAMETERS, "OS::region"):
+        fault(f"The name {name} belongs to a pseudo parameter.", "Choose another name.")
+        return None
+    if not isinstance(body, dict):
+        fault("A parameter must be a map with a type.")
+        return None
+    for key in body:
+        if key not in KNOWN_KEYS or (key == "tags" and not version.parameter_tags):
+            fault(f"Invalid key '{key}' for parameter", one_of(key, KEYS, "Keys"))
+    kind = body.get("type")
+    if kind not in KINDS:
+        reason = "Missing parameter type" if kind is None else f'Invalid type "{kind}"'
+        fault(f"{reason} for parameter: {name}", nearest(str(kind), KINDS) or f"One of {KINDS}.")
+        return None
+    schema = ParameterSchema(
+        name=name,
+        kind=ParameterKind(kind),
+        default=body.get("default"),
+        label=text_of(body, "label", fault),
+        description=text_of(body, "description", fault),
+        hidden=_boolean(body, "hidden", fault),
+        immutable=_boolean(body, "immutable", fault),
+        constraints=_constraints(
+            body.get("constraints"), ParameterKind(kind), version, budget, fault
+        ),
+        tags=_tags(body.get("tags"), fault),
+    )
+    check_default(schema, budget, fault, ".default")
+    return schema
+
+
+def check_default(
+    schema: ParameterSchema, budget: CostBudget, fault: Callable[..., None], at: str
+) -> None:
+    """Check a default against the constraints, except custom constraints: as in Heat, these apply
+    to values only.
+    """
+    if schema.default is None:
+        return
+    rules = tuple(rule for rule in schema.constraints if rule.kind != "custom_constraint")
+    plain = ParameterSchema(schema.name, schema.kind, hidden=schema.hidden, constraints=rules)
+    try:
+        check_value(plain, schema.default, budget)
+    except InvalidValue as bad:
+        fault(f"Invalid default: {bad}", at=at)
+
+
+def text_of(body: Mapping[str, Json], key: str, fault: Callable[..., None]) -> str:
+    """Return a scalar as text, "" if there is none."""
+    value = body.get(key)
+    if isinstance(value, dict | list):
+        fault("This must be text.", at=f".{key}")
+        return ""
+    return "" if value is None else str(value)
+
+
+def _boolean(body: Mapping[str, Json], key: str, fault: Callable[..., None]) -> bool:
+    value = body.get(key)
+    if value is None:
+        return False
+    try:
+        return bool(convert(ParameterKind.BOOLEAN, value))
+    except InvalidValue as bad:
+        fault(str(bad), at=f".{key}")
+        return False
+
+
+def _tags(value: Json, fault: Callable[..., None]) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
+        fault("Tags must be a list of texts.", at=".tags")
+        return ()
+    return tuple(value)
+
+
+def _constraints(
+    value: Json,
+    kind: ParameterKind,
+    version: Version,
+    budget: CostBudget,
+    fault: Callable[..., None],
+) -> tuple[Constraint, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        fault("Invalid parameter constraints, expected a list", at=".constraints")
+        return ()
+    read: list[Constraint] = []
+    for index, one in enumerate(value):
+        try:
+            read.append(check_pattern(_constraint(one, kind, version), budget))
+        except InvalidConstraint as wrong:
+            fault(str(wrong), wrong.remedy, at=f".constraints[{index}]")
+    return tuple(read)
+
+
+def check_pattern(constraint: Constraint, budget: CostBudget) -> Constraint:
+    """Return the constraint; spend the cost of its pattern. Raises InvalidConstraint for an invalid
+    one.
+    """
+    try:
+        read_pattern(constraint.pattern, budget)
+    except (InvalidPattern, BudgetExceeded) as wrong:
+        raise InvalidConstraint(str(wrong)) from None
+    return constraint
+
+
+def _constraint(one: Json, kind: ParameterKind, version: Version) -> Constraint:
+    if not isinstance(one, dict):
+        raise InvalidConstraint("Invalid parameter constraints, expected a mapping")
+    rules = {key: value for key, value in one.items() if key != "description"}
+    for key in rules:
+        if key not in READERS or (key == "modulo" and not version.modulo):
+            raise InvalidConstraint(
+                f"Invalid key '{key}' for parameter constraints",
+                one_of(key, [*READERS], "Constraints"),
+            )
+    if not rules:
+        raise InvalidConstraint("No constraint expressed", f"One of {', '.join(READERS)}.")
+    if len(rules) > 1:
+        raise InvalidConstraint(
+            "One constraint in each item of the list.", "Make a list item of each."
+        )
+    ((name, rule),) = rules.items()
+    if kind.value not in APPLICABLE_KINDS[name]:
+        raise InvalidConstraint(f"{name} constraint invalid for {kind.value}")
+    description = one.get("description")
+    return READERS[name](rule, kind, "" if description is None else str(description))
+
+
+def _read_bounds(name: str, rule: Json, whole: bool) -> Mapping[str, int | float | None]:
+    if not isinstance(rule, dict) or not rule or not rule.keys() <= {"min", "max"}:
+        raise InvalidConstraint(
+            f"A {name} constraint must have a min value and/or a max value specified."
+        )
+    bounds = {key: _read_limit(name, value, whole) for key, value in rule.items()}
+    if all(bound is None for bound in bounds.values()):
+        raise InvalidConstraint(
+            f"A {name} constraint must have a min value and/or a max value specified."
+        )
+    return bounds
+
+
+def _read_limit(name: str, value: Json, whole: bool) -> int | float | None:
+    if value is None:
+        return None
+    try:
+        number = convert(ParameterKind.NUMBER, value)
+    except InvalidValue:
+        raise InvalidConstraint(f"min and max of {name} must be numeric") from None
+    if whole and not isinstance(number, int):
+        raise InvalidConstraint(f"min and max of {name} must be whole numbers")
+    return number  # type: ignore[no-any-return]
+
+
+def _length(rule: Json, kind: ParameterKind, description: str) -> Constraint:
+    bounds = _read_bounds("length", rule, whole=True)
+    return Constraint("length", bounds.get("min"), bounds.get("max"), description=description)
+
+
+def _range(rule: Json, kind: ParameterKind, description: str) -> Constraint:
+    bounds = _read_bounds("range", rule, whole=False)
+    return Constraint("range", bounds.get("min"), bounds.get("max"), description=description)
+
+
+def _modulo(rule: Json, kind: ParameterKind, description: str) -> Constraint:
+    if not isinstance(rule, dict) or rule.keys() != {"step", "offset"}:
+        raise InvalidConstraint(
+            "A modulo constraint must have a step value and an offset value specified."
+        )
+    step, offset = (_read_limit("modulo", rule[key], whole=True) for key in ("step", "offset"))
+    if step is None or offset is None:
+        raise InvalidConstraint("step and offset must be numeric")
+    if step == 0:
+        raise InvalidConstraint("step cannot be 0.")
+    if abs(offset) >= abs(step):
+        raise InvalidConstraint("offset must be smaller (by absolute value) than step.")
+    if step * offset < 0:
+        raise InvalidConstraint("step and offset must be both positive or both negative.")
+    return Constraint("modulo", step=step, offset=offset, description=description)
+
+
+def _allowed_values(rule: Json, kind: ParameterKind, description: str) -> Constraint:
+    if not isinstance(rule, list):
+        raise InvalidConstraint("allowed_values must be a list")
+    item_kind = ParameterKind.STRING if kind is ParameterKind.LIST else kind
+    try:
+        allowed = tuple(convert(item_kind, one) for one in rule)
+    except InvalidValue as bad:
+        raise InvalidConstraint(f"allowed_values has a value of another type: {bad}") from None
+    return Constraint("allowed_values", allowed=allowed, description=description)
+
+
+def _allowed_pattern(rule: Json, kind: ParameterKind, description: str) -> Constraint:
+    if not isinstance(rule, str):
+        raise InvalidConstraint("allowed_pattern must be a string")
+    return Constraint("allowed_pattern", pattern=rule, description=description)
+
+
+def _custom(rule: Json, kind: ParameterKind, description: str) -> Constraint:
+    if not isinstance(rule, str):
+        raise InvalidConstraint("custom_constraint must be a name")
+    return Constraint("custom_constraint", name=rule, description=description)
+
+
+READERS: Mapping[str, Callable[[Json, ParameterKind, str], Constraint]] = {
+    "length": _length,
+    "range": _range,
+    "modulo": _modulo,
+    "allowed_values": _allowed_values,
+    "allowed_pattern": _allowed_pattern,
+    "custom_constraint": _custom,
+}
+
+
+def read_groups(
+    groups: Json, known: Collection[str], findings: Findings
+) -> tuple[Mapping[str, Json], ...]:
+    """Return the parameter groups as written, for clients that display parameters. known: names of
+    all parameters.
+    """
+    if groups is None:
+        return ()
+
+    def fault(at: str, reason: str) -> None:
+        findings.add("", f"Parameter Groups error: parameter_groups{at}: {reason}")
+
+    if not isinstance(groups, list):
+        fault("", "The parameter_groups should be a list.")
+        return ()
+    seen: set[str] = set()
+    for group in groups:
+        names = group.get("parameters") if isinstance(group, dict) else None
+        label = f".{group.get('label')}" if isinstance(group, dict) and group.get("label") else ""
+        if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+            fault(label, "The parameters must be provided for each parameter group, as a list.")
+            continue
+        for name in names:
+            if name in seen:
+                fault(label, f"The {name} parameter must be assigned to one parameter group only.")
+            if name not in known:
+                fault(label, f"The grouped parameter {name} does not reference a valid parameter.")
+            seen.add(name)
+    return tuple(groups)

@@ -1,0 +1,348 @@
+"""A template as written, before parameters are known.
+
+Findings here concern form (sections, keys, types), not meaning. HOT and CFN templates have the same
+model; language/dialect.py has the names that differ.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from engine.errors import Finding, Findings, Invalid, nearest, one_of
+from engine.hot.language.dialect import DIALECTS, HOT, Dialect
+from engine.hot.language.versions import VERSIONS, Version, find_version, known_versions
+from engine.hot.schema.parameters import ParameterSchema
+from engine.hot.template.cfn_parameters import read_cfn_parameters
+from engine.hot.template.hook_declarations import (
+    HookDeclaration,
+    escape_glob,
+    read_hook_list,
+    read_resource_hooks,
+)
+from engine.hot.template.hot_parameters import read_groups, read_parameters
+from engine.words import Json
+
+
+@dataclass(slots=True)
+class ResourceBody:
+    """One resource as written. None: not given. Not frozen, because thousands are created per
+    request.
+    """
+
+    name: str
+    type: str
+    properties: Json = None
+    metadata: Json = None
+    depends_on: tuple[str, ...] = ()
+    deletion_policy: Json = None
+    update_policy: Json = None
+    description: str = ""
+    condition: Json = None
+    external_id: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputBody:
+    """One output as written."""
+
+    name: str
+    value: Json
+    description: str = "No description given"
+    condition: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableNames:
+    """Names whose bodies could not be read. References to them are not reported again."""
+
+    parameters: frozenset[str] = frozenset()
+    resources: frozenset[str] = frozenset()
+    outputs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """version: the date, also if the template has an alias. mappings: the CFN section, unevaluated.
+    document: the document as received. findings: faults of form; no stack can be created from such
+    a template, but the rest of it can be checked.
+    """
+
+    version: str
+    description: str
+    parameters: Mapping[str, ParameterSchema]
+    parameter_groups: tuple[Mapping[str, Json], ...]
+    mappings: Mapping[str, Json]
+    conditions: Mapping[str, Json]
+    resources: Mapping[str, ResourceBody]
+    outputs: Mapping[str, OutputBody]
+    hook_declarations: tuple[HookDeclaration, ...]
+    document: Mapping[str, Json] = field(repr=False)
+    findings: tuple[Finding, ...] = ()
+    unreadable: UnreadableNames = field(default_factory=UnreadableNames)
+
+
+def parse_template(document: dict[str, Json]) -> Template:
+    """Read a document (syntax/document.py) as a template. Raises Invalid with all findings."""
+    template = read_template(document)
+    if template.findings:
+        raise Invalid(template.findings)
+    return template
+
+
+def read_template(document: dict[str, Json]) -> Template:
+    """Read a document and keep the faults in `findings`. Raises Invalid only if the rest cannot be
+    checked: the version is unknown, or a section is unknown or not a map.
+    """
+    findings = Findings()
+    version = _version(document, findings)
+    findings.raise_if_any()
+    dialect = version.dialect
+    _check_sections(document, version, findings)
+    written = _section(document, dialect.parameters, findings)
+    read_each = read_parameters if dialect is HOT else read_cfn_parameters
+    parameters = read_each(written, version, findings)
+    declarations: list[HookDeclaration] = []
+    resources = {
+        name: body
+        for name, given in _section(document, dialect.resources, findings).items()
+        if (body := _resource(name, given, version, declarations, findings)) is not None
+    }
+    outputs = {
+        name: output
+        for name, given in _section(document, dialect.outputs, findings).items()
+        if (output := _output(name, given, version, findings)) is not None
+    }
+    duplicates = sorted(written.keys() & resources.keys())
+    if duplicates:
+        findings.add(
+            "", f"Duplicate names {{{', '.join(map(repr, duplicates))}}}", "Rename one of two."
+        )
+    groups = read_groups(document.get("parameter_groups"), written, findings)
+    declarations += read_hook_list(document.get(dialect.hooks), dialect.hooks, findings)
+    conditions = _section(document, dialect.conditions, findings)
+    description = _text(document, dialect.description, dialect.description, findings)
+    mappings = {} if dialect is HOT else _section(document, "Mappings", findings)
+    if not _has_readable_sections(document, dialect):
+        findings.raise_if_any()
+    return Template(
+        version=version.date,
+        description="No description" if description is None else description,
+        parameters=parameters,
+        parameter_groups=groups,
+        mappings=mappings,
+        conditions=conditions,
+        resources=resources,
+        outputs=outputs,
+        hook_declarations=tuple(declarations),
+        document=document,
+        findings=tuple(findings.all),
+        unreadable=_unreadable_names(document, dialect, parameters, resources, outputs)
+        if findings.all
+        else UnreadableNames(),
+    )
+
+
+def _has_readable_sections(document: Mapping[str, Json], dialect: Dialect) -> bool:
+    """Return whether all sections are known and those with names are maps."""
+    maps = (dialect.parameters, dialect.resources, dialect.outputs, dialect.conditions, "Mappings")
+    return document.keys() <= set(dialect.sections) and all(
+        isinstance(document.get(name) or {}, dict) for name in maps
+    )
+
+
+def _unreadable_names(
+    document: Mapping[str, Json], dialect: Dialect, *read: Mapping[str, object]
+) -> UnreadableNames:
+    """read: the bodies that were read, of parameters, resources and outputs, in this order."""
+    sections = (dialect.parameters, dialect.resources, dialect.outputs)
+    each = zip(sections, read, strict=True)
+    return UnreadableNames(
+        *(frozenset((document.get(name) or {}).keys() - known.keys()) for name, known in each)
+    )
+
+
+def without_resources(document: Mapping[str, Json], names: Collection[str]) -> dict[str, Json]:
+    """Return the document of a valid template without some of its resources."""
+    section = _dialect_of(document).resources
+    left = {name: body for name, body in (document.get(section) or {}).items() if name not in names}
+    return {**document, section: left}
+
+
+def empty_template(document: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a document of the same version without resources."""
+    key = _dialect_of(document).version
+    return {key: document.get(key, "")}
+
+
+def _dialect_of(document: Mapping[str, Json]) -> Dialect:
+    return next((one for key, one in DIALECTS.items() if key in document), HOT)
+
+
+def _version(document: Mapping[str, Json], findings: Findings) -> Version:
+    """Return the version, or an arbitrary one with a finding."""
+    given = [key for key in DIALECTS if key in document]
+    anything = next(iter(VERSIONS.values()))
+    code = "InvalidTemplateVersion"
+    if not given:
+        wanted = nearest(next(iter(document), ""), [*DIALECTS])
+        remedy = wanted or 'Begin with "heat_template_version: 2021-04-16".'
+        findings.add("", "Template format version not found.", remedy, code)
+        return anything
+    if len(given) > 1:
+        findings.add("", f"Ambiguous versions ({', '.join(given)})", "Keep one of them.", code)
+        return anything
+    key, value = given[0], str(document[given[0]])
+    found = find_version(key, value)
+    if found is None:
+        known = known_versions(key)
+        should = f"should be{' one of' if len(known) > 1 else ''}: {', '.join(known)}"
+        reason = f'The template version is invalid: "{key}: {value}". "{key}" {should}'
+        findings.add(key, reason, nearest(value, known), code)
+    return found or anything
+
+
+def _check_sections(document: Mapping[str, Json], version: Version, findings: Findings) -> None:
+    dialect = version.dialect
+    for name in document:
+        if name not in dialect.sections:
+            remedy = one_of(name, dialect.sections, "Sections")
+        elif name == dialect.conditions and not version.has_conditions:
+            remedy = f"Use {dialect.conditions_since}."
+        else:
+            continue
+        reason = f"The template section is invalid: {name}"
+        findings.add(name, reason, remedy)
+
+
+def _section(document: Mapping[str, Json], name: str, findings: Findings) -> dict[str, Json]:
+    """Return a section that is a map; an empty one equals an empty map."""
+    value = document.get(name)
+    if value is None or value == {}:
+        return {}
+    if not isinstance(value, dict):
+        findings.add(name, f'"{name}" must be a map.')
+        return {}
+    return value
+
+
+def _text(given: Mapping[str, Json], key: str, place: str, findings: Findings) -> str | None:
+    """Return a scalar as text, or None when there is none."""
+    value = given.get(key)
+    if isinstance(value, dict | list):
+        findings.add(place, "This must be text.")
+        return None
+    return None if value is None else str(value)
+
+
+def _resource(
+    name: str,
+    given: Json,
+    version: Version,
+    declarations: list[HookDeclaration],
+    findings: Findings,
+) -> ResourceBody | None:
+    dialect = version.dialect
+    place = f"{dialect.resources}.{name}"
+    if type(given) is not dict:
+        findings.add(place, "Each Resource must contain a Type key.")
+        return None
+    if not name or "/" in name:
+        findings.add(place, f'The resource name "{name}" must not be empty or contain "/".')
+    if not given.keys() <= version.resource_keys:
+        _unknown_keys(given, dialect.resource_keys, "resource", version, place, findings)
+    kind = given.get(dialect.type)
+    if not isinstance(kind, str) or not kind:
+        reason = f'Resource "{name}" has no type' if kind is None else "The type must be text."
+        findings.add(place, reason, f'Add "{dialect.type}: OS::Heat::None", or another one.')
+        return None
+    depends_on = given.get(dialect.depends_on)
+    body = ResourceBody(name, kind, given.get(dialect.properties), given.get(dialect.metadata))
+    if depends_on is not None:
+        body.depends_on = _depends_on(depends_on, f"{place}.{dialect.depends_on}", findings)
+    if not given.keys() <= version.common_resource_keys:
+        _read_other_keys(body, given, version, place, findings)
+        if given.get(dialect.hooks) is not None:
+            at = f"{place}.{dialect.hooks}"
+            declarations += read_resource_hooks(
+                escape_glob(name), given[dialect.hooks], at, findings
+            )
+    return body
+
+
+def _unknown_keys(
+    given: Mapping[str, Json],
+    known: tuple[str, ...],
+    what: str,
+    version: Version,
+    place: str,
+    findings: Findings,
+) -> None:
+    dialect = version.dialect
+    for key in given:
+        if key in known or key in dialect.ignored_keys:
+            continue
+        near = nearest(key, known)
+        if near or not dialect.ignores_unknown_keys:
+            reason = f'"{key}" is not a valid keyword inside a {what} definition'
+            findings.add(place, reason, near or one_of(key, known, "Keys"))
+
+
+def _read_other_keys(
+    body: ResourceBody, given: Mapping[str, Json], version: Version, place: str, findings: Findings
+) -> None:
+    dialect = version.dialect
+    body.update_policy = given.get(dialect.update_policy)
+    if dialect is HOT and given.get("external_id") is not None:
+        _external_id(body, given, version, place, findings)
+    body.deletion_policy = given.get(dialect.deletion_policy)
+    body.condition = given.get(dialect.condition)
+    if body.condition is not None and not version.has_conditions:
+        _refuse_newer_key(dialect.condition, "resource", version, place, findings)
+    description = _text(given, dialect.description, f"{place}.{dialect.description}", findings)
+    body.description = "" if description is None else description
+
+
+def _external_id(
+    body: ResourceBody, given: Mapping[str, Json], version: Version, place: str, findings: Findings
+) -> None:
+    body.external_id = given["external_id"]
+    if not version.has_conditions:
+        _refuse_newer_key("external_id", "resource", version, place, findings)
+    if body.depends_on:
+        reason = f"Invalid dependency with external {body.type} resource."
+        findings.add(f"{place}.depends_on", reason, "Leave it out.")
+
+
+def _refuse_newer_key(
+    key: str, what: str, version: Version, place: str, findings: Findings
+) -> None:
+    """Report a key that is valid only in versions with conditions."""
+    reason = f'"{key}" is not a valid keyword inside a {what} definition of {version.date}'
+    findings.add(place, reason, f"Use {version.dialect.conditions_since}.")
+
+
+def _depends_on(value: Json, place: str, findings: Findings) -> tuple[str, ...]:
+    if type(value) is str:
+        return (value,)
+    if type(value) is list and all(type(one) is str for one in value):
+        return tuple(value)
+    findings.add(place, "This must be a name or a list of names.")
+    return ()
+
+
+def _output(name: str, given: Json, version: Version, findings: Findings) -> OutputBody | None:
+    dialect = version.dialect
+    place = f"{dialect.outputs}.{name}"
+    if not isinstance(given, dict):
+        findings.add(place, "An output must be a map with a value.")
+        return None
+    _unknown_keys(given, dialect.output_keys, "output", version, place, findings)
+    if dialect.value not in given:
+        reason = f"Each output must contain a {dialect.value} key."
+        findings.add(place, reason, f'Add "{dialect.value}".')
+        return None
+    condition = given.get(dialect.condition)
+    if condition is not None and not version.has_conditions:
+        _refuse_newer_key(dialect.condition, "output", version, place, findings)
+    description = _text(given, dialect.description, f"{place}.{dialect.description}", findings)
+    text = "No description given" if description is None else description
+    return OutputBody(name, given[dialect.value], text, condition)

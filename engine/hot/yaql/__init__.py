@@ -1,0 +1,1 @@
+"""yaql expressions: parsing and evaluation with a bounded cost."""

@@ -1,0 +1,185 @@
+"""yaql expressions: parsed when a stack is defined, evaluated when their data are known."""
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import copy
+from dataclasses import replace
+from functools import lru_cache
+from math import isfinite
+from typing import Any
+
+import yaql
+from yaql.language import exceptions, expressions, utils
+
+from engine.hot.functions.cost_budget import DEFAULT_LIMITS, CostBudget, CostLimits
+from engine.hot.functions.function import FunctionError
+from engine.hot.syntax.json_text import is_storable_integer
+from engine.hot.yaql.context import new_context
+from engine.hot.yaql.functions import NON_DETERMINISTIC, USE_PARAMETER
+from engine.words import Json
+
+#: Maximum length of an expression in characters; characters parsed in one step; a number that is
+#: too long.
+MAX_EXPRESSION_LENGTH = 10_000
+CHARACTERS_PER_STEP = 5
+LONG_NUMBER = re.compile(r"\d{310}")
+
+#: Errors whose text contains no values of the data.
+SAFE_ERRORS = (
+    TypeError, IndexError, ZeroDivisionError, OverflowError, AssertionError,
+    exceptions.CollectionTooLargeException, exceptions.MemoryQuotaExceededException,
+)  # fmt: skip
+
+
+def check_yaql(text: Json, budget: CostBudget) -> None:
+    """Raise FunctionError for an invalid expression or one with a non-deterministic function."""
+    for one in _iterate_nodes(_parse_counted(text, budget)):
+        if isinstance(one, expressions.Function) and one.name in NON_DETERMINISTIC:
+            raise FunctionError(
+                f'The yaql function "{one.name}" cannot be used in a template.', USE_PARAMETER
+            )
+
+
+def limits_to_store(limits: CostLimits) -> dict[str, Json]:
+    """Return the limits to store with a call, so that its result stays the same when the operator's
+    settings change; empty for the defaults.
+    """
+    kept = [limits.yaql_elements, limits.yaql_bytes]
+    return {} if stored_limits({}) == stored_limits({"limits": kept}) else {"limits": kept}
+
+
+def stored_limits(args: Mapping[str, Json]) -> CostLimits:
+    """Return the limits that are stored with a call."""
+    if "limits" not in args:
+        return DEFAULT_LIMITS
+    elements, most_bytes = args["limits"]
+    return replace(DEFAULT_LIMITS, yaql_elements=elements, yaql_bytes=most_bytes)
+
+
+def evaluate_yaql(text: Json, data: Json, limits: CostLimits, budget: CostBudget) -> Json:
+    """Return the value of an expression; `$.data` is the data. Raises FunctionError."""
+    engine = _engine().copy(
+        {
+            "yaql.limitIterators": limits.yaql_elements,
+            "yaql.memoryQuota": limits.yaql_bytes,
+            "yaql.convertSetsToLists": True,
+        }
+    )
+    try:
+        with budget.sub_budget() as share:
+            tree = _parse_counted(text, share)
+            context = new_context(share, {"data": data})
+            return _as_json(expressions.Statement(tree, engine)(utils.NO_VALUE, context, engine))
+    except FunctionError:
+        raise
+    except Exception as error:  # a library function may raise anything
+        raise FunctionError(
+            f"The yaql expression failed: {_safe_error_text(error, text)}"
+        ) from None
+
+
+def _parse_counted(text: Json, budget: CostBudget) -> Any:
+    """Parse an expression and spend the cost, also if the result is cached."""
+    if not isinstance(text, str):
+        raise FunctionError('The "expression" argument to yaql must contain a string.')
+    if len(text) > MAX_EXPRESSION_LENGTH:
+        raise FunctionError(
+            f"A yaql expression has at most {MAX_EXPRESSION_LENGTH} characters, not {len(text)}."
+        )
+    budget.spend_steps(len(text) // CHARACTERS_PER_STEP)
+    return _parse(text)
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Any:
+    return yaql.YaqlFactory().create()
+
+
+@lru_cache(maxsize=128)
+def _parse(text: str) -> Any:
+    """Parse an expression. Parser and lexer are copied, because other threads may use them."""
+    if LONG_NUMBER.search(text):
+        raise FunctionError("Bad expression: a number has more than 309 digits.")
+    engine = _engine()
+    try:
+        return copy(engine.parser).parse(text, lexer=engine.lexer.clone())
+    except exceptions.YaqlGrammarException as error:
+        at = "at its end" if error.position is None else f"at position {error.position}"
+        found = "" if error.position is None else f" '{error.value}'"
+        raise FunctionError(f"Bad expression: unexpected{found or ' end'} {at}.") from None
+    except exceptions.YaqlException as error:
+        raise FunctionError(f"Bad expression: {error}.") from None
+    except ValueError as error:
+        raise FunctionError(f"Bad expression: {str(error)[:200]}.") from None
+
+
+def _iterate_nodes(tree: Any) -> Iterator[Any]:
+    waiting = [tree]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        if isinstance(one, expressions.Function):
+            waiting += one.args
+        elif isinstance(one, expressions.MappingRuleExpression):
+            waiting += (one.source, one.destination)
+        elif isinstance(one, expressions.Wrap):
+            waiting.append(one.expr)
+
+
+def _safe_error_text(error: Exception, text: str) -> str:
+    """Return the reason of an error without values of the data."""
+    if isinstance(error, KeyError):
+        key = str(error.args[0]) if error.args else ""
+        return f'the key "{key}" does not exist' if key and key in text else "a key does not exist"
+    for kind, message in ERROR_TEXTS.items():
+        if isinstance(error, kind):
+            return message
+    if isinstance(error, exceptions.ResolutionError):
+        message = FOR_RECEIVER.sub("", str(error))
+        return PROPERTY.sub(r'there is no "\1" in a value that is not a map', message)
+    if isinstance(error, SAFE_ERRORS):
+        return str(error) or type(error).__name__
+    return re.split(r"[:'\"]", str(error))[0].strip() or type(error).__name__
+
+
+FOR_RECEIVER = re.compile(r" for receiver .*?(?= matches|$)", re.DOTALL)
+PROPERTY = re.compile(r'Unknown function "#property#(\w+)"')
+ERROR_TEXTS: Mapping[type[Exception], str] = {
+    StopIteration: "a collection has too few items, or too many",
+    RecursionError: "it recurses too deeply",
+}
+
+
+def _as_json(value: Any) -> Json:
+    """Return the value as JSON: keys are strings, and all of it can be stored. Raises
+    FunctionError.
+    """
+    if isinstance(value, dict):
+        return {_key(key): _as_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_json(item) for item in value]
+    if isinstance(value, float) and not isfinite(value):
+        raise FunctionError(
+            f"The yaql expression gives the value {value}, which JSON cannot represent."
+        )
+    if isinstance(value, int) and not is_storable_integer(value):
+        raise FunctionError("The yaql expression gives a number that is too large.")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise FunctionError(
+        f"The yaql expression gives a value of the kind {type(value).__name__},"
+        " which JSON cannot represent.",
+        "Turn it into text, a number, a list or a map.",
+    )
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    if key is None or isinstance(key, bool):
+        return {None: "null", True: "true", False: "false"}[key]
+    if isinstance(key, int | float):
+        return repr(key)
+    raise FunctionError(
+        f"The yaql expression gives a map with a key of the kind {type(key).__name__}."
+    )

@@ -1,0 +1,246 @@
+"""Background loops that outlive errors. Every loop of a process runs under a `Guard`.
+
+An error has one of two kinds. A passing one (`Unavailable`: the database or the broker does not
+answer) is logged as one line; the loop pauses and repeats. Any other error is an internal one: it
+is logged with its stack under an error ID, and costs at most the unit of work that raised it. What
+the exception says is not logged: it may hold a value that is secret.
+
+- `Guard.run` repeats the turns of a loop, whatever a turn raises.
+- `Guard.attempt` does one unit of work (a delivery, a message, a project) and returns the `Fault`
+  of one that failed.
+- `Guard.split` does a batch in one go, and halves it as long as it fails: the units at fault are
+  found and handled alone; the others are done. `BatchSize` does the same for a loop that walks
+  along an order and takes the next so many.
+
+A cancelled loop ends at once: cancellation is no error.
+"""
+
+import asyncio
+import itertools
+import traceback
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from engine.errors import Unavailable
+from engine.store.error_blame import Blame, blame
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+#: Seconds of the pause after the first error of a loop, and of the longest one.
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+
+#: Values that name a unit of work in the log; "event" is the name of the log event itself.
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An internal error of one unit of work. id: stands in its log line, and in what users read."""
+
+    id: str
+    error: Exception
+
+    def __str__(self) -> str:
+        return f"internal error {self.id} (see the server's log)"
+
+
+class Supervisor:
+    """Makes the guards of a process.
+
+    random: a number from 0 up to 1, for jitter. new_id: makes error IDs. failed: counts internal
+    errors, by the name of the loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        random: Callable[[], float] = lambda: 0.5,
+        new_id: Callable[[], str] | None = None,
+        failed: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        numbers = itertools.count(1)
+        self._random = random
+        self._new_id = new_id or (lambda: str(next(numbers)))
+        self._failed = failed
+
+    def guard(
+        self, name: str, *, first: float = FIRST_PAUSE, longest: float = LONGEST_PAUSE
+    ) -> "Guard":
+        """name: of the loop; its log events begin with it. first, longest: pauses in seconds."""
+        pauses = Pauses(min(first, longest), longest, self._random)
+        return Guard(name, pauses, self._new_id, self._failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Seconds to wait after errors in a row: twice as long each time, half of it by chance."""
+
+    first: float
+    longest: float
+    random: Callable[[], float]
+
+    def after(self, failures: int) -> float:
+        whole = min(self.longest, self.first * 2.0 ** min(failures - 1, 30))
+        return whole * (0.5 + self.random() / 2)
+
+
+class Guard:
+    """Keeps the errors of one loop from ending it, and those of one unit from reaching others."""
+
+    def __init__(
+        self,
+        name: str,
+        pauses: Pauses,
+        new_id: Callable[[], str],
+        failed: Callable[[str], None],
+    ) -> None:
+        self.name = name
+        self._pauses = pauses
+        self._new_id = new_id
+        self._failed = failed
+
+    async def run(self, turn: Callable[[], Awaitable[object]], stop: asyncio.Event) -> None:
+        """Repeat `turn` until `stop` is set; pause after each turn that raises an error."""
+        failures = 0
+        while not stop.is_set():
+            try:
+                await turn()
+            except Exception as error:
+                failures += 1
+                seconds = self._pauses.after(failures)
+                self._log(error, {"again_in": round(seconds, 2)})
+                await wait_at_most(stop, seconds)
+            else:
+                failures = 0
+
+    async def attempt(self, work: Awaitable[T], **unit: Any) -> T | Fault:
+        """Do one unit of work; an internal error is logged and returned. unit: names it in the log.
+
+        Raises Unavailable.
+        """
+        try:
+            return await work
+        except Exception as error:
+            if is_passing(error):
+                raise
+            return self.report(error, **unit)
+
+    async def split(
+        self,
+        units: Sequence[U],
+        work: Callable[[Sequence[U]], Awaitable[object]],
+        failed: Callable[[U, Fault], Awaitable[object]],
+        named: Callable[[U], Fields],
+    ) -> None:
+        """Do `work` on all units in one go; where that fails, on halves, down to single units.
+
+        `work` is all or nothing. failed: ends a unit at fault, so that it does not come again. A
+        batch that takes too long or too much memory is halved as well; a unit that alone does is
+        left as it is, as is one that `failed` cannot end: the error is raised once the others are
+        done. An error that no unit can be the cause of (`blame`) is raised at once.
+        """
+        parts, left = deque([units] if units else []), None
+        while parts:
+            part = parts.popleft()
+            try:
+                await work(part)
+            except Exception as error:
+                if blame(error) is Blame.NONE:
+                    raise
+                if len(part) > 1:
+                    middle = len(part) // 2
+                    parts.extendleft((part[middle:], part[:middle]))
+                else:
+                    left = await self._end(part[0], error, failed, named) or left
+        if left is not None:
+            raise left
+
+    async def _end(
+        self,
+        unit: U,
+        error: Exception,
+        failed: Callable[[U, Fault], Awaitable[object]],
+        named: Callable[[U], Fields],
+    ) -> Exception | None:
+        """End a unit at fault; return why that is not possible."""
+        if is_passing(error):
+            return error
+        try:
+            await failed(unit, self.report(error, **named(unit)))
+        except Exception as another:
+            return another
+        return None
+
+    def report(self, error: Exception, **unit: Any) -> Fault:
+        """Log an internal error of a unit of work under a new ID."""
+        return self._log(error, unit)
+
+    def _log(self, error: Exception, fields: Fields) -> Fault:
+        fault = Fault(self._new_id(), error)
+        if is_passing(error):
+            log.warning(f"{self.name}.unavailable", **{**fields, "reason": str(_first(error))})
+        else:
+            self._failed(self.name)
+            cause = _first(error)
+            told = {
+                "error_id": fault.id,
+                "error": type(cause).__name__,
+                "sqlstate": getattr(cause, "sqlstate", None),
+                "where": "".join(traceback.format_tb(cause.__traceback__)),
+            }
+            log.error(f"{self.name}.failed", **{**fields, **told})
+        return fault
+
+
+class BatchSize:
+    """How many units a loop takes next, where it walks along an order.
+
+    Halved after an error, doubled after a success. At one, the next unit in order is at fault.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = self.now = most
+
+    def grow(self) -> None:
+        self.now = min(self._most, 2 * self.now)
+
+    def shrink(self, error: Exception) -> bool:
+        """Return whether the error is the fault of the next unit alone.
+
+        Raises an error that no unit can be the cause of, and a passing one of a single unit.
+        """
+        alone = self.now == 1
+        if blame(error) is Blame.NONE or (alone and is_passing(error)):
+            raise error
+        self.now = max(1, self.now // 2)
+        return alone
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether an error says only that something does not answer now."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_passing, error.exceptions))
+    return isinstance(error, Unavailable)
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = next((one for one in error.exceptions if not is_passing(one)), error.exceptions[0])
+    return error
+
+
+async def wait_at_most(event: asyncio.Event, seconds: float) -> bool:
+    """Return whether the event was set before so many seconds were over."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await event.wait()
+    except TimeoutError:
+        return False

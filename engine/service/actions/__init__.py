@@ -1,0 +1,1 @@
+"""Actions on existing stacks and resources besides create, update and delete."""

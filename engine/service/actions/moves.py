@@ -1,0 +1,174 @@
+"""`moved:` in an update: renames a resource, or takes it over from another stack of the project.
+
+The moves run in the transaction of the update. The stack that a resource leaves gets a new template
+version without the resource, so that no later update of either stack creates or deletes it.
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from engine.errors import Conflict, Findings, Invalid, nearest
+from engine.hot.template.template import without_resources
+from engine.principal import Principal
+from engine.service.requests.blueprint import Blueprint
+from engine.service.requests.change import DesiredState, read_current_state
+from engine.service.requests.requests import Move, StackRequest
+from engine.service.requests.root_stack import check_root_stack
+from engine.service.traversals.start import UNDER_WAY, Traversals
+from engine.store import accept, moves, nested
+from engine.store.accept import Locked
+from engine.store.connection import Connection
+from engine.store.read import read_template
+from engine.words import Action, ResourceAction
+
+
+class Moves:
+    def __init__(self, traversals: Traversals) -> None:
+        self._traversals = traversals
+
+    async def lock(
+        self, conn: Connection, project: str, stack_id: UUID, moved: Sequence[Move]
+    ) -> None:
+        """Lock all stacks of the moves and their nested stacks, in the order of their ids."""
+        if moved:
+            others = {one.from_stack for one in moved if one.from_stack}
+            await nested.lock_trees(conn, project, [str(stack_id), *sorted(others)])
+
+    async def apply(
+        self,
+        conn: Connection,
+        project: str,
+        locked: Locked,
+        request: StackRequest,
+        blueprint: Blueprint,
+    ) -> None:
+        """Rename resources or take them over. locked: the stack that receives them, whose traversal
+        was superseded.
+
+        Raises Invalid with all moves that are not possible; Conflict (ActionInProgress) if the
+        other stack has a traversal under way.
+        """
+        if not request.moved:
+            return
+        others = {one.from_stack for one in request.moved if one.from_stack}
+        known = await accept.lock_stacks(conn, project, sorted(others)) if others else {}
+        findings = Findings()
+        leaving: dict[UUID, list[str]] = {}
+        for index, one in enumerate(request.moved):
+            place = f"moved[{index}]"
+            source = known.get(one.from_stack) if one.from_stack else locked.id
+            if source is None:
+                findings.add(f"{place}.from", f'there is no stack "{one.from_stack}"')
+                continue
+            if not self._check_target(one, blueprint, source == locked.id, place, findings):
+                continue
+            if await self._move(conn, one, source, locked, blueprint, place, findings):
+                leaving.setdefault(source, []).append(one.name)
+        findings.raise_if_any()
+        leaving.pop(locked.id, None)
+        for source, names in leaving.items():
+            await self._remove_from_source(conn, project, source, names, request.requested_by)
+
+    def _check_target(
+        self, one: Move, blueprint: Blueprint, renames: bool, place: str, findings: Findings
+    ) -> bool:
+        resources = blueprint.definition.resources
+        before = len(findings.all)
+        if one.to not in resources:
+            remedy = nearest(one.to, list(resources)) or "Add it to the template."
+            findings.add(f"{place}.to", f'"{one.to}" is not in the template', remedy)
+        if renames and one.name in resources:
+            reason = f'"{one.name}" is still in the template'
+            findings.add(
+                f"{place}.from", reason, "Remove it from the template: it has another name now."
+            )
+        return len(findings.all) == before
+
+    async def _move(
+        self,
+        conn: Connection,
+        one: Move,
+        source: UUID,
+        locked: Locked,
+        blueprint: Blueprint,
+        place: str,
+        findings: Findings,
+    ) -> bool:
+        found = await moves.movable(conn, source, one.name)
+        if found is None or found.action == ResourceAction.INIT:
+            findings.add(f"{place}.from", f'there is no resource "{one.name}" to move')
+            return False
+        if found.busy:
+            reason = f'"{one.name}" has an operation in progress'
+            findings.add(f"{place}.from", reason, "Move it after the operation has ended.")
+            return False
+        wanted = blueprint.definition.resources[one.to].type
+        if found.type != wanted:
+            reason = f'"{one.name}" is a {found.type}, but "{one.to}" is declared as a {wanted}'
+            findings.add(
+                f"{place}.to", reason, "Declare both with the same type: a move cannot change it."
+            )
+            return False
+        if found.nests and source != locked.id:
+            reason = f'"{one.name}" has a nested stack, which cannot be moved to another parent'
+            findings.add(f"{place}.from", reason, "Rename it within its stack instead.")
+            return False
+        occupied = await moves.movable(conn, locked.id, one.to)
+        if occupied is not None:
+            reason = f'the resource "{one.to}" already exists'
+            findings.add(f"{place}.to", reason, "Move or remove that one first.")
+            return False
+        await moves.move(conn, source, found.id, locked.id, one.to)
+        way = moves.Way(source, one.name, locked.id, one.to)
+        if source == locked.id:
+            reason = f"renamed from {one.name}"
+        else:
+            reason = f"moved from {one.name} of stack {one.from_stack}"
+            left = f"moved to {one.to} of stack {locked.name}"
+            await moves.record_moved(conn, source, one.name, found, left, way)
+        await moves.record_moved(conn, locked.id, one.to, found, reason, way)
+        return True
+
+    async def _remove_from_source(
+        self, conn: Connection, project: str, stack_id: UUID, names: Sequence[str], by: Principal
+    ) -> None:
+        """Start a traversal of a source stack toward a version without the moved resources.
+
+        Raises Invalid; Conflict (ActionInProgress) while a traversal of it is under way.
+        """
+        locked = await self._traversals.lock(conn, project, stack_id)
+        check_root_stack(locked, "changed by a move")
+        if locked.state in UNDER_WAY:
+            raise Conflict(
+                f"Stack {locked.name} already has an action ({locked.action}) in progress.",
+                place="moved",
+                remedy="Move resources out of it after that has ended.",
+                code="ActionInProgress",
+            )
+        stored = await read_template(conn, stack_id, locked.version)
+        left = without_resources(stored.template, names)
+        request = StackRequest(template=left, existing=True, requested_by=by)
+        try:
+            blueprint = await self._traversals.build(
+                request, stored, project=project, stack_id=stack_id, name=locked.name
+            )
+        except Invalid as error:
+            findings = Findings()
+            for one in error.findings:
+                where = f"stack {locked.name}: {one.place}" if one.place else f"stack {locked.name}"
+                findings.add(
+                    where,
+                    one.reason,
+                    "Update that stack first, so that its template is valid without the resource.",
+                )
+            raise Invalid(findings.all) from error
+        desired = DesiredState(
+            stack_id=stack_id,
+            action=Action.UPDATE,
+            number=locked.traversal + 1,
+            version=locked.newest + 1,
+            blueprint=blueprint,
+            current=await read_current_state(conn, stack_id, blueprint),
+            requested_by=by,
+        )
+        await self._traversals.start_update(conn, desired)

@@ -1,0 +1,72 @@
+"""Marks set by users: the health and protection of a resource, and the pin of a stack."""
+
+from uuid import UUID
+
+from engine.errors import Conflict, NotFound
+from engine.store import marks, retention
+from engine.store.accept import lock_stack
+from engine.store.connection import Connection
+from engine.store.database import Database
+from engine.store.nested import lock_lineage, mark_stale_around
+
+
+class ResourceHealth:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def mark_health(
+        self, project: str, stack_id: UUID, name: str, *, unhealthy: bool, reason: str
+    ) -> None:
+        """Set the health of a resource. unhealthy: it becomes CHECK_FAILED, and the next update
+        replaces it; False: it becomes CHECK_COMPLETE if it was CHECK_FAILED. name: of the resource,
+        or its physical id.
+
+        Raises NotFound; Conflict (ActionInProgress) while an operation of it runs.
+        """
+        async with self._database.transaction("accept") as conn:
+            await lock_lineage(conn, stack_id)
+            found = await self._found(conn, project, stack_id, name)
+            if found.busy:
+                raise Conflict(
+                    f"Resource {found.name} has an operation in progress.",
+                    remedy="Mark it after the operation has ended.",
+                    code="ActionInProgress",
+                )
+            is_marked = (found.action, found.status) == ("CHECK", "FAILED")
+            if unhealthy or is_marked:
+                await marks.mark_health(
+                    conn, stack_id, found.id, unhealthy=unhealthy, reason=reason
+                )
+                await mark_stale_around(conn, stack_id)
+
+    async def protect(
+        self, project: str, stack_id: UUID, name: str, *, protected: bool, by: str
+    ) -> None:
+        """Set or lift the protection of a resource: while set, every delete or replacement of it
+        fails.
+
+        Raises NotFound.
+        """
+        async with self._database.transaction("accept") as conn:
+            found = await self._found(conn, project, stack_id, name)
+            change = "protected" if protected else "protection lifted"
+            await marks.protect(
+                conn, stack_id, found.id, protected=protected, reason=f"{change} by {by}"
+            )
+
+    async def pin(self, project: str, stack_id: UUID, *, by: str, reason: str | None) -> None:
+        """Exempt a stack from purging, whether it is deleted or not. reason: None removes the
+        pin."""
+        async with self._database.transaction("accept") as conn:
+            pinned = reason is not None
+            await retention.pin(conn, project, stack_id, pinned=pinned, by=by, reason=reason or "")
+
+    async def _found(
+        self, conn: Connection, project: str, stack_id: UUID, name: str
+    ) -> marks.Marked:
+        locked = await lock_stack(conn, project, stack_id)
+        found = None if locked is None else await marks.marked(conn, stack_id, name)
+        if found is None:
+            reason = f"The Resource ({name}) could not be found in Stack {stack_id}."
+            raise NotFound(reason, code="ResourceNotFound")
+        return found

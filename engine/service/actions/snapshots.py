@@ -1,0 +1,155 @@
+"""Snapshots: a template version together with the snapshot data of each resource."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from engine.errors import Conflict, Finding, Invalid, LimitReached, NotFound
+from engine.plan.draft import Options
+from engine.principal import Principal
+from engine.service.requests.change import DesiredState, read_current_state
+from engine.service.requests.requests import StackRequest
+from engine.service.requests.root_stack import check_no_nested_stacks, check_root_stack
+from engine.service.traversals.start import UNDER_WAY, Traversals
+from engine.store import snapshots
+from engine.store.accept import Locked
+from engine.store.connection import Connection
+from engine.store.database import Database
+from engine.store.encryption import Sealed
+from engine.store.nested import inside
+from engine.store.read import read_template
+from engine.store.records import StackRecord
+from engine.store.snapshots import KeptRecord, SnapshotRecord
+from engine.words import Action, Operation
+
+
+class Snapshots:
+    def __init__(
+        self, database: Database, traversals: Traversals, wake: Callable[[], None]
+    ) -> None:
+        self._database = database
+        self._traversals = traversals
+        self._wake = wake
+
+    async def create(
+        self, project: str, stack_id: UUID, name: str, by: Principal
+    ) -> SnapshotRecord:
+        """Start a snapshot. name: "" for a generated one.
+
+        Raises NotFound; Invalid (NotSupported) for a nested stack or a stack with nested stacks;
+        Conflict (ActionInProgress) while a traversal is under way; LimitReached.
+        """
+        snapshot_id = self._traversals.new_id()
+        async with self._database.transaction("accept") as conn:
+            locked = await self._lock_idle(conn, project, stack_id, "snapshotted")
+            nested = await inside(conn, stack_id)
+            remedy = "Take snapshots of stacks without nested stacks."
+            check_no_nested_stacks(locked.name, nested, "A snapshot", remedy)
+            most = self._traversals.limits.of(project).snapshots
+            if await snapshots.count_snapshots(conn, stack_id) >= most:
+                raise LimitReached(
+                    f"the stack already has {most} snapshots",
+                    remedy="Delete one; the limit is in [quotas] snapshots_per_stack.",
+                    code="RequestLimitExceeded",
+                )
+            await snapshots.insert_snapshot(
+                conn, stack_id, snapshot_id, name or f"{locked.name}-{snapshot_id.hex[:8]}",
+                locked.traversal + 1, locked.version,
+            )  # fmt: skip
+            await self._traversals.start_action(
+                conn, locked, Action.SNAPSHOT, Operation.SNAPSHOT, by
+            )
+            snapshot = await self._one(conn, stack_id, snapshot_id)
+        self._wake()
+        return snapshot
+
+    async def all(self, stack: StackRecord) -> list[SnapshotRecord]:
+        async with self._database.connection() as conn:
+            return await snapshots.read_snapshots(conn, stack.id)
+
+    async def one(self, stack: StackRecord, snapshot_id: UUID) -> SnapshotRecord:
+        """One snapshot. Raises NotFound (SnapshotNotFound)."""
+        async with self._database.connection() as conn:
+            return await self._one(conn, stack.id, snapshot_id)
+
+    async def kept(self, stack: StackRecord) -> list[KeptRecord]:
+        """The snapshots of deleted resources with `deletion_policy: Snapshot`."""
+        async with self._database.connection() as conn:
+            return await snapshots.read_kept(conn, stack.id)
+
+    async def delete(self, project: str, stack_id: UUID, snapshot_id: UUID) -> None:
+        """Delete a snapshot. Raises NotFound; Invalid (NotSupported) while it is in progress."""
+        async with self._database.transaction("accept") as conn:
+            await self._traversals.lock(conn, project, stack_id)
+            found = await self._one(conn, stack_id, snapshot_id)
+            if found.status == "IN_PROGRESS":
+                raise _not_supported("Deleting in-progress snapshot is not supported")
+            await snapshots.delete_snapshot(conn, stack_id, snapshot_id)
+
+    async def restore(self, project: str, stack_id: UUID, snapshot_id: UUID, by: Principal) -> None:
+        """Start a traversal toward the template version and the data of a snapshot.
+
+        Raises NotFound; Invalid (NotSupported) if the snapshot is not complete; Conflict
+        (ActionInProgress); Sealed (Undecryptable) if its data cannot be decrypted.
+        """
+        async with self._database.transaction("accept") as conn:
+            locked = await self._lock_idle(conn, project, stack_id, "restored")
+            found = await self._one(conn, stack_id, snapshot_id)
+            _check_decryptable(found)
+            if found.status != "COMPLETE":
+                raise _not_supported(f"Snapshot is {found.status}, it cannot be restored")
+            stored = await read_template(conn, stack_id, found.version)
+            blueprint = await self._traversals.build(
+                StackRequest(existing=True, requested_by=by),
+                stored,
+                project=project,
+                stack_id=stack_id,
+                name=locked.name,
+            )
+            kept = {
+                name: one["resource_data"]
+                for name, one in found.resources.items()
+                if one["resource_data"] and name in blueprint.definition.resources
+            }
+            desired = DesiredState(
+                stack_id=stack_id,
+                action=Action.RESTORE,
+                number=locked.traversal + 1,
+                version=locked.newest + 1,
+                blueprint=blueprint,
+                current=await read_current_state(conn, stack_id, blueprint, kept),
+                requested_by=by,
+                options=Options(restored=frozenset(kept)),
+                kept=kept,
+            )
+            await self._traversals.start_update(conn, desired)
+        self._wake()
+
+    async def _lock_idle(self, conn: Connection, project: str, stack_id: UUID, done: str) -> Locked:
+        """Lock a root stack that has no traversal under way. done: a key of `REMEDIES`."""
+        locked = await self._traversals.lock(conn, project, stack_id)
+        check_root_stack(locked, done)
+        if locked.state in UNDER_WAY:
+            raise Conflict(
+                f"Stack {locked.name} already has an action ({locked.action}) in progress.",
+                remedy="Wait until it ends or cancel it.",
+                code="ActionInProgress",
+            )
+        return locked
+
+    async def _one(self, conn: Connection, stack_id: UUID, snapshot_id: UUID) -> SnapshotRecord:
+        found = await snapshots.read_snapshots(conn, stack_id, snapshot_id)
+        if not found:
+            reason = f"Snapshot with id {snapshot_id} not found"
+            raise NotFound(reason, code="SnapshotNotFound")
+        return found[0]
+
+
+def _check_decryptable(found: SnapshotRecord) -> None:
+    if found.undecryptable:
+        raise Sealed(found.undecryptable, code="Undecryptable")
+
+
+def _not_supported(reason: str) -> Invalid:
+    return Invalid(
+        [Finding("", reason, "Wait until it is complete, or use another snapshot.", "NotSupported")]
+    )

@@ -1,0 +1,1 @@
+"""Dry runs: the plan of a change without applying it."""

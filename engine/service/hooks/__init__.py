@@ -1,0 +1,1 @@
+"""Answers to hooks, and breakpoints on running stacks."""

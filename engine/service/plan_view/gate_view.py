@@ -1,0 +1,110 @@
+"""The view of a stack and its plan that is stored with the stack's gate nodes: for lifecycle
+plug-ins, subscribers and approvers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from engine.hot.definition.stack import StackDefinition
+from engine.lifecycle.contract import PlannedChange, StackView
+from engine.lifecycle.view import view_document
+from engine.plan.draft import Existing, Plan
+from engine.principal import Principal
+from engine.service.plan_view.prediction import KINDS, Prediction
+from engine.service.requests.blueprint import Blueprint
+from engine.store import read
+from engine.store.connection import Connection
+from engine.store.records import PlannedRecord
+from engine.types.registry import Registry
+from engine.words import GATES, VISITS, Action, Direction, Json
+
+
+@dataclass(frozen=True, slots=True)
+class GateView:
+    """The traversal that a view describes. number: of the traversal. version: of the template."""
+
+    stack_id: UUID
+    project: str
+    name: str
+    action: Action
+    number: int
+    version: int
+    requested_by: Principal
+    tags: Sequence[str]
+
+
+async def rows_of(
+    conn: Connection, stack_id: UUID, planned: Plan, definition: StackDefinition
+) -> list[PlannedRecord]:
+    """The rows of the plan's resources, and of the resources that these read."""
+    names = {node.name for node in planned.nodes}
+    wanted = names & definition.resources.keys()
+    reads = {one for name in wanted for one in definition.resources[name].reads}
+    ids = [node.resource_id for node in planned.nodes]
+    return await read.read_planned(conn, stack_id, ids, sorted(names | reads))
+
+
+async def view_of_update(
+    conn: Connection,
+    started: GateView,
+    planned: Plan,
+    blueprint: Blueprint,
+    existing: Sequence[Existing],
+    registry: Registry,
+) -> dict[str, Json]:
+    """The view of a traversal with a template version as its target: the change of each
+    resource."""
+    definition = blueprint.definition
+    rows = await rows_of(conn, started.stack_id, planned, definition) if existing else []
+    restricted = blueprint.environment.registry.restrictions_of
+    shown = Prediction(registry, planned, definition, restricted, existing, rows).walk()
+    plan = tuple(
+        PlannedChange(
+            name=one.name,
+            type=one.type,
+            change=one.kind,
+            physical_id=one.physical_id,
+            properties={name: to["to"] for name, to in one.changes.items() if "to" in to},
+            changes=one.changes if one.kind in ("updated", "replaced") else {},
+            unknown=tuple(one.unknown),
+            certain=one.certain,
+        )
+        for one in shown
+        if one.kind != KINDS[None]
+    )
+    return _document(started, definition.shown_parameters(), plan)
+
+
+async def view_of_nodes(conn: Connection, started: GateView, planned: Plan) -> dict[str, Json]:
+    """The view of a delete or an in-place action: the operation on each resource."""
+    shown = (await read.read_shown(conn, started.stack_id, started.version)).parameters
+    plan = tuple(
+        PlannedChange(
+            name=node.name,
+            type=node.type,
+            change="deleted" if node.direction is Direction.CLEANUP else node.operation.value,
+        )
+        for node in planned.nodes
+        if node.operation not in GATES
+        and (node.direction is Direction.CLEANUP or node.operation in VISITS)
+    )
+    return _document(started, shown, plan)
+
+
+def _document(
+    started: GateView, parameters: Mapping[str, Json], plan: Sequence[PlannedChange]
+) -> dict[str, Json]:
+    return view_document(
+        StackView(
+            project=started.project,
+            stack_id=started.stack_id,
+            stack_name=started.name,
+            action=started.action.value,
+            traversal=started.number,
+            version=started.version,
+            requested_by=started.requested_by.name,
+            parameters=parameters,
+            tags=tuple(started.tags),
+            plan=plan,
+        )
+    )

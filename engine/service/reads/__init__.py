@@ -1,0 +1,1 @@
+"""Read-only views of stacks, resources, graphs and the audit log."""

@@ -1,0 +1,1 @@
+"""From a request to everything that a change will store: parsing, checks, definition."""

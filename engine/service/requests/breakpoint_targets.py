@@ -1,0 +1,122 @@
+"""Checks that breakpoint rules match resources, also in nested stacks.
+
+Resources of nested stacks from template files are known before those stacks exist. Resources of
+templates that a type generates are not.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine.errors import Findings, NotFound
+from engine.hooks.operator import always
+from engine.hooks.rule import Limits
+from engine.hooks.rule_matching import LEAF, Tree, check_patterns
+from engine.hooks.rule_reader import Reader
+from engine.hot.definition.model import NestedStackDefinition, StackDefinition
+from engine.hot.language.versions import VERSIONS
+from engine.hot.nested.nested_templates import add_nested_findings, nested_place
+from engine.hot.template.template import Template
+from engine.service.requests.blueprint import Blueprint
+from engine.types.registry import Registry
+
+#: By the name of a type, the resources beneath one of that type: LEAF for none, None for unknown.
+SubtreeLookup = Callable[[str], Tree | None]
+
+
+def check_rules(
+    blueprint: Blueprint, existing: Iterable[tuple[str, str]], registry: Registry, limits: Limits
+) -> list[str]:
+    """Warnings about short rules that match no resource. Raises Invalid for other wrong rules, also
+    in nested templates. existing: (path, type) of the existing resources."""
+    findings = Findings()
+    lookup = subtree_lookup(registry)
+    rules = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
+    known = merge_trees(
+        existing_tree(existing, lookup), declared_tree(blueprint.definition, lookup)
+    )
+    warnings = check_patterns(rules, known, findings)
+    reader = Reader(Findings(), limits, always, registry.steps())
+    _check_nested_rules(blueprint.template, blueprint.definition.nested, reader, lookup, findings)
+    findings.raise_if_any()
+    return warnings
+
+
+def subtree_lookup(registry: Registry) -> SubtreeLookup:
+    """The lookup for the types of a registry; unknown types have unknown subtrees."""
+
+    def lookup(type_name: str) -> Tree | None:
+        try:
+            return None if registry.get(type_name).nests else LEAF
+        except NotFound:
+            return None
+
+    return lookup
+
+
+def declared_tree(definition: StackDefinition, lookup: SubtreeLookup) -> dict[str, Tree | None]:
+    """The resources that a stack's template declares, with those of its nested templates."""
+    return {
+        name: _nested_tree(definition.nested[name], lookup)
+        if name in definition.nested
+        else lookup(one.type)
+        for name, one in definition.resources.items()
+    }
+
+
+def _nested_tree(nested: NestedStackDefinition, lookup: SubtreeLookup) -> Tree:
+    return {
+        name: _nested_tree(nested.nested[name], lookup)
+        if name in nested.nested
+        else lookup(one.type)
+        for name, one in nested.kind.template.resources.items()
+    }
+
+
+def _check_nested_rules(
+    parent: Template,
+    nested: Mapping[str, NestedStackDefinition],
+    reader: Reader,
+    lookup: SubtreeLookup,
+    findings: Findings,
+) -> None:
+    """Add findings for wrong rules in nested templates, before their stacks are created.
+
+    Conditions are evaluated later, when the nested stack's parameters are known.
+    """
+    resources = VERSIONS[parent.version].dialect.resources
+    for name, one in nested.items():
+        template, wrong = one.kind.template, Findings()
+        if template.hook_declarations:
+            rules = replace(reader, findings=wrong).declarations(template.hook_declarations)
+            check_patterns(rules, _nested_tree(one, lookup), wrong)
+        _check_nested_rules(template, one.nested, reader, lookup, wrong)
+        place = nested_place(f"{resources}.{name}", one.kind.file)
+        add_nested_findings(place, wrong.all, findings)
+
+
+def existing_tree(rows: Iterable[tuple[str, str]], lookup: SubtreeLookup) -> dict[str, Tree | None]:
+    """The existing resources. rows: (path, type) of each, parents before their children."""
+    known: dict[str, Any] = {}
+    for path, type_name in rows:
+        *above, name = path.split("/")
+        level = known
+        for one in above:
+            level[one] = level.get(one) or {}
+            level = level[one]
+        level[name] = level.get(name) or lookup(type_name)
+    return known
+
+
+def merge_trees(
+    known: Mapping[str, Tree | None], planned: Mapping[str, Tree | None]
+) -> dict[str, Tree | None]:
+    """The existing and the declared resources. A subtree that is unknown in `planned` is
+    unknown."""
+    return dict(known) | {name: _merge(known.get(name), below) for name, below in planned.items()}
+
+
+def _merge(known: Tree | None, planned: Tree | None) -> Tree | None:
+    if not known or planned is None:
+        return planned
+    return merge_trees(known, planned)

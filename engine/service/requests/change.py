@@ -1,0 +1,147 @@
+"""The desired state of a stack, and the part of its current state that a change concerns."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from engine.hooks.rule import decode_rule, encode_rule
+from engine.hooks.rule_matching import Breakpoints, led
+from engine.hooks.rule_reader import Declaration
+from engine.plan.draft import Existing, Options
+from engine.plan.graph import downstream
+from engine.principal import Principal
+from engine.service.requests.blueprint import Blueprint
+from engine.store.begin import Below, Within
+from engine.store.breakpoints import (
+    read_breakpoints,
+    read_breakpoints_around,
+    read_inside,
+)
+from engine.store.connection import Connection
+from engine.store.existing import read_concerned, read_plain
+from engine.words import Action, Json, Point
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentState:
+    """The resources of a stack that a change concerns.
+
+    settled: names of resources that need no change; `rows` does not have them. has_rules: some of
+    the settled ones have stored breakpoint rules. live: breakpoints of the live stack. nested:
+    (path, type) of resources in nested stacks, if a breakpoint pattern can match them.
+    """
+
+    rows: Sequence[Existing] = ()
+    settled: frozenset[str] = frozenset()
+    has_rules: bool = False
+    live: Sequence[Declaration] = ()
+    nested: Sequence[tuple[str, str]] = ()
+
+    def types_by_path(self) -> list[tuple[str, str]]:
+        """(path, type) of the existing resources."""
+        return [*((row.name, row.type) for row in self.rows), *self.nested]
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredState:
+    """The template version that a traversal has as its target, and the options of the change.
+
+    number, version: of the traversal and of the template version. stored: the version is stored
+    already. cleared: ``resource:point`` patterns of breakpoints to skip. kept: snapshot data by
+    resource name, for a restore. wanted_plan: the digest of the plan that the requester has seen,
+    or "". refuses: raise Invalid for a plan with problems; False: its forbidden nodes fail.
+    credential: the cloud credential that the operations use. within: the step of the parent stack
+    that starts this traversal; None for a root stack.
+    """
+
+    stack_id: UUID
+    action: Action
+    number: int
+    version: int
+    blueprint: Blueprint
+    current: CurrentState
+    requested_by: Principal
+    stored: bool = False
+    cleared: Sequence[str] = ()
+    options: Options = field(default_factory=Options)
+    kept: Mapping[str, Json] = field(default_factory=dict)
+    wanted_plan: str = ""
+    refuses: bool = True
+    credential: str = field(default="", repr=False)
+    within: Within | None = None
+
+    def nested_context(self) -> Below:
+        """The parent's step, and the breakpoints that this change passes on to nested stacks."""
+        blueprint = self.blueprint
+        declared = [(one, False) for one in (*blueprint.by_template, *blueprint.by_environment)]
+        declared += [(one, True) for one in blueprint.asked]
+        asked = [
+            {"pattern": one.pattern, "rule": encode_rule(one.rule), "asked": asked}
+            for one, asked in declared
+            if "/" in one.pattern
+        ]
+        return Below(self.within, asked, self.cleared)
+
+
+async def read_current_state(
+    conn: Connection, stack_id: UUID, blueprint: Blueprint, also: Collection[str] = ()
+) -> CurrentState:
+    """The current state, with the rows that a change to the blueprint can concern.
+
+    Rows that need no change, and that no changed resource reads or requires, are only counted, so
+    that the cost of an update does not grow with the unchanged resources. also: names of resources
+    that change in any case.
+    """
+    wanted = blueprint.definition.resources
+    plain = await read_plain(conn, stack_id)
+    settled = {
+        name
+        for name, digest in plain.digests.items()
+        if name in wanted and wanted[name].digest == digest
+    }
+    settled -= {*also, *_with_update_hooks(blueprint)}
+    changed = downstream({name: one.reads for name, one in wanted.items()}, wanted.keys() - settled)
+    required = {one for name in changed for one in wanted[name].requires}
+    gone = plain.digests.keys() - wanted.keys()
+    rows = await read_concerned(conn, stack_id, changed | required | gone)
+    live = await live_breakpoints(conn, stack_id)
+    nested = await read_matchable(conn, stack_id, blueprint)
+    return CurrentState(rows, frozenset(settled - changed - required), plain.kept, live, nested)
+
+
+async def read_matchable(
+    conn: Connection, stack_id: UUID, blueprint: Blueprint
+) -> Sequence[tuple[str, str]]:
+    """(path, type) of resources in nested stacks, if a breakpoint has a path pattern. The change
+    may be about to delete them."""
+    declared = (*blueprint.asked, *blueprint.by_environment, *blueprint.by_template)
+    if not any("/" in one.pattern for one in declared):
+        return ()
+    return await read_inside(conn, stack_id)
+
+
+async def live_breakpoints(conn: Connection, stack_id: UUID) -> list[Declaration]:
+    """The breakpoints of the live stack, oldest first, after those of its parent stacks that match
+    resources of this stack."""
+    own = [
+        Declaration(one.pattern, decode_rule(one.rule), f"breakpoint {one.id}")
+        for one in await read_breakpoints(conn, stack_id)
+    ]
+    from_parents = [
+        Declaration(pattern, decode_rule(one.rule), f"breakpoint {one.id}")
+        for one in await read_breakpoints_around(conn, stack_id)
+        if (pattern := led(one.pattern, one.path.split("/"))) is not None
+    ]
+    return [*from_parents, *own]
+
+
+def _with_update_hooks(blueprint: Blueprint) -> list[str]:
+    """Resources with a short pre-update hook, also in nested stacks: it opens even without a
+    change."""
+    breakpoints = Breakpoints(blueprint.asked, blueprint.by_environment, blueprint.by_template)
+    return [
+        name
+        for name, one in blueprint.definition.resources.items()
+        if one.pauses_every_update
+        or any(rule.short and rule.point == Point.PRE_UPDATE for rule in breakpoints.of(name))
+    ]

@@ -1,0 +1,197 @@
+"""Builds the blueprint of a nested stack from the template files and values of its parent."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import orjson
+
+from engine.errors import Findings, Invalid
+from engine.hooks.operator import operator_declarations
+from engine.hooks.rule import decode_rule
+from engine.hooks.rule_matching import inside
+from engine.hooks.rule_reader import Decide, Declaration, Reader
+from engine.hot.definition.stack import define_stack
+from engine.hot.environment.environment import Environment
+from engine.hot.evaluation.resource_facade import ResourceFacade
+from engine.hot.functions.function import UndecidedError
+from engine.hot.language.versions import VERSIONS
+from engine.hot.nested.nested_templates import TypeUse
+from engine.hot.nested.template_type import nested_parameters, settings_inside, template_type
+from engine.hot.syntax.document import check_document
+from engine.hot.template.template import Template, parse_template
+from engine.service.requests.blueprint import Blueprint, Limits
+from engine.service.requests.parsing import ParsedRequest, read_request
+from engine.service.requests.requests import StackRequest
+from engine.store.records import TemplateRecord
+from engine.types.contract import Toward
+from engine.types.registry import Registry
+from engine.words import DeletionPolicy, Json
+
+#: The longest name of a stack.
+LONGEST_NAME = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """The parent's resource that owns the nested stack. metadata, update_policy: resolved. secret:
+    names of properties with secret values. secret_parts: fields of this class with secret
+    values."""
+
+    name: str
+    deletion_policy: str
+    metadata: Json
+    update_policy: Json
+    secret: frozenset[str]
+    secret_parts: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NestedStack:
+    """Identity of a nested stack, and the breakpoints that its parent passes on. path: names of the
+    resources from the root stack. asked: rows of `Below.asked`."""
+
+    stack_id: UUID
+    stack_name: str
+    project: str
+    path: Sequence[str]
+    asked: Sequence[Json]
+
+
+def read_parent(parent: TemplateRecord, limits: Limits) -> ParsedRequest:
+    """A stored template version of the parent stack, parsed."""
+    return read_request(
+        StackRequest(existing=True),
+        parent,
+        limits=limits.source,
+        most_resources=limits.resources,
+        operator=limits.environment,
+    )
+
+
+def nested_name(parent: str, resource: str, stack_id: UUID) -> str:
+    """``parent-resource-0123456789ab``: as Heat names nested stacks; truncated at its start."""
+    end = f"-{resource}-{stack_id.hex[-12:]}"
+    return f"{parent[: LONGEST_NAME - len(end)]}{end}"
+
+
+def build_nested(
+    parent: ParsedRequest,
+    command: Toward,
+    resource: Resource,
+    child: NestedStack,
+    *,
+    registry: Registry,
+    limits: Limits,
+    unknown: frozenset[str] = frozenset(),
+) -> Blueprint:
+    """The blueprint of a nested stack. command: what the resource type requests. unknown: names of
+    parameters and pseudo parameters whose values are not known before the stack is created.
+
+    Raises Invalid with all errors, LimitReached.
+    """
+    template, environment, parameters = _template(parent, command, resource, registry, limits)
+    pseudo = {
+        "OS::stack_id": str(child.stack_id),
+        "OS::project_id": child.project,
+        "OS::stack_name": child.stack_name,
+    }
+    definition = define_stack(
+        template=template,
+        environment=environment,
+        parameters=parameters,
+        files=parent.files,
+        pseudo={name: value for name, value in pseudo.items() if name not in unknown},
+        types=registry.schemas(),
+        check_properties=registry.check_properties,
+        validators=registry.validators().keys(),
+        nesting=replace(parent.nesting, path=tuple(child.path)),
+        unknown=unknown,
+        secret=resource.secret,
+        facade=ResourceFacade(
+            resource.metadata,
+            DeletionPolicy(resource.deletion_policy),
+            resource.update_policy,
+            resource.secret_parts,
+        ),
+        limits=limits.language,
+    )
+    findings = Findings()
+    decide = _true_if_undecided(definition.decide) if unknown else definition.decide
+    reader = Reader(findings, limits.hooks, decide, registry.steps())
+    passed_on = list(_passed_on(child.asked, resource.name))
+    blueprint = Blueprint(
+        template,
+        environment,
+        _needed(parent.files, template, environment),
+        parameters,
+        definition,
+        operator_declarations(limits.operator, child.project, limits.hooks, decide, child.path),
+        [one for one, with_change in passed_on if with_change],
+        # Rules of its environment come from the parent, with their conditions evaluated there.
+        [one for one, with_change in passed_on if not with_change],
+        reader.declarations(template.hook_declarations),
+    )
+    findings.raise_if_any()
+    return blueprint
+
+
+def _true_if_undecided(decide: Decide) -> Decide:
+    """Conditions that depend on unknown parameters are true."""
+
+    def decided(condition: Json, place: str) -> bool:
+        try:
+            return decide(condition, place)
+        except UndecidedError:
+            return True
+
+    return decided
+
+
+def _template(
+    parent: ParsedRequest, command: Toward, resource: Resource, registry: Registry, limits: Limits
+) -> tuple[Template, Environment, Mapping[str, Json]]:
+    """The template, its environment and its parameters. Raises Invalid."""
+    name, environment, findings = resource.name, parent.environment, Findings()
+    if command.template is not None:
+        document = check_document(command.template, "the template of its members", limits.source)
+        settings = settings_inside(environment.document, name)
+        kind = template_type("", parse_template(document), environment, None, settings)
+        return kind.template, kind.environment, command.parameters
+    words = VERSIONS[parent.template.version].dialect
+    place = f"{words.resources}.{name}"
+    type_name = parent.template.resources[name].type
+    found = environment.registry.find(type_name, name, registry.schemas())
+    opened = None
+    if found is not None:
+        use = TypeUse(name, type_name, place, f"{place}.{words.type}")
+        opened = parent.nesting.open_template(found, use, environment, registry.schemas(), findings)
+    findings.raise_if_any()
+    if opened is None:
+        findings.add(f"{place}.{words.type}", f"{type_name} leads to no template")
+        raise Invalid(findings.all)
+    given, _ = nested_parameters(opened.schema, command.parameters)
+    return opened.template, opened.environment, given
+
+
+def _passed_on(rows: Iterable[Json], resource: str) -> Iterable[tuple[Declaration, bool]]:
+    """The parent's breakpoints for this stack, each with True if it is from the current request."""
+    for one in rows:
+        pattern = inside(one["pattern"], resource)
+        if pattern is not None:
+            place = f"a breakpoint at {one['pattern']}"
+            yield Declaration(pattern, decode_rule(one["rule"]), place), one["asked"]
+
+
+def _needed(
+    files: Mapping[str, str], template: Template, environment: Environment
+) -> dict[str, str]:
+    """The files that a nested stack may need: those that its texts name, directly or indirectly."""
+    texts = [orjson.dumps([template.document, environment.document], default=str).decode()]
+    left, needed = dict(files), dict[str, str]()
+    while texts:
+        text = texts.pop()
+        for name in [name for name in left if name in text]:
+            needed[name] = left.pop(name)
+            texts.append(needed[name])
+    return needed

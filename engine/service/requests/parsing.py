@@ -1,0 +1,270 @@
+"""Parses a request: its template, its environment and its files."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import orjson
+
+from engine.errors import Findings, Invalid, LimitReached
+from engine.hot.environment.environment import Environment, parse_environment
+from engine.hot.environment.merging import VALUES, merge_files, merge_into_stored
+from engine.hot.environment.registry import Registry
+from engine.hot.expressions.masking import MASK
+from engine.hot.language.dialect import DIALECTS
+from engine.hot.nested.nested_templates import NestedTemplates
+from engine.hot.schema.parameters import ParameterSchema
+from engine.hot.schema.type_schema import TypeSchema
+from engine.hot.syntax.document import DocumentLimits, check_document, read_document
+from engine.hot.template.template import Template, parse_template, read_template
+from engine.service.requests.requests import StackRequest
+from engine.store.records import TemplateRecord
+from engine.words import Json
+
+#: The environment section with names of parameters to hide in addition to the template's.
+HIDES = "encrypted_param_names"
+EMPTY: Final[Mapping[str, str]] = {}
+#: The most environment files of a request, and their characters; a file counts each time it is
+#: named.
+MOST_ENVIRONMENTS: Final = 1_000
+MOST_OF_ENVIRONMENTS: Final = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEnvironment:
+    """The operator's environment, for every stack. registry: its resource mappings. files: the
+    templates that it names, by name. types: schemas of the types that those templates define."""
+
+    registry: Registry = field(default_factory=Registry)
+    files: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, TypeSchema] = field(default_factory=dict)
+
+    def known(self, types: Mapping[str, TypeSchema]) -> dict[str, TypeSchema]:
+        """The types that are available to all projects: `types` without the disabled ones, and the
+        operator's template types."""
+        left = {
+            name: schema for name, schema in types.items() if not self.registry.is_disabled(name)
+        }
+        return left | dict(self.types)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRequest:
+    """A parsed request. environment: merged with the stored one. files: with the stored ones, by
+    name. source: the template's text; None if it was sent as an object."""
+
+    template: Template
+    environment: Environment
+    files: Mapping[str, str]
+    nesting: NestedTemplates
+    source: str | None = None
+
+
+def read_request(
+    request: StackRequest,
+    stored: TemplateRecord | None,
+    *,
+    limits: DocumentLimits,
+    most_resources: int,
+    operator: OperatorEnvironment,
+    fetched: Mapping[str, str] = EMPTY,
+    kept: TemplateRecord | None = None,
+) -> ParsedRequest:
+    """Parse a request. stored: the template version to start from, for an update with `existing`.
+    fetched: templates by URL. kept: the version whose hidden values replace masked ones.
+
+    Raises Invalid with all errors of the syntax. Errors of the structure are in `wrong` of the
+    parsed template and environment, so that the rest can be validated too.
+    """
+    files = {**(stored.files if stored else {}), **fetched, **request.files}
+    findings = Findings()
+    template = None
+    try:
+        template = read_template(_template(request, stored, limits))
+    except Invalid as error:
+        findings.all += error.findings
+    try:
+        document = _environment(request, stored, template, files, limits)
+        environment = parse_environment(
+            with_hidden(document, kept) if kept else document, operator.registry
+        )
+    except Invalid as error:
+        environment = Environment(
+            registry=Registry(operator=operator.registry), findings=error.findings
+        )
+        findings.all += error.findings
+    if template is None:
+        raise Invalid(findings.all)
+    return ParsedRequest(
+        template,
+        environment,
+        files,
+        NestedTemplates(files, operator.files, limits, most_resources),
+        _source(request, stored),
+    )
+
+
+def _source(request: StackRequest, stored: TemplateRecord | None) -> str | None:
+    """The template's text; the stored one if the request has no template."""
+    if request.template is None:
+        return stored.source if stored else None
+    return request.template if isinstance(request.template, str) else None
+
+
+def _template(request: StackRequest, stored: TemplateRecord | None, limits: DocumentLimits) -> Json:
+    if request.template is None:
+        if stored is not None:
+            return stored.template
+        findings = Findings()
+        findings.add("template", "is missing", "Send it as an object or as text.")
+        raise Invalid(findings.all)
+    return _document(request.template, "template", limits)
+
+
+def _environment(
+    request: StackRequest,
+    stored: TemplateRecord | None,
+    template: Template | None,
+    files: Mapping[str, str],
+    limits: DocumentLimits,
+) -> dict[str, Json]:
+    given = _given(request, template, files, limits)
+    return merge_into_stored(stored.environment, given) if stored else given
+
+
+def _given(
+    request: StackRequest,
+    template: Template | None,
+    files: Mapping[str, str],
+    limits: DocumentLimits,
+) -> dict[str, Json]:
+    """The environment of the request alone. template: None if it could not be parsed."""
+    if request.environment_files:
+        findings = Findings()
+        for name in request.environment_files:
+            if name not in request.files:
+                reason = f'"{name}" is not among the files'
+                findings.add("environment_files", reason, "Send its text in `files`.")
+        _check_environment_count(request)
+        read = {
+            name: _checked_file(name, request.files, limits, findings)
+            for name in dict.fromkeys(request.environment_files)
+            if name in request.files
+        }
+        findings.raise_if_any()
+        documents = [(name, read[name]) for name in request.environment_files]
+        if template is None:
+            return {}
+        schemas = _schemas(template, files, limits) if len(documents) > 1 else {}
+        merged = merge_files(documents, schemas, findings)
+        findings.raise_if_any()
+        return merged
+    if not request.environment:
+        return {}
+    document = _document(request.environment, "environment", limits)
+    parse_environment(document)
+    return merge_into_stored({}, document)
+
+
+def _check_environment_count(request: StackRequest) -> None:
+    """Raise LimitReached for too many or too large environment files: each mention is merged."""
+    names = request.environment_files
+    size = sum(len(request.files.get(name, "")) for name in names)
+    if len(names) > MOST_ENVIRONMENTS or size > MOST_OF_ENVIRONMENTS:
+        raise LimitReached(
+            f"the request names {len(names)} files with {size} characters",
+            place="environment_files",
+            remedy=f"The most are {MOST_ENVIRONMENTS}, with {MOST_OF_ENVIRONMENTS} characters;"
+            " a file counts each time it is named.",
+            code="RequestLimitExceeded",
+        )
+
+
+def with_hidden(document: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
+    """An environment with its masked values replaced by the hidden values of a stored version. What
+    the stored environment hides stays hidden: the API does not show that section."""
+    found = dict(document)
+    for section in VALUES:
+        if section in found:
+            found[section] = unmasked(section, found[section], kept)
+    earlier = kept.environment.get(HIDES, [])
+    if earlier:
+        found[HIDES] = list(dict.fromkeys((*found.get(HIDES, []), *earlier)))
+    return found
+
+
+def unmasked(section: str, values: Mapping[str, Json], kept: TemplateRecord) -> dict[str, Json]:
+    """Values of an environment section, with masked hidden values replaced by the stored ones."""
+    before = kept.environment.get(section) or {}
+    if section == "parameters":
+        before = {**before, **kept.parameters}
+    return {
+        name: before[name] if value == MASK and name in kept.hidden and name in before else value
+        for name, value in values.items()
+    }
+
+
+def _checked_file(
+    name: str, files: Mapping[str, str], limits: DocumentLimits, findings: Findings
+) -> dict[str, Json]:
+    """A parsed environment file. Adds its errors to the findings, with the file's name; returns {}
+    if there are any."""
+    try:
+        document = _file(files[name], name, limits)
+        parse_environment(document)
+    except Invalid as error:
+        findings.all += [
+            replace(one, place=f"{name}: {one.place}" if one.place else one.place)
+            for one in error.findings
+        ]
+        return {}
+    return document
+
+
+def _file(text: str, name: str, limits: DocumentLimits) -> dict[str, Json]:
+    return read_document(text, f"environment {name}", limits) if text.strip() else {}
+
+
+def _schemas(
+    template: Template, files: Mapping[str, str], limits: DocumentLimits
+) -> dict[str, ParameterSchema]:
+    """The parameters that environments can set: of the template and of template files."""
+    found: dict[str, ParameterSchema] = {}
+    for one in _templates(files, limits):
+        found |= one.parameters
+    return found | dict(template.parameters)
+
+
+def _templates(files: Mapping[str, str], limits: DocumentLimits) -> Iterator[Template]:
+    for name, text in files.items():
+        if any(key in text for key in DIALECTS):
+            try:
+                yield parse_template(read_document(text, name, limits))
+            except Invalid:
+                continue  # not a template; if the stack uses it as one, that reports the error
+
+
+def without_hidden(
+    files: Mapping[str, str],
+    environment_files: Sequence[str],
+    hidden: Collection[str],
+    limits: DocumentLimits,
+) -> dict[str, str]:
+    """The files as they are stored and shown: hidden values in environment files are masked. The
+    environments have been merged, so that their values are not needed."""
+    kept = dict(files)
+    for name in dict.fromkeys(environment_files):
+        document = _file(files[name], name, limits)
+        for section in VALUES:
+            values = document.get(section)
+            if isinstance(values, dict) and (secret := values.keys() & hidden):
+                document = {**document, section: {**values, **dict.fromkeys(secret, MASK)}}
+                kept[name] = orjson.dumps(document).decode()
+    return kept
+
+
+def _document(value: Json, what: str, limits: DocumentLimits) -> dict[str, Json]:
+    """Parse a text, or check an object. what: its name for errors. Raises Invalid."""
+    if isinstance(value, str):
+        return read_document(value, what, limits)
+    return check_document(value, what, limits)

@@ -1,0 +1,74 @@
+"""Quotas of a project. A change that would exceed one is refused; the error has limit and use."""
+
+from dataclasses import dataclass
+
+from engine.errors import LimitReached
+from engine.plan.draft import Plan
+from engine.store import quotas as store
+from engine.store.connection import Connection
+from engine.words import Mode, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a quota counts. name: the field of `Quotas` and the setting in [quotas]. words: the noun
+    for the error."""
+
+    name: str
+    sql: str
+    words: str
+    remedy: str
+
+
+STACKS = Measure("stacks_per_project", store.STACKS, "stacks", "Delete one")
+RESOURCES = Measure(
+    "resources_per_project", store.RESOURCES, "resources", "Delete resources that are not needed"
+)
+WAITING_HOOKS = Measure(
+    "waiting_hooks_per_project", store.WAITING_HOOKS, "waiting hooks",
+    "Answer some, or remove breakpoints",
+)  # fmt: skip
+CHECKS = Measure(
+    "checks_per_day", store.CHECKS, "checks of stacks within a day", "Check again later"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """The limit of each quota; 0 for none."""
+
+    stacks_per_project: int = 512
+    resources_per_project: int = 0
+    waiting_hooks_per_project: int = 0
+    checks_per_day: int = 0
+    subscriptions_per_project: int = 0
+
+    async def read_usage(self, conn: Connection, project: str, measure: Measure) -> tuple[int, int]:
+        """(limit, use)."""
+        limit: int = getattr(self, measure.name)
+        return limit, await store.count(conn, measure.sql, project, limit)
+
+    async def check(
+        self, conn: Connection, project: str, measure: Measure, *, more: int = 0
+    ) -> None:
+        """Raise LimitReached if the quota is exceeded. Call it at the end of the transaction, after
+        its inserts. more: the number of items that are not inserted yet."""
+        limit: int = getattr(self, measure.name)
+        if not limit:
+            return
+        count = await store.used(conn, measure.sql, project, limit, more=more)
+        if count > limit:
+            raise LimitReached(
+                f"with this, the project would have {count} {measure.words}; it may have {limit}",
+                place=f"[quotas] {measure.name}",
+                remedy=f"{measure.remedy}; the operator sets the limit.",
+                code="RequestLimitExceeded",
+            )
+
+    async def check_change(self, conn: Connection, project: str, planned: Plan) -> None:
+        """Check the quotas that a change of a stack can exceed. Raises LimitReached."""
+        if any(one.operation is Operation.CREATE for one in planned.nodes):
+            await self.check(conn, project, RESOURCES)
+        waiting = sum(any(rule.mode is Mode.WAIT for rule in one.rules) for one in planned.nodes)
+        if waiting:
+            await self.check(conn, project, WAITING_HOOKS, more=waiting)

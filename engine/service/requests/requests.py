@@ -1,0 +1,117 @@
+"""The values that the methods of `Engine` receive and return."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from engine.hooks.automation import Automation
+from engine.plan.draft import Adopted
+from engine.principal import NOBODY, Principal
+from engine.words import Decision, Door, How, Json, word_of
+
+
+@dataclass(frozen=True, slots=True)
+class StackRequest:
+    """A request to create or update a stack.
+
+    template: a map, or text (YAML or JSON); None with ``existing`` keeps the stored one.
+    environment: a map or text; ignored when environment_files names entries of ``files``.
+    tags, timeout_mins, disable_rollback: None keeps (update) or takes the default (create).
+    existing: PATCH semantics: start from the stored template, environment and parameters.
+    keep_hidden: hidden values that are sent masked keep their stored values, and parameters that
+    the stored environment hides stay hidden.
+    only, except_: globs on resource names; a partial update changes only the selected resources.
+    moved: resources to rename or to take over from another stack without changing them.
+    plan_digest: of the plan that the requester has seen; another plan is refused. "": any plan.
+    adopted: physical resources to adopt, by resource name; None: this is no adoption.
+    hooks_clear: ``resource:point`` patterns of breakpoints to skip in this traversal; ``*``: all.
+    hooks_add: full rules with ``at``, as in the environment's ``hooks`` list, or
+    ``resource:point`` texts; they apply to this traversal only.
+    credential: the cloud credential that the operations use.
+    """
+
+    name: str = ""
+    template: Json = None
+    environment: Json = None
+    environment_files: Sequence[str] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    clear_parameters: Sequence[str] = ()
+    tags: Sequence[str] | None = None
+    timeout_mins: int | None = None
+    disable_rollback: bool | None = None
+    existing: bool = False
+    keep_hidden: bool = False
+    only: Sequence[str] = ()
+    except_: Sequence[str] = ()
+    moved: Sequence["Move"] = ()
+    plan_digest: str = ""
+    adopted: Mapping[str, Adopted] | None = None
+    hooks_clear: Sequence[str] = ()
+    hooks_add: Sequence[Json] = ()
+    requested_by: Principal = NOBODY
+    idempotency_key: str = ""
+    credential: str = field(default="", repr=False)
+
+    @property
+    def uses_stored(self) -> bool:
+        """Whether the request is completed from the stored template version."""
+        return self.existing or self.keep_hidden
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A renamed or moved resource. name: the old name. to: the new name. from_stack: name or id of
+    the stack that it leaves; "" for the updated stack."""
+
+    name: str
+    to: str
+    from_stack: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to a hook.
+
+    by: the principal, for the audit log. door: the answer channel. automation: the subscription
+    that authorizes an answer with the hook's token; None if the role of `by` authorizes it.
+    properties: for a patch. extend: for progress, by how much to extend the deadline. how: for a
+    step. address: of the client. credential: the cloud credential for the rest of the change.
+    """
+
+    decision: Decision
+    by: Principal
+    door: Door
+    reason: str = ""
+    digest: str = ""
+    data: Json = None
+    properties: Mapping[str, Json] | None = None
+    extend: timedelta | None = None
+    automation: Automation | None = None
+    address: str = ""
+    credential: str = field(default="", repr=False)
+    how: How = How.OVER
+
+    @property
+    def word(self) -> str:
+        """The decision as the audit log records it."""
+        return word_of(self.decision, self.how)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output. value: None if it cannot be evaluated; error: the reason, else None."""
+
+    key: str
+    description: str
+    value: Json
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StackView:
+    """Parameters and outputs of a stack. parameters: as text, hidden ones masked, with the pseudo
+    parameters. outputs: None if they were not requested."""
+
+    parameters: Mapping[str, str]
+    outputs: Sequence[Output] | None

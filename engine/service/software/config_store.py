@@ -1,0 +1,76 @@
+"""Stores the software configs and deployments of resources in the tables of the API's."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from engine.errors import NotFound
+from engine.service.software.configs import Software
+from engine.store import deployed
+from engine.store import software as store
+from engine.store.database import Database
+from engine.store.software import ConfigRecord, DeploymentChange
+from engine.types.software.keeper import Deployment, Ended, NewConfig, Publication
+from engine.words import Json, Status
+
+
+class ConfigStore:
+    """Implements the storage interface of the resource types (engine/types/software/keeper.py)."""
+
+    def __init__(self, database: Database, software: Software) -> None:
+        self._database = database
+        self._software = software
+
+    async def keep_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
+        async with self._database.connection() as conn:
+            await store.keep_config(conn, config_id, project, new)
+
+    async def config(self, project: str, config_id: str) -> NewConfig | None:
+        try:
+            return _as_new(await self._software.config(project, UUID(config_id)))
+        except (NotFound, ValueError):
+            return None
+
+    async def drop_config(self, project: str, config_id: str) -> None:
+        try:
+            await self._software.delete_config(project, UUID(config_id))
+        except (NotFound, ValueError):
+            return
+
+    async def publish(self, project: str, published: Publication) -> None:
+        async with self._database.transaction() as conn:
+            await deployed.publish(conn, project, UUID(published.deployment_id), published)
+
+    async def deployment(self, project: str, deployment_id: str) -> Deployment | None:
+        try:
+            wanted = UUID(deployment_id)
+        except ValueError:
+            return None
+        async with self._database.connection() as conn:
+            found = await deployed.find_published(conn, project, wanted)
+        if found is None:
+            return None
+        values, config = found.output_values or {}, _as_new(found.config)
+        return Deployment(found.status, found.status_reason, values, config)
+
+    async def began(self, project: str, deployment_id: str, reason: str) -> None:
+        change = _change(Status.IN_PROGRESS, reason)
+        await self._software.change_deployment(project, UUID(deployment_id), change)
+
+    async def settle(self, project: str, deployment_id: str, ended: Ended) -> None:
+        change = _change(ended.status, ended.reason, ended.output_values)
+        async with self._database.connection() as conn:
+            await store.change_deployment(conn, project, UUID(deployment_id), change)
+
+    async def withdraw(self, project: str, deployment_id: str) -> None:
+        async with self._database.transaction() as conn:
+            await deployed.withdraw(conn, project, UUID(deployment_id))
+
+
+def _change(
+    status: Status, reason: str, output_values: Mapping[str, Json] | None = None
+) -> DeploymentChange:
+    return DeploymentChange(None, None, output_values, None, status, reason)
+
+
+def _as_new(one: ConfigRecord) -> NewConfig:
+    return NewConfig(one.name, one.group, one.config, one.inputs, one.outputs, one.options)

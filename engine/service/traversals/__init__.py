@@ -1,0 +1,1 @@
+"""Traversals of stacks and nested stacks, from their start to their end."""

@@ -1,0 +1,65 @@
+"""Files with keys, readable by their owner alone; those of encryption keys hold 32 bytes each."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.errors import Unavailable
+from engine.store.encryption import KEY_BYTES
+
+
+def read_or_create(path: Path, create: Callable[[], bytes], *, name: str, place: str) -> bytes:
+    """The content of a file with a key; one that does not exist is created with mode 0600.
+
+    create: the content of a new file. name: of the key, and place: of its setting, for the error.
+    Raises Unavailable.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            pass
+        else:
+            with os.fdopen(made, "wb") as file:
+                file.write(create())
+        return path.read_bytes()
+    except OSError as error:
+        raise Unavailable(
+            f"cannot read or create {name} {path}: {error.strerror}",
+            place=place,
+            remedy="Name a file that the server may read, or may create in its folder.",
+        ) from error
+
+
+def read_key(path: Path, fresh: bytes) -> bytes:
+    """The encryption key of a file; `fresh` becomes it when there is none. Raises Unavailable."""
+    place = "[credentials] key_file"
+    key = read_or_create(path, lambda: fresh, name="the key of credentials", place=place)
+    if len(key) != KEY_BYTES:
+        raise Unavailable(
+            f"the key of credentials {path} has {len(key)} bytes, not {KEY_BYTES}",
+            place=place,
+            remedy="Restore it, or remove it: what was sealed with it is lost then.",
+        )
+    return key
+
+
+def read_fallback_key(path: Path) -> bytes:
+    """A key that is there already. Raises Unavailable."""
+    place = "[credentials] fallback_key_files"
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise Unavailable(
+            f"the encryption key {path} cannot be read: {error.strerror}",
+            place=place,
+            remedy="Restore the file, or remove it from the list if no value needs it any more.",
+        ) from error
+    if len(key) != KEY_BYTES:
+        raise Unavailable(
+            f"the encryption key {path} has {len(key)} bytes, not {KEY_BYTES}",
+            place=place,
+            remedy="Restore the file; it must hold exactly the bytes of the key.",
+        )
+    return key

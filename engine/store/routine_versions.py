@@ -1,0 +1,120 @@
+"""Functions and views of the database, and which version of them it has.
+
+Routines (``routines/*.sql``) hold no data: all of them are made anew when the database has older
+ones. They are only ever upgraded. ``routines/VERSIONS`` has the version and the digest of each set
+of routines that was released; files that differ from the last one are on the way to the next
+version.
+"""
+
+import hashlib
+import importlib.resources
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import total_ordering
+from importlib.resources.abc import Traversable
+
+from engine import errors
+from engine.store.connection import Connection
+
+PRESENT = "select to_regclass('routines') is not null"
+#: The table had no version at first; then this reads as none.
+READ = """
+select coalesce((to_jsonb(r) ->> 'version')::integer, 0) as version,
+       coalesce((to_jsonb(r) ->> 'released')::boolean, false) as released, r.digest
+  from routines r
+"""
+RECORD = """
+insert into routines (version, released, digest) values ($1, $2, $3)
+on conflict (only_one) do update
+   set version = excluded.version, released = excluded.released, digest = excluded.digest
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFile:
+    name: str
+    text: str
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class RoutineVersion:
+    """released: False while the routines are on the way to this version, which comes before it."""
+
+    number: int
+    released: bool
+    digest: str
+
+    def __lt__(self, other: "RoutineVersion") -> bool:
+        return (self.number, self.released) < (other.number, other.released)
+
+    def __str__(self) -> str:
+        return f"version {self.number}{'' if self.released else ' (not released)'}"
+
+
+def _directory() -> Traversable:
+    return importlib.resources.files("engine.store") / "routines"
+
+
+def read_sql(directory: Traversable) -> list[SqlFile]:
+    """The SQL files of a directory, in the order of their names."""
+    return sorted(
+        (
+            SqlFile(entry.name, entry.read_text(encoding="utf-8"))
+            for entry in directory.iterdir()
+            if entry.name.endswith(".sql")
+        ),
+        key=lambda file: file.name,
+    )
+
+
+def routines() -> list[SqlFile]:
+    """The functions and views of this program, in the order in which they are made."""
+    return read_sql(_directory())
+
+
+def digest_of(files: Iterable[SqlFile]) -> str:
+    return hashlib.sha256("\0".join(one.text for one in files).encode()).hexdigest()
+
+
+def released_versions() -> list[RoutineVersion]:
+    """What ``routines/VERSIONS`` records, oldest first."""
+    text = (_directory() / "VERSIONS").read_text(encoding="utf-8")
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    return [RoutineVersion(int(number), True, digest) for number, digest in lines]
+
+
+def version_of(files: Sequence[SqlFile], released: Sequence[RoutineVersion]) -> RoutineVersion:
+    """The version of a set of routines: the last released one, or what comes after it."""
+    digest = digest_of(files)
+    if released and released[-1].digest == digest:
+        return released[-1]
+    return RoutineVersion(released[-1].number + 1 if released else 1, False, digest)
+
+
+def own_version() -> RoutineVersion:
+    """The version of this program's routines."""
+    return version_of(routines(), released_versions())
+
+
+async def database_version(connection: Connection) -> RoutineVersion | None:
+    """The version of the routines that the database has; None where it has none."""
+    if not await connection.fetchval(PRESENT):
+        return None
+    row = await connection.fetchrow(READ)
+    return RoutineVersion(row["version"], row["released"], row["digest"]) if row else None
+
+
+def check_not_newer(there: RoutineVersion | None, own: RoutineVersion) -> None:
+    """Raise Conflict when the routines of the database are newer than those of this program."""
+    if there is not None and own < there:
+        raise errors.Conflict(
+            f"the database's routines are {there}, newer than those of this headgate, {own}",
+            place="[database]",
+            remedy="Run the version that created them, or a later one",
+            code="DatabaseNewer",
+        )
+
+
+async def record_version(connection: Connection, version: RoutineVersion) -> None:
+    await connection.execute(RECORD, version.number, version.released, version.digest)

@@ -1,0 +1,222 @@
+-- Applies what the node machine decided: moves the nodes, writes their resources and opens hooks.
+-- p_steps as in `advance`; the stacks' rows are locked.
+-- p_moved: the nodes that moved. p_events: what is to be recorded. p_refused: steps of which nothing was
+-- written.
+-- Called by `advance` alone, whose planner settings hold here as well.
+drop function if exists apply_transitions(text, interval, timestamptz, jsonb);
+
+create function apply_transitions(p_worker text, p_lease interval, p_now timestamptz, p_steps jsonb,
+                                  out p_moved moved_node[], out p_events event_draft[],
+                                  out p_refused refused_step[])
+language plpgsql as $$
+declare
+    v_gone jsonb;
+begin
+    with said as (
+        select * from jsonb_to_recordset(p_steps) as s (
+            stack_id uuid, traversal integer, node integer, claim integer, state text,
+            phase text, operation text, passed text[], wake_at timestamptz, progress jsonb,
+            attempts integer, reason text, confirmed jsonb, awaits uuid, resource jsonb,
+            kept jsonb, hook jsonb, events jsonb)
+    ), arrived as materialized (
+        select s.stack_id, s.traversal, s.node, s.claim, s.operation, s.passed, s.phase, s.state,
+               case when n.woken and s.state = 'parked' and s.phase = 'act' then p_now
+                    else s.wake_at end as wake_at,
+               s.progress, s.attempts, s.reason, s.awaits, s.resource, s.kept, s.events, s.hook,
+               nullif(s.confirmed, 'null') as confirmed,
+               -- A traversal that has ended opens no hooks: the machine decides again.
+               t.state <> 'running' and s.hook is not null as refused,
+               t.state as traversal_state, t.reason as traversal_reason,
+               t.requested_by, t.requested_by_id,
+               n.requirers, n.successor, n.requires, n.held, st.traversal as current,
+               st.project
+          from said s
+         -- One look-up by key for each step: a plain join was seen to read whole stacks.
+         cross join lateral (
+               select n.requirers, n.successor, n.requires, n.woken,
+                      n.state = 'parked' and n.wake_at is null as held
+                 from node n
+                where n.stack_id = s.stack_id and n.traversal = s.traversal
+                  and n.id = s.node and n.claim = s.claim
+                  and n.state in ('ready', 'running', 'parked') offset 0) n
+         cross join lateral (
+               select t.state, t.reason, t.requested_by, t.requested_by_id from traversal t
+                where t.stack_id = s.stack_id and t.number = s.traversal offset 0) t
+          join stack st on st.id = s.stack_id
+    ), step as materialized (
+        select * from arrived where not refused
+    ), moved as (
+        update node n
+           set state = s.state, phase = s.phase, operation = s.operation, passed = s.passed,
+               claim = n.claim + 1, -- what was said once cannot be said again
+               progress = s.progress, attempts = s.attempts, reason = s.reason,
+               confirmed = s.confirmed, awaits = s.awaits, woken = false,
+               lost = 0, restarted = false,
+               restarts = case when s.operation <> n.operation then 0 else n.restarts end,
+               wake_at = case s.state when 'running' then p_now + p_lease
+                                      when 'ready' then p_now
+                                      else s.wake_at end,
+               worker = case when s.state = 'running' then p_worker end,
+               started_at = case when s.phase = 'act' and s.state = 'running'
+                                 then coalesce(n.started_at, p_now) else n.started_at end,
+               ended_at = case when s.state in ('done', 'failed', 'stopped', 'dropped') then p_now end,
+               -- An update that must replace has ended; the create is another operation.
+               operation_key = case when s.operation <> n.operation and s.phase <> 'act' then null
+                                    when s.phase <> 'act' then n.operation_key
+                                    when s.operation <> n.operation then gen_random_uuid()
+                                    else coalesce(n.operation_key, gen_random_uuid()) end
+          from step s
+         where n.stack_id = s.stack_id and n.traversal = s.traversal and n.id = s.node
+    ), written as (
+        update resource r
+           set action = s.resource ->> 'action', status = s.resource ->> 'status',
+               reason = coalesce(s.resource ->> 'reason', r.reason),
+               type = s.resource ->> 'type',
+               physical_id = s.resource ->> 'physical_id',
+               reference = nullif(s.resource -> 'reference', 'null'),
+               properties = s.resource -> 'properties',
+               shown = nullif(s.resource -> 'shown', 'null'),
+               secret = nullif(s.resource -> 'secret', 'null'),
+               attributes = s.resource -> 'attributes',
+               data = s.resource -> 'data', metadata = s.resource -> 'metadata',
+               digest = coalesce(s.resource ->> 'digest', r.digest),
+               bytes = coalesce((s.resource ->> 'bytes')::integer, r.bytes),
+               broken = (s.resource ->> 'broken')::boolean,
+               deletion_policy = s.resource ->> 'deletion_policy',
+               requires = case when s.requires is null then r.requires else
+                   array(select q.id from unnest(s.requires) required (name)
+                          cross join lateral (
+                                select q.id from resource q
+                                 where q.name = required.name and q.stack_id = s.stack_id
+                                   and q.replaced_by is null offset 0) q) end,
+               updated_at = p_now
+          from step s
+         where s.resource ->> 'write' = 'update' and r.stack_id = s.stack_id
+           and r.id = (s.resource ->> 'id')::uuid
+    ), failed as (
+        -- What the worker could not write whole: the rest of the row stays as it is.
+        update resource r
+           set action = s.resource ->> 'action', status = 'FAILED',
+               reason = s.resource ->> 'reason',
+               physical_id = coalesce(s.resource ->> 'physical_id', r.physical_id),
+               broken = r.broken or (s.resource ->> 'broken')::boolean, updated_at = p_now
+          from step s
+         where s.resource ->> 'write' = 'fail' and r.stack_id = s.stack_id
+           and r.id = (s.resource ->> 'id')::uuid
+    ), removed as (
+        delete from resource r using step s
+         where s.resource ->> 'write' = 'remove' and r.stack_id = s.stack_id
+           and r.id = (s.resource ->> 'id')::uuid
+    ), unsignalled as (
+        delete from resource_signal g using step s
+         where s.resource ->> 'write' = 'remove' and g.stack_id = s.stack_id
+           and g.resource_id = (s.resource ->> 'id')::uuid
+    ), replaced as (
+        -- "leave": the replacement failed and left something behind; the old one stays.
+        update resource r
+           set replaced_by = case s.resource ->> 'write' when 'insert'
+                                  then (s.resource ->> 'id')::uuid end,
+               action = case s.resource ->> 'write' when 'leave' then 'UPDATE' else r.action end,
+               status = case s.resource ->> 'write' when 'leave' then 'FAILED' else r.status end,
+               reason = case s.resource ->> 'write' when 'leave'
+                             then s.resource ->> 'reason' else r.reason end,
+               updated_at = p_now
+          from step s
+         where s.resource ->> 'write' in ('insert', 'leave') and r.stack_id = s.stack_id
+           and r.id = (s.resource ->> 'replaces')::uuid
+    ), inserted as (
+        insert into resource (stack_id, id, name, type, action, status, reason, physical_id,
+                              reference, properties, shown, secret, attributes, data, metadata,
+                              digest, requires, rules, broken, replaced_by, deletion_policy,
+                              bytes)
+        select s.stack_id, (s.resource ->> 'id')::uuid, s.resource ->> 'name',
+               s.resource ->> 'type', s.resource ->> 'action', s.resource ->> 'status',
+               s.resource ->> 'reason', s.resource ->> 'physical_id',
+               nullif(s.resource -> 'reference', 'null'), s.resource -> 'properties',
+               nullif(s.resource -> 'shown', 'null'), nullif(s.resource -> 'secret', 'null'),
+               s.resource -> 'attributes', s.resource -> 'data', s.resource -> 'metadata',
+               s.resource ->> 'digest',
+               array(select q.id from unnest(s.requires) required (name)
+                      cross join lateral (
+                            select q.id from resource q
+                             where q.name = required.name and q.stack_id = s.stack_id
+                               and q.replaced_by is null offset 0) q),
+               -- What stays with a resource was last said of the row that it replaces.
+               case when s.resource ->> 'replaces' is null
+                    then nullif(s.resource -> 'rules', 'null'::jsonb)
+                    else (select q.rules from resource q
+                           where q.stack_id = s.stack_id
+                             and q.id = (s.resource ->> 'replaces')::uuid) end,
+               (s.resource ->> 'broken')::boolean,
+               (s.resource ->> 'replaced_by')::uuid,
+               s.resource ->> 'deletion_policy',
+               coalesce((s.resource ->> 'bytes')::integer, 0)
+          from step s where s.resource ->> 'write' in ('insert', 'leave')
+    ), kept as (
+        insert into resource_snapshot (stack_id, traversal, resource_id, name, type,
+                                       physical_id, properties, metadata, data)
+        select s.stack_id, s.traversal, k.id, k.name, k.type, k.physical_id, k.properties,
+               k.metadata, k.data
+          from step s cross join jsonb_to_record(coalesce(s.kept, '{}')) as k (
+               id uuid, name text, type text, physical_id text, properties jsonb,
+               metadata jsonb, data jsonb)
+         where s.kept is not null
+    ), hooked as (
+        insert into hook (stack_id, id, project, traversal, node, resource_name, path, point,
+                          mode, state, on_timeout, timeout, notice, digest, opened_at,
+                          deadline, decision, decided_by, door, decided_at, rule,
+                          requested_by, requested_by_id, wake_at)
+        select s.stack_id, h.id, s.project, s.traversal, s.node, h.resource_name, h.path,
+               h.point, h.mode, h.state, h.on_timeout, make_interval(secs => h.timeout),
+               -- What people said at hooks before it is for who answers this one, too.
+               case when a.answers is null then h.notice
+                    else h.notice || jsonb_build_object('answers', a.answers) end,
+               h.digest, p_now, p_now + make_interval(secs => h.timeout),
+               h.decision, case when h.state <> 'waiting' then 'rule' end,
+               case when h.state <> 'waiting' then 'rule' end,
+               case when h.state <> 'waiting' then p_now end,
+               h.rule, s.requested_by, s.requested_by_id,
+               p_now + make_interval(secs => h.wakes)
+          from step s
+         cross join jsonb_to_recordset(s.hook) as h (
+               id uuid, resource_name text, path text, point text, mode text, state text,
+               on_timeout text, timeout double precision, notice jsonb, digest text,
+               decision text, rule jsonb, wakes double precision)
+         cross join lateral (
+               select jsonb_object_agg(o.path || ':' || o.point, o.data) as answers
+                 from hook o
+                where o.stack_id = s.stack_id and o.traversal = s.traversal
+                  and o.data is not null) a
+    ), drafted as (
+        select row (s.stack_id, e.type, e.resource_name, e.resource_type, e.physical_id,
+                    e.action, e.status, e.reason,
+                    e.data || jsonb_build_object('traversal', s.traversal, 'node', s.node)
+                   )::event_draft as draft
+          from step s
+         cross join jsonb_to_recordset(s.events) as e (
+               type text, resource_name text, resource_type text, physical_id text,
+               action text, status text, reason text, data jsonb)
+    )
+    select coalesce(array_agg(row (s.stack_id, s.traversal, s.node, s.state, s.operation, s.held,
+                                   s.state = 'parked' and s.wake_at is null, s.requirers,
+                                   s.successor, s.current,
+                                   case when s.resource ->> 'write' = 'insert'
+                                        then (s.resource ->> 'id')::uuid end)::moved_node), '{}'),
+           (select coalesce(array_agg(draft), '{}') from drafted),
+           (select array_agg(row (r.stack_id, r.traversal, r.node, r.claim, r.traversal_state,
+                                  r.traversal_reason)::refused_step)
+              from arrived r where r.refused),
+           jsonb_agg(s.resource || jsonb_build_object('stack_id', s.stack_id))
+               filter (where s.resource ->> 'write' = 'remove'
+                         and s.resource ->> 'replaced_by' is not null)
+      into p_moved, p_events, p_refused, v_gone
+      from step s;
+    -- Whoever merely came after a resource that was replaced and is now gone, comes after its
+    -- replacement.
+    if v_gone is not null then
+        update resource r set requires = array_replace(r.requires, g.id, g.replaced_by)
+          from jsonb_to_recordset(v_gone) as g (stack_id uuid, id uuid, replaced_by uuid)
+         where r.stack_id = g.stack_id and g.id = any (r.requires);
+    end if;
+end;
+$$;

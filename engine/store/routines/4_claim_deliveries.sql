@@ -1,0 +1,121 @@
+-- Claims due deliveries of one lane for p_lease seconds: p_free attempts in all, of these at most
+-- p_retries that are not first ones, and p_each at once for one subscription, of which p_busy are
+-- under way. With one that is first in order, up to p_behind of those behind it are claimed, except
+-- over the channels in p_paced.
+--
+-- It walks over the subscriptions that have something to send, one step by index for each, however
+-- much they have; then it looks into those alone that have waited longest, as many as there is room
+-- for. So its cost is bounded by the number of subscriptions and the room, not by the deliveries.
+--
+-- Deliveries are looked up by their ids: by stack, number and subscription, PostgreSQL may choose an
+-- index that begins with the subscription, and read all that there is of that.
+drop function if exists claim_deliveries(boolean, uuid[], bigint[], bigint, bigint, bigint,
+                                         double precision, bigint, text[]);
+
+create function claim_deliveries(
+    p_urgent boolean, p_subscriptions uuid[], p_busy bigint[], p_each bigint, p_free bigint,
+    p_retries bigint, p_lease double precision, p_behind bigint, p_paced text[])
+returns table (stack_id uuid, sequence bigint, subscription_id uuid, claim integer, id uuid)
+language plpgsql
+-- Every look-up goes by key, also on tables that were empty when this was planned, and on those of
+-- which there are no statistics.
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+begin
+    return query
+    with recursive sender (id, next_at, again) as (
+        (select d.subscription_id, d.next_at, d.attempts > 0 from delivery d
+          where d.state = 'pending' and d.next_at is not null and d.urgent = p_urgent
+          order by d.subscription_id, d.next_at limit 1)
+        union all
+        select n.* from sender
+         cross join lateral (
+               select d.subscription_id, d.next_at, d.attempts > 0 from delivery d
+                where d.state = 'pending' and d.next_at is not null and d.urgent = p_urgent
+                  and d.subscription_id > sender.id
+                order by d.subscription_id, d.next_at limit 1) n
+    ), ready as materialized (
+        -- Those that begin with a first attempt and those that begin with another one each have
+        -- places: many endpoints that fail do not hide those that work.
+        select w.id, s.ordered, least(p_each - w.busy, p_free) as room,
+               row_number() over (partition by w.again order by w.next_at, w.id) as place
+          from (select sender.*, coalesce((select b.busy from unnest(p_subscriptions, p_busy)
+                                                  b (id, busy) where b.id = sender.id), 0) as busy
+                  from sender where sender.next_at <= now() offset 0) w
+         cross join lateral (
+               select s.ordered from subscription s
+                where s.id = w.id and s.state = 'enabled' offset 0) s
+         where w.busy < p_each
+    ), candidate as materialized (
+        select d.*, row_number() over (partition by d.attempts > 0 order by d.turn, d.next_at)
+                        as place
+          from ready r
+         cross join lateral (
+               select d.id, d.next_at, d.attempts,
+                      row_number() over (order by d.subscription_id, d.next_at) as turn
+                 from delivery d
+                where d.state = 'pending' and d.next_at <= now() and d.urgent = p_urgent
+                  -- As a range, in the order of the index `delivery_due`: no other has that order.
+                  and d.subscription_id >= r.id and d.subscription_id <= r.id
+                  -- What a dead dispatcher left of a run is due all at once: its first comes first.
+                  and not (r.ordered and exists (
+                      select 1 from delivery e
+                       where e.subscription_id = d.subscription_id and e.stack_id = d.stack_id
+                         and e.state = 'pending' and e.next_at is not null
+                         and e.sequence < d.sequence))
+                order by d.subscription_id, d.next_at limit r.room) d
+         where r.place <= p_free
+    ), chosen as (
+        select d.id, d.stack_id, d.subscription_id, d.attempts
+          from candidate c
+          join delivery d on d.id = c.id
+         where (c.attempts = 0 or c.place <= p_retries)
+           -- Not as it stands in the partial indexes, which are not for looking up an id.
+           and case d.state when 'pending' then d.next_at <= now() end
+         order by c.attempts > 0, c.place limit p_free
+           for no key update of d skip locked
+    ), behind as materialized (
+        select b.row, b.nth
+          from chosen c
+         cross join lateral (
+               select s.id from subscription s
+                where s.id = c.subscription_id and s.channel <> all (p_paced) offset 0) s
+         cross join lateral (
+               select d.ctid as row, d.urgent, row_number() over (order by d.sequence) as nth
+                 from delivery d
+                where d.subscription_id = c.subscription_id and d.stack_id = c.stack_id
+                  and d.state = 'pending' and d.next_at is null
+                order by d.sequence limit p_behind) b
+         where c.attempts = 0 and b.urgent = p_urgent
+    ), held as (
+        select d.id, d.stack_id, d.subscription_id, b.nth
+          from behind b
+          join delivery d on d.ctid = b.row
+         where d.state = 'pending' and d.next_at is null
+           for no key update of d skip locked
+    ), counted as (
+        select h.*, row_number() over (partition by h.subscription_id, h.stack_id order by h.nth)
+                        as place
+          from held h
+    ), run as materialized (
+        select c.id from chosen c
+         union all
+        -- Up to the first that another dispatcher holds: a run has no gap.
+        select c.id from counted c where c.place = c.nth
+    ), claimed as (
+        update delivery d
+           set claim = d.claim + 1, attempts = d.attempts + 1,
+               next_at = now() + make_interval(secs => p_lease)
+          from run r
+         where d.id = r.id
+           and d.state = 'pending' and (d.next_at is null or d.next_at <= now())
+        returning d.stack_id, d.sequence, d.subscription_id, d.claim, d.id
+    )
+    select c.stack_id, c.sequence, c.subscription_id, c.claim, c.id from claimed c
+     order by c.stack_id, c.sequence;
+end;
+$$;

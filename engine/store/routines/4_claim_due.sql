@@ -1,0 +1,136 @@
+-- Claims what is due at p_seen for p_worker, in at most 16 traversals: nodes, up to p_want, and
+-- traversals that are to be ended. p_after, p_bytes: see `advance`.
+-- p_now: the time of the claims. p_due: the traversals, whose stacks are locked now. p_ends: those that
+-- are to be ended. p_claimed, p_unread: the nodes. p_served: the project that was served last. p_events:
+-- what is to be recorded.
+-- Called by `advance` alone, whose planner settings hold here as well.
+drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint);
+
+create function claim_due(p_worker text, p_lease interval, p_seen timestamptz, p_want integer,
+                          p_after text, p_bytes bigint, out p_now timestamptz, out p_due node_key[],
+                          out p_ends node_key[], out p_claimed node_key[],
+                          out p_unread unread_node[], out p_served text,
+                          out p_events event_draft[])
+language plpgsql as $$
+begin
+    -- Each project with something due has its turn before any has a second one. A stack
+    -- that another worker has locked is skipped: that worker claims in it, too.
+    with project as (
+        select p.name, p.nth from projects_after(p_after, 100) with ordinality p (name, nth)
+        union all
+        select p.name, 100 + p.nth
+          from projects_after('', 100) with ordinality p (name, nth) where p.name <= p_after
+    ), due as (
+        select t.stack_id, t.number, p.name, p.nth, t.turn
+          from project p cross join lateral (
+               select t.stack_id, t.number, row_number() over (order by t.wake_at) as turn
+                 from traversal t
+                where t.project = p.name and t.wake_at <= p_seen
+                order by t.wake_at limit 16) t
+    ), first as (
+        select d.* from due d order by d.turn, d.nth limit 16
+    ), locked as (
+        select f.* from first f join stack s on s.id = f.stack_id
+           for no key update of s skip locked
+    )
+    select coalesce(array_agg(row (stack_id, number, null)::node_key), '{}'),
+           (select name from first order by turn desc, nth desc limit 1)
+      into p_due, p_served from locked;
+    p_now := clock_timestamp();
+
+    with ending as (
+        update traversal t set wake_at = p_now + p_lease
+          from unnest(p_due) d
+         where t.stack_id = d.stack_id and t.number = d.traversal and t.wake_at <= p_now
+           and (t.state = 'ending' or t.state = 'running'
+                and working_time_over_at(t.worked, t.working_since, t.time_limit) <= p_now)
+        returning row (t.stack_id, t.number, null)::node_key as key
+    )
+    select coalesce(array_agg(key), '{}') into p_ends from ending;
+
+    with candidate as (
+        select n.*, row_number() over (partition by n.stack_id order by n.wake_at, n.id) as turn
+          from unnest(p_due) d
+         cross join lateral (
+               select n.stack_id, n.traversal, n.id, n.wake_at, n.resource_id, n.reads,
+                      n.bytes, n.phase = 'act' and n.started_at is null as starts,
+                      n.state = 'running' and n.phase = 'act' and n.started_at is not null
+                      and n.operation not in ('begin', 'finish') as restarts,
+                      -- A process that was ended in order gives its nodes back: no worker.
+                      n.lost + (n.state = 'running' and n.worker is not null)::integer as lost
+                 from node n
+                where n.stack_id = d.stack_id and n.traversal = d.traversal
+                  and n.wake_at <= p_now
+                order by n.wake_at, n.id limit p_want) n
+         where not exists (select from unnest(p_ends) e
+                            where e.stack_id = d.stack_id and e.traversal = d.traversal)
+    ), alone as (
+        -- What took its worker down twice has its last try by itself: what runs beside it would
+        -- be counted, too.
+        select * from candidate where lost = 2 order by turn, wake_at limit 1
+    ), chosen as (
+        (select * from candidate where not exists (select from alone)
+          order by turn limit p_want)
+        union all select * from alone
+    ), sized as (
+        select c.*, c.bytes
+               + coalesce((select r.bytes from resource r
+                            where r.stack_id = c.stack_id and r.id = c.resource_id), 0)
+               + case when c.reads = '{}' then 0 else
+                 (select coalesce(sum(x.bytes), 0)
+                    from unnest(c.reads) q (name)
+                   cross join lateral (
+                         select x.bytes from resource x
+                          where x.name = q.name and x.stack_id = c.stack_id
+                            and x.replaced_by is null offset 0) x) end as size
+          from chosen c
+    ), fitting as (
+        select *, p_bytes < 0 or lost > 2 or size > 100000000 as unread
+          from (select s.*, sum(s.size) over (order by s.turn, s.wake_at, s.stack_id, s.id)
+                            - s.size as before from sized s) f
+         where before = 0 or before < p_bytes
+    ), claimed as (
+        update node n
+           set state = 'running', claim = n.claim + 1, worker = p_worker,
+               wake_at = p_now + p_lease, lost = c.lost,
+               restarted = c.restarts and not c.unread,
+               restarts = n.restarts + (c.restarts and not c.unread)::integer,
+               started_at = case when c.starts then p_now else n.started_at end,
+               operation_key = case when n.phase = 'act'
+                                    then coalesce(n.operation_key, gen_random_uuid())
+                                    else n.operation_key end
+          from fitting c
+         where n.stack_id = c.stack_id and n.traversal = c.traversal and n.id = c.id
+        returning n.stack_id, n.traversal, n.id, n.resource_id, n.name, n.type, n.operation,
+                  n.operation_key, n.restarts, n.restarted, c.starts, c.unread,
+                  least(c.size, 2147483647)::integer as size
+    )
+    select coalesce(array_agg(row (k.stack_id, k.traversal, k.id)::node_key order by k.id)
+                    filter (where not k.unread), '{}'),
+           coalesce(array_agg(row (k.stack_id, k.traversal, k.id, k.size)::unread_node order by k.id)
+                    filter (where k.unread), '{}'),
+           coalesce(array_agg(row (k.stack_id, 'headgate.resource.' || k.operation
+                                   || case when k.restarted then '.restarted' else '.started' end,
+                                   k.name, k.type, r.physical_id, upper(k.operation),
+                                   'IN_PROGRESS',
+                                   case when k.restarted
+                                        then 'called again with the same operation key: the '
+                                             'process that ran the operation has ended'
+                                        else 'state changed' end,
+                                   jsonb_build_object('operation', k.operation, 'traversal',
+                                                      k.traversal, 'node', k.id)
+                                   || case when k.restarted then jsonb_build_object(
+                                           'attempt', k.restarts + 1,
+                                           'operation_key', k.operation_key)
+                                           else '{}' end
+                                   || case when r.replaced_by is null then '{}'::jsonb
+                                           else '{"replaced": true}' end)::event_draft
+                              order by k.id) filter (where k.starts or k.restarted), '{}')
+      into p_claimed, p_unread, p_events
+      from claimed k
+      left join lateral ( -- what is only to be made is nothing real yet
+           select r.physical_id, r.replaced_by from resource r
+            where (k.starts or k.restarted) and k.operation <> 'create'
+              and r.stack_id = k.stack_id and r.id = k.resource_id offset 0) r on true;
+end;
+$$;

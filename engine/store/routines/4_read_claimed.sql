@@ -1,0 +1,53 @@
+-- What workers are given of their nodes: with the resource, with what its properties read, with answers
+-- and signals. The rows are those of `advance`.
+-- It is part of the query that calls it, whose planner settings hold here as well.
+drop function if exists read_claimed(node_key[], timestamptz);
+
+create function read_claimed(p_nodes node_key[], p_now timestamptz) returns setof advance_row
+language sql stable as $$
+    select 'node'::text, n.stack_id, st.project, st.name, n.traversal, n.id, n.claim, n.resource_id,
+           n.replacement_id, n.name, n.type, n.operation, n.direction, n.phase, n.definition,
+           n.rules, n.passed, n.operation_key, n.progress, n.attempts, n.started_at is not null,
+           case when n.rules is not null then
+               array(select q.name from node q where q.stack_id = n.stack_id
+                        and q.traversal = n.traversal and q.id = any (n.requirers)
+                        and q.direction = n.direction order by q.id) end,
+           r.type, r.action, r.status, r.physical_id, r.reference, r.properties,
+           r.shown, r.attributes, r.data,
+           r.metadata, r.digest,
+           r.broken, r.protected, r.deletion_policy, r.replaced_by,
+           case when n.reads <> '{}' then
+               (select jsonb_object_agg(q.name, jsonb_build_array(x.reference, x.attributes,
+                                                                   x.secret))
+                  from unnest(n.reads) q (name)
+                 cross join lateral (
+                       select x.reference, x.attributes, x.secret from resource x
+                        where x.name = q.name and x.stack_id = n.stack_id
+                          and x.replaced_by is null offset 0) x) end, p_now,
+           t.pace, n.confirmed, n.patched,
+           case when n.passed <> '{}' then
+               (select jsonb_object_agg(h.point, h.data order by h.opened_at, h.id) from hook h
+                 where h.stack_id = n.stack_id and h.traversal = n.traversal and h.node = n.id
+                   and h.data is not null) end,
+           (select c.sealed from credential c
+             where c.stack_id = n.stack_id and c.traversal = n.traversal),
+           case when n.phase = 'act' then
+               (select jsonb_agg(g.data order by g.number) from resource_signal g
+                 where g.stack_id = n.stack_id
+                   and g.resource_id = coalesce(n.awaits, case n.operation
+                           when 'replace' then n.replacement_id else n.resource_id end)) end,
+           t.traceparent, st.path, t.state,
+           (select q.type from resource q where q.stack_id = n.stack_id and q.id = n.awaits),
+           r.secret, n.lost, n.restarts, n.restarted, n.bytes + coalesce(r.bytes, 0), null::text
+      from unnest(p_nodes) k
+     cross join lateral (
+           select * from node n
+            where n.stack_id = k.stack_id and n.traversal = k.traversal and n.id = k.id offset 0) n
+     cross join lateral (select * from stack st where st.id = n.stack_id offset 0) st
+     cross join lateral (
+           select * from traversal t
+            where t.stack_id = n.stack_id and t.number = n.traversal offset 0) t
+      left join lateral (
+           select * from resource r
+            where r.stack_id = n.stack_id and r.id = n.resource_id offset 0) r on true;
+$$;

@@ -1,0 +1,28 @@
+-- Of each (subscription, stack) given, lets the earliest blocked delivery go, unless one is on its
+-- way. The subscriptions' rows must be locked by the caller. Returns how many go.
+create or replace function release_deliveries(p_subscriptions uuid[], p_stacks uuid[])
+returns bigint
+language sql as $$
+    with pair as (
+        select distinct subscription_id, stack_id
+          from unnest(p_subscriptions, p_stacks) p (subscription_id, stack_id)
+    ), head as materialized (
+        select d.id
+          from pair p
+         cross join lateral (
+               select d.id from delivery d
+                where d.subscription_id = p.subscription_id and d.stack_id = p.stack_id
+                  and d.state = 'pending' and d.next_at is null
+                order by d.sequence limit 1) d
+         where not exists (
+               select 1 from delivery d
+                where d.subscription_id = p.subscription_id and d.stack_id = p.stack_id
+                  and d.state = 'pending' and d.next_at is not null)
+    ), released as (
+        update delivery d set next_at = clock_timestamp()
+          from head h
+         where d.id = h.id
+        returning 1
+    )
+    select count(*) from released
+$$;

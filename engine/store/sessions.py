@@ -1,0 +1,67 @@
+"""Sessions of browsers: kept under a hash of their cookie, which is stored nowhere."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from engine.store.connection import Connection
+
+#: Notified when a session ends before its time.
+CHANNEL = "headgate_sessions"
+
+# A few that are over go with each that begins, and the oldest of an owner that has too many.
+BEGIN = """
+with over as (
+    delete from session where id in (
+        select id from session where expires_at < clock_timestamp()
+         order by expires_at limit 100 for update skip locked)
+), surplus as (
+    delete from session where id in (
+        select id from session where owner = $3
+         order by created_at desc offset 99 for update skip locked)
+)
+insert into session (id, mode, owner, token_id, name, encrypted, expires_at)
+values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7::interval)
+returning expires_at
+"""
+READ = """
+select id, mode, owner, token_id, name, encrypted, expires_at from session
+ where id = $1 and mode = $2 and expires_at > clock_timestamp()
+"""
+END = "delete from session where id = $1"
+NOTIFY = "notify headgate_sessions"
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """mode: of [auth]. owner: who began it. token_id, name, encrypted: what it acts with, by mode:
+    the token or password, the name that was sent, a token of Keystone."""
+
+    id: bytes = field(repr=False)
+    mode: str
+    owner: str
+    token_id: UUID | None
+    name: str
+    encrypted: bytes | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord(NewSession):
+    expires_at: datetime
+
+
+async def begin(conn: Connection, new: NewSession, lasts: timedelta) -> SessionRecord:
+    said = (new.id, new.mode, new.owner, new.token_id, new.name, new.encrypted)
+    expires_at = await conn.fetchval(BEGIN, *said, lasts)
+    return SessionRecord(*said, expires_at)
+
+
+async def read(conn: Connection, session_id: bytes, mode: str) -> SessionRecord | None:
+    """None: there is none, it is over, or it began in another mode."""
+    row = await conn.fetchrow(READ, session_id, mode)
+    return SessionRecord(**row) if row else None
+
+
+async def end(conn: Connection, session_id: bytes) -> None:
+    await conn.execute(END, session_id)
+    await conn.execute(NOTIFY)

@@ -1,0 +1,97 @@
+"""Signs the heads of the audit log: regularly, and on demand; by one process at a time."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from engine.hooks.checkpoint import Checkpoint, Head, Signer, sign
+from engine.loops import Supervisor, wait_at_most
+from engine.store.checkpoints import (
+    Chain,
+    chains,
+    checkpoints_to_export,
+    mark_exported,
+    store_checkpoints,
+    take_turn,
+    unsigned_heads,
+)
+from engine.store.connection import Connection
+from engine.store.database import Database, all_or_nothing
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+#: Heads in one checkpoint, so that its event stays small (some 60 kB).
+HEADS = 500
+#: Checkpoints written to the file at once.
+EXPORTED = 100
+
+#: Writes checkpoints to the append-only file, durably. Raises OSError.
+Export = Callable[[Sequence[Checkpoint]], None]
+
+
+async def sign_heads(conn: Connection, signer: Signer) -> int:
+    """Sign what has grown since the last checkpoints; return how many checkpoints were made."""
+    async with all_or_nothing(conn):
+        if not await take_turn(conn):
+            return 0
+        heads = await unsigned_heads(conn)
+        found, now = await chains(conn, sorted(heads))
+        made = list(_signed(heads, found, now, signer)) if now else []
+        await store_checkpoints(conn, made)
+    return len(made)
+
+
+def _signed(
+    heads: Mapping[str, Sequence[Head]], found: Mapping[str, Chain], now: datetime, signer: Signer
+) -> Iterator[Checkpoint]:
+    for project, of_project in heads.items():
+        number, previous = found[project]
+        for start in range(0, len(of_project), HEADS):
+            number += 1
+            part = of_project[start : start + HEADS]
+            one = sign(Checkpoint(project, number, now, previous, part), signer)
+            previous = one.digest
+            yield one
+
+
+async def export_checkpoints(conn: Connection, export: Export) -> None:
+    """Write those to the file that are not there. After a crash one may stand there twice."""
+    while waiting := await checkpoints_to_export(conn, EXPORTED):
+        await asyncio.to_thread(export, waiting)
+        await mark_exported(conn, waiting)
+
+
+class AuditSigning:
+    """One loop. every: how often it signs."""
+
+    def __init__(
+        self,
+        database: Database,
+        signer: Signer,
+        export: Export,
+        *,
+        every: timedelta,
+        supervisor: Supervisor | None = None,
+    ) -> None:
+        self._database = database
+        self._signer = signer
+        self._export = export
+        self._every = every.total_seconds()
+        self._guard = (supervisor or Supervisor()).guard("audit_signing", longest=self._every)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        async def turn() -> None:
+            await self.sign()
+            await wait_at_most(stop, self._every)
+
+        await self._guard.run(turn, stop)
+
+    async def sign(self) -> None:
+        async with self._database.connection() as conn:
+            count = await sign_heads(conn, self._signer)
+            await export_checkpoints(conn, self._export)
+        if count:
+            log.info("audit_signing.signed", checkpoints=count, key_id=self._signer.key_id)

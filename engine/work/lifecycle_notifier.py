@@ -1,0 +1,64 @@
+"""Telling plug-ins how what they let pass has ended: after it is durable, and at least once."""
+
+import asyncio
+from datetime import timedelta
+
+from engine.lifecycle.contract import Ended
+from engine.lifecycle.plugins import Plugins
+from engine.lifecycle.view import view_of
+from engine.loops import Supervisor, wait_at_most
+from engine.store.database import Database
+from engine.store.ended_traversals import EndedRecord, claim_ended, mark_notified
+
+#: How many ended traversals one batch reports.
+BATCH = 20
+#: The time for a batch, after which another process may report it again.
+LEASE = timedelta(minutes=15)
+
+
+class LifecycleNotifier:
+    """One loop; asleep while there are no plug-ins, or nothing has ended."""
+
+    def __init__(
+        self,
+        database: Database,
+        plugins: Plugins,
+        *,
+        poll: timedelta,
+        supervisor: Supervisor | None = None,
+    ) -> None:
+        self._database = database
+        self._plugins = plugins
+        self._poll = poll.total_seconds()
+        self._wake = asyncio.Event()
+        self._guard = (supervisor or Supervisor()).guard("telling", longest=self._poll)
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        await self._guard.run(self._turn, stop)
+
+    async def _turn(self) -> None:
+        self._wake.clear()
+        if await self.notify_ended() < BATCH:
+            await wait_at_most(self._wake, self._poll)
+
+    async def notify_ended(self) -> int:
+        """Tell of what has ended; return of how many."""
+        if not self._plugins:
+            return 0
+        async with self._database.transaction() as conn:
+            ended = await claim_ended(conn, LEASE, BATCH)
+        for one in ended:
+            await self._guard.attempt(
+                self._tell(one), stack_id=str(one.stack_id), traversal=one.number
+            )
+        return len(ended)
+
+    async def _tell(self, one: EndedRecord) -> None:
+        """After an internal error it is repeated when the lease is over."""
+        if one.began:
+            await self._plugins.after(view_of(one.view), Ended(one.state, one.reason))
+        async with self._database.transaction() as conn:
+            await mark_notified(conn, one.stack_id, one.number)

@@ -1,0 +1,242 @@
+"""From a prepared node to its operation: call the type, and judge what it says.
+
+Everything a resource type does wrong ends here, as a failure of its node.
+"""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable
+from typing import assert_never
+
+import orjson
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from engine.errors import HeadgateError, Invalid, Unavailable
+from engine.node.inputs import (
+    Broke,
+    Denied,
+    MustConfirm,
+    MustReplace,
+    MustRetry,
+    MustStop,
+    MustWait,
+    Succeeded,
+)
+from engine.plan.change import differing
+from engine.store.credentials import scope
+from engine.store.encryption import Sealer
+from engine.types.contract import (
+    Call,
+    Confirm,
+    Done,
+    Failed,
+    Nest,
+    Outcome,
+    Replace,
+    ResourceType,
+    Stopped,
+    Wait,
+)
+from engine.types.signal_urls import SignalUrls
+from engine.words import REPEATED, Json, Operation, point_of
+from engine.work.job import NodeInput
+from engine.work.prepare import UNTOLD, Prepared, call_of, denied, has_secrets
+from engine.work.retries import Retrying
+from engine.work.secret_propagation import redacted, secret_of
+from engine.work.transition_encoder import Result
+from engine.work.visible_properties import keeps_secrets, kept_view
+
+#: What code of one node may raise. SystemExit would end the process, GeneratorExit passes every
+#: guard for Exception.
+RAISED = (Exception, SystemExit, GeneratorExit)
+#: How JSON writes the one letter that PostgreSQL does not keep.
+NUL = b"\\u0000"
+
+log: FilteringBoundLogger = structlog.get_logger()
+
+
+#: Makes what a traversal keeps into what can be acted with now: a trust into a token.
+Exchange = Callable[[str], str | Awaitable[str]]
+
+
+#: Calls the operation of a resource that holds a stack of its own, and has done there what it asks.
+Carry = Callable[
+    [Prepared, Call, Callable[[Call], Outcome | Awaitable[Outcome]]], Awaitable[Outcome]
+]
+
+
+def start(
+    prepared: Prepared,
+    sealer: Sealer | None = None,
+    exchange: Exchange = str,
+    carry: Carry | None = None,
+    doors: SignalUrls | None = None,
+) -> Outcome | Awaitable[Outcome]:
+    """Call the operation the node is in. A coroutine must be awaited by the caller, bounded.
+
+    sealer, exchange: open the traversal's credential, for this call alone. carry: for types that
+    hold a stack of their own. doors: where data is sent to resources.
+    """
+    work = prepared.work
+    operation = Operation(work.operation)
+    changed = prepared.change.changed
+    if operation is Operation.UPDATE and not changed:
+        changed = differing(work.properties or {}, prepared.properties)
+    run = _OPERATIONS[operation](prepared.type)
+    known = doors if prepared.type.schema.signals else None
+
+    def with_credential(given: str) -> Call:
+        return call_of(work, operation, prepared.properties, changed, given, known)
+
+    try:
+        kept = ""
+        acts = prepared.type.uses_credential or prepared.type.nests
+        if work.credential is not None and sealer is not None and acts:
+            kept = sealer.open(scope(work.project, work.key.stack_id), work.credential)
+        if prepared.type.nests and carry is not None:  # what is inside is given what is kept
+            return _guarded(prepared, carry(prepared, with_credential(kept), run))
+        credential = exchange(kept) if kept else ""
+        if isinstance(credential, str):
+            outcome = run(with_credential(credential))
+        else:
+            outcome = _once_exchanged(credential, lambda given: run(with_credential(given)))
+    except (*RAISED, asyncio.CancelledError) as error:
+        return failure(prepared, error)
+    return _guarded(prepared, outcome) if isawaitable(outcome) else outcome
+
+
+_OPERATIONS: Mapping[
+    Operation, Callable[[ResourceType], Callable[[Call], Outcome | Awaitable[Outcome]]]
+] = {
+    Operation.CREATE: lambda type_: type_.create,
+    Operation.REPLACE: lambda type_: type_.create,
+    Operation.UPDATE: lambda type_: type_.update,
+    Operation.DELETE: lambda type_: type_.delete,
+    Operation.ADOPT: lambda type_: type_.adopt,
+    Operation.CHECK: lambda type_: type_.check,
+    Operation.SUSPEND: lambda type_: type_.suspend,
+    Operation.RESUME: lambda type_: type_.resume,
+    Operation.SNAPSHOT: lambda type_: type_.snapshot,
+    # The stack's own type, engine/lifecycle/gate.py.
+    Operation.BEGIN: lambda type_: type_.create,
+    Operation.FINISH: lambda type_: type_.check,
+}
+
+
+async def _once_exchanged(
+    credential: Awaitable[str], run: Callable[[str], Outcome | Awaitable[Outcome]]
+) -> Outcome:
+    outcome = run(await credential)
+    return await outcome if isawaitable(outcome) else outcome
+
+
+async def _guarded(prepared: Prepared, outcome: Awaitable[Outcome]) -> Outcome:
+    try:
+        return await outcome
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return failure(prepared, error)  # the type's own: nothing has asked this task to end
+    except RAISED as error:
+        return failure(prepared, error)
+
+
+def failure(prepared: Prepared, error: BaseException) -> Failed:
+    """The one border at which a type's exception becomes an outcome. Bugs are logged whole; what
+    they say is left out where it may hold a secret."""
+    work = prepared.work
+    if isinstance(error, Invalid) and has_secrets(work):
+        # A finding about a nested template may repeat a value that was computed from a secret.
+        return Failed("; ".join(f"{one.place}: {UNTOLD}" for one in error.findings))
+    if isinstance(error, HeadgateError):
+        return Failed(str(error), retry=isinstance(error, Unavailable))
+    bug = log.bind(resource=work.name, type=work.type)
+    if keeps_secrets(prepared):
+        where = "".join(traceback.format_tb(error.__traceback__))
+        bug.error("operation.bug", error=type(error).__name__, where=where)
+    else:
+        bug.error("operation.bug", exc_info=error)
+    return Failed(f"the type {work.type} failed unexpectedly: {type(error).__name__}")
+
+
+def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> NodeInput:
+    """What the outcome says to the machine, and what it made of the resource."""
+    work = prepared.work
+    result = Result(
+        properties=prepared.properties,
+        shown=kept_view(prepared),
+        attempts=work.attempts,
+        renewed=prepared.type.schema.renewed,
+    )
+    unstorable = _unstorable(outcome)
+    if unstorable:
+        return NodeInput(Broke(f"the type {prepared.work.type} {unstorable}"), result)
+    outcome = redacted(prepared, outcome, result.shown)
+    match outcome:
+        case Done(physical_id=physical_id, attributes=attributes, data=data, reason=reason):
+            result.physical_id, result.attributes, result.data = physical_id, attributes, data
+            result.reference = prepared.type.reference(work.name, physical_id, data)
+            result.secret = secret_of(prepared, outcome, result.reference, result.shown)
+            result.reason = reason
+            return NodeInput(Succeeded(), result)
+        case Wait(until=until, progress=progress, awaits=awaits, reason=reason):
+            result.progress, result.awaits = progress, awaits
+            return NodeInput(MustWait(until, reason), result)
+        case Confirm(step=step, progress=progress, seen=seen):
+            refusal = _no_step(prepared, step)
+            result.progress, result.seen = progress, seen
+            return NodeInput(Broke(refusal) if refusal else MustConfirm(step), result)
+        case Replace():
+            refusal = denied(work, Operation.REPLACE)
+            return NodeInput(Denied(refusal) if refusal else MustReplace(), result)
+        case Failed(retry=True, reason=reason) if work.attempts < retrying.limit:
+            result.progress, result.attempts = work.progress, work.attempts + 1
+            return NodeInput(MustRetry(work.now + retrying.pause(work.attempts), reason), result)
+        case Failed(reason=reason, physical_id=physical_id, data=data):
+            result.physical_id, result.data = physical_id, data
+            return NodeInput(Broke(reason), result)
+        case Stopped(reason=reason, physical_id=physical_id, data=data):
+            result.physical_id, result.data = physical_id, data
+            return NodeInput(MustStop(reason), result)
+        case Nest():  # carried out before it comes here, for types that say so
+            said = f"the type {work.type} holds no stack of its own, and asks for one"
+            return NodeInput(Broke(said), result)
+        case _ as never:
+            assert_never(never)
+
+
+def _no_step(prepared: Prepared, step: str) -> str | None:
+    """Why a type may not ask for this step; None: it may."""
+    name = prepared.work.type
+    if step not in prepared.type.schema.steps:
+        return f"the type {name} asks to confirm {step!r}, which is none of its steps"
+    if step not in REPEATED and point_of(step) in prepared.work.passed:
+        return f"the type {name} asks to confirm {step!r} a second time"
+    return None
+
+
+def _unstorable(outcome: Outcome) -> str | None:
+    """Why what a type gave cannot be kept: one bad value must fail its resource and no more."""
+    kept = {
+        name: getattr(outcome, name)
+        for name in ("physical_id", "attributes", "data", "progress", "reason", "seen")
+        if hasattr(outcome, name)
+    }
+    try:
+        written = orjson.dumps(kept)
+    except TypeError as error:
+        return f"gave what cannot be kept: {error}"
+    if NUL in written and _has_nul(kept):
+        return "gave a text with a NUL in it, which cannot be kept"
+    return None
+
+
+def _has_nul(value: Json) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, Mapping):
+        return any(_has_nul(key) or _has_nul(item) for key, item in value.items())
+    return isinstance(value, list | tuple) and any(_has_nul(item) for item in value)

@@ -1,0 +1,139 @@
+"""Taint: which attributes of a resource are secret, because of what the resource was made from."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from engine.hot.expressions.masking import MASK, contains_mask
+from engine.hot.expressions.member_attributes import EVERY_ATTRIBUTE, MEMBERS_ENTRY, REFERENCE
+from engine.hot.expressions.secret_leaks import secret_texts
+from engine.hot.schema.properties import has_hidden
+from engine.hot.schema.type_schema import TypeSchema
+from engine.store.advance import Work
+from engine.types.contract import Confirm, Done, Failed, Outcome, Stopped, Wait
+from engine.types.storable import without
+from engine.words import VISITS, Json, Operation
+from engine.work.prepare import UNTOLD, Prepared
+from engine.work.visible_properties import masked
+
+
+def secret_of(prepared: Prepared, done: Done, reference: str, shown: Json) -> list[str]:
+    """What is secret of a resource after an operation, as its row keeps it.
+
+    shown: the properties with masks (`kept_view`); None: no secret is in them.
+    """
+    found = _secret_now(prepared, done, reference, shown)
+    return sorted(found.union(_left(prepared.work, done.attributes)))
+
+
+def _secret_now(prepared: Prepared, done: Done, reference: str, shown: Json) -> set[str]:
+    """What the type declares, and what follows from the properties."""
+    work, schema = prepared.work, prepared.type.schema
+    found = {REFERENCE} if schema.secret_reference or schema.has_secrets() else set[str]()
+    found.update(_declared(done.attributes, schema))
+    if (done.attributes.get(MEMBERS_ENTRY) or {}).get("secret"):
+        found.add(MEMBERS_ENTRY)  # what of which member is kept in there
+    if done.secret is not None:
+        found.update(done.secret)
+    elif is_tainted(prepared, shown):
+        found.update(_derived(done.attributes, schema))
+        if reference not in (work.name, done.physical_id):
+            found.add(REFERENCE)
+    return found
+
+
+def secret_unchanged(prepared: Prepared, shown: Json) -> list[str]:
+    """The same of a resource that stays as it is, while its definition may hide more or less."""
+    work = prepared.work
+    inside = (work.secret or ()) if prepared.type.nests else None
+    done = Done(work.physical_id, work.attributes or {}, work.data or {}, secret=inside)
+    reference = str(work.reference or work.name)
+    found = _secret_now(prepared, done, reference, shown)
+    if not is_tainted(prepared, work.shown):  # what is secret was left by an earlier update
+        found.update(_left(work, done.attributes))
+    return sorted(found)
+
+
+def is_tainted(prepared: Prepared, shown: Json) -> bool:
+    """Whether the resource is made from anything secret."""
+    schema = prepared.type.schema
+    if shown is None and not has_hidden(schema.properties):
+        return False
+    return contains_mask(masked(prepared.properties if shown is None else shown, schema))
+
+
+#: Characters. A message may cut a longer secret, and a part of it is not recognized.
+LONGEST_QUOTED = 200
+
+
+def redacted(prepared: Prepared, outcome: Outcome, shown: Json) -> Outcome:
+    """The outcome without secrets of the properties in what it says to people."""
+    hidden = _secret_texts(prepared, shown)
+    if not hidden:
+        return outcome
+    if isinstance(outcome, Failed | Stopped) and max(map(len, hidden)) > LONGEST_QUOTED:
+        return replace(outcome, reason=UNTOLD)
+    if isinstance(outcome, Done | Wait | Failed | Stopped):
+        return replace(outcome, reason=without(outcome.reason, hidden))
+    if isinstance(outcome, Confirm):
+        return replace(outcome, seen=_without(outcome.seen, hidden))
+    return outcome
+
+
+def _secret_texts(prepared: Prepared, shown: Json) -> set[str]:
+    if not is_tainted(prepared, shown):
+        return set()
+    properties = prepared.properties
+    seen = masked(properties if shown is None else shown, prepared.type.schema)
+    found: set[str] = set()
+    for name, view in seen.items():
+        if contains_mask(view):
+            for text in secret_texts(properties.get(name), view):
+                found.update((text, _masked_part(text, view)))
+    return found | {form for text in found for form in _escaped(text)}
+
+
+def _escaped(text: str) -> Iterator[str]:
+    """A text as messages quote it: in Python's and in JSON's notation."""
+    yield repr(text)[1:-1]
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _masked_part(text: str, view: Json) -> str:
+    """What the mask stands for in a text of which people see the rest."""
+    if not isinstance(view, str):
+        return text
+    before, _, after = view.partition(MASK)
+    around = text.startswith(before) and text.endswith(after)
+    return text[len(before) : len(text) - len(after)] if around else text
+
+
+def _without(value: Json, hidden: set[str]) -> Json:
+    if isinstance(value, str):
+        return without(value, hidden)
+    if isinstance(value, Mapping):
+        return {_without(key, hidden): _without(item, hidden) for key, item in value.items()}
+    return [_without(item, hidden) for item in value] if isinstance(value, list) else value
+
+
+def _declared(attributes: Mapping[str, Json], schema: TypeSchema) -> Iterator[str]:
+    return (name for name, one in schema.attributes.items() if one.secret and name in attributes)
+
+
+def _derived(attributes: Mapping[str, Json], schema: TypeSchema) -> Iterator[str]:
+    """Attributes that may repeat what is among the properties. What members have is kept by
+    member."""
+    for name in attributes:
+        known = schema.attributes.get(name)
+        if name != MEMBERS_ENTRY and not (known is not None and known.public):
+            yield name
+
+
+def _left(work: Work, attributes: Mapping[str, Json]) -> Iterator[str]:
+    """Secrets that the resource had before and the operation has left as they were."""
+    in_place = work.operation in VISITS or work.operation == Operation.UPDATE
+    before, secret = work.attributes or {}, (work.secret or ()) if in_place else ()
+    for name in before if EVERY_ATTRIBUTE in secret else secret:
+        if name in attributes and attributes[name] == before.get(name):
+            yield name

@@ -1,0 +1,82 @@
+"""How much one client may have open at the same time: connections, bodies, event streams.
+
+Each process counts for itself. A client is an address (of IPv6, its /64 network) before it is
+authenticated, and a user or token after that.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from hub.auth.identity import Identity
+from hub.auth.throttle import TooMany
+from hub.settings.access import Server
+
+#: Seconds after which a refused client may try again.
+RETRY_AFTER = 5.0
+
+
+@dataclass(slots=True)
+class OpenCount:
+    """What each client has open. most: 0 is any number. what, setting: for the refusal."""
+
+    most: int
+    what: str
+    setting: str
+    _open: Counter[str] = field(default_factory=Counter)
+
+    def enter(self, client: str) -> bool:
+        """Count one more; False, and not counted, when the client has the most it may have."""
+        if 0 < self.most <= self._open[client]:
+            return False
+        self._open[client] += 1
+        return True
+
+    def leave(self, client: str) -> None:
+        self._open[client] -= 1
+        if self._open[client] <= 0:
+            del self._open[client]
+
+    @contextmanager
+    def held(self, client: str) -> Iterator[None]:
+        """Raises TooMany."""
+        if not self.enter(client):
+            raise self.refusal()
+        try:
+            yield
+        finally:
+            self.leave(client)
+
+    def refusal(self) -> TooMany:
+        return TooMany(
+            f"this client has {self.most} {self.what} open",
+            "Close some, or wait for the time in Retry-After; the limit is"
+            f" [server] {self.setting}.",
+            RETRY_AFTER,
+        )
+
+
+class ClientLimits:
+    def __init__(self, server: Server) -> None:
+        self.connections = OpenCount(
+            server.connections_per_address, "connections", "connections_per_address"
+        )
+        #: Requests through a trusted proxy, whose own connections are not counted.
+        self.forwarded = OpenCount(
+            server.connections_per_address, "requests", "connections_per_address"
+        )
+        self.bodies = OpenCount(
+            server.bodies_per_user, "requests with unfinished bodies", "bodies_per_user"
+        )
+        self.streams = OpenCount(server.streams_per_user, "event streams", "streams_per_user")
+
+
+CLIENTS: web.AppKey[ClientLimits] = web.AppKey("clients", ClientLimits)
+
+
+def client_of(request: web.Request, who: Identity) -> str:
+    """The user or token; without authentication, the name with the address."""
+    return who.key or f"{who.name} {request.remote}"

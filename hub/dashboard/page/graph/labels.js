@@ -1,0 +1,70 @@
+// Labels of the graph.
+import { shown } from "./fold/tally.js";
+
+/**
+ * @typedef {import("./types.js").Progress} Progress
+ * @typedef {import("./types.js").GraphNode} GraphNode
+ * @typedef {import("./types.js").Shown} Shown
+ */
+
+/** @type {Record<Shown, string>} */
+export const WORDS = {
+  gate: "waiting for approval",
+  parked: "parked",
+  waiting: "waiting",
+  ready: "ready",
+  running: "running",
+  done: "done",
+  failed: "failed",
+  stopped: "stopped",
+  dropped: "dropped",
+};
+
+/**
+ * @param {Progress} progress
+ * @returns {string} for example "web, create, waiting for approval at pre-create"
+ */
+export function sentence(progress) {
+  const state = shown(progress);
+  if (state === "gate") return `waiting for approval at ${progress.hook?.point}`;
+  if (state === "parked") return progress.reason ? `parked: ${progress.reason}` : "parked";
+  if (state === "waiting") return "waiting for dependencies";
+  if (state === "failed" && progress.reason) return `failed: ${progress.reason}`;
+  return WORDS[state];
+}
+
+/**
+ * @param {string} type
+ * @returns {string} `Server` of `OS::Nova::Server`
+ */
+export function shortType(type) {
+  const short = type.split("::").at(-1) ?? type;
+  return short.split("/").at(-1) || type;
+}
+
+/**
+ * @param {GraphNode} node
+ * @returns {string}
+ */
+export function nameOf(node) {
+  return node.name || "the stack";
+}
+
+/**
+ * @param {GraphNode} node
+ * @param {Progress} progress
+ * @returns {string} "web, create, waiting for approval at pre-create"
+ */
+export function label(node, progress) {
+  const parts = [nameOf(node), operationOf(node, progress), sentence(progress)];
+  if (node.direction === "cleanup") parts.splice(1, 0, "cleanup");
+  return parts.join(", ");
+}
+
+/**
+ * @param {GraphNode} node
+ * @param {Progress} progress
+ */
+export function operationOf(node, progress) {
+  return node.name ? progress.operation : `${progress.operation} of the stack`;
+}

@@ -1,0 +1,148 @@
+/** The panels for decisions that need more input: reject, patch, extend and hand over. */
+
+import { Field } from "../parts/field.js";
+import { html, useEffect, useRef, useSignal } from "../vendor/preact.js";
+import { change } from "./drafts.js";
+import { AT_DEADLINE } from "./hook_text.js";
+import { anyProperty, patchable } from "./patch.js";
+import { handOver } from "./submit.js";
+
+/** @typedef {import("../api/documents.js").Decision} Decision */
+/** @typedef {import("./submit.js").Sending} Sending */
+/**
+ * close: closes the panel without sending.
+ * @typedef {{sending: Sending, send: (decision: Decision) => void, close: () => void}} PanelProps
+ */
+/** @typedef {{currentTarget: HTMLInputElement}} Changed */
+
+/** @type {Record<string, (props: PanelProps) => any>} */
+const PANELS = { reject: Reject, patch: Patch, progress: Progress, "hand-over": HandOver };
+
+/** @param {Omit<PanelProps, "close">} props */
+export function AnswerPanel(props) {
+  const { draft } = props.sending;
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const close = () => {
+    const opener = place.current?.parentElement?.querySelector('[aria-expanded="true"]');
+    change(draft, { asks: "" });
+    /** @type {HTMLElement | null | undefined} */ (opener)?.focus();
+  };
+  useEffect(() => {
+    /** @type {HTMLElement | null | undefined} */
+    const first = place.current?.querySelector("input, textarea, button");
+    first?.focus({ preventScroll: false });
+  }, []);
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    close();
+  };
+  const Panel = PANELS[draft.value.asks];
+  return html`<div class="asking" ref=${place} onKeyDown=${onKeyDown}>
+    ${Panel && html`<${Panel} ...${props} close=${close} />`}
+  </div>`;
+}
+
+/** @param {{close: () => void, children?: any}} props */
+function Acts({ close, children }) {
+  return html`<div class="row">
+    ${children}
+    <button type="button" class="plain" onClick=${close}>Cancel</button>
+  </div>`;
+}
+
+/** @param {PanelProps} props */
+function Reject({ sending, send, close }) {
+  const fails = sending.hook.resource ? "The operation fails" : "The whole action fails";
+  return html`<p>${fails}. This cannot be undone.</p>
+    <${Acts} close=${close}>
+      <button type="button" class="danger" onClick=${() => send("reject")}>Reject</button>
+    <//>`;
+}
+
+/** @param {PanelProps} props */
+function Patch({ sending, send, close }) {
+  const { hook, draft } = sending;
+  const adding = useSignal("");
+  const { patch, wrongs } = draft.value;
+  const there = patchable(hook);
+  const added = Object.keys(patch).filter((name) => !there.some((one) => one.name === name));
+  /** @param {string} name @param {string} text */
+  const set = (name, text) => change(draft, { patch: { ...draft.value.patch, [name]: text } });
+  const rows = [...there, ...added.map((name) => ({ name, now: "", hidden: false }))];
+  const add = () => {
+    const name = adding.value.trim();
+    if (name && !rows.some((one) => one.name === name)) set(name, "");
+    adding.value = "";
+  };
+  return html`<p>The operation continues with these values. They apply until the next stack update.</p>
+    ${rows.map(
+      ({
+        name,
+        now,
+        hidden,
+      }) => html`<${Field} key=${name} label=${name} wrong=${wrongs[`properties.${name}`]}
+        hint=${hidden ? "The current value is hidden. Leave this empty to keep it." : undefined}>
+        ${(/** @type {object} */ needs) => html`<textarea ...${needs} class="code" rows="1"
+          spellcheck=${false} value=${patch[name] ?? now}
+          onInput=${(/** @type {Changed} */ event) => set(name, event.currentTarget.value)}></textarea>`}
+      <//>`,
+    )}
+    ${
+      anyProperty(hook) &&
+      html`<div class="row">
+        <input aria-label="Another property" placeholder="Property name" value=${adding.value}
+          onInput=${(/** @type {Changed} */ event) => {
+            adding.value = event.currentTarget.value;
+          }} />
+        <button type="button" onClick=${add}>Add</button>
+      </div>`
+    }
+    ${wrongs.properties && html`<p class="wrong">${wrongs.properties}</p>`}
+    <${Acts} close=${close}><button type="button" class="first" onClick=${() => send("patch")}>Continue with changes</button><//>`;
+}
+
+/** @param {PanelProps} props */
+function Progress({ sending, send, close }) {
+  const { hook, draft } = sending;
+  const { extend, wrongs } = draft.value;
+  return html`<${Field} label="Time until the deadline" wrong=${wrongs.extend}
+      hint=${`From now, for example 30m, 2h or 1d. Leave empty for the rule's timeout. At the deadline, ${AT_DEADLINE[hook.on_timeout]}.`}>
+      ${(
+        /** @type {object} */ needs,
+      ) => html`<input ...${needs} value=${extend} size="8" autocomplete="off"
+        onInput=${(/** @type {Changed} */ event) => change(draft, { extend: event.currentTarget.value })} />`}
+    <//>
+    <${Acts} close=${close}><button type="button" class="first" onClick=${() => send("progress")}>Extend deadline</button><//>`;
+}
+
+/** @param {PanelProps} props */
+function HandOver({ sending, close }) {
+  const { draft } = sending;
+  const { to, note, wrongs } = draft.value;
+  return html`<${Field} label="To" wrong=${wrongs.to} hint="This user or role can answer from now on. You can still answer.">
+      ${(/** @type {object} */ needs) => html`<span class="row">
+        <select aria-label="User or role" value=${to.kind}
+          onChange=${(/** @type {Changed} */ event) =>
+            change(draft, { to: { ...to, kind: event.currentTarget.value } })}>
+          <option value="user">user</option>
+          <option value="role">role</option>
+        </select>
+        <input ...${needs} value=${to.name} autocomplete="off"
+          onInput=${(/** @type {Changed} */ event) =>
+            change(draft, { to: { ...to, name: event.currentTarget.value } })} />
+      </span>`}
+    <//>
+    <${Field} label="Note">
+      ${(
+        /** @type {object} */ needs,
+      ) => html`<textarea ...${needs} rows="2" maxlength="4000" value=${note}
+        onInput=${(/** @type {Changed} */ event) => change(draft, { note: event.currentTarget.value })}></textarea>`}
+    <//>
+    <${Acts} close=${close}>
+      <button type="button" class="first" onClick=${() => !draft.value.busy && handOver(sending)}>
+        Hand over
+      </button>
+    <//>`;
+}

@@ -1,0 +1,114 @@
+/** View state of the stack page: selected node, past graph and timeline position. */
+
+import { ask, here } from "../app/route.js";
+import { computed, signal } from "../vendor/preact.js";
+
+/** @typedef {import("../api/documents.js").Hook} Hook */
+/** @typedef {import("../graph/model.js").GraphModel} GraphModel */
+/** @typedef {import("../graph/types.js").GraphNode} GraphNode */
+/** @typedef {import("./watch.js").WatchedStack} WatchedStack */
+
+/**
+ * at: number of events applied.
+ * @typedef {{events: import("../api/documents.js").CloudEvent[],
+ *   at: import("../vendor/preact.js").Signal<number>, seek: (at: number) => void}} Replay
+ *
+ * A selected resource. resource: its name in its stack; "" for the stack as a whole.
+ * @typedef {{key: string, path: string, resource: string, type: string,
+ *   stack: {name: string, id: string}}} Subject
+ */
+
+export class ViewState {
+  /** @param {WatchedStack} watched */
+  constructor(watched) {
+    this.watched = watched;
+    /**
+     * The past graph while the timeline is open; null: the live graph.
+     * @type {import("../vendor/preact.js").Signal<GraphModel | null>}
+     */
+    this.past = signal(null);
+    /**
+     * Position in the timeline, and how to change it.
+     * @type {import("../vendor/preact.js").Signal<Replay | null>}
+     */
+    this.replay = signal(null);
+    /** Key of the selected node. @type {import("../vendor/preact.js").Signal<string | null>} */
+    this.selected = signal(null);
+    this.model = computed(() => this.past.value ?? watched.model.value);
+    /** @type {import("../vendor/preact.js").ReadonlySignal<GraphNode | null>} */
+    this.node = computed(() => {
+      const model = this.model.value;
+      const key = this.selected.value;
+      if (!model || key === null) return null;
+      // Recompute after a change of traversal, which has other nodes.
+      model.version.value;
+      return model.node(key) ?? null;
+    });
+    /**
+     * A selected resource without a node in the graph.
+     * @type {import("../vendor/preact.js").Signal<Subject | null>}
+     */
+    this.other = signal(null);
+    this.subject = computed(() => {
+      const node = this.node.value;
+      return node ? this.#subjectOf(node) : this.other.value;
+    });
+    /** The hook that the debugger answers: that of the selected node, else the oldest. */
+    this.hook = computed(() => {
+      const { hooks } = watched;
+      const key = this.selected.value;
+      return hooks.value.find((one) => keyOfHook(one) === key) ?? hooks.value[0] ?? null;
+    });
+  }
+
+  /** @param {string | null} key */
+  select(key) {
+    this.other.value = null;
+    this.selected.value = key;
+    ask({ at: this.node.value?.path ?? "" });
+  }
+
+  /** Selects a resource without a node. @param {Subject} subject */
+  look(subject) {
+    this.select(null);
+    this.other.value = subject;
+  }
+
+  /** @param {GraphNode} node @returns {Subject} */
+  #subjectOf(node) {
+    const { key, path, name, type } = node;
+    return { key, path, resource: name, type, stack: this.stackOf(node) };
+  }
+
+  /** Selects the node named in the page address, once the graph is loaded. */
+  selectAsked() {
+    const at = here.value.query.get("at");
+    const found = at ? this.model.value?.at(at) : undefined;
+    if (found && this.selected.value === null) this.selected.value = found.key;
+  }
+
+  /** Name and ID of the stack of a node, as far as they are known. @param {GraphNode} node */
+  stackOf(node) {
+    const { watched } = this;
+    const stackGraph = this.model.value?.tree.stackGraphs.get(node.stack);
+    const name = stackGraph?.stackId ? watched.names.get(stackGraph.stackId) : undefined;
+    if (stackGraph?.stackId && name) return { name, id: stackGraph.stackId };
+    return { name: watched.name, id: watched.id };
+  }
+
+  /**
+   * A path relative to the shown stack, as the breakpoint API expects.
+   * @param {{path: string}} of
+   */
+  within({ path }) {
+    const root = this.model.value?.tree.root ?? "";
+    return root ? path.slice(root.length + 1) : path;
+  }
+}
+
+/** Key of the node at which a hook waits. @param {Hook} hook */
+export function keyOfHook(hook) {
+  const name = hook.resource_name;
+  const stack = name ? hook.path.slice(0, -name.length).replace(/\/$/, "") : hook.path;
+  return `${stack}#${hook.node}`;
+}

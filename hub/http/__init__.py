@@ -1,0 +1,1 @@
+"""Network plumbing: listeners, connections, outbound requests, certificates."""

@@ -1,0 +1,1 @@
+"""Keys in files and in the database, and their rotation."""

@@ -1,0 +1,1 @@
+"""Assembles the processes of a server: application, loops, resource types."""

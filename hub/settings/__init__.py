@@ -1,0 +1,1 @@
+"""Settings: their types, sources and checks."""

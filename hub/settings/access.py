@@ -1,0 +1,125 @@
+"""Settings of access: listening address, authentication and client limits."""
+
+from datetime import timedelta
+from typing import Literal, Self
+
+from pydantic import SecretStr, model_validator
+from pydantic_core import PydanticCustomError
+
+from hub.settings.types import (
+    Bytes,
+    Count,
+    CountOrAny,
+    Duration,
+    Listen,
+    Networks,
+    Origins,
+    Rate,
+    RoleMap,
+    Section,
+    Texts,
+    Url,
+    host_and_port,
+    on_loopback,
+)
+
+#: Modes in which every client has every right.
+OPEN_MODES = ("none",)
+
+
+class Server(Section):
+    listen: Listen = "127.0.0.1:8004"
+    public_url: Url = ""
+    cert_file: str = ""
+    key_file: str = ""
+    trusted_proxies: Networks = ()
+    cors_origins: Origins = ()
+    max_body: Bytes = 1_048_576
+    request_timeout: Duration = timedelta(seconds=60)
+    idle_timeout: Duration = timedelta(seconds=75)
+    requests_per_address: Rate = 0.0
+    requests_per_token: Rate = 0.0
+    waiting_per_user: CountOrAny = 64
+    connections_per_address: CountOrAny = 500
+    bodies_per_user: CountOrAny = 64
+    streams_per_user: CountOrAny = 100
+    hidden_stack_tags: Texts = ("data-processing-cluster",)
+
+    @model_validator(mode="after")
+    def _with_certificate(self) -> Self:
+        if self.key_file and not self.cert_file:
+            raise PydanticCustomError(
+                "no_certificate", "a key file without a cert_file; set [server] cert_file"
+            )
+        return self
+
+    @property
+    def host(self) -> str:
+        """The host to listen on, without brackets."""
+        return host_and_port(self.listen)[0]
+
+    @property
+    def port(self) -> int:
+        """The port to listen on. 0: the system chooses one."""
+        return int(host_and_port(self.listen)[1])
+
+    @property
+    def on_loopback(self) -> bool:
+        return on_loopback(self.listen)
+
+    @property
+    def in_clear(self) -> bool:
+        """Whether clients may send requests unencrypted over a network."""
+        return not (self.on_loopback or self.cert_file or self.trusted_proxies)
+
+    def base_url(self, port: int | None = None) -> str:
+        """The URL at which clients reach this server. port: the one that the system chose."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        scheme = "https" if self.cert_file else "http"
+        return self.public_url or f"{scheme}://{host}:{port or self.port}"
+
+
+class Keystone(Section):
+    url: Url = ""
+    username: str = ""
+    password: SecretStr = SecretStr("")
+    project: str = ""
+    user_domain: str = "Default"
+    project_domain: str = "Default"
+    ca_file: str = ""
+    timeout: Duration = timedelta(seconds=10)
+    roles: RoleMap = {  # noqa: RUF012 - the section is frozen
+        "reader": ("reader",),
+        "member": ("author", "approver"),
+        "admin": ("admin",),
+    }
+    operator_project: str = ""
+    default_domain: str = "Default"
+    trusts: bool = False
+
+
+class Auth(Section):
+    mode: Literal["none", "tokens", "keystone"] = "none"
+    remembered: Duration = timedelta(seconds=30)
+    failures: Count = 20
+    lockout: Duration = timedelta(minutes=1)
+    session: Duration = timedelta(hours=12)
+    keystone: Keystone = Keystone()
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.mode == "keystone":
+            keystone = self.keystone
+            values = {
+                "url": keystone.url,
+                "username": keystone.username,
+                "password": keystone.password.get_secret_value(),
+                "project": keystone.project,
+            }
+            lacks = [name for name, value in values.items() if not value]
+            if lacks:
+                names = ", ".join(lacks)
+                raise PydanticCustomError(
+                    "keystone", "mode keystone needs [auth.keystone] {names}", {"names": names}
+                )
+        return self

@@ -1,0 +1,111 @@
+"""Settings of resource types: programs, networks, credentials and endpoints."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, SecretStr, model_validator
+from pydantic_core import PydanticCustomError
+
+from hub.settings.types import (
+    AbsolutePath,
+    Bytes,
+    Duration,
+    Networks,
+    Origins,
+    Paths,
+    Section,
+    Texts,
+    Url,
+    Variables,
+    not_longer,
+)
+
+
+class CommandProgram(Section):
+    """A program that templates may run, with its projects, arguments and directories."""
+
+    path: AbsolutePath
+    projects: Texts
+    arguments: Texts = ()
+    folders: Paths = ()
+
+
+class Command(Section):
+    enabled: bool = False
+    run_as: str = ""
+    variables: Variables = ()
+    programs: tuple[CommandProgram, ...] = ()
+    max_output: Bytes = 65_536
+    max_timeout: Duration = timedelta(hours=1)
+
+
+class HttpCredential(Section):
+    """A credential that templates can refer to by name."""
+
+    kind: Literal["basic", "bearer", "header"]
+    origins: Origins
+    projects: Texts
+    username: str = ""
+    secret: SecretStr = SecretStr("")
+    secret_file: str = ""
+    header: str = ""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        needs = {"basic": ("username",), "bearer": (), "header": ("header",)}[self.kind]
+        lacks = [name for name in needs if not getattr(self, name)]
+        if bool(self.secret.get_secret_value()) == bool(self.secret_file):
+            lacks.append("either secret or secret_file")
+        if lacks:
+            words = {"kind": self.kind, "lacks": ", ".join(lacks)}
+            raise PydanticCustomError("credential", "kind {kind} needs {lacks}", words)
+        return self
+
+
+class Http(Section):
+    enabled: bool = False
+    allow: Networks = ()
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    connect_timeout: Duration = timedelta(seconds=5)
+    timeout: Duration = timedelta(seconds=30)
+    max_answer: Bytes = 1_048_576
+    max_timeout: Duration = timedelta(hours=1)
+    credentials: Mapping[str, HttpCredential] = {}
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        not_longer(self, "connect_timeout", "timeout")
+        return self
+
+
+class RemoteStack(Section):
+    """An endpoint of the Orchestration API. Templates select it by name (`region_name`)."""
+
+    url: Annotated[Url, Field(min_length=1)]
+    projects: Texts = ("*",)
+    credential: str = ""
+    ca_file: str = ""
+    interval: Duration = timedelta(seconds=5)
+    patience: Duration = timedelta(hours=1)
+
+
+class ResourceTypes(Section):
+    command: Command = Command()
+    http: Http = Http()
+    remote_stack: Mapping[str, RemoteStack] = {}
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        for name, one in self.remote_stack.items():
+            if one.credential and one.credential not in self.http.credentials:
+                words = {"name": name, "credential": one.credential}
+                raise PydanticCustomError(
+                    "remote_credential",
+                    "remote_stack.{name} names the credential {credential}, which is not in"
+                    " [resource_types.http.credentials]",
+                    words,
+                )
+        return self

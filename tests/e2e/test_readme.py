@@ -1,0 +1,95 @@
+"""The README's quick start, executed as written, against a server that runs already."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support.program import PATIENCE, ServerProcess, looks
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+QUICKSTART = README.split("## Your first stack")[1].split("\n## ")[0]
+BLOCKS = re.compile(r"^```(sh|console)\n(.*?)^```", re.M | re.S)
+#: The server and the environment are the test's own.
+SET_UP = ("make setup", 'export PATH="$PWD/.venv/bin:$PATH"', "headgate serve &")
+#: Where a person waits until the change has come to a hook.
+AT_A_HOOK = ("headgate why", "headgate hook", "openstack stack hook clear")
+VARYING = (
+    (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "TIME"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "DIGEST"),
+)
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Each command, with the output that the README shows for it."""
+    for kind, text in BLOCKS.findall(QUICKSTART):
+        if kind == "sh":
+            yield from ((line, "") for line in text.splitlines())
+        else:
+            for one in text.split("$ ")[1:]:
+                command, _, shown = one.partition("\n")
+                yield command, shown
+
+
+def form(text: str) -> str:
+    """Without what differs from run to run, and without spaces at the ends of lines."""
+    for pattern, word in VARYING:
+        text = pattern.sub(word, text)
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def test_each_command_works_and_prints_what_is_shown(server: ServerProcess) -> None:
+    said = list(commands())
+    assert [command for command, _ in said[: len(SET_UP)]] == list(SET_UP)
+    here = os.environ | {
+        "HEADGATE_URL": server.url,
+        "COLUMNS": "200",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    for command, shown in said[len(SET_UP) :]:
+        command = command.replace("http://127.0.0.1:8004", server.url)
+        if command.startswith("export "):
+            here |= dict(word.split("=", 1) for word in command.split()[1:])
+            continue
+        printed = run(command, here, again=command.startswith(AT_A_HOOK))
+        if shown:
+            assert form(printed) == form(shown)
+
+
+def run(command: str, environment: dict[str, str], *, again: bool) -> str:
+    """What it prints. again: it is repeated until a hook waits for it."""
+    end = time.monotonic() + PATIENCE
+    pauses = looks()
+    while True:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True,
+            timeout=PATIENCE, check=False,
+        )  # fmt: skip
+        early = done.returncode != 0 or (
+            "headgate why" in command and "has waited" not in done.stdout
+        )
+        if not (again and early and time.monotonic() < end):
+            assert done.returncode == 0, (command, done.stdout, done.stderr)
+            return done.stdout
+        time.sleep(next(pauses))
+
+
+def test_the_gate_of_the_shop_demands_a_backup(server: ServerProcess) -> None:
+    """`backup: false` is not an approval."""
+    headgate = f"{sys.executable} -m hub.cli.main"
+    here = os.environ | {"HEADGATE_URL": server.url, "HEADGATE_PROJECT": "shop"}
+    shop = "-t examples/shop/shop.yaml -e examples/shop/env.yaml"
+    run(f"{headgate} stack create shop {shop}", here, again=False)
+    answer = f"{headgate} hook continue shop:database --data ticket=OPS-17"
+    run(f"{headgate} hook list | grep database", here, again=True)
+    refused = subprocess.run(
+        ["bash", "-c", f"{answer} --data backup=false"], cwd=ROOT, env=here, capture_output=True,
+        text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert refused.returncode != 0 and "data.backup" in refused.stderr, refused
+    run(f"{answer} --data backup=true", here, again=False)
+    run(f"{headgate} stack delete shop", here, again=False)

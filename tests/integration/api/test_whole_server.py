@@ -1,0 +1,69 @@
+"""What concerns the whole server is for those whose role holds in every project."""
+
+import socket
+
+from tests.integration.api.test_access import basic, bearer, guarded, token
+from tests.support.program import program, resource, template
+
+SERVICE = {
+    "id", "host", "hostname", "binary", "engine_id", "topic", "status", "report_interval",
+    "created_at", "updated_at", "deleted_at",
+}  # fmt: skip
+
+
+async def test_an_operator_of_a_project_learns_neither_hosts_nor_processes(
+    database_url: str,
+) -> None:
+    async with guarded(database_url) as (run, admin), guarded(database_url):
+        _, whole = await run.call("GET", "/services", headers=admin)
+        assert {one["host"] for one in whole["services"]} == {socket.gethostname()}
+        assert len({one["engine_id"] for one in whole["services"]}) == 2
+        local = bearer(await token(run, admin, "local", "operator"))
+        status, own = await run.call("GET", "/services", headers=local)
+        assert status == 200
+        assert sorted(one["topic"] for one in own["services"]) == sorted(
+            {one["topic"] for one in whole["services"]}
+        )
+        for one in own["services"]:
+            assert set(one) == SERVICE and one["status"] == "up"
+        said = str(own)
+        for one in whole["services"]:
+            assert one["engine_id"] not in said and one["id"] not in said
+        assert socket.gethostname() not in said
+
+
+async def test_a_pin_overrides_retention_so_it_takes_a_role_in_every_project(
+    database_url: str,
+) -> None:
+    async with guarded(database_url) as (run, admin):
+        sent = {"stack_name": "s", "template": template({"a": resource()})}
+        _, made = await run.call("POST", "/stacks", sent, headers=admin)
+        path = f"/stacks/s/{made['stack']['id']}/pin"
+        local = bearer(await token(run, admin, "local", "admin"))
+        for method in ("PUT", "DELETE"):
+            status, said = await run.call(method, path, headers=local)
+            assert (status, said["error"]["type"]) == (403, "Forbidden")
+            assert (await run.call(method, path, headers=admin))[0] == 200
+
+
+async def test_what_was_made_in_mode_none_opens_nothing_in_mode_tokens(database_url: str) -> None:
+    secret = "correct horse battery"
+    body = {"name": "eve", "roles": ["admin"], "everywhere": True}
+    async with program(database_url) as free:
+        status, made = await free.call("POST", "/tokens", body)
+        assert (status, made["mode"]) == (201, "none")
+        status, _ = await free.call("POST", "/tokens", body | {"password": secret})
+        assert status == 201
+    async with guarded(database_url) as (run, admin):
+        for headers in (bearer(made["token"]), basic("eve", secret)):
+            assert (await run.call("GET", "/stacks", headers=headers))[0] == 401
+        for cookie in ({"token": made["token"]}, {"user": "eve", "password": secret}):
+            assert (await run.call("POST", "/session", cookie))[0] == 401
+        own = await token(run, admin, "ann", "reader", everywhere=True)
+        _, listed = await run.call("GET", "/tokens?everywhere=true", headers=admin)
+        modes = {(one["name"], one["kind"]): one["mode"] for one in listed["tokens"]}
+        assert modes == {
+            ("eve", "token"): "none", ("eve", "password"): "none",
+            ("ann", "token"): "tokens", ("root", "token"): "tokens",
+        }  # fmt: skip
+        assert (await run.call("GET", "/stacks", headers=bearer(own)))[0] == 200

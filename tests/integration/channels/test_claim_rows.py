@@ -1,0 +1,92 @@
+"""Deliveries are claimed and read by key: what a claim reads grows with the subscriptions that have
+something to send and with what is claimed, not with the deliveries, and needs no statistics."""
+
+from collections import Counter
+
+import pytest
+
+from channels.store.claim import Room, claim
+from engine.store.database import open_database
+from tests.support.keys import A_SEALER
+from tests.support.postgres import TestServer
+from tests.support.rows_read import rows_read_so_far, without_statistics
+
+SUBSCRIPTIONS, CLAIMS = 500, 6
+ROOM = Room(free=32, retries=16, each=20, busy={}, behind=2)
+#: Of one stack. $4: of the first, how often it was attempted. Where order is kept, the first of each subscription is due, and those behind it
+#: wait for it; else all are due.
+FILL = """
+with k as (
+    insert into stack (id, project, name, owner, version, traversal)
+    values (gen_random_uuid(), 'p', 's', 'o', 1, 1) returning id
+), s as (
+    insert into subscription (id, project, channel, target, events, stacks, resources, types,
+                              points, ordered, secrets, state, origin, tags)
+    select gen_random_uuid(), 'p', 'webhook', 'http://127.0.0.1:1/', '{}', '{}', '{}', '{}', '{}',
+           $3, '[]', 'enabled', 'api', '{}' from generate_series(1, $1) returning id
+), e as (
+    insert into event (stack_id, sequence, id, type, time, reason)
+    select k.id, n, gen_random_uuid(), 'headgate.resource.create.started', now(), 'r'
+      from k, generate_series(1, $2::integer) n
+    returning stack_id, sequence, id
+)
+insert into delivery (stack_id, sequence, subscription_id, project, event_id, type, urgent, state,
+                      next_at, attempts)
+select e.stack_id, e.sequence, s.id, 'p', e.id, 't', false, 'pending',
+       case when e.sequence = 1 or not $3 then now() end,
+       case when e.sequence = 1 or not $3 then $4::integer else 0 end
+  from s, e
+"""
+
+
+async def rows_read(
+    postgres: TestServer, each: int, *, ordered: bool, analysed: str, attempts: int
+) -> tuple[Counter[str], int]:
+    """For some claims, and how many deliveries were claimed."""
+    async with postgres.new_database() as url:
+        database = await open_database(url, sealer=A_SEALER)
+        try:
+            async with database.connection() as conn:
+                await without_statistics(conn)
+                for _ in range(7):  # PostgreSQL keeps the plan that it has made for empty tables
+                    await claim(conn, urgent=False, room=ROOM, lease=60.0)
+                if analysed == "while empty":
+                    await conn.execute("analyze")
+                await conn.execute(FILL, SUBSCRIPTIONS, each, ordered, attempts)
+                if analysed == "when full":
+                    await conn.execute("analyze")
+                await conn.execute("select pg_stat_force_next_flush()")
+            async with database.connection() as conn:
+                before = await rows_read_so_far(conn)
+                claimed = 0
+                for _ in range(CLAIMS):
+                    dues = await claim(conn, urgent=False, room=ROOM, lease=60.0)
+                    claimed += len(dues)
+                await conn.execute("select pg_stat_force_next_flush()")
+            async with database.connection() as conn:
+                return await rows_read_so_far(conn) - before, claimed
+        finally:
+            await database.close()
+
+
+@pytest.mark.parametrize("analysed", ["never", "while empty", "when full"])
+@pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
+@pytest.mark.parametrize("attempts", [0, 3], ids=["new", "receiver gone"])
+async def test_a_claim_reads_by_key(
+    postgres: TestServer, ordered: bool, analysed: str, attempts: int
+) -> None:
+    few, claimed = await rows_read(
+        postgres, 3, ordered=ordered, analysed=analysed, attempts=attempts
+    )
+    many, same = await rows_read(
+        postgres, 24, ordered=ordered, analysed=analysed, attempts=attempts
+    )
+    at_once = ROOM.retries if attempts else ROOM.free * (3 if ordered else 1)
+    assert claimed == same == at_once * CLAIMS
+    # A step for each subscription and claim; of what is claimed, a few looks.
+    each = 30 if ordered else 2 * ROOM.each + 20
+    assert many["delivery"] <= SUBSCRIPTIONS * CLAIMS + each * claimed
+    assert many["subscription"] <= SUBSCRIPTIONS * CLAIMS + 5 * claimed
+    assert many["event"] <= 2 * claimed
+    assert many["stack"] <= 2 * claimed
+    assert not ordered or many.total() <= 1.3 * few.total()

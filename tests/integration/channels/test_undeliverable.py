@@ -1,0 +1,180 @@
+"""Hooks that nobody can be told of: an event, a deadline that runs, and each of them shown."""
+
+from typing import Any
+from uuid import UUID
+
+from channels.envelope import asked_documents
+from channels.store import deliveries, subscriptions
+from channels.store.hook_notifications import asked_of
+from channels.store.records import SubscriptionChange, SubscriptionState
+from engine.store.database import Database
+from engine.store.read import read_hook
+from tests.integration.channels.conftest import Dispatching
+from tests.support.events import Scene, resource_event
+from tests.support.receiver import Receiver, until
+
+UNDELIVERABLE = "select count(*) from event where type = 'headgate.hook.undeliverable'"
+NOTICES = ["headgate.hook.waiting"]
+
+
+async def test_given_up_by_all_is_an_event_that_others_hear(
+    scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    for _ in range(2):
+        await scene.subscription(receiver.url, events=NOTICES)
+    await scene.subscription(other_receiver.url, events=["headgate.hook.undeliverable"])
+    receiver.answers(500)
+    hook_id = await scene.hook(stack)
+    async with dispatching():
+        await until(lambda: other_receiver.received)
+        await until(
+            lambda: scene.value("select count(*) = 0 from delivery where state = 'pending'")
+        )
+    (event,) = other_receiver.events
+    assert event["data"]["hook"]["id"] == str(hook_id)
+    assert event["data"]["said"]["reason"] == (
+        "Hook pre-create of db is waiting, and its notification could not be delivered"
+    )
+    assert await scene.value(UNDELIVERABLE) == 1
+    assert (await scene.hook_row(hook_id))["undeliverable_at"] is not None
+
+
+async def test_one_that_has_it_is_enough(
+    scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    for one in (receiver, other_receiver):
+        await scene.subscription(one.url, events=NOTICES)
+    receiver.answers(500)
+    await scene.hook(stack)
+    async with dispatching():
+        await until(
+            lambda: scene.value("select count(*) = 0 from delivery where state = 'pending'")
+        )
+    assert await scene.value(UNDELIVERABLE) == 0
+
+
+async def test_a_subscription_that_is_disabled_leaves_its_hooks_undeliverable(
+    scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    """Their notices stand behind what was answered with 410, and are never tried."""
+    stacks = [await scene.stack() for _ in range(2)]
+    await scene.subscription(receiver.url)
+    for stack in stacks:
+        await scene.record(stack, resource_event("a"))
+    hooks = [await scene.hook(stack, seconds=100.0) for stack in stacks]
+    receiver.answers(410)
+    async with dispatching():
+        await until(lambda: scene.value(UNDELIVERABLE + " having count(*) = 2"))
+    assert {event["type"] for event in receiver.events} == {"headgate.resource.create.started"}
+    for hook_id in hooks:
+        row = await scene.hook_row(hook_id)
+        assert (row["deadline"] - row["undeliverable_at"]).total_seconds() == 100.0
+        (asked,) = await _asked(database, hook_id)
+        assert (asked["state"], asked["attempts"]) == ("disabled", 0)
+        assert "gone" in asked["error"]
+
+
+async def test_paused_while_its_notice_waits_the_hook_is_undeliverable_at_once(
+    scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    chosen = await scene.subscription(receiver.url)
+    await scene.record(stack, resource_event("a"))
+    receiver.hangs()
+    async with dispatching(drain=0.05):
+        await until(lambda: receiver.under_way)
+        await scene.hook(stack)
+        await until(lambda: scene.value("select 1 from delivery where hook_id is not null"))
+        async with database.connection() as conn:
+            change = SubscriptionChange(state=SubscriptionState.DISABLED)
+            await subscriptions.update(conn, "demo", chosen.id, change, "ann")
+        await until(lambda: scene.value(UNDELIVERABLE))
+
+
+async def test_asked_for_again_in_vain_it_is_told_once(
+    scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    chosen = await scene.subscription(receiver.url, events=NOTICES)
+    receiver.answers(500)
+    hook_id = await scene.hook(stack, seconds=100.0)
+    async with dispatching():
+        await until(lambda: scene.value(UNDELIVERABLE))
+        tried = len(receiver.received)
+        async with database.connection() as conn:
+            assert await deliveries.redeliver_dead(conn, chosen.id) == 1
+        await until(lambda: len(receiver.received) == 2 * tried)
+        await until(
+            lambda: scene.value("select count(*) = 0 from delivery where state = 'pending'")
+        )
+    assert await scene.value(UNDELIVERABLE) == 1
+    row, last = await scene.hook_row(hook_id), "select max(settled_at) from delivery"
+    # The deadline runs from the last failure: the attempts before had put it off by far more.
+    assert (row["deadline"] - await scene.value(last)).total_seconds() < 105.0
+
+
+async def test_a_dispatcher_that_starts_finds_what_one_that_died_has_left(
+    scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    chosen = await scene.subscription(receiver.url)
+    receiver.answers(500)
+    hook_id = await scene.hook(stack)
+    async with dispatching():
+        await until(lambda: scene.value("select 1 from delivery where attempts > 0"))
+    await scene.value("update delivery set state = 'pending', attempts = 1, next_at = now()")
+    await scene.value("update subscription set state = 'disabled', reason = 'why not'")
+    await scene.value("update hook set undeliverable_at = null")
+    await scene.value("delete from event where type = 'headgate.hook.undeliverable'")
+    async with dispatching():
+        await until(lambda: scene.value(UNDELIVERABLE))
+    assert [(one["subscription"], one["state"], one["error"])
+            for one in await _asked(database, hook_id)] == [
+        (str(chosen.id), "disabled", "why not"),
+    ]  # fmt: skip
+
+
+async def test_who_is_disabled_is_shown_on_every_hook_it_should_have_heard_of(
+    scene: Scene, database: Database
+) -> None:
+    stack = await scene.stack("web-1")
+    wanted = await scene.subscription("https://a.test/p?key=1", stacks=["web-*"], points=["pre-*"])
+    elsewhere = await scene.subscription("https://b.test/", stacks=["db-*"])
+    async with database.connection() as conn:
+        for one in (wanted, elsewhere):
+            change = SubscriptionChange(state=SubscriptionState.DISABLED)
+            await subscriptions.update(conn, "demo", one.id, change, "ann")
+    hook_id = await scene.hook(stack)
+    assert [
+        (one["subscription"], one["target"], one["state"], one["error"])
+        for one in await _asked(database, hook_id)
+    ] == [(str(wanted.id), "https://a.test", "disabled", "disabled on request")]
+
+
+async def test_heard_late_the_deadline_runs_anew(
+    scene: Scene, receiver: Receiver, dispatching: Dispatching
+) -> None:
+    stack = await scene.stack()
+    chosen = await scene.subscription(receiver.url, events=NOTICES)
+    receiver.answers(410)
+    hook_id = await scene.hook(stack, seconds=100.0)
+    async with dispatching():
+        await until(lambda: scene.value(UNDELIVERABLE))
+        receiver.answers(200)
+        async with scene.database.connection() as conn:
+            change = SubscriptionChange(state=SubscriptionState.ENABLED)
+            await subscriptions.update(conn, "demo", chosen.id, change, "ann")
+            await scene.value("update delivery set state = 'pending', next_at = now()")
+            await conn.execute("select pg_notify('headgate_delivery', '')")
+        await until(lambda: scene.value("select 1 from hook where notified_at is not null"))
+    row = await scene.hook_row(hook_id)
+    assert (row["deadline"] - row["notified_at"]).total_seconds() == 100.0
+
+
+async def _asked(database: Database, hook_id: UUID) -> list[Any]:
+    async with database.connection() as conn:
+        hook = await read_hook(conn, hook_id, None)
+        assert hook is not None
+        return asked_documents((await asked_of(conn, [hook]))[hook_id])

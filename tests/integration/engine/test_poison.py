@@ -1,0 +1,165 @@
+"""A step, or a claim, that the database refuses or that takes too long harms no other node."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from structlog.testing import capture_logs
+
+from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
+from engine.store.database import Database
+from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.work.internal_error import Wreck
+from engine.work.step_queue import StepQueue, WaitingStep
+from tests.support.program import Http, Program, program, resource
+from tests.support.receiver import until
+
+
+class Poison(ResourceType):
+    """Its attributes are what `attributes` makes; nothing of it is checked before it is written."""
+
+    schema = TypeSchema(
+        "Test::Poison",
+        properties={"size": Property(Kind.INTEGER, default=1)},
+        attributes={"given": Attribute(Kind.ANY)},
+    )
+
+    def create(self, call: Call) -> Outcome:
+        return Done(f"made-{call.resource_name}", {"given": "x" * call.properties["size"]})
+
+    def update(self, call: Call) -> Outcome:
+        return Done(call.physical_id)
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)
+
+
+#: What the database refuses for resources of one name, or ends as it does at a timeout.
+REFUSES = """
+create function refuse() returns trigger language plpgsql as $$
+begin
+    if new.name = 'poison' and new.digest <> '' then {what}; end if;
+    return new;
+end $$;
+create trigger refuse before update on resource for each row execute function refuse();
+"""
+RAISES = "raise program_limit_exceeded"
+TIMES_OUT = "raise query_canceled"
+
+
+@asynccontextmanager
+async def a_program(url: str) -> AsyncIterator[Program]:
+    async with program(url, {"engine.poll": "1s"}, types=[Poison()]) as run:
+        yield run
+
+
+async def check_others(run: Program, name: str = "other") -> None:
+    tenant = Http(run.session, run.url, "another")
+    await tenant.create(name, {"a": resource(), "b": resource(depends_on="a")})
+    assert await tenant.until_ended(name) == "CREATE_COMPLETE"
+
+
+@pytest.mark.parametrize("what", [RAISES, TIMES_OUT])
+async def test_a_step_that_cannot_be_written_fails_its_own_node(
+    database_url: str, database: Database, what: str
+) -> None:
+    """Beside it in one batch are good ones; they are written."""
+    async with database.connection() as conn:
+        await conn.execute(REFUSES.format(what=what))
+    poison = {"type": "Test::Poison"}
+    async with a_program(database_url) as run:
+        with capture_logs() as logs:
+            await run.create("s", {"poison": poison, "good": poison, "better": poison})
+            await check_others(run)
+            assert await run.until_ended("s") == "CREATE_FAILED"
+        resources = await run.resources("s")
+    assert resources["good"]["resource_status"] == "CREATE_COMPLETE"
+    assert resources["better"]["resource_status"] == "CREATE_COMPLETE"
+    assert resources["poison"]["resource_status"] == "CREATE_FAILED"
+    assert resources["poison"]["physical_resource_id"] == "made-poison"
+    assert "internal error" in resources["poison"]["resource_status_reason"]
+    assert any(one.get("sqlstate") for one in logs)
+
+
+def of_size(size: int) -> dict[str, object]:
+    return {"type": "Test::Poison", "properties": {"size": size}}
+
+
+async def test_a_database_that_cannot_write_any_step_fails_no_node(
+    database_url: str, database: Database
+) -> None:
+    """What is no fault of a step, such as a missing right, is waited for."""
+    async with a_program(database_url) as run:
+        await run.create("warm", {"a": of_size(1)})
+        assert await run.until_ended("warm") == "CREATE_COMPLETE"
+        async with database.connection() as conn:
+            await conn.execute(REFUSES.format(what="raise undefined_function"))
+        with capture_logs() as logs:
+            await run.create("s", {"poison": of_size(1)})
+            await until(lambda: [one for one in logs if one["event"] == "internal.error"])
+            async with database.connection() as conn:
+                await conn.execute("drop trigger refuse on resource")
+            assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_a_batch_of_steps_is_bounded_by_its_bytes() -> None:
+    queue = StepQueue(10, 1000)
+    for name, size in (("a", 400), ("b", 400), ("c", 400), ("d", 5000), ("e", 1)):
+        queue.add(WaitingStep({"node": name}, size, Wreck(None)))  # type: ignore[arg-type]
+    batches = []
+    while queue:
+        batch, alone = queue.take()
+        assert not alone
+        batches.append([one.step["node"] for one in batch])
+    assert batches == [["a", "b"], ["c"], ["d"], ["e"]]
+
+
+async def test_steps_set_apart_are_written_one_at_a_time() -> None:
+    queue = StepQueue(10)
+    steps = [WaitingStep({"node": name}, 1, Wreck(None)) for name in "abc"]  # type: ignore[arg-type]
+    for one in steps:
+        queue.add(one)
+    batch, _ = queue.take()
+    queue.set_apart(batch)
+    assert [queue.take() for _ in "abc"] == [([one], True) for one in steps]
+
+
+async def test_a_resource_that_computes_more_than_its_quota_fails(database_url: str) -> None:
+    few = {"engine.poll": "1s", "quotas.resource_bytes": 1000}
+    async with program(database_url, few, types=[Poison()]) as run:
+        await run.create("s", {"small": of_size(100), "big": of_size(5000)})
+        await run.create("t", {"long": resource("x" * 5000)})
+        assert await run.until_ended("s") == "CREATE_FAILED"
+        assert await run.until_ended("t") == "CREATE_FAILED"
+        resources = await run.resources("s")
+        long = (await run.resources("t"))["long"]
+        await run.at("DELETE", "s")
+    assert resources["small"]["resource_status"] == "CREATE_COMPLETE"
+    assert resources["big"]["physical_resource_id"] == "made-big"
+    for one, what in ((resources["big"], "properties and attributes"), (long, "properties")):
+        reason = one["resource_status_reason"]
+        assert reason.startswith(f"{what} of 5")
+        assert "exceed the quota resource_bytes of 1000 bytes. Make them smaller" in reason
+
+
+async def test_the_quota_of_a_project_is_its_own(database_url: str) -> None:
+    own = {"quotas.resource_bytes": 1000, "quotas.projects": {"p": {"resource_bytes": 9000}}}
+    async with program(database_url, own, types=[Poison()]) as run:
+        await run.create("s", {"big": of_size(5000)})
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
+async def test_stacks_of_large_values_behind_one_hook_complete(database_url: str) -> None:
+    """All go on at once; together they would be more than one statement can carry."""
+    half = {"list_join": ["x", ["\U0001f600" * 100] * 40]}
+    value = {"type": "OS::Heat::Value", "properties": {"value": half}}
+    body = {"heat_template_version": "2018-08-31", "resources": {f"r{n}": value for n in range(8)}}
+    held = {"hooks": [{"at": "r*", "on": ["pre-create"]}]}
+    async with program(database_url, {"engine.poll": "1s"}) as run:
+        for name in ("a", "b", "c"):
+            await run.create(name, {}, template=body, environment=held)
+        for name in ("a", "b", "c"):
+            for hook in await run.waiting(name, 8):
+                assert (await run.signal(hook))[0] == 200
+        for name in ("a", "b", "c"):
+            assert await run.until_ended(name) == "CREATE_COMPLETE"

@@ -1,0 +1,397 @@
+"""What is made from a secret is secret, however it was made and wherever it comes out."""
+
+import asyncio
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+
+from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
+from engine.store.encryption import Scope, reveal
+from engine.types.contract import Call, Done, Outcome, ResourceType
+from hub.api.application import all_routes
+from hub.api.openapi import plain_path
+from hub.api.parts import Route
+from hub.log import set_up_logging
+from tests.integration.amqp.conftest import Post, post
+from tests.support.access import given_directly
+from tests.support.planted import Findings, rows_of, wal_since, wal_start
+from tests.support.postgres import TestServer
+from tests.support.program import Json, Program, eventually, program
+from tests.support.rabbit import Rabbit
+from tests.support.receiver import Receiver, receiving
+from tests.support.secret_chains import (
+    FILES,
+    LINKS,
+    SOURCES,
+    WRAPS,
+    Chain,
+    Step,
+    chain_resources,
+)
+
+EXAMPLES = 3
+PUBLIC = "nothing-secret-here"
+
+
+class Safe(ResourceType):
+    """Has a secret attribute, and one that repeats a hidden property."""
+
+    schema = TypeSchema(
+        "Test::Safe",
+        properties={"secret": Property(Kind.STRING, hidden=True, update_allowed=True)},
+        attributes={
+            "key": Attribute(Kind.STRING, secret=True),
+            "echo": Attribute(Kind.STRING),
+            "state": Attribute(Kind.STRING, public=True),
+        },
+    )
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def create(self, call: Call) -> Outcome:
+        given = {"key": self.key, "echo": call.properties["secret"], "state": "ACTIVE"}
+        return Done(f"id-{call.resource_name}", given)
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)
+
+
+PARAMETERS: Json = {
+    "hidden": {"type": "string", "hidden": True},
+    "listed": {"type": "comma_delimited_list", "hidden": True},
+    "mapped": {"type": "json", "hidden": True},
+    "by_environment": {"type": "string"},
+    "property": {"type": "string", "hidden": True},
+}
+COMMON: Json = {
+    "safe": {"type": "Test::Safe", "properties": {"secret": {"get_param": "property"}}},
+    "random": {"type": "OS::Heat::RandomString", "properties": {"length": 40}},
+    "open": {"type": "OS::Heat::Value", "properties": {"value": PUBLIC}},
+    "after_open": {
+        "type": "OS::Heat::TestResource",
+        "properties": {"value": {"list_join": ["", [
+            {"get_attr": ["open", "value"]}, {"get_attr": ["safe", "state"]}]]}},
+    },
+}  # fmt: skip
+POINTS = ["pre-create", "post-create", "pre-update"]
+#: Notices of every resource but the gates, in nested stacks and groups, too.
+NOTIFYING = {
+    "on": POINTS, "at": "*", "mode": "notify",
+    "types": sorted({one.type for one in LINKS.values()} - {"OS::Heat::TestResource"}),
+}  # fmt: skip
+#: Where a reader may see what a stack's own outputs read, and what agents fetch.
+ALLOWED = ("/outputs/", "/metadata", "/export")
+
+
+def body(chains: Sequence[Chain], findings: Findings) -> Json:
+    """A request for a stack with the chains. What the last one made is an output, too."""
+    made = {f"c{place}": one for place, one in enumerate(chains)}
+    resources = dict(COMMON)
+    for name, chain in made.items():
+        resources |= chain_resources(name, chain)
+    gates = [{"at": f"{name}_gate", "on": ["pre-create", "pre-update"]} for name in made]
+    return {
+        "template": {
+            "heat_template_version": "2021-04-16",
+            "parameters": PARAMETERS,
+            "conditions": {"always": True},
+            "resources": resources,
+            "outputs": {name: {"value": {"get_attr": [f"{name}_gate", "output"]}} for name in made},
+        },
+        "environment": {
+            "encrypted_param_names": ["by_environment"],
+            "hooks": [{"at": "after_open", "on": POINTS, "mode": "notify"}, *gates],
+        },
+        "parameters": {
+            "hidden": findings.secrets["parameter"],
+            "listed": ["x", findings.secrets["item"]],
+            "mapped": {"deep": {"k": findings.secrets["entry"]}},
+            "by_environment": findings.secrets["environment"],
+            "property": findings.secrets["property"],
+        },
+        "files": {name: json.dumps(one) for name, one in FILES.items()},
+    }
+
+
+class Hunt:
+    """One server with every channel, on which stacks live and are looked at."""
+
+    def __init__(self, run: Program, findings: Findings) -> None:
+        self.run, self.findings = run, findings
+        self.tokens: dict[str, str] = {}
+        self.stacks = 0
+
+    async def call(self, method: str, path: str, said: Json = None, role: str = "admin") -> Json:
+        """An answer, in which secrets are looked for except where they may be."""
+        headers = {"Authorization": f"Bearer {self.tokens[role]}"}
+        status, found = await self.run.call(method, path, said, headers=headers)
+        assert status < 500, found
+        if not any(part in path for part in ALLOWED):
+            shown = _without_outputs(found) if method == "GET" else found
+            self.findings.look(f"{method} {path} for {role}", json.dumps(shown))
+        return found
+
+    async def settled(self, name: str) -> Json:
+        """Answer what waits until the stack has ended, and look at everything meanwhile."""
+
+        async def ended() -> Json:
+            stack = (await self.call("GET", f"/stacks/{name}"))["stack"]
+            if not stack["stack_status"].endswith("IN_PROGRESS"):
+                return stack
+            for hook in (await self.call("GET", "/hooks?state=waiting"))["hooks"]:
+                at = f"/stacks/{name}/{stack['id']}/resources/{hook['resource_name']}"
+                await self.call("GET", f"{at}/inspect")
+                await self.call("POST", f"/hooks/{hook['id']}/signal", {"decision": "continue"})
+            return None
+
+        return await eventually(ended)
+
+    async def live(self, chains: Sequence[Chain], *, whole: bool = False) -> str:
+        """The life of a stack; returns its name. whole: it is updated and checked, too."""
+        self.stacks += 1
+        name, sent = f"s{self.stacks}", body(chains, self.findings)
+        await self.call("POST", "/stacks/preview", {"stack_name": name, **sent})
+        made = await self.call("POST", "/stacks", {"stack_name": name, **sent})
+        assert "stack" in made, made
+        stack = await self.settled(name)
+        assert stack["stack_status"] == "CREATE_COMPLETE", stack["stack_status_reason"]
+        await self._learn()
+        at = f"/stacks/{name}/{stack['id']}"
+        await self._see_open(name, at)
+        if not whole:
+            return name
+        changed = {"parameters": {"hidden": self.findings.secrets["second"]}}
+        await self.call("PATCH", f"{at}/preview", changed)
+        await self.call("PATCH", at, changed)
+        stack = await self.settled(name)
+        assert stack["stack_status"] == "UPDATE_COMPLETE", stack["stack_status_reason"]
+        await self.call("POST", f"{at}/actions", {"check": None})
+        await self.settled(name)
+        return name
+
+    async def _learn(self) -> None:
+        """What RandomString made is a secret, too."""
+        async with self.run.database.connection() as conn:
+            rows = await conn.fetch(
+                "select stack_id, id, attributes from resource"
+                " where type = 'OS::Heat::RandomString'"
+            )
+        for row in rows:
+            scope = Scope("p", row["stack_id"], "resource.attributes")
+            made = reveal(row["attributes"], scope)
+            self.findings.plant(f"random {row['id']}", made["value"])
+
+    async def _see_open(self, name: str, at: str) -> None:
+        """What is made from nothing secret is shown as ever."""
+        hooks = (await self.call("GET", f"/hooks?stack={name}&limit=1000"))["hooks"]
+        [notice] = [
+            one["resource"]["properties"] for one in hooks
+            if one["resource_name"] == "after_open" and one["point"] == "pre-create"
+        ]  # fmt: skip
+        assert notice["value"] == PUBLIC + "ACTIVE"
+        found = await self.call("GET", f"{at}/resources/after_open")
+        assert found["resource"]["attributes"] == {"output": PUBLIC + "ACTIVE"}
+
+    async def everything(self, name: str) -> None:
+        """Every GET of the API for every role, for a stack and all that is in it."""
+        there = await self._there(name)
+        for route in all_routes():
+            if route.method == "GET" and not route.path.startswith(("/dashboard", "//")):
+                for path in _paths(route, there):
+                    for role in ("reader", "author", "approver", "operator"):
+                        await self.call("GET", path, role=role)
+
+    async def _there(self, name: str) -> list[dict[str, list[str]]]:
+        """What stands for the names in paths: of the stack and of each stack inside of it."""
+        found: list[dict[str, list[str]]] = []
+        listed = await self.call("GET", "/stacks?show_nested=true&limit=1000")
+        hooks = (await self.call("GET", "/hooks?limit=1000"))["hooks"]
+        for one in listed["stacks"]:
+            if one["stack_name"] != name and not one["stack_name"].startswith(f"{name}-"):
+                continue
+            at = f"/stacks/{one['stack_name']}/{one['id']}"
+            events = (await self.call("GET", f"{at}/events?limit=1000"))["events"]
+            resources = (await self.call("GET", f"{at}/resources"))["resources"]
+            names = [each["resource_name"] for each in resources]
+            outputs = (await self.call("GET", f"{at}/outputs"))["outputs"]
+            found.append({
+                "name": [one["stack_name"]], "id": [one["id"]], "stack": [one["id"]],
+                "resource": names, "version": ["1"], "event": [events[0]["id"]],
+                "key": [each["output_key"] for each in outputs], "type": ["OS::Heat::Value"],
+                "hook": [each["id"] for each in hooks if each["stack_id"] == one["id"]][:5],
+            })  # fmt: skip
+        return found
+
+
+def _paths(route: Route, there: Sequence[Mapping[str, Sequence[str]]]) -> Iterator[str]:
+    path = plain_path(route.path).replace("/v1/{project}", "", 1)
+    if path.endswith("/stream") or "{rest}" in path:
+        return
+    if not plain_path(route.path).startswith("/v1/{project}"):
+        path = f"/{path}"
+    seen: set[str] = set()
+    for values in there:
+        paths = [path]
+        for name, known in values.items():
+            paths = [
+                one.replace(f"{{{name}}}", value)
+                for one in paths
+                for value in (known if f"{{{name}}}" in one else [""])
+            ]
+        for one in paths:
+            if "{" not in one and one not in seen:
+                seen.add(one)
+                yield one
+
+
+def _without_outputs(found: Json) -> Json:
+    """A stack's own outputs are shown to whoever may read it."""
+    stack = found.get("stack") if isinstance(found, dict) else None
+    if isinstance(stack, dict) and stack.get("parent") is None:
+        return {**found, "stack": {**stack, "outputs": None}}
+    return found
+
+
+def chains() -> st.SearchStrategy[list[Chain]]:
+    steps = st.builds(
+        Step, st.sampled_from(sorted(LINKS)), st.sampled_from(sorted(WRAPS)), st.integers(0, 4)
+    )
+    links = st.lists(steps, min_size=1, max_size=4).map(tuple)
+    one = st.builds(Chain, st.sampled_from(sorted(SOURCES)), links)
+    return st.lists(one, min_size=2, max_size=3)
+
+
+#: Every type, every way to read it, every function and every source at least once.
+EACH_READ = [
+    Chain("parameter", (Step(name, "as it is", read),))
+    for name, link in LINKS.items()
+    for read in range(len(link.reads))
+]
+EACH_WRAP = [Chain("parameter", (Step("value", name), Step("value"))) for name in WRAPS]
+#: Looked at by every route, for every role.
+WHOLE = [
+    Chain("parameter", (Step("config"), Step("outer"), Step("group"))),
+    Chain("parameter", (Step("nested", "str_replace", 2), Step("scaling"), Step("test"))),
+]
+EACH_SOURCE = [Chain(name, (Step("value"), Step("test"))) for name in SOURCES]
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    stream = io.StringIO()
+    set_up_logging("json", level="debug", stream=stream)
+    yield stream
+
+
+def test_what_is_made_from_a_secret_comes_out_nowhere(
+    postgres: TestServer, rabbit: Rabbit, logged: io.StringIO
+) -> None:
+    with asyncio.Runner() as runner:
+        findings = Findings()
+        for where in (*SOURCES, "second"):
+            findings.plant(where)
+        stack = AsyncExitStack()
+        server = runner.run(_serving(stack, postgres, rabbit, findings))
+        try:
+
+            @settings(
+                max_examples=EXAMPLES, deadline=None, derandomize=True, database=None,
+                phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck),
+            )  # fmt: skip
+            @example(EACH_READ)
+            @example(EACH_WRAP)
+            @example(EACH_SOURCE)
+            @given(chains())
+            def hunt(drawn: list[Chain]) -> None:
+                runner.run(server.hunt.live(drawn))
+                assert findings.found == [], "\n".join(findings.found[:20])
+
+            hunt()
+            runner.run(server.hunt.everything(runner.run(server.hunt.live(WHOLE, whole=True))))
+            runner.run(server.look())
+        finally:
+            runner.run(stack.aclose())
+    findings.look("log", logged.getvalue())
+    assert findings.found == [], "\n".join(findings.found[:20])
+    for where in ("log", "webhook", "amqp", "stream", "wal", "table hook", "table resource"):
+        assert findings.seen[where] > 5_000, (where, findings.seen)
+
+
+class Server:
+    """All that secrets could come out of."""
+
+    def __init__(
+        self, hunt: Hunt, receiver: Receiver, box: Post, postgres: TestServer, wal: str
+    ) -> None:
+        self.hunt, self.receiver, self.box = hunt, receiver, box
+        self.postgres, self.wal = postgres, wal
+
+    async def listen(self) -> None:
+        run, findings = self.hunt.run, self.hunt.findings
+        headers = {"Authorization": f"Bearer {self.hunt.tokens['reader']}"}
+        async with run.session.get(f"{run.url}/v1/p/events/stream", headers=headers) as answer:
+            async for line in answer.content:
+                findings.look("stream", line)
+
+    async def look(self) -> None:
+        """Everything that is kept, and everything that was sent."""
+        findings, run = self.hunt.findings, self.hunt.run
+        await eventually(self._delivered)
+        for name, rows in (await rows_of(run.database)).items():
+            findings.look(f"table {name}", rows)
+        async with self.postgres.administer() as conn:
+            for _, raw in await wal_since(conn, self.wal):
+                findings.look("wal", raw)
+        while (message := await self.box.queue.get(fail=False)) is not None:
+            await message.ack()
+            findings.look("amqp", message.body + repr(message.headers).encode())
+        for one in self.receiver.received:
+            findings.look("webhook", one.body + json.dumps(one.headers).encode())
+
+    async def _delivered(self) -> bool:
+        async with self.hunt.run.database.connection() as conn:
+            left = await conn.fetchval("select count(*) from delivery where state = 'pending'")
+        return bool(left == 0)
+
+
+async def _serving(
+    stack: AsyncExitStack, postgres: TestServer, rabbit: Rabbit, findings: Findings
+) -> Server:
+    async with postgres.administer() as conn:
+        wal = await wal_start(conn)
+    url = await stack.enter_async_context(postgres.new_database())
+    receiver = await stack.enter_async_context(receiving())
+    box = await stack.enter_async_context(post(rabbit))
+    heat = f"heat.{box.name}"
+    await box.channel.declare_exchange(heat, "topic")
+    await box.queue.bind(heat, "#")
+    said: dict[str, Any] = {
+        "auth.mode": "tokens", "hooks.rules": [NOTIFYING], "channels.amqp.url": rabbit.url,
+        "channels.amqp.heat_exchanges": [heat], **box.settings,
+    }  # fmt: skip
+    safe = Safe(findings.secrets["attribute"])
+    run = await stack.enter_async_context(program(url, said, types=[safe]))
+    hunt = Hunt(run, findings)
+    for role in ("admin", "reader", "author", "approver", "operator"):
+        hunt.tokens[role] = await given_directly(run.database, "p", role, [role])
+        findings.plant(f"token of {role}", hunt.tokens[role])
+    for sent in (
+        {"target": receiver.url},
+        {"channel": "amqp", "target": box.exchange},
+        {"channel": "heat", "target": heat},
+    ):
+        headers = {"Authorization": f"Bearer {hunt.tokens['admin']}"}
+        _, made = await run.call("POST", "/subscriptions", sent, headers=headers)
+        if made.get("secret"):
+            findings.plant(f"secret of {made['channel']}", made["secret"])
+    server = Server(hunt, receiver, box, postgres, wal)
+    stream = asyncio.create_task(server.listen())
+    stack.callback(stream.cancel)
+    return server

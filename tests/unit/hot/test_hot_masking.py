@@ -1,0 +1,66 @@
+"""A mask stays where a function would lose it."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from engine.hot.evaluation.resolver import resolve
+from engine.hot.expressions.expression import Call
+from engine.hot.expressions.masking import MASK, contains_mask, propagate_mask
+from engine.words import Json
+
+VERSION = "2021-04-16"
+SRC = Call("get_attr", VERSION, ["src", "value"])
+
+
+class Stack:
+    def reference(self, resource: str) -> str:
+        return "ref"
+
+    def attribute(self, resource: str, attribute: str) -> Json:
+        return self.attributes(resource).get(attribute)
+
+    def attributes(self, resource: str) -> Mapping[str, Json]:
+        return {"value": MASK, "open": {"a": ["x", "y"], "0": 1}, "mixed": [MASK, "x"]}
+
+
+def shown(expression: Json) -> Json:
+    return resolve(expression, Stack(), masked=True)
+
+
+LOSES: dict[str, Json] = {
+    "digest": Call("digest", VERSION, ["sha512", SRC]),
+    "length": Call("yaql", VERSION, {"expression": "len($.data)", "data": SRC}),
+    "a part": Call("yaql", VERSION, {"expression": "$.data.substring(0, 2)", "data": SRC}),
+    "a path into it": Call("get_attr", VERSION, ["src", "value", "key", 0]),
+    "a letter of it": Call("get_attr", VERSION, ["src", "value", 1]),
+    "a secret path": Call("get_attr", VERSION, ["src", "open", SRC]),
+    "a selected secret path": Call("select", VERSION, [{"a": 1}, SRC]),
+    "wrong arguments": Call("str_split", VERSION, [1, SRC]),
+}
+
+
+@pytest.mark.parametrize("name", LOSES)
+def test_what_a_function_makes_of_a_secret_is_secret(name: str) -> None:
+    assert shown(LOSES[name]) == MASK
+
+
+def test_what_keeps_the_mask_shows_what_is_around_it() -> None:
+    joined = Call("list_join", VERSION, ["-", ["a", SRC]])
+    assert shown({"a": [joined, SRC], "b": 1}) == {"a": [f"a-{MASK}", MASK], "b": 1}
+
+
+def test_what_is_made_from_nothing_secret_is_shown() -> None:
+    assert shown(Call("get_attr", VERSION, ["src", "open", "a", 1])) == "y"
+    assert shown(Call("get_attr", VERSION, ["src", "mixed", 1])) == "x"
+    assert shown(Call("get_resource", VERSION, "src")) == "ref"
+
+
+@pytest.mark.parametrize(
+    ("value", "holds"),
+    [(MASK, True), (f"a{MASK}b", True), ({MASK: 1}, True), ({"a": [[MASK]]}, True),
+     ("*****", False), (7, False), (None, False), ({"a": ["b"]}, False)],
+)  # fmt: skip
+def test_a_mask_is_found_at_any_depth(value: Json, holds: bool) -> None:
+    assert contains_mask(value) is holds
+    assert propagate_mask([value], "made") == (MASK if holds else "made")

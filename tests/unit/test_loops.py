@@ -1,0 +1,156 @@
+"""Guards of loops: what an error costs, and what it does not."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from structlog.testing import capture_logs
+
+from engine.errors import TimedOut, Unavailable
+from engine.loops import BatchSize, Fault, Pauses, Supervisor
+
+GUARD = Supervisor(new_id=lambda: "abc").guard("loop", first=0.001, longest=0.002)
+
+
+async def test_a_loop_goes_on_after_every_kind_of_error() -> None:
+    stop, turns = asyncio.Event(), 0
+    errors: list[Exception] = [
+        Unavailable("away"),
+        ValueError("planted-secret"),
+        ExceptionGroup("", [Unavailable("away"), KeyError("planted-secret")]),
+        ExceptionGroup("", [Unavailable("all away")]),
+    ]
+
+    async def turn() -> None:
+        nonlocal turns
+        turns += 1
+        if errors:
+            raise errors.pop(0)
+        stop.set()
+
+    with capture_logs() as logs:
+        await GUARD.run(turn, stop)
+    assert turns == 5
+    assert [one["event"] for one in logs] == [
+        "loop.unavailable", "loop.failed", "loop.failed", "loop.unavailable",
+    ]  # fmt: skip
+    assert [one.get("error") for one in logs] == [None, "ValueError", "KeyError", None]
+    assert "in turn" in logs[1]["where"]
+    assert "planted-secret" not in repr(logs)
+
+
+async def test_a_cancelled_loop_ends() -> None:
+    begun = asyncio.Event()
+
+    async def turn() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(GUARD.run(turn, asyncio.Event()))
+    await begun.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+
+
+def test_pauses_grow_to_a_bound_and_half_of_each_is_chance() -> None:
+    least, most = Pauses(0.5, 30.0, lambda: 0.0), Pauses(0.5, 30.0, lambda: 1.0)
+    assert [least.after(number) for number in (1, 2, 3, 100)] == [0.25, 0.5, 1.0, 15.0]
+    assert [most.after(number) for number in (1, 2, 3, 100)] == [0.5, 1.0, 2.0, 30.0]
+
+
+async def test_an_internal_error_of_a_unit_is_returned_and_counted() -> None:
+    counted: list[str] = []
+
+    async def broken() -> None:
+        raise ValueError
+
+    async def away() -> None:
+        raise Unavailable("away")
+
+    guard = Supervisor(new_id=lambda: "abc", failed=counted.append).guard("loop")
+    with capture_logs() as logs:
+        fault = await guard.attempt(broken(), unit=7)
+    assert isinstance(fault, Fault)
+    assert (str(fault), counted) == ("internal error abc (see the server's log)", ["loop"])
+    assert (logs[0]["unit"], logs[0]["error_id"]) == (7, "abc")
+    with pytest.raises(Unavailable):
+        await guard.attempt(away())
+
+
+class Batch:
+    """Numbers to be done; some raise an error, also where they are ended."""
+
+    def __init__(self, broken: dict[int, Exception], endless: Sequence[int] = ()) -> None:
+        self.done: list[int] = []
+        self.ended: list[int] = []
+        self._broken = broken
+        self._endless = endless
+
+    async def work(self, part: Sequence[int]) -> None:
+        for one in part:
+            if one in self._broken:
+                raise self._broken[one]
+        self.done += part
+
+    async def fail(self, one: int, _: Fault) -> None:
+        if one in self._endless:
+            raise KeyError
+        self.ended.append(one)
+
+    async def split(self, count: int) -> None:
+        await GUARD.split(range(count), self.work, self.fail, lambda one: {"unit": one})
+
+
+async def test_a_batch_is_split_to_the_units_at_fault() -> None:
+    batch = Batch({3: ValueError(), 8: ValueError()})
+    await batch.split(10)
+    assert (batch.done, batch.ended) == ([0, 1, 2, 4, 5, 6, 7, 9], [3, 8])
+
+
+async def test_a_unit_that_alone_takes_too_long_is_left_and_the_others_are_done() -> None:
+    batch = Batch({3: TimedOut("slow")})
+    with pytest.raises(TimedOut):
+        await batch.split(10)
+    assert (batch.done, batch.ended) == ([0, 1, 2, 4, 5, 6, 7, 8, 9], [])
+
+
+async def test_a_unit_that_cannot_be_ended_is_left_and_the_others_are_done() -> None:
+    batch = Batch({3: ValueError(), 5: ValueError()}, endless=[3])
+    with pytest.raises(KeyError):
+        await batch.split(10)
+    assert (batch.done, batch.ended) == ([0, 1, 2, 4, 6, 7, 8, 9], [5])
+
+
+async def test_a_batch_is_not_split_while_the_database_is_away() -> None:
+    batch = Batch({3: Unavailable("away")})
+    with pytest.raises(Unavailable):
+        await batch.split(10)
+    assert (batch.done, batch.ended) == ([], [])
+
+
+async def test_a_statement_that_is_refused_whatever_it_is_given_fails_no_unit() -> None:
+    undefined, limit = KeyError("no such function"), KeyError("limit")
+    undefined.sqlstate, limit.sqlstate = "42883", "54000"  # type: ignore[attr-defined]
+    batch = Batch({3: undefined})
+    with pytest.raises(KeyError):
+        await batch.split(10)
+    assert (batch.done, batch.ended) == ([], [])
+    batch = Batch({3: limit})
+    await batch.split(4)
+    assert (batch.done, batch.ended) == ([0, 1, 2], [3])
+
+
+def test_what_is_taken_in_order_is_halved_to_the_unit_at_fault() -> None:
+    size = BatchSize(4)
+    assert [size.shrink(ValueError()) for _ in range(3)] == [False, False, True]
+    size.grow()
+    size.grow()
+    size.grow()
+    assert size.now == 4
+    with pytest.raises(Unavailable):
+        size.shrink(Unavailable("away"))
+    assert not size.shrink(TimedOut("slow"))
+    size.now = 1
+    with pytest.raises(TimedOut):
+        size.shrink(TimedOut("slow"))
