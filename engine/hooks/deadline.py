@@ -8,7 +8,7 @@ that has come never moves: the hook expires, even if its expiry is written later
 
 Every change of a deadline is decided here and written by `engine.store.hook_deadlines`. Two
 statements follow these functions where the hook is one row of many: `advance` inserts what
-`open_clock` gives, and `engine.store.clock` writes what `set_back` gives.
+`open_clock` gives, and `engine.store.clock_correction` writes what `set_back` gives.
 """
 
 from collections.abc import Sequence

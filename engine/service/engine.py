@@ -33,14 +33,14 @@ from engine.service.software.configs import Software
 from engine.service.traversals import end as ending
 from engine.service.traversals.nested import NestedStacks
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import accept
+from engine.store import stack_rows
 from engine.store.advance import End
 from engine.store.connection import Connection
+from engine.store.current_resources import read_existing
 from engine.store.database import Database
 from engine.store.encryption import Sealer
-from engine.store.existing import read_existing
-from engine.store.read import find_stack, read_template
 from engine.store.records import StackRecord
+from engine.store.stack_queries import find_stack, read_template
 from engine.types.registry import Registry
 from engine.words import Action, Operation
 from engine.work.measures import Measures
@@ -168,7 +168,9 @@ class Engine(Cancellation):
             option=orjson.OPT_SORT_KEYS,
         )  # fmt: skip
         digest = hashlib.sha256(content).hexdigest()
-        claimed = await accept.claim_key(conn, project, request.idempotency_key, digest, stack_id)
+        claimed = await stack_rows.claim_key(
+            conn, project, request.idempotency_key, digest, stack_id
+        )
         if claimed.digest != digest:
             raise Conflict(
                 "this Idempotency-Key was used for another request",
@@ -181,7 +183,7 @@ class Engine(Cancellation):
     async def _insert_stack(
         self, conn: Connection, project: str, stack_id: UUID, request: StackRequest
     ) -> None:
-        inserted = await accept.insert_stack(
+        inserted = await stack_rows.insert_stack(
             conn,
             stack_id=stack_id,
             project=project,
@@ -221,7 +223,7 @@ class Engine(Cancellation):
             await self._traversals.supersede(conn, locked, request.requested_by)
             await self._moves.apply(conn, project, locked, request, blueprint)
             current = await read_current_state(conn, stack_id, blueprint)
-            await accept.adorn_stack(
+            await stack_rows.adorn_stack(
                 conn,
                 stack_id=stack_id,
                 tags=request.tags,

@@ -171,6 +171,6 @@ async def set_rules(conn: Connection, said: Sequence[Json]) -> None:
 
 
 async def ask_inside(conn: Connection, said: Sequence[Json]) -> None:
-    """said: [{stack_id, traversal, asked}]; asked: see `Below` (engine/store/begin.py)."""
+    """said: [{stack_id, traversal, asked}]; asked: see `traversal_start.Below`."""
     if said:
         await conn.execute(ASK_INSIDE, said)

@@ -28,7 +28,7 @@ from engine.store.connection import (
     unavailable,
 )
 from engine.store.encryption import Sealer
-from engine.store.faults import reach
+from engine.store.fault_points import reach
 from engine.store.listener import Listening
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -137,10 +137,10 @@ class Database:
     ) -> AsyncIterator[Connection]:
         """Borrow a connection with a transaction begun: committed at the end, or rolled back.
 
-        what: names the commit's fault points, see engine/store/faults.py. replan: its statements
-        are planned by what the tables are now. A plan kept from when they were small may read a
-        hundred thousand hooks to find one. by_index: its statements are planned without scans of
-        whole tables; see `BY_INDEX`.
+        what: names the commit's fault points (engine/store/fault_points.py). replan: plan the
+        statements for the current sizes of the tables; a plan made when they were small may read
+        100,000 hooks to find one. by_index: plan them without scans of whole tables; see
+        `BY_INDEX`.
         """
         async with self.connection() as connection:
             async with connection.transaction():

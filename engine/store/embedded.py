@@ -33,8 +33,14 @@ from engine.store.binaries import (
     initdb_binaries,
     reachable_binaries,
 )
-from engine.store.cluster_access import USER, close_access, give_to, open_log
-from engine.store.directory import DirectoryLock, socket_directory
+from engine.store.data_directory import (
+    USER,
+    DirectoryLock,
+    close_access,
+    give_to,
+    open_log,
+    socket_directory,
+)
 from engine.store.postmaster import POLL, Postmaster, end, end_leftover, exited, spawn
 
 log: FilteringBoundLogger = structlog.get_logger()

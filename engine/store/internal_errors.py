@@ -8,7 +8,7 @@ from uuid import UUID
 
 from engine.hooks.hash_chain import Entry
 from engine.principal import Principal
-from engine.store.audit import record
+from engine.store.audit_log import record
 from engine.store.connection import Connection
 from engine.words import Door, OnTimeout
 

@@ -1,6 +1,6 @@
-"""What must be true of the rows at any moment. Each query finds what breaks one rule.
+"""Consistency checks of the database. Each query finds the rows that break one rule.
 
-$1: the stack to look at; null: all of them.
+$1: the stack to check; null: all stacks.
 """
 
 from collections.abc import Mapping
@@ -197,3 +197,29 @@ async def breaches(conn: Connection, stack_id: UUID | None = None) -> dict[str, 
         if rows:
             found[rule] = [", ".join(map(str, row.values())) for row in rows]
     return found
+
+
+COUNTS = """
+select (select count(*) from stack where deleted_at is null) as stacks,
+       (select count(*) from stack where deleted_at is not null) as deleted_stacks,
+       (select count(*) from resource) as resources,
+       (select count(*) from traversal where state in ('running', 'ending')) as under_way,
+       (select count(*) from hook where state = 'waiting') as hooks_waiting,
+       (select count(*) from decision) as decisions, (select count(*) from event) as events,
+       (select count(*) from subscription) as subscriptions,
+       (select count(*) from delivery where state = 'pending') as deliveries_pending
+"""
+NEWEST = """
+select extract(epoch from clock_timestamp() - max(created_at))::double precision from outbox
+"""
+
+
+async def counts(conn: Connection) -> dict[str, int]:
+    row = await conn.fetchrow(COUNTS)
+    return dict(row or {})
+
+
+async def newest(conn: Connection) -> float | None:
+    """Seconds since anything happened; None: nothing is known to have happened."""
+    age: float | None = await conn.fetchval(NEWEST)
+    return age

@@ -22,7 +22,7 @@ from engine.store.encryption import (
     SealedDocument,
     Sealer,
 )
-from engine.store.faults import reach
+from engine.store.fault_points import reach
 from engine.store.stack_locks import lock_stacks
 from engine.words import Json
 

@@ -1,12 +1,16 @@
-"""Resources as people read them, of a stack and of the stacks inside of it."""
+"""Resources as the API shows them: in lists, across nested stacks, and one in detail."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
+from engine.store.advance import Claim, Work, readable_work
 from engine.store.connection import Connection
-from engine.store.records import ResourceRecord
+from engine.store.records import HookRecord, NodeRecord, ResourceRecord
 from engine.store.secret_rows import show_row
+from engine.words import Json
 
 READ_RESOURCES = """
 with recursive tree (id, project, name, depth, way, parent_resource) as (
@@ -63,3 +67,121 @@ async def read_descriptions(
     """By stack and name of the resource, where the template says one. name: only of this one."""
     rows = await conn.fetch(READ_DESCRIPTIONS, list(stacks), name)
     return {(row["stack_id"], row["name"]): row["description"] for row in rows}
+
+
+#: Those of the current traversal: what comes, before what goes.
+READ_NODES = """
+select n.id, n.name as resource_name, n.type, n.operation, n.direction, n.state, n.phase, n.waits,
+       n.requirers, n.rules, n.reason, n.wake_at, n.started_at, n.ended_at, n.traversal, n.claim,
+       n.resource_id, n.replacement_id, n.definition, n.passed, n.operation_key, n.patched,
+       n.restarts, s.project, s.name as stack_name, s.path, t.state as traversal_state,
+       array(select b.name from node b
+              where b.stack_id = n.stack_id and b.traversal = n.traversal
+                and n.id = any (b.requirers) and b.state <> 'done' order by b.name) as waiting_for,
+       r.type as row_type, r.action, r.status, r.physical_id, r.reference, r.properties, r.shown,
+       r.secret, r.attributes, r.metadata, r.digest, r.broken, r.protected, r.deletion_policy,
+       r.replaced_by,
+       (select jsonb_object_agg(x.name, jsonb_build_array(x.reference, x.attributes, x.secret))
+          from resource x
+         where x.stack_id = n.stack_id and x.name = any (n.reads)
+           and x.replaced_by is null) as inputs,
+       clock_timestamp() as now
+  from stack s
+  join traversal t on t.stack_id = s.id and t.number = s.traversal
+  join node n on n.stack_id = s.id and n.traversal = s.traversal
+  left join resource r on r.stack_id = n.stack_id and r.id = n.resource_id
+ where s.id = $1 and n.name = $2 and n.name <> ''
+ order by n.direction desc, n.id
+"""
+#: Rows of the name; without the one that a replacement stands in the place of, if that is there.
+READ_MORE = """
+select r.rules,
+       array(select q.name from resource q
+              where q.stack_id = r.stack_id and r.id = any (q.requires) and q.replaced_by is null
+              order by q.name) as required_by
+  from resource r where r.stack_id = $1 and r.name = $2 and r.replaced_by is null
+"""
+READ_HOOKS = """
+select * from hook_now where stack_id = $1 and resource_name = $2
+ order by opened_at desc, id desc limit $3
+"""
+#: Those that are set on the stack or on one around it. path: of the stack that it is set on.
+READ_BREAKPOINTS = """
+with recursive around (id, parent_id, path) as (
+    select id, parent_id, path from stack where id = $1
+    union all
+    select p.id, p.parent_id, p.path from around a join stack p on p.id = a.parent_id
+)
+select b.id, b.rule, b.created_by, ltrim(a.path || '/' || b.pattern, '/') as pattern
+  from around a join breakpoint b on b.stack_id = a.id
+ where b.pattern <> ''
+ order by b.created_at, b.id
+"""
+_HOOK = itemgetter(*(one.name for one in fields(HookRecord)))
+_NODE = ("id", "resource_name", "type", "operation", "direction", "state", "phase", "waits",
+         "requirers", "rules", "reason", "wake_at", "started_at", "ended_at")  # fmt: skip
+_WORK = ("project", "stack_name", "resource_id", "replacement_id", "type", "operation", "direction",
+         "phase", "definition", "rules", "passed", "operation_key", "row_type", "action", "status",
+         "physical_id", "reference", "properties", "shown", "secret", "attributes", "metadata",
+         "digest", "broken", "protected", "deletion_policy", "replaced_by", "inputs", "now",
+         "patched", "path", "traversal_state", "restarts")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedNode:
+    """work: as a worker would have it, without what its operation needs. waiting_for: names."""
+
+    node: NodeRecord
+    work: Work
+    waiting_for: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A breakpoint that somebody set. pattern: from the outermost stack on."""
+
+    id: UUID
+    rule: Json
+    created_by: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """rules: those that stay with the resource."""
+
+    rules: Json
+    required_by: Sequence[str]
+
+
+async def read_inspected_nodes(conn: Connection, stack_id: UUID, name: str) -> list[InspectedNode]:
+    return [_inspected(stack_id, row) for row in await conn.fetch(READ_NODES, stack_id, name)]
+
+
+async def read_more(conn: Connection, stack_id: UUID, name: str) -> More:
+    row = await conn.fetchrow(READ_MORE, stack_id, name)
+    return More(**row) if row else More(None, ())
+
+
+async def read_latest_hooks(
+    conn: Connection, stack_id: UUID, name: str, limit: int
+) -> list[HookRecord]:
+    """Newest first."""
+    rows = await conn.fetch(READ_HOOKS, stack_id, name, limit)
+    return [HookRecord(*_HOOK(row)) for row in rows]
+
+
+async def read_live(conn: Connection, stack_id: UUID) -> list[Live]:
+    return [Live(**row) for row in await conn.fetch(READ_BREAKPOINTS, stack_id)]
+
+
+def _inspected(stack_id: UUID, row: Any) -> InspectedNode:
+    work = readable_work(
+        Claim(stack_id, row["traversal"], row["id"], row["claim"]),
+        name=row["resource_name"],
+        started=row["started_at"] is not None,
+        progress=None, attempts=0, dependents=None, data=None,
+        **{name: row[name] for name in _WORK},
+    )  # fmt: skip
+    node = NodeRecord(stack_id=stack_id, **{name: row[name] for name in _NODE})
+    return InspectedNode(node, work, row["waiting_for"])

@@ -8,7 +8,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine.loops import Supervisor, wait_at_most
-from engine.store.clock import ClockReading, read_clock
+from engine.store.clock_correction import ClockReading, read_clock
 from engine.store.database import Database
 
 log: FilteringBoundLogger = structlog.get_logger()

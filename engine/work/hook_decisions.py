@@ -17,7 +17,7 @@ from engine.node.machine import decide
 from engine.node.node import NOBODY, Node, Refused
 from engine.principal import Principal
 from engine.store.advance import Claim, Work, advance
-from engine.store.audit import record
+from engine.store.audit_log import record
 from engine.store.connection import Connection
 from engine.store.hooks import Decision as WrittenDecision
 from engine.store.hooks import Held, decide_hooks

@@ -17,7 +17,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.node.inputs import Broke
 from engine.node.node import BREAKING, Node
 from engine.store.advance import Work
-from engine.store.sizes import size_of
+from engine.store.document_size import size_of
 from engine.types.contract import Outcome
 from engine.words import GATES, Json, Operation, Phase, State, Status
 from engine.work.hook_opening import ACTION_OF

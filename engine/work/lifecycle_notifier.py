@@ -8,7 +8,7 @@ from engine.lifecycle.plugins import Plugins
 from engine.lifecycle.view import view_of
 from engine.loops import Supervisor, wait_at_most
 from engine.store.database import Database
-from engine.store.ended_traversals import EndedRecord, claim_ended, mark_notified
+from engine.store.traversal_end import EndedRecord, claim_ended, mark_notified
 
 #: How many ended traversals one batch reports.
 BATCH = 20

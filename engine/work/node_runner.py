@@ -18,9 +18,9 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.node.inputs import Superseded
 from engine.store.advance import MOST_LOST, TOO_LARGE, Claim, RefusedStep, Work
+from engine.store.document_size import size_of
 from engine.store.encryption import Sealer
-from engine.store.faults import reach
-from engine.store.sizes import size_of
+from engine.store.fault_points import reach
 from engine.tracing import Span, Tracer
 from engine.types.contract import Outcome
 from engine.types.registry import Registry

@@ -6,7 +6,7 @@ What is beyond it fails its own resource, before it becomes a statement that fai
 from collections.abc import Mapping
 
 from engine.node.inputs import Broke, Claimed
-from engine.store.sizes import size_of
+from engine.store.document_size import size_of
 from engine.words import Json, Operation
 from engine.work.job import NodeInput
 from engine.work.prepare import Prepared

@@ -31,7 +31,7 @@ from engine.store.advance import (
 from engine.store.database import Database
 from engine.store.encryption import Sealer
 from engine.store.error_blame import Blame, blame
-from engine.store.faults import reach
+from engine.store.fault_points import reach
 from engine.tracing import Tracer
 from engine.types.registry import Registry
 from engine.types.signal_urls import SignalUrls

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from time import monotonic
 
-from engine.store import attempts
+from engine.store import sign_in_attempts
 from engine.store import tokens as store
-from engine.store.attempts import AttemptLimits
 from engine.store.database import Database
+from engine.store.sign_in_attempts import AttemptLimits
 from engine.store.tokens import TokenRecord
 from hub.auth import secrets
 from hub.auth.credentials import RequestCredentials
@@ -83,10 +83,10 @@ class PasswordChecker:
         address = _digest("address", presented.block)
         place = _digest("place", presented.user, presented.block)
         async with self._database.connection() as conn:
-            known = await attempts.is_known(conn, place, self._limits)
+            known = await sign_in_attempts.is_known(conn, place, self._limits)
             found = await store.passwords(conn, presented.user, project)
         keys = [address, place if known else _digest("name", presented.user)]
-        locked = await attempts.reserve(self._database, keys, self._limits)
+        locked = await sign_in_attempts.reserve(self._database, keys, self._limits)
         if locked:
             if address in locked:
                 until = monotonic() + locked[address]
@@ -96,9 +96,9 @@ class PasswordChecker:
         if right is None:
             return None
         async with self._database.connection() as conn:
-            await attempts.give_back(conn, keys)
+            await sign_in_attempts.give_back(conn, keys)
             if not known:
-                await attempts.remember(conn, place)
+                await sign_in_attempts.remember(conn, place)
         return right if not secrets.is_weak(right.hash) else await self._rehash(presented, right)
 
     async def _rehash(self, presented: RequestCredentials, record: TokenRecord) -> TokenRecord:

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from engine.errors import HeadgateError
 from engine.service.reads.audit_verification import check_all_logs
 from engine.store.connection import Connection
-from engine.store.counts import counts, newest
-from engine.store.migrate import outstanding
+from engine.store.invariants import counts, newest
+from engine.store.schema_upgrade import outstanding
 from hub.checks.database import check_rules
 from hub.checks.keys import KeyFiles, check_keys
 from hub.checks.results import Looked, State, fine, refused

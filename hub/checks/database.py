@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 from engine.errors import Conflict, HeadgateError
-from engine.store.clock import last_set_back, set_back_lately
+from engine.store.clock_correction import last_set_back, set_back_lately
 from engine.store.connection import Connection
 from engine.store.invariants import INVARIANTS, breaches
-from engine.store.pooler import Pooling, check_pooling
+from engine.store.pooler_check import Pooling, check_pooling
 from engine.store.routine_versions import check_not_newer, database_version, own_version
 from engine.store.tokens import weak_passwords
 from hub.auth.secrets import full_cost

@@ -17,7 +17,7 @@ from engine.errors import HeadgateError
 from engine.store.backlog import server, work
 from engine.store.connection import Connection
 from engine.store.encryption import KEY_BYTES
-from engine.store.migrate import outstanding
+from engine.store.schema_upgrade import outstanding
 from hub.checks.database import (
     check_clock,
     check_passwords,

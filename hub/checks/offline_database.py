@@ -9,8 +9,8 @@ from engine.store.connection import Connection
 from engine.store.database import open_database
 from engine.store.embedded import EmbeddedServer
 from engine.store.encryption import Sealer
-from engine.store.migrate import check_current
-from engine.store.pooler import check_pooling
+from engine.store.pooler_check import check_pooling
+from engine.store.schema_upgrade import check_current
 from hub.settings.settings import DatabaseSettings
 
 

@@ -58,8 +58,8 @@ def _done(work: Coroutine[None, None, Found]) -> Found:
 
 async def _migrated(config: Path | None, data_dir: Path | None, dry_run: bool) -> Json:
     # Only here, because other commands would wait for all of the engine to be read.
-    from engine.store.migrate import migrate as carry_out
-    from engine.store.migrate import outstanding, routines_outdated
+    from engine.store.schema_upgrade import migrate as carry_out
+    from engine.store.schema_upgrade import outstanding, routines_outdated
     from hub.checks.offline_database import looked_into, reached
     from hub.settings.settings import load_settings
 

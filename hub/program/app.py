@@ -25,7 +25,7 @@ from engine.store.database import Database, open_database
 from engine.store.embedded import EmbeddedServer
 from engine.store.encryption import Sealer
 from engine.store.installation import signing_key
-from engine.store.migrate import migrate
+from engine.store.schema_upgrade import migrate
 from engine.store.token_keys import ensure_token_key
 from engine.types.contract import ResourceType
 from engine.types.placement import Placer

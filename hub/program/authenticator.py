@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import assert_never
 
-from engine.store.attempts import AttemptLimits
 from engine.store.database import Database
+from engine.store.sign_in_attempts import AttemptLimits
 from engine.store.tokens import CHANNEL
 from hub.auth.anonymous import Anonymous
 from hub.auth.hasher import PasswordHasher

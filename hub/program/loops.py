@@ -37,8 +37,8 @@ from engine.store.embedded import EmbeddedServer
 from engine.store.encryption import Sealer
 from engine.store.installation import alive
 from engine.store.processes import Process
+from engine.store.stack_queries import read_traversal_span
 from engine.store.token_keys import CHANGED
-from engine.store.trace_context import read_walk
 from engine.tracing import Tracer
 from engine.types.contract import Call, Outcome, ResourceType
 from engine.types.placement import Placer
@@ -219,7 +219,7 @@ class Loops:
         if type(self.tracer) is Tracer:
             return  # nobody would see it
         async with self.database.connection() as conn:
-            walk = await read_walk(conn, ended.stack_id, ended.traversal)
+            walk = await read_traversal_span(conn, ended.stack_id, ended.traversal)
         if walk is not None and walk.traceparent and walk.over:
             span = self.tracer.begin(
                 f"traversal {walk.action.lower()}", walk.traceparent, seconds_ago=walk.seconds,

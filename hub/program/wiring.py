@@ -25,11 +25,11 @@ from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.hot.syntax.document import max_nodes_for
 from engine.service import Limits
 from engine.service.requests.quotas import Quotas
-from engine.store.attempts import PLACE_KNOWN
 from engine.store.database import Database
 from engine.store.encryption import KEY_BYTES, Sealer
 from engine.store.key_files import read_fallback_key, read_key
 from engine.store.retention import OLD
+from engine.store.sign_in_attempts import PLACE_KNOWN
 from engine.work.purge import Ages
 from engine.work.retries import Retrying
 from engine.work.worker import WorkerSettings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.store.faults import POINTS
+from engine.store.fault_points import POINTS
 from tests.fault.load import NEST, Effects, Stubborn, Tally, a_client, a_folder, check, live
 from tests.support.program import PATIENCE, ServerProcess, eventually
 from tests.support.receiver import Receiver, receiving

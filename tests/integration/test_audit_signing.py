@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from engine.hooks.hash_chain import Entry, chained
-from engine.store.audit import read_trail, record
+from engine.store.audit_log import read_trail, record
 from engine.store.connection import Connection
 from engine.work.audit_signing import export_checkpoints, sign_heads
 from hub.keys.audit_key import appending, read_checkpoints, signer_of

@@ -17,8 +17,9 @@ import pytest
 import uvloop
 
 from engine import errors
-from engine.store import binaries, directory
+from engine.store import binaries
 from engine.store.binaries import SHARED, Account, blocked_at, find_account, find_binaries
+from engine.store.data_directory import LOCK_NAME, SOCKET_DIRECTORY_LIMIT, socket_directory
 from engine.store.embedded import EmbeddedServer
 from engine.store.postmaster import Postmaster
 
@@ -162,7 +163,7 @@ async def test_a_server_left_behind_is_taken_over_not_doubled(laid_directory: Pa
     with other_headgate(laid_directory) as (parent, url, left):
         await ask(url, "create table kept as select 7 as value")
         os.kill(parent.pid, signal.SIGSTOP)
-        (laid_directory / directory.LOCK_NAME).unlink()  # as if its holder were gone
+        (laid_directory / LOCK_NAME).unlink()  # as if its holder were gone
         async with started(laid_directory) as (server, url):
             assert server.pid != left
             assert servers_of(laid_directory) == [server.pid]
@@ -233,7 +234,7 @@ async def test_a_deep_data_directory_gets_a_short_socket(data_directory: Path) -
         assert await ask(url, "select 1") == 1
         sockets = Path(await ask(url, "select current_setting('unix_socket_directories')"))
         assert sockets.stat().st_mode & 0o777 == 0o700
-        assert len(str(sockets)) < directory.SOCKET_DIRECTORY_LIMIT
+        assert len(str(sockets)) < SOCKET_DIRECTORY_LIMIT
     async with started(deep) as (_, url):
         assert await ask(url, "select current_setting('unix_socket_directories')") == str(sockets)
     sockets.rmdir()
@@ -243,7 +244,7 @@ async def test_a_socket_directory_somebody_else_made_is_refused(data_directory: 
     deep = data_directory.joinpath(*["a-rather-long-name-for-a-folder"] * 4)
     deep.mkdir(parents=True)
     account = find_account(deep / "postgres")
-    made = directory.socket_directory(deep / "postgres", account)
+    made = socket_directory(deep / "postgres", account)
     made.chmod(0o777)
     try:
         with pytest.raises(errors.Unavailable, match="belongs to another account"):

@@ -11,7 +11,7 @@ import pytest_asyncio
 from engine import errors
 from engine.store import routine_versions
 from engine.store.connection import connect
-from engine.store.migrate import Migration, MigrationFailed, migrate, pending, shipped
+from engine.store.schema_upgrade import Migration, MigrationFailed, migrate, pending, shipped
 from tests.support.postgres import TestServer
 
 
@@ -113,7 +113,7 @@ async def test_older_routines_are_upgraded_and_newer_ones_are_refused(
     ]
     with monkeypatch.context() as patch:
         patch.setattr(routine_versions, "routines", lambda: newer)
-        patch.setattr("engine.store.migrate.routines", lambda: newer)
+        patch.setattr("engine.store.schema_upgrade.routines", lambda: newer)
         raised = routine_versions.own_version().number
         assert await migrate(empty) == []
     assert await names(empty, FUNCTION) == ["changed"]

@@ -8,8 +8,8 @@ import pytest
 from engine import errors
 from engine.store.connection import connect
 from engine.store.database import open_database
-from engine.store.migrate import migrate
-from engine.store.pooler import Pooling, check_pooling, find_pooling
+from engine.store.pooler_check import Pooling, check_pooling, find_pooling
+from engine.store.schema_upgrade import migrate
 from hub.checks.database import check_pooler
 from hub.checks.results import State
 from tests.support.admin import admin

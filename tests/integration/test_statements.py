@@ -39,7 +39,7 @@ FOUND = dict(statements())
 
 
 def test_they_are_found() -> None:
-    assert "engine.store.migrate.APPLIED" in FOUND
+    assert "engine.store.schema_upgrade.APPLIED" in FOUND
     assert "engine.store.advance.ADVANCE" in FOUND
     assert {name.rpartition(".")[0].rpartition(".")[0] for name in FOUND} == set(STORES)
 

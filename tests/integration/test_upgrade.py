@@ -7,7 +7,7 @@ import pytest
 
 from engine.store.database import Database
 from engine.store.invariants import breaches
-from engine.store.migrate import migrate, shipped
+from engine.store.schema_upgrade import migrate, shipped
 from tests.support.earlier import Rows, become_earlier, rows_of
 from tests.support.events import Scene
 from tests.support.postgres import TestServer
@@ -109,9 +109,9 @@ async def test_a_process_goes_on_while_the_next_version_migrates_under_it(
 async def test_a_migration_gives_way_and_begins_anew(
     database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.store.migrate.PATIENCE", "set local lock_timeout = '20ms'")
-    monkeypatch.setattr("engine.store.migrate.PAUSE", 0.01)
-    monkeypatch.setattr("engine.store.migrate.TRIES", 1000)
+    monkeypatch.setattr("engine.store.schema_upgrade.PATIENCE", "set local lock_timeout = '20ms'")
+    monkeypatch.setattr("engine.store.schema_upgrade.PAUSE", 0.01)
+    monkeypatch.setattr("engine.store.schema_upgrade.TRIES", 1000)
     for one in shipped():
         (tmp_path / one.name).write_text(one.text)
     (tmp_path / "9999_next.sql").write_text(NEXT)

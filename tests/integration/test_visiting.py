@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from engine.errors import Conflict, Unavailable
 from engine.store.database import Database
 from engine.store.embedded import EmbeddedServer
-from engine.store.migrate import migrate
+from engine.store.schema_upgrade import migrate
 from hub.checks.offline_database import open_offline
 from hub.settings.settings import DatabaseSettings
 

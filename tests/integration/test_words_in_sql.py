@@ -84,9 +84,9 @@ AMBIGUOUS = frozenset({"node", "progress", "protect", "rule", "step", "token", "
 #: Words for which no column can be read from the text: in the second select of a union, in an
 #: expression that is compared as a whole, as the reason of a refusal.
 BY_HAND: Mapping[str, list[str]] = {
-    "engine.store.existing.READ_EXISTING": ["INIT", "COMPLETE", "Delete"],
-    "engine.store.existing.READ_CONCERNED": ["INIT", "COMPLETE", "Delete"],
-    "engine.store.marks.MARK_HEALTH": ["failed"],
+    "engine.store.current_resources.READ_EXISTING": ["INIT", "COMPLETE", "Delete"],
+    "engine.store.current_resources.READ_CONCERNED": ["INIT", "COMPLETE", "Delete"],
+    "engine.store.resource_health.MARK_HEALTH": ["failed"],
     "channels.store.claim.NEXT_DUE": ["enabled"],
     "channels.store.subscriptions.CHANGE": ["enabled", "disabled", "enabled"],
     "1_resource_now.sql": ["UPDATE", "IN_PROGRESS"],
@@ -114,8 +114,18 @@ def test_every_word_is_seen_with_its_column() -> None:
 @pytest.mark.parametrize(
     ("name", "right", "typo", "said"),
     [
-        ("engine.store.supersede.SUPERSEDE_HOOKS", "and state = 'waiting'", "'wating'", "state"),
-        ("engine.store.finish.UNWELL", "state in ('failed', 'stopped')", "'stoped'", "state"),
+        (
+            "engine.store.traversal_end.SUPERSEDE_HOOKS",
+            "and state = 'waiting'",
+            "'wating'",
+            "state",
+        ),
+        (
+            "engine.store.traversal_end.UNWELL",
+            "state in ('failed', 'stopped')",
+            "'stoped'",
+            "state",
+        ),
         ("channels.store.delivery_results.FAIL", "set state = 'dead'", "'killed'", "state"),
         ("4_update_clock.sql", "then 'ending' else t.state", "'endin'", "state"),
         ("4_apply_transitions.sql", "s.phase = 'act'", "'acts'", "phase"),

@@ -17,7 +17,7 @@ ARITHMETIC = re.compile(
     r"- *(?:\w+\.)?working_since\b|\bworking_since *\+|\bworked *[-+<>](?!= p_)"
 )
 #: The parent's gets what its nested stack's working time is ahead.
-EXCEPT = {"engine.store.nested.COUNT_TIME"}
+EXCEPT = {"engine.store.nested_stacks.COUNT_TIME"}
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,6 @@ async def test_the_limit_is_reached_when_what_is_left_of_it_has_passed(
 def test_every_statement_asks_the_functions() -> None:
     texts = FOUND | {file.name: file.text for file in routines()}
     asking = {name for name, text in texts.items() if re.search(r"\bworking_time\w*\(", text)}
-    assert {"4_update_clock.sql", "engine.store.begin.INSERT_TRAVERSAL"} < asking
+    assert {"4_update_clock.sql", "engine.store.traversal_start.INSERT_TRAVERSAL"} < asking
     found = {name for name, text in texts.items() if ARITHMETIC.search(text)}
     assert found - EXCEPT == set()

@@ -1,5 +1,5 @@
-"""The statements that begin, give up and end a traversal: engine/store/begin.py, supersede.py and
-finish.py, and of engine/service what decides between them."""
+"""The statements that start, cancel and end a traversal (engine/store/traversal_start.py and
+traversal_end.py), and the part of engine/service that decides between them."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from tests.model.world import Node, Row, Traversal, Want, World
 
 
 def give_up(world: World, number: int, state: str) -> World:
-    """`end_early` of engine/store/supersede.py, of a traversal that is under way."""
+    """`end_early` of engine/store/traversal_end.py, of a traversal that is under way."""
     traversal = world.traversal(number)
     nodes = tuple(dropped(node) for node in traversal.nodes)
     due = any(node is not None and node.wake for node in nodes)
@@ -60,7 +60,7 @@ def check(world: World) -> World:
 
 
 def begun(world: World, action: Action, made: Planned) -> World:
-    """`insert_traversal` of engine/store/begin.py."""
+    """`insert_traversal` of engine/store/traversal_start.py."""
     number = world.current + 1
     traversal = Traversal(
         action, RUNNING if made.active else ENDING, made.active, True, made.graph, made.nodes
@@ -204,7 +204,7 @@ def _unwell(traversal: Traversal) -> list[EndedNode]:
 
 
 def _ended(world: World, number: int, said: TraversalState) -> World:
-    """`end_traversal` of engine/store/finish.py."""
+    """`end_traversal` of engine/store/traversal_end.py."""
     traversal = world.traversal(number)
     nodes = tuple(
         node._replace(state=State.DROPPED) if node and node.state is State.WAITING else node

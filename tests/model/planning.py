@@ -138,7 +138,7 @@ def _defined(want: Want) -> ResourceDefinition:
 
 
 def _existing(row: Row, busy: Busy | None) -> Existing:
-    """As engine/store/existing.py reads it."""
+    """As engine/store/current_resources.py reads it."""
     return Existing(
         id=_uuid(row.id),
         name=row.name,
@@ -192,7 +192,7 @@ def _fixed(made: Plan, index: int, want: Want | None, moving: set[str] | None) -
 
 
 def _start(node: PlannedNode) -> Node:
-    """As `_node_records` of engine/store/begin.py writes it."""
+    """As `_node_records` of engine/store/traversal_start.py writes it."""
     waits = len(node.after) + (node.waits_for_running is not None)
     return Node(
         state=State.WAITING if waits else State.READY,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from engine.store import begin, existing, finish, supersede
+from engine.store import current_resources, traversal_end, traversal_start
 from engine.store.database import Database
 from tests.model import faults, sizes
 from tests.model.explore import explored
@@ -118,23 +118,23 @@ WRONG = (
           "p_active > p_held", "p_active > 0", sizes.HOOKED),
     Wrong("time counts after the end", "working_time_since",
           "p_state = 'running' and ", "", sizes.UPDATED),
-    Wrong("a time-out ends nothing", (finish, "ENDING"),
+    Wrong("a time-out ends nothing", (traversal_end, "ENDING"),
           "t.time_limit) <= clock_timestamp()", "t.time_limit) > clock_timestamp()",
           sizes.TIMED_OUT),
-    Wrong("the way back leads to what failed", (finish, "LAST_COMPLETE"),
+    Wrong("the way back leads to what failed", (traversal_end, "LAST_COMPLETE"),
           "and state = 'complete'", "", sizes.ROLLED_BACK),
-    Wrong("what is ready is not dropped", (supersede, "MOVE_NODES"),
+    Wrong("what is ready is not dropped", (traversal_end, "MOVE_NODES"),
           "n.phase = k.phase", "n.phase = k.phase and n.state <> 'ready'", sizes.UPDATED),
-    Wrong("hooks of a superseded traversal wait on", (supersede, "SUPERSEDE_HOOKS"),
+    Wrong("hooks of a superseded traversal wait on", (traversal_end, "SUPERSEDE_HOOKS"),
           "and state = 'waiting'", "and state = 'nothing'", sizes.HOOK_GIVEN_UP),
-    Wrong("a superseded traversal is not woken for what acts", (supersede, "END_EARLY"),
+    Wrong("a superseded traversal is not woken for what acts", (traversal_end, "END_EARLY"),
           "(select min(wake_at) from node where stack_id = $1 and traversal = $2)", "null",
           sizes.UPDATED),
-    Wrong("nobody is told whom the newer node waits for", (begin, "SET_SUCCESSORS"),
+    Wrong("nobody is told whom the newer node waits for", (traversal_start, "SET_SUCCESSORS"),
           "set successor = s.successor", "set successor = null", sizes.UPDATED),
     Wrong("nodes that still act are forgotten", "forget_nodes",
           "n.state not in ('running', 'parked', 'ready')", "true", sizes.UPDATED),
-    Wrong("what is made for a row that has gone is not seen", (existing, "READ_EXISTING"),
+    Wrong("what is made for a row that has gone is not seen", (current_resources, "READ_EXISTING"),
           "where n.replacement_id is not null", "where false", sizes.MADE_AND_DELETED),
 )  # fmt: skip
 

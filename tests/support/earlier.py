@@ -9,7 +9,7 @@ from engine.store.connection import Connection, connect
 from engine.store.database import open_database
 from engine.store.encrypted_columns import TABLES as ENCRYPTED
 from engine.store.encryption import Scope, SealedDocument, members, reveal
-from engine.store.migrate import migrate, shipped
+from engine.store.schema_upgrade import migrate, shipped
 from tests.support.keys import A_SEALER
 
 Json = Any

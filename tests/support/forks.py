@@ -174,7 +174,7 @@ def _become(words: list[str], environment: dict[str, str], folder: str, files: l
     os.environ.update(environment)
     sys.argv = ["headgate", *words]
     # It looks at the environment when it is loaded.
-    importlib.reload(sys.modules["engine.store.faults"])
+    importlib.reload(sys.modules["engine.store.fault_points"])
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import asyncpg
 
 from engine.store.embedded import DATABASE, EmbeddedServer
-from engine.store.migrate import migrate
+from engine.store.schema_upgrade import migrate
 
 TEMPLATE = "headgate_template"
 

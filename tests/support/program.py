@@ -260,7 +260,7 @@ class ServerProcess:
     def start(self, *, fault: str = "") -> float:
         """Start and wait until it is ready; return the seconds that took.
 
-        fault: see engine/store/faults.py; then it may also die before it is ready.
+        fault: see engine/store/fault_points.py; then it may also die before it is ready.
         """
         if not (self._anew or self._database_url):
             lay_cluster(self.folder / "data")

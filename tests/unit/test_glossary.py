@@ -157,7 +157,7 @@ def test_the_glossary_has_no_forbidden_word_but_as_a_literal() -> None:
 
 
 def identifiers() -> Iterator[str]:
-    """``engine.store.audit`` for modules; ``engine.store.audit record`` for public classes,
+    """``engine.store.audit_log`` for modules; ``engine.store.audit_log record`` for public classes,
     functions and methods."""
     for path in sorted(one for package in PACKAGES for one in (ROOT / package).rglob("*.py")):
         if "node_modules" in path.parts:

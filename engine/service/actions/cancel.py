@@ -13,11 +13,11 @@ from engine.service.requests.requests import Answer
 from engine.service.requests.root_stack import check_root_stack
 from engine.service.traversals import end as ending
 from engine.service.traversals.start import UNDER_WAY
-from engine.store import accept
+from engine.store import stack_rows
 from engine.store.advance import End
 from engine.store.connection import Connection
-from engine.store.finish import Ending
 from engine.store.stack_tree import lock_stack_tree, within
+from engine.store.traversal_end import Ending
 from engine.words import Action, TraversalState
 
 
@@ -70,7 +70,7 @@ class Cancellation(HookAnswers):
         self,
         conn: Connection,
         project: str,
-        locked: accept.Locked,
+        locked: stack_rows.Locked,
         state: TraversalState,
         reason: str,
         by: Principal,
@@ -104,7 +104,7 @@ class Cancellation(HookAnswers):
         return missed
 
 
-def check_settled(locked: accept.Locked, what: str) -> None:
+def check_settled(locked: stack_rows.Locked, what: str) -> None:
     """Raise Conflict (ActionInProgress) while a traversal of the stack is under way.
 
     what: completes the remedy: "check it".
@@ -117,7 +117,7 @@ def check_settled(locked: accept.Locked, what: str) -> None:
         )
 
 
-def _not_supported(what: str, locked: accept.Locked) -> Invalid:
+def _not_supported(what: str, locked: stack_rows.Locked) -> Invalid:
     status = f"{locked.action}_{locked.state.upper()}"
     remedy = "Only an action in progress can be ended."
     if locked.state in UNDER_WAY:

@@ -14,15 +14,15 @@ from engine.service.requests.blueprint import Blueprint
 from engine.service.requests.requests import StackRequest
 from engine.service.requests.root_stack import check_no_nested_stacks, check_root_stack
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import exports
-from engine.store.accept import record_stack_event
+from engine.store import stack_exports
 from engine.store.connection import Connection
+from engine.store.current_resources import read_existing
 from engine.store.database import Database
-from engine.store.existing import read_existing
-from engine.store.nested import inside
-from engine.store.read import read_template, show_template
+from engine.store.nested_stacks import inside
 from engine.store.records import StackRecord, TemplateRecord
 from engine.store.secret_rows import UNDECRYPTABLE
+from engine.store.stack_queries import read_template, show_template
+from engine.store.stack_rows import record_stack_event
 from engine.types.registry import Registry
 from engine.words import Json
 
@@ -71,7 +71,7 @@ class Exports:
                 data={"traversal": locked.traversal, "version": locked.version,
                       "status": "COMPLETE"},
             )  # fmt: skip
-            await exports.let_go(conn, stack.id)
+            await stack_exports.let_go(conn, stack.id)
         return document
 
     async def _document(self, conn: Connection, stack: StackRecord, *, partial: bool) -> Json:
@@ -79,9 +79,9 @@ class Exports:
         check_no_nested_stacks(stack.name, nested, "An export", RETAIN)
         if partial:
             stored = await show_template(conn, stack.id, stack.version)
-            return _document(stack, stored, await exports.shown_resources(conn, stack.id))
+            return _document(stack, stored, await stack_exports.shown_resources(conn, stack.id))
         stored = await read_template(conn, stack.id, stack.version)
-        return _document(stack, stored, await exports.exported(conn, stack.id))
+        return _document(stack, stored, await stack_exports.exported(conn, stack.id))
 
     def adoption(self, project: str, request: StackRequest, given: Json) -> StackRequest:
         """The request with the resources of an export to adopt. given: the export as a map, or as
@@ -108,7 +108,7 @@ class Exports:
 
 
 def _document(
-    stack: StackRecord, stored: TemplateRecord, resources: Sequence[exports.Exported]
+    stack: StackRecord, stored: TemplateRecord, resources: Sequence[stack_exports.Exported]
 ) -> Json:
     environment = dict(stored.environment)
     environment["parameters"] = {**(environment.get("parameters") or {}), **stored.parameters}

@@ -15,10 +15,10 @@ from engine.service.requests.change import DesiredState, read_current_state
 from engine.service.requests.requests import Move, StackRequest
 from engine.service.requests.root_stack import check_root_stack
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import accept, moves, nested
-from engine.store.accept import Locked
+from engine.store import nested_stacks, resource_moves, stack_rows
 from engine.store.connection import Connection
-from engine.store.read import read_template
+from engine.store.stack_queries import read_template
+from engine.store.stack_rows import Locked
 from engine.words import Action, ResourceAction
 
 
@@ -32,7 +32,7 @@ class Moves:
         """Lock all stacks of the moves and their nested stacks, in the order of their ids."""
         if moved:
             others = {one.from_stack for one in moved if one.from_stack}
-            await nested.lock_trees(conn, project, [str(stack_id), *sorted(others)])
+            await nested_stacks.lock_trees(conn, project, [str(stack_id), *sorted(others)])
 
     async def apply(
         self,
@@ -51,7 +51,7 @@ class Moves:
         if not request.moved:
             return
         others = {one.from_stack for one in request.moved if one.from_stack}
-        known = await accept.lock_stacks(conn, project, sorted(others)) if others else {}
+        known = await stack_rows.lock_stacks(conn, project, sorted(others)) if others else {}
         findings = Findings()
         leaving: dict[UUID, list[str]] = {}
         for index, one in enumerate(request.moved):
@@ -94,7 +94,7 @@ class Moves:
         place: str,
         findings: Findings,
     ) -> bool:
-        found = await moves.movable(conn, source, one.name)
+        found = await resource_moves.movable(conn, source, one.name)
         if found is None or found.action == ResourceAction.INIT:
             findings.add(f"{place}.from", f'there is no resource "{one.name}" to move')
             return False
@@ -113,20 +113,20 @@ class Moves:
             reason = f'"{one.name}" has a nested stack, which cannot be moved to another parent'
             findings.add(f"{place}.from", reason, "Rename it within its stack instead.")
             return False
-        occupied = await moves.movable(conn, locked.id, one.to)
+        occupied = await resource_moves.movable(conn, locked.id, one.to)
         if occupied is not None:
             reason = f'the resource "{one.to}" already exists'
             findings.add(f"{place}.to", reason, "Move or remove that one first.")
             return False
-        await moves.move(conn, source, found.id, locked.id, one.to)
-        way = moves.Way(source, one.name, locked.id, one.to)
+        await resource_moves.move(conn, source, found.id, locked.id, one.to)
+        way = resource_moves.Way(source, one.name, locked.id, one.to)
         if source == locked.id:
             reason = f"renamed from {one.name}"
         else:
             reason = f"moved from {one.name} of stack {one.from_stack}"
             left = f"moved to {one.to} of stack {locked.name}"
-            await moves.record_moved(conn, source, one.name, found, left, way)
-        await moves.record_moved(conn, locked.id, one.to, found, reason, way)
+            await resource_moves.record_moved(conn, source, one.name, found, left, way)
+        await resource_moves.record_moved(conn, locked.id, one.to, found, reason, way)
         return True
 
     async def _remove_from_source(

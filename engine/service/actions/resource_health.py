@@ -3,11 +3,11 @@
 from uuid import UUID
 
 from engine.errors import Conflict, NotFound
-from engine.store import marks, retention
-from engine.store.accept import lock_stack
+from engine.store import resource_health, retention
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.nested import lock_lineage, mark_stale_around
+from engine.store.nested_stacks import lock_lineage, mark_stale_around
+from engine.store.stack_rows import lock_stack
 
 
 class ResourceHealth:
@@ -34,7 +34,7 @@ class ResourceHealth:
                 )
             is_marked = (found.action, found.status) == ("CHECK", "FAILED")
             if unhealthy or is_marked:
-                await marks.mark_health(
+                await resource_health.mark_health(
                     conn, stack_id, found.id, unhealthy=unhealthy, reason=reason
                 )
                 await mark_stale_around(conn, stack_id)
@@ -50,7 +50,7 @@ class ResourceHealth:
         async with self._database.transaction("accept") as conn:
             found = await self._found(conn, project, stack_id, name)
             change = "protected" if protected else "protection lifted"
-            await marks.protect(
+            await resource_health.protect(
                 conn, stack_id, found.id, protected=protected, reason=f"{change} by {by}"
             )
 
@@ -63,9 +63,9 @@ class ResourceHealth:
 
     async def _found(
         self, conn: Connection, project: str, stack_id: UUID, name: str
-    ) -> marks.Marked:
+    ) -> resource_health.Marked:
         locked = await lock_stack(conn, project, stack_id)
-        found = None if locked is None else await marks.marked(conn, stack_id, name)
+        found = None if locked is None else await resource_health.marked(conn, stack_id, name)
         if found is None:
             reason = f"The Resource ({name}) could not be found in Stack {stack_id}."
             raise NotFound(reason, code="ResourceNotFound")

@@ -11,7 +11,7 @@ from engine.service.actions.scaling import Requester, Scaling
 from engine.service.traversals.start import Traversals
 from engine.store.database import Database
 from engine.store.hooks import record_events
-from engine.store.signals import Target, insert_signal, target
+from engine.store.resource_signals import Target, insert_signal, target
 from engine.words import Json
 
 

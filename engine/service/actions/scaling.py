@@ -15,11 +15,11 @@ from engine.service.requests.change import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import UNDER_WAY, Traversals
 from engine.store import scaling
-from engine.store.accept import Locked
 from engine.store.connection import Connection
-from engine.store.read import read_template
+from engine.store.resource_signals import Target
 from engine.store.scaling import GroupRecord
-from engine.store.signals import Target
+from engine.store.stack_queries import read_template
+from engine.store.stack_rows import Locked
 from engine.types.capacity import Adjust, Adjustable, judge
 from engine.types.groups.scaled import Scaled, cooldown_end
 from engine.words import Action, Json, ResourceAction, Status, TraversalState

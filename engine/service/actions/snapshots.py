@@ -11,14 +11,14 @@ from engine.service.requests.requests import StackRequest
 from engine.service.requests.root_stack import check_no_nested_stacks, check_root_stack
 from engine.service.traversals.start import UNDER_WAY, Traversals
 from engine.store import snapshots
-from engine.store.accept import Locked
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.encryption import Sealed
-from engine.store.nested import inside
-from engine.store.read import read_template
+from engine.store.nested_stacks import inside
 from engine.store.records import StackRecord
 from engine.store.snapshots import KeptRecord, SnapshotRecord
+from engine.store.stack_queries import read_template
+from engine.store.stack_rows import Locked
 from engine.words import Action, Operation
 
 

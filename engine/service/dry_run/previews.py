@@ -19,10 +19,10 @@ from engine.service.requests.requests import StackRequest
 from engine.service.requests.stack_names import check_name, name_taken
 from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
+from engine.store.current_resources import read_existing
 from engine.store.database import Database
-from engine.store.existing import read_existing
-from engine.store.read import find_stack, read_template
 from engine.store.records import StackRecord
+from engine.store.stack_queries import find_stack, read_template
 from engine.words import Action
 
 

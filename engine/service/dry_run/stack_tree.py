@@ -30,8 +30,8 @@ from engine.service.requests.nested_stack import NestedStack, Resource, build_ne
 from engine.service.requests.parsing import ParsedRequest
 from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
-from engine.store.existing import read_existing
-from engine.store.nested import ThereRecord, children
+from engine.store.current_resources import read_existing
+from engine.store.nested_stacks import ThereRecord, children
 from engine.types.contract import Toward
 from engine.words import Action, DeletionPolicy, Json, Restriction
 

@@ -36,7 +36,7 @@ from engine.service.hooks.step_mode import set_step_mode
 from engine.service.reads.stacks import Reading
 from engine.service.requests.requests import Answer
 from engine.service.traversals.start import Traversals
-from engine.store import audit
+from engine.store import audit_log
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.hook_deadlines import write_clocks
@@ -51,8 +51,8 @@ from engine.store.hooks import (
     step_into,
     waiting_hook_at,
 )
-from engine.store.read import read_hook
 from engine.store.records import HookRecord
+from engine.store.stack_queries import read_hook
 from engine.store.stack_tree import StackTreeMember, lock_stack_tree
 from engine.words import GOES_ON, Decision, HookState, How, Json, Point
 from engine.work.hook_decisions import Verdict, apply, hook_event
@@ -141,7 +141,7 @@ class HookAnswers(Reading):
             if refusal is not None:
                 raise refusal
             await assign_hook(conn, locked.hook, to)
-            await audit.record(conn, [locked.entry("handed-over", data={"to": to})])
+            await audit_log.record(conn, [locked.entry("handed-over", data={"to": to})])
             note = f": {answer.reason}" if answer.reason else ""
             reason = f"{answer.by} handed {locked.hook.asked.point} over to {to}{note}"
             data = {"to": to, "by": answer.by.name, "reason": answer.reason}
@@ -195,7 +195,7 @@ class HookAnswers(Reading):
     async def hook_audit_log(self, hook: HookRecord) -> list[Entry]:
         """The audit log entries of a hook, oldest first."""
         async with self._database.connection() as conn:
-            return await audit.trail_of_hook(conn, hook.stack_id, hook.id)
+            return await audit_log.trail_of_hook(conn, hook.stack_id, hook.id)
 
     async def _check_data(
         self, hook_id: UUID, answer: Answer, project: str | None
@@ -246,7 +246,7 @@ class HookAnswers(Reading):
             case Accepted():
                 return await self._decide(conn, locked)
             case Counted(missing=missing):
-                await audit.record(conn, [locked.entry(answer.word)])
+                await audit_log.record(conn, [locked.entry(answer.word)])
                 reason = f"{answer.by} approved {held.asked.point}; {missing} more to go"
                 data = {"by": answer.by.name, "missing": missing, "reason": answer.reason}
                 event = hook_event(held, "headgate.hook.approved", reason, data)
@@ -254,7 +254,9 @@ class HookAnswers(Reading):
             case Extended(clock=clock):
                 await write_clocks(conn, {(held.stack_id, held.id): clock})
                 deadline = clock.deadline
-                await audit.record(conn, [locked.entry("progress", data={"deadline": deadline})])
+                await audit_log.record(
+                    conn, [locked.entry("progress", data={"deadline": deadline})]
+                )
                 reason = f"{answer.by} is working on {held.asked.point}"
                 data = {"by": answer.by.name, "deadline": deadline, "reason": answer.reason}
                 event = hook_event(held, "headgate.hook.progress", reason, data)
@@ -309,17 +311,17 @@ class HookAnswers(Reading):
     async def _record_refusal(self, conn: Connection, locked: LockedAnswer, reason: str) -> None:
         """Add an audit log entry for a forbidden answer: one for each principal and hook."""
         hook, answer = locked.hook, locked.answer
-        entries = await audit.trail_of_hook(conn, hook.stack_id, hook.id)
+        entries = await audit_log.trail_of_hook(conn, hook.stack_id, hook.id)
         if not any(one.kind == "refused" and _is_by(one, answer.by) for one in entries):
             data = {"decision": answer.decision}
-            await audit.record(conn, [locked.entry("refused", reason=reason, data=data)])
+            await audit_log.record(conn, [locked.entry("refused", reason=reason, data=data)])
 
     async def _record_dry_run(self, conn: Connection, locked: LockedAnswer) -> None:
         """Add the first decision for a dry-run rule to the audit log; it has no other effect."""
         kind = f"dry-{locked.answer.decision}"
-        entries = await audit.trail_of_hook(conn, locked.hook.stack_id, locked.hook.id)
+        entries = await audit_log.trail_of_hook(conn, locked.hook.stack_id, locked.hook.id)
         if not any(one.kind.startswith("dry-") for one in entries):
-            await audit.record(conn, [locked.entry(kind)])
+            await audit_log.record(conn, [locked.entry(kind)])
 
 
 def _given(answer: Answer) -> Given:

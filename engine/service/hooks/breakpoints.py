@@ -27,11 +27,11 @@ from engine.service.requests.breakpoint_targets import (
 )
 from engine.service.requests.requests import Answer, StackRequest
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import accept, audit
+from engine.store import audit_log, stack_rows
 from engine.store import breakpoints as store
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.read import read_template
+from engine.store.stack_queries import read_template
 from engine.store.stack_tree import StackTreeMember, lock_stack_tree, within
 from engine.words import GATES, Json, Point
 
@@ -82,7 +82,7 @@ class LiveBreakpoints:
 
     async def _lock(
         self, conn: Connection, project: str, stack_id: UUID, patterns: Sequence[str]
-    ) -> tuple[accept.Locked, Sequence[StackTreeMember]]:
+    ) -> tuple[stack_rows.Locked, Sequence[StackTreeMember]]:
         """Lock the stack; if a pattern has a path, its nested stacks too."""
         nested = any("/" in pattern for pattern in patterns)
         tree = within(await lock_stack_tree(conn, stack_id)) if nested else ()
@@ -93,7 +93,7 @@ class LiveBreakpoints:
     async def _insert(
         self,
         conn: Connection,
-        locked: accept.Locked,
+        locked: stack_rows.Locked,
         tree: Sequence[StackTreeMember],
         added: Sequence[Declaration],
         by: Answer,
@@ -104,12 +104,16 @@ class LiveBreakpoints:
             for one_id, one in zip(ids, added, strict=True)
         ]
         await store.insert_breakpoints(conn, locked.id, rows, by.by.name)
-        await audit.record(conn, [_entry(locked, by, "breakpoint-added", row) for row in rows])
+        await audit_log.record(conn, [_entry(locked, by, "breakpoint-added", row) for row in rows])
         missed = await self._apply(conn, tree, added) if locked.state in UNDER_WAY else []
         return AddedBreakpoints(ids, missed)
 
     async def add_run_to(
-        self, conn: Connection, locked: accept.Locked, tree: Sequence[StackTreeMember], path: str
+        self,
+        conn: Connection,
+        locked: stack_rows.Locked,
+        tree: Sequence[StackTreeMember],
+        path: str,
     ) -> list[MissedBreakpoint]:
         """Add breakpoints before all operations on a resource, for the traversal under way only.
 
@@ -152,7 +156,7 @@ class LiveBreakpoints:
                     )
             await store.delete_breakpoints(conn, stack_id, ids)
             removed = [current[one] for one in ids]
-            await audit.record(
+            await audit_log.record(
                 conn,
                 [_entry(locked, by, "breakpoint-removed",
                         {"id": one.id, "pattern": one.pattern, "rule": one.rule})
@@ -162,7 +166,7 @@ class LiveBreakpoints:
                 await self._withdraw(conn, tree, removed)
 
     async def _check(
-        self, conn: Connection, locked: accept.Locked, added: Sequence[Declaration]
+        self, conn: Connection, locked: stack_rows.Locked, added: Sequence[Declaration]
     ) -> None:
         """Raises Invalid for patterns that match no existing and no planned resource."""
         findings = Findings()
@@ -171,7 +175,7 @@ class LiveBreakpoints:
         findings.raise_if_any()
 
     async def _resource_tree(
-        self, conn: Connection, locked: accept.Locked, patterns: Sequence[str]
+        self, conn: Connection, locked: stack_rows.Locked, patterns: Sequence[str]
     ) -> Mapping[str, Tree | None]:
         """The existing resources; if a pattern has a path, those that the templates declare too."""
         lookup = subtree_lookup(self._traversals.registry)
@@ -283,7 +287,7 @@ def _declarations(records: Sequence[store.BreakpointRecord]) -> list[Declaration
     return [Declaration(one.pattern, decode_rule(one.rule), "") for one in records]
 
 
-def _entry(locked: accept.Locked, by: Answer, kind: str, row: Json) -> Entry:
+def _entry(locked: stack_rows.Locked, by: Answer, kind: str, row: Json) -> Entry:
     return Entry(
         stack_id=locked.id, hook_id=None, kind=kind, by=by.by.name, door=by.door, at=locked.now,
         principal=by.by.id, token_id=by.by.token_id,

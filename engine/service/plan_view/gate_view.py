@@ -12,7 +12,7 @@ from engine.plan.draft import Existing, Plan
 from engine.principal import Principal
 from engine.service.plan_view.prediction import KINDS, Prediction
 from engine.service.requests.blueprint import Blueprint
-from engine.store import read
+from engine.store import stack_queries
 from engine.store.connection import Connection
 from engine.store.records import PlannedRecord
 from engine.types.registry import Registry
@@ -41,7 +41,7 @@ async def rows_of(
     wanted = names & definition.resources.keys()
     reads = {one for name in wanted for one in definition.resources[name].reads}
     ids = [node.resource_id for node in planned.nodes]
-    return await read.read_planned(conn, stack_id, ids, sorted(names | reads))
+    return await stack_queries.read_planned(conn, stack_id, ids, sorted(names | reads))
 
 
 async def view_of_update(
@@ -77,7 +77,7 @@ async def view_of_update(
 
 async def view_of_nodes(conn: Connection, started: GateView, planned: Plan) -> dict[str, Json]:
     """The view of a delete or an in-place action: the operation on each resource."""
-    shown = (await read.read_shown(conn, started.stack_id, started.version)).parameters
+    shown = (await stack_queries.read_shown(conn, started.stack_id, started.version)).parameters
     plan = tuple(
         PlannedChange(
             name=node.name,

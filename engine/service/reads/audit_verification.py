@@ -8,10 +8,10 @@ from uuid import UUID
 
 from engine.hooks.checkpoint import Checkpoint, Head, newest_heads
 from engine.hooks.hash_chain import NOTHING, Entry, first_wrong
-from engine.store.audit import decided_without_entry, read_trail, stacks_with_trail
-from engine.store.checkpoints import hashes_of, purged_before
+from engine.store.audit_checkpoints import hashes_of, purged_before
+from engine.store.audit_log import decided_without_entry, read_trail, stacks_with_trail
 from engine.store.connection import Connection
-from engine.store.read import stack_exists
+from engine.store.stack_queries import stack_exists
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from engine.errors import NotFound
-from engine.store import read
+from engine.store import stack_queries
 from engine.store.archived_graphs import read_archived_traversals, read_past_nodes
 from engine.store.connection import Connection
 from engine.store.records import NodeRecord, TraversalRecord
@@ -49,10 +49,10 @@ async def read_graphs(
 async def _read(conn: Connection, found: Sequence[Walk]) -> list[StackGraph]:
     """The graphs in the order of their paths: parents before nested stacks."""
     keys = [(one.id, one.traversal) for one in found]
-    traversals = await read.read_traversals_of(conn, keys)
+    traversals = await stack_queries.read_traversals_of(conn, keys)
     past = await read_past_nodes(conn, keys)
     nodes: dict[UUID, list[NodeRecord]] = {one.id: list(past.get(one.id, ())) for one in found}
-    for node in await read.read_nodes(conn, keys):
+    for node in await stack_queries.read_nodes(conn, keys):
         nodes[node.stack_id].append(node)
     return [
         StackGraph(

@@ -1,8 +1,8 @@
 """Reads for a whole project: the stack overview and the audit log."""
 
-from engine.store.audit import Decided, TrailFilter, trail_of_project
+from engine.store.audit_log import Decided, TrailFilter, trail_of_project
 from engine.store.database import Database
-from engine.store.overview import Overview, OverviewFilter, read_overview
+from engine.store.stack_overview import Overview, OverviewFilter, read_overview
 
 
 class Overviews:

@@ -9,15 +9,15 @@ from engine.hooks.rule import Rule, decode_rule, decode_rules
 from engine.hot.syntax.globs import matches_glob
 from engine.store.database import Database
 from engine.store.records import HookRecord, NodeRecord, ResourceRecord, StackRecord
-from engine.store.resource_details import (
+from engine.store.resources import (
     InspectedNode,
     Live,
     read_inspected_nodes,
     read_latest_hooks,
     read_live,
     read_more,
+    read_resources,
 )
-from engine.store.resources import read_resources
 from engine.types.registry import Registry
 from engine.words import Direction, Json, State
 from engine.work.hook_opening import Notice

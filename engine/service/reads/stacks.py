@@ -15,8 +15,8 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.service.reads.graphs import StackGraph, read_graphs
 from engine.service.requests.requests import Output, StackView
 from engine.service.requests.secret_outputs import secret_outputs
-from engine.store import read
-from engine.store.audit import read_trail
+from engine.store import stack_queries
+from engine.store.audit_log import read_trail
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.events import EventFilter, list_events, read_event
@@ -53,7 +53,7 @@ class Reading:
     async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
         """Find a stack by id (also a deleted one) or by name. Raises NotFound (EntityNotFound)."""
         async with self._database.connection() as conn:
-            found = await read.find_stack(conn, project, _uuid(name_or_id), name_or_id)
+            found = await stack_queries.find_stack(conn, project, _uuid(name_or_id), name_or_id)
         if found is None:
             reason = f"The Stack ({name_or_id}) could not be found."
             raise NotFound(reason, code="EntityNotFound")
@@ -67,12 +67,12 @@ class Reading:
     async def template(self, stack: StackRecord) -> TemplateRecord:
         """The current template version."""
         async with self._database.connection() as conn:
-            return await read.read_template(conn, stack.id, stack.version)
+            return await stack_queries.read_template(conn, stack.id, stack.version)
 
     async def version(self, stack: StackRecord, number: int) -> TemplateRecord:
         """A template version. Raises NotFound (VersionNotFound), also if it was purged."""
         async with self._database.connection() as conn:
-            found = await read.find_version(conn, stack.id, number)
+            found = await stack_queries.find_version(conn, stack.id, number)
         if found is None:
             remedy = "GET .../versions lists the retained versions."
             raise NotFound(f"there is no version {number}", remedy=remedy, code="VersionNotFound")
@@ -83,20 +83,20 @@ class Reading:
     ) -> tuple[list[VersionRecord], list[TraversalRecord]]:
         """Template versions, and at most `limit` traversals; both newest first."""
         async with self._database.connection() as conn:
-            versions = await read.read_versions(conn, stack.id)
-            return versions, await read.read_traversals(conn, stack.id, limit)
+            versions = await stack_queries.read_versions(conn, stack.id)
+            return versions, await stack_queries.read_traversals(conn, stack.id, limit)
 
     async def view(self, stack: StackRecord, *, with_outputs: bool) -> StackView:
         """The parameters of a stack, and its outputs if requested."""
         async with self._database.connection() as conn:
-            shown = await read.read_shown(conn, stack.id, stack.version)
+            shown = await stack_queries.read_shown(conn, stack.id, stack.version)
             outputs = await _outputs(conn, stack, shown) if with_outputs else None
         return StackView(dict(shown.parameters), outputs)
 
     async def outputs(self, stack: StackRecord) -> list[Output]:
         """The evaluated outputs; secret ones of nested stacks are masked."""
         async with self._database.connection() as conn:
-            shown = await read.read_shown(conn, stack.id, stack.version)
+            shown = await stack_queries.read_shown(conn, stack.id, stack.version)
             return await _outputs(conn, stack, shown)
 
     async def resources(self, stack: StackRecord, *, depth: int = 0) -> list[ResourceRecord]:
@@ -146,11 +146,11 @@ class Reading:
     async def hooks(
         self,
         project: str,
-        wanted: read.HookFilter,
+        wanted: stack_queries.HookFilter,
     ) -> list[HookRecord]:
         """The hooks that a filter selects, oldest first."""
         async with self._database.transaction(replan=True) as conn:
-            return await read.read_hooks(conn, project, wanted)
+            return await stack_queries.read_hooks(conn, project, wanted)
 
     async def audit_log(self, stack: StackRecord, *, after: int, limit: int) -> list[Entry]:
         """The stack's audit log entries with numbers above `after`, oldest first."""
@@ -161,18 +161,24 @@ class Reading:
         """A hook. project: None for any. Raises NotFound (HookNotFound), also for another project's
         hook."""
         async with self._database.connection() as conn:
-            found = await read.read_hook(conn, hook_id, project)
+            found = await stack_queries.read_hook(conn, hook_id, project)
         if found is None:
             raise NotFound(f"there is no hook {hook_id}", code="HookNotFound")
         return found
 
 
-async def _outputs(conn: Connection, stack: StackRecord, shown: read.Shown) -> list[Output]:
+async def _outputs(
+    conn: Connection, stack: StackRecord, shown: stack_queries.Shown
+) -> list[Output]:
     if shown.undecryptable:
         return [Output(UNDECRYPTABLE, "", None, shown.undecryptable)]
     outputs = [(one, decode(one["value"], date_of(shown.written_in))) for one in shown.outputs]
     names = sorted({name for _, value in outputs for name in referenced_resources(value)})
-    values = await read.read_values(conn, stack.id, names) if names else read.Values({}, {})
+    values = (
+        await stack_queries.read_values(conn, stack.id, names)
+        if names
+        else stack_queries.Values({}, {})
+    )
     view = Inputs(values.of)
     budget = resolution_budget()
 
@@ -187,10 +193,14 @@ async def _outputs(conn: Connection, stack: StackRecord, shown: read.Shown) -> l
 
 
 async def _masked(
-    conn: Connection, stack: StackRecord, shown: read.Shown, view: Inputs, found: list[Output]
+    conn: Connection,
+    stack: StackRecord,
+    shown: stack_queries.Shown,
+    view: Inputs,
+    found: list[Output],
 ) -> list[Output]:
     """Mask the secret outputs of a nested stack: only its parent receives their values."""
-    stored = await read.read_template(conn, stack.id, stack.version)
+    stored = await stack_queries.read_template(conn, stack.id, stack.version)
     secret = secret_outputs(shown, view, {one.key: one.value for one in found}, stored)
     return [replace(one, value=MASK) if one.key in secret else one for one in found]
 

@@ -29,9 +29,9 @@ from engine.service.requests.parsing import (
 )
 from engine.service.requests.quotas import Quotas
 from engine.service.requests.requests import StackRequest
-from engine.store.begin import NodeInputs
 from engine.store.encryption import Hidden, Scope
 from engine.store.records import TemplateRecord
+from engine.store.traversal_start import NodeInputs
 from engine.types.registry import Registry
 from engine.words import DeletionPolicy, Json, Restriction
 

@@ -11,14 +11,14 @@ from engine.plan.draft import Existing, Options
 from engine.plan.graph import downstream
 from engine.principal import Principal
 from engine.service.requests.blueprint import Blueprint
-from engine.store.begin import Below, Within
 from engine.store.breakpoints import (
     read_breakpoints,
     read_breakpoints_around,
     read_inside,
 )
 from engine.store.connection import Connection
-from engine.store.existing import read_concerned, read_plain
+from engine.store.current_resources import read_concerned, read_plain
+from engine.store.traversal_start import Below, Within
 from engine.words import Action, Json, Point
 
 

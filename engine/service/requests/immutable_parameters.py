@@ -8,7 +8,7 @@ from engine.hot.schema.parameters import convert_parameters
 from engine.hot.template.template import parse_template
 from engine.service.requests.blueprint import Blueprint
 from engine.store.connection import Connection
-from engine.store.read import read_template
+from engine.store.stack_queries import read_template
 
 
 async def check_immutable(

@@ -6,7 +6,7 @@ Reads, answers to hooks, signals and marks are allowed on nested stacks.
 from collections.abc import Mapping
 
 from engine.errors import Finding, Invalid
-from engine.store.accept import Locked
+from engine.store.stack_rows import Locked
 from engine.words import Action
 
 #: For each change that nested stacks refuse, the start of the remedy; the root stack's name

@@ -9,8 +9,8 @@ from engine.hot.expressions.secret_leaks import iterate_texts, leaks_secret
 from engine.hot.functions.cost_budget import resolution_budget
 from engine.hot.functions.function import FunctionError
 from engine.hot.language.versions import date_of
-from engine.store.read import Shown
 from engine.store.records import TemplateRecord
+from engine.store.stack_queries import Shown
 from engine.words import Json
 from engine.work.prepare import Inputs
 

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from engine.errors import NotFound
 from engine.service.software.configs import Software
-from engine.store import deployed
-from engine.store import software as store
+from engine.store import deployment_resources
+from engine.store import software_configs as store
 from engine.store.database import Database
-from engine.store.software import ConfigRecord, DeploymentChange
+from engine.store.software_configs import ConfigRecord, DeploymentChange
 from engine.types.software.keeper import Deployment, Ended, NewConfig, Publication
 from engine.words import Json, Status
 
@@ -38,7 +38,9 @@ class ConfigStore:
 
     async def publish(self, project: str, published: Publication) -> None:
         async with self._database.transaction() as conn:
-            await deployed.publish(conn, project, UUID(published.deployment_id), published)
+            await deployment_resources.publish(
+                conn, project, UUID(published.deployment_id), published
+            )
 
     async def deployment(self, project: str, deployment_id: str) -> Deployment | None:
         try:
@@ -46,7 +48,7 @@ class ConfigStore:
         except ValueError:
             return None
         async with self._database.connection() as conn:
-            found = await deployed.find_published(conn, project, wanted)
+            found = await deployment_resources.find_published(conn, project, wanted)
         if found is None:
             return None
         values, config = found.output_values or {}, _as_new(found.config)
@@ -63,7 +65,7 @@ class ConfigStore:
 
     async def withdraw(self, project: str, deployment_id: str) -> None:
         async with self._database.transaction() as conn:
-            await deployed.withdraw(conn, project, UUID(deployment_id))
+            await deployment_resources.withdraw(conn, project, UUID(deployment_id))
 
 
 def _change(

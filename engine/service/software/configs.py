@@ -6,11 +6,11 @@ from uuid import UUID
 
 from engine.errors import Finding, Invalid, NotFound
 from engine.service.software.deployment_callbacks import notify_changed, notify_deleted
-from engine.store import software as store
+from engine.store import software_configs as store
 from engine.store.connection import Connection
 from engine.store.database import Database
-from engine.store.deployed import ServerRecord, find_server, lock_waiting
-from engine.store.software import ConfigRecord, DeploymentChange, DeploymentRecord
+from engine.store.deployment_resources import ServerRecord, find_server, lock_waiting
+from engine.store.software_configs import ConfigRecord, DeploymentChange, DeploymentRecord
 from engine.types.software.keeper import NewConfig
 from engine.words import Json
 

@@ -2,12 +2,12 @@
 
 from dataclasses import asdict
 
-from engine.store import deployed
+from engine.store import deployment_resources
 from engine.store.connection import Connection
-from engine.store.deployed import UnderWay, Waiting
+from engine.store.deployment_resources import UnderWay, Waiting
 from engine.store.hooks import record_events
-from engine.store.signals import Target, target, wake
-from engine.store.software import DeploymentChange
+from engine.store.resource_signals import Target, target, wake
+from engine.store.software_configs import DeploymentChange
 from engine.words import Json, Status
 
 
@@ -22,7 +22,7 @@ async def notify_changed(
     if change.status != Status.IN_PROGRESS:
         return
     resource = await target(conn, waiting.stack_id, waiting.resource_id)
-    operation = await deployed.operation_of(conn, waiting)
+    operation = await deployment_resources.operation_of(conn, waiting)
     if resource is not None and operation is not None:
         await record_events(
             conn, [_progress(waiting, resource, operation, change.status_reason or "")]

@@ -11,13 +11,13 @@ from engine.hot.expressions.member_attributes import ALL_SECRET
 from engine.hot.functions.cost_budget import resolution_budget
 from engine.hot.language.versions import date_of
 from engine.service.requests.secret_outputs import secret_outputs
-from engine.store import nested
+from engine.store import nested_stacks
 from engine.store.advance import Work
 from engine.store.database import Database
 from engine.store.encryption import Sealed
-from engine.store.nested import ChildRecord, MemberRecord
-from engine.store.read import read_shown, read_template
+from engine.store.nested_stacks import ChildRecord, MemberRecord
 from engine.store.scaling import named_by
+from engine.store.stack_queries import read_shown, read_template
 from engine.types.contract import Call, Child, Member
 from engine.types.registry import Registry
 from engine.words import Json, StackId, TraversalState
@@ -32,7 +32,7 @@ class Children:
     async def find(self, work: Work, call: Call) -> ChildRecord | None:
         """The nested stack of a resource; a deleted one only if this operation deleted it."""
         async with self._database.connection() as conn:
-            found = await nested.find_child(
+            found = await nested_stacks.find_child(
                 conn, work.key.stack_id, call.resource_id, call.physical_id
             )
         gone = found is not None and found.deleted and found.parent_key != call.operation_key
@@ -44,7 +44,7 @@ class Children:
         Raises Sealed (Undecryptable).
         """
         async with self._database.connection() as conn:
-            rows = await nested.members(conn, child.id)
+            rows = await nested_stacks.members(conn, child.id)
             shown = await read_shown(conn, child.id, child.version)
             stored = await read_template(conn, child.id, child.version)
         if shown.undecryptable:

@@ -18,22 +18,22 @@ from engine.service.requests.change import DesiredState, read_current_state
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.start import Traversals
 from engine.store import credentials
-from engine.store.accept import record_stack_event
 from engine.store.advance import End
 from engine.store.connection import Connection
 from engine.store.database import all_or_nothing
 from engine.store.encryption import Sealed
-from engine.store.finish import (
+from engine.store.nested_stacks import wake_parent
+from engine.store.stack_queries import read_template
+from engine.store.stack_rows import record_stack_event
+from engine.store.traversal_end import (
     Ending,
+    end_early,
     end_traversal,
     failed_nodes,
     last_complete,
     lock_ending,
     mark_deleted,
 )
-from engine.store.nested import wake_parent
-from engine.store.read import read_template
-from engine.store.supersede import end_early
 from engine.words import Action, TraversalState
 
 log: FilteringBoundLogger = structlog.get_logger()

@@ -34,14 +34,14 @@ from engine.service.requests.nested_stack import (
 from engine.service.traversals import end as ending
 from engine.service.traversals.children import Children
 from engine.service.traversals.start import UNDER_WAY, Traversals
-from engine.store import accept, nested
+from engine.store import nested_stacks, stack_rows
 from engine.store.advance import Claim, End, Work
-from engine.store.begin import Within
 from engine.store.connection import Connection
+from engine.store.current_resources import read_existing
 from engine.store.database import Database
-from engine.store.existing import read_existing
-from engine.store.nested import ChildRecord, Held
-from engine.store.read import read_template
+from engine.store.nested_stacks import ChildRecord, Held
+from engine.store.stack_queries import read_template
+from engine.store.traversal_start import Within
 from engine.types.contract import (
     Away,
     Call,
@@ -133,8 +133,8 @@ class NestedStacks:
         stopped = work.traversal_state == TraversalState.STOPPED
         state = TraversalState.STOPPED if stopped else TraversalState.FAILED
         async with self._database.transaction("nest") as conn:
-            await nested.lock_both(conn, [work.key.stack_id, child.id])
-            locked = await accept.lock_stack(conn, work.project, child.id)
+            await nested_stacks.lock_both(conn, [work.key.stack_id, child.id])
+            locked = await stack_rows.lock_stack(conn, work.project, child.id)
             if locked is None or locked.state not in UNDER_WAY:
                 return
             action = Action(locked.action)
@@ -150,15 +150,15 @@ class NestedStacks:
         """Start the step, unless another worker has the node or its traversal has ended."""
         command, child = step.nest.goal, step.child
         async with self._database.connection() as conn:
-            held = await nested.held(conn, step.claim)
+            held = await nested_stacks.held(conn, step.claim)
         waiting = Wait(None, step.nest.progress)
         if held is None:
             return waiting  # another worker has claimed the node: the outcome is discarded
         plan = await self._plan(step, command, held) if isinstance(command, Toward) else None
         async with self._database.transaction("nest") as conn:
             family = [step.claim.stack_id, *([child.id] if child else [])]
-            await nested.lock_both(conn, family)
-            held = await nested.held(conn, step.claim)
+            await nested_stacks.lock_both(conn, family)
+            held = await nested_stacks.held(conn, step.claim)
             if held is None:
                 return waiting
             if held.state != TraversalState.RUNNING:
@@ -203,7 +203,7 @@ class NestedStacks:
         work, call = step.prepared.work, step.call
         number, version, action, current = 1, 1, Action.CREATE, None
         if step.child is None:
-            await nested.insert_child(
+            await nested_stacks.insert_child(
                 conn, plan.stack_id, plan.name, work.key.stack_id, call.resource_id, work.name
             )
         else:

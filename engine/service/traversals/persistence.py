@@ -4,7 +4,7 @@ from engine.hooks.rule import encode_rules
 from engine.hooks.rule_matching import Breakpoints
 from engine.service.requests.blueprint import stored_outputs
 from engine.service.requests.change import DesiredState
-from engine.store import accept, begin
+from engine.store import stack_rows, traversal_start
 from engine.store.connection import Connection
 
 
@@ -13,7 +13,7 @@ async def store_version(
 ) -> None:
     """Store the template version. most: the number of versions that the stack retains."""
     blueprint, definition = desired.blueprint, desired.blueprint.definition
-    await accept.insert_template(
+    await stack_rows.insert_template(
         conn,
         project=project,
         stack_id=desired.stack_id,
@@ -29,7 +29,7 @@ async def store_version(
         requested_by=desired.requested_by,
         source=blueprint.source,
     )
-    await accept.forget_versions(conn, desired.stack_id, most)
+    await stack_rows.forget_versions(conn, desired.stack_id, most)
 
 
 async def store_rules(conn: Connection, desired: DesiredState) -> None:
@@ -42,4 +42,4 @@ async def store_rules(conn: Connection, desired: DesiredState) -> None:
         lasting = Breakpoints(blueprint.by_environment, blueprint.by_template)
         rules = {name: encode_rules(lasting.of(name)) for name in resources}
         of_stack = encode_rules(lasting.of_stack())
-        await begin.store_rules(conn, desired.stack_id, rules, of_stack)
+        await traversal_start.store_rules(conn, desired.stack_id, rules, of_stack)

@@ -24,13 +24,13 @@ from engine.service.requests.change import DesiredState, live_breakpoints
 from engine.service.requests.requests import StackRequest
 from engine.service.traversals.persistence import store_rules, store_version
 from engine.service.traversals.thread_pool import ThreadPool
-from engine.store import accept, begin, credentials
-from engine.store.begin import Below
+from engine.store import credentials, stack_rows, traversal_start
 from engine.store.connection import Connection
+from engine.store.current_resources import read_existing
 from engine.store.encryption import Scope, Sealer
-from engine.store.existing import read_existing
 from engine.store.records import TemplateRecord
-from engine.store.supersede import supersede
+from engine.store.traversal_end import supersede
+from engine.store.traversal_start import Below
 from engine.tracing import TRACE
 from engine.types.registry import Registry
 from engine.words import (
@@ -91,17 +91,19 @@ class Traversals:
         )
         return await self.thread_pool(task, project)
 
-    async def lock(self, conn: Connection, project: str | None, stack_id: UUID) -> accept.Locked:
+    async def lock(
+        self, conn: Connection, project: str | None, stack_id: UUID
+    ) -> stack_rows.Locked:
         """Lock a stack's row. project: None for any.
 
         Raises NotFound (EntityNotFound), also for a deleted stack.
         """
-        locked = await accept.lock_stack(conn, project, stack_id)
+        locked = await stack_rows.lock_stack(conn, project, stack_id)
         if locked is None or locked.deleted:
             raise NotFound(f"The Stack ({stack_id}) could not be found.", code="EntityNotFound")
         return locked
 
-    async def supersede(self, conn: Connection, locked: accept.Locked, by: Principal) -> None:
+    async def supersede(self, conn: Connection, locked: stack_rows.Locked, by: Principal) -> None:
         """Supersede the traversal of the stack, if one is under way."""
         if locked.state in UNDER_WAY:
             interruptible = self.registry.giving_up()
@@ -164,7 +166,7 @@ class Traversals:
         inputs = node_inputs(desired.blueprint, self.registry, names, desired.kept,
                              desired.options.adjusted, scope)  # fmt: skip
         view = None
-        if begin.has_gate(planned):
+        if traversal_start.has_gate(planned):
             rows, registry = desired.current.rows, self.registry
             view = await view_of_update(conn, started, planned, desired.blueprint, rows, registry)
         await self._store(conn, started, planned, inputs, warnings, view, desired.nested_context())
@@ -196,10 +198,10 @@ class Traversals:
     async def start_delete(
         self,
         conn: Connection,
-        locked: accept.Locked,
+        locked: stack_rows.Locked,
         existing: Sequence[Existing],
         by: Principal,
-        within: begin.Within | None = None,
+        within: traversal_start.Within | None = None,
     ) -> None:
         """Start a traversal that deletes all resources. within: see `DesiredState`.
 
@@ -217,11 +219,11 @@ class Traversals:
     async def start_action(
         self,
         conn: Connection,
-        locked: accept.Locked,
+        locked: stack_rows.Locked,
         action: Action,
         operation: Operation,
         by: Principal,
-        within: begin.Within | None = None,
+        within: traversal_start.Within | None = None,
     ) -> None:
         """Start the traversal of an in-place action. within: see `DesiredState`."""
         existing = await read_existing(conn, locked.id)
@@ -266,23 +268,27 @@ class Traversals:
         )
         live = await live_breakpoints(conn, stack_id)
         breakpoints = Breakpoints(live, operator=by_operator, type_of=types.get)
-        return breakpoints, await begin.stack_rules(conn, stack_id)
+        return breakpoints, await traversal_start.stack_rules(conn, stack_id)
 
     async def _start_without_template(
         self,
         conn: Connection,
-        locked: accept.Locked,
+        locked: stack_rows.Locked,
         action: Action,
         planned: Plan,
         rules: Sequence[Rule],
         by: Principal,
-        within: begin.Within | None,
+        within: traversal_start.Within | None,
     ) -> None:
         planned = gated(planned, StackId(locked.id), action, rules, watched=self._lifecycle_plugins)
         started = await self._gate_view(
             conn, locked.id, action, locked.traversal + 1, locked.version, by
         )
-        view = await view_of_nodes(conn, started, planned) if begin.has_gate(planned) else None
+        view = (
+            await view_of_nodes(conn, started, planned)
+            if traversal_start.has_gate(planned)
+            else None
+        )
         await self._store(conn, started, planned, {}, (), view, Below(within))
 
     async def _gate_view(
@@ -294,7 +300,7 @@ class Traversals:
         version: int,
         by: Principal,
     ) -> GateView:
-        header = await accept.read_stack_header(conn, stack_id)
+        header = await stack_rows.read_stack_header(conn, stack_id)
         return GateView(
             stack_id, header.project, header.name, action, number, version, by, header.tags
         )
@@ -304,7 +310,7 @@ class Traversals:
         conn: Connection,
         started: GateView,
         planned: Plan,
-        inputs: Mapping[str, begin.NodeInputs],
+        inputs: Mapping[str, traversal_start.NodeInputs],
         warnings: Sequence[str],
         view: Mapping[str, Json] | None,
         nested_context: Below,
@@ -314,7 +320,7 @@ class Traversals:
         """
         stack_id, action, number = started.stack_id, started.action, started.number
         version = started.version
-        await accept.point_stack(
+        await stack_rows.point_stack(
             conn, stack_id=stack_id, version=version, traversal=number, traceparent=TRACE.get()
         )
         data: dict[str, Json] = {"traversal": number, "version": version}
@@ -322,7 +328,7 @@ class Traversals:
             data["warnings"] = list(warnings)
         if planned.stale:
             data["stale"] = list(planned.stale)
-        await accept.record_stack_event(
+        await stack_rows.record_stack_event(
             conn,
             stack_id=stack_id,
             kind=f"headgate.stack.{action.lower()}.started",
@@ -331,7 +337,7 @@ class Traversals:
             reason=f"Stack {action} started",
             data=data,
         )
-        await begin.insert_traversal(
+        await traversal_start.insert_traversal(
             conn,
             project=started.project,
             stack_id=stack_id,

@@ -19,7 +19,7 @@ from channels.schemas.words import (
     one_of,
     or_null,
 )
-from engine.store.overview import STATES
+from engine.store.stack_overview import STATES
 from engine.words import Action, Direction, Json, Operation, Phase, State, TraversalState
 from hub.api.shapes import Shape, page_of
 from hub.auth.roles import Right

@@ -7,8 +7,8 @@ from aiohttp import web
 from channels.envelope import asked_documents, rfc3339
 from channels.store.hook_notifications import asked_of
 from engine.service.reads.graphs import StackGraph
-from engine.store.read import HookFilter
 from engine.store.records import TraversalRecord
+from engine.store.stack_queries import HookFilter
 from engine.words import Json
 from hub.api.headgate import documents as gives
 from hub.api.headgate.explanations import Held, path_in, reasons_in, unfinished_before, until_of

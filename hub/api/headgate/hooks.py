@@ -12,8 +12,8 @@ from engine.hooks.durations import parse_span
 from engine.hooks.rule_reader import WHO
 from engine.principal import BY_NAME
 from engine.service import Answer
-from engine.store.read import HookFilter
 from engine.store.records import HookRecord
+from engine.store.stack_queries import HookFilter
 from engine.words import CONFIRM, STACK_POINTS, Decision, Door, HookState, Json, Point
 from hub.api.admission import guarded
 from hub.api.headgate import documents as gives

@@ -6,7 +6,7 @@ from uuid import UUID
 from aiohttp import web
 
 from channels.envelope import rfc3339
-from engine.store.overview import STATES, Counts, OverviewFilter, Place, StackLine
+from engine.store.stack_overview import STATES, Counts, OverviewFilter, Place, StackLine
 from engine.words import Action, Json
 from hub.api.headgate import documents as gives
 from hub.api.parts import (

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from aiohttp import web
 
 from engine.errors import Finding, HeadgateError, Invalid
-from engine.store.deployed import ServerRecord
+from engine.store.deployment_resources import ServerRecord
 from engine.types.software.server_doors import PATH, owner_of
 from hub.api.admission import guarded
 from hub.api.orchestration import show

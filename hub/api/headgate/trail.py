@@ -8,7 +8,7 @@ from aiohttp import web
 from channels.envelope import rfc3339
 from channels.selection import path_of
 from engine.hooks.hash_chain import Entry
-from engine.store.audit import Decided, TrailFilter, TrailPlace
+from engine.store.audit_log import Decided, TrailFilter, TrailPlace
 from engine.words import Json
 from hub.api.headgate import documents as gives
 from hub.api.orchestration.stacks import S

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from channels.schemas.words import ANYTHING, LIST, MAP, TEXT, UUID, fields, list_of
 from engine.hot.expressions.masking import MASK
-from engine.store.software import ConfigRecord
+from engine.store.software_configs import ConfigRecord
 from engine.types.software.derived import SIGNAL_ID
 from engine.types.software.keeper import UNGROUPED, NewConfig
 from engine.words import Json

@@ -6,7 +6,7 @@ from aiohttp import web
 from pydantic import Field
 
 from channels.schemas.words import MAP, TEXT, UUID, fields, list_of, one_of, or_null
-from engine.store.software import DeploymentChange, DeploymentRecord
+from engine.store.software_configs import DeploymentChange, DeploymentRecord
 from engine.words import Json
 from hub.api.bodies import read
 from hub.api.orchestration import show

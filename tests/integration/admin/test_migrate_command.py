@@ -1,6 +1,6 @@
 """headgate admin migrate: what is pending is shown, and applied."""
 
-from engine.store.migrate import shipped
+from engine.store.schema_upgrade import shipped
 from tests.support.admin import admin
 from tests.support.postgres import TestServer
 

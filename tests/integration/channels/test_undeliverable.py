@@ -8,7 +8,7 @@ from channels.store import deliveries, subscriptions
 from channels.store.hook_notifications import asked_of
 from channels.store.records import SubscriptionChange, SubscriptionState
 from engine.store.database import Database
-from engine.store.read import read_hook
+from engine.store.stack_queries import read_hook
 from tests.integration.channels.conftest import Dispatching
 from tests.support.events import Scene, resource_event
 from tests.support.receiver import Receiver, until

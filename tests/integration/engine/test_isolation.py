@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from engine.store.faults import injected
+from engine.store.fault_points import injected
 from tests.support.program import Http, Json, Program, program, resource
 from tests.support.raising import TEXT, Raising
 from tests.support.receiver import until

@@ -15,7 +15,7 @@ from engine.service.reads.graphs import read_graphs
 from engine.service.requests.requests import StackRequest
 from engine.store.database import Database
 from engine.store.records import NodeRecord
-from engine.store.supersede import end_early
+from engine.store.traversal_end import end_early
 from engine.types.contract import Call, Confirm, Done, Outcome, ResourceType
 from engine.words import Decision, Door, Json, Point, TraversalState
 from tests.support.front import a_front, a_registry

@@ -15,7 +15,7 @@ from engine.hooks.deadline import (
     open_clock,
     set_back,
 )
-from engine.store import clock
+from engine.store import clock_correction
 from engine.store.database import Database
 from engine.store.hook_deadlines import HookKey, clock_of, report_notices
 from engine.store.routine_versions import routines
@@ -118,7 +118,7 @@ async def test_a_clock_that_is_set_back_moves_hooks_as_the_rules_say(scene: Scen
     before = await _clock(scene, key)
     async with scene.database.transaction() as conn:
         now = await conn.fetchval("select statement_timestamp()")
-        await conn.execute(clock.HOOKS, [key[0]], HOUR)
+        await conn.execute(clock_correction.HOOKS, [key[0]], HOUR)
     after = await _clock(scene, key)
     assert now <= after.opened_at
     assert after == set_back(before, HOUR, after.opened_at)
@@ -137,7 +137,7 @@ def test_deadlines_are_written_where_the_rules_are_applied_and_nowhere_else() ->
     }
     assert names == {
         "4_apply_transitions.sql",
-        "engine.store.clock.HOOKS",
+        "engine.store.clock_correction.HOOKS",
         "engine.store.hook_deadlines.WRITE_CLOCKS",
     }
 

@@ -1,4 +1,4 @@
-"""What people and planning read."""
+"""Queries for stacks, template versions, traversals, graphs and hooks."""
 
 import re
 from collections.abc import Sequence
@@ -303,3 +303,28 @@ async def read_hooks(
 async def read_hook(conn: Connection, hook_id: UUID, project: str | None) -> HookRecord | None:
     row = await conn.fetchrow(READ_HOOK, hook_id, project)
     return HookRecord(**row) if row else None
+
+
+READ_TRAVERSAL_SPAN = """
+select action, state, traceparent, ended_at is not null as over,
+       extract(epoch from clock_timestamp() - started_at)::double precision as seconds
+  from traversal where stack_id = $1 and number = $2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TraversalSpan:
+    """seconds: since it began."""
+
+    action: str
+    state: str
+    traceparent: str | None
+    over: bool
+    seconds: float
+
+
+async def read_traversal_span(
+    conn: Connection, stack_id: UUID, number: int
+) -> TraversalSpan | None:
+    row = await conn.fetchrow(READ_TRAVERSAL_SPAN, stack_id, number)
+    return TraversalSpan(**row) if row else None

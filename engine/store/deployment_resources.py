@@ -7,7 +7,7 @@ from uuid import UUID
 from engine.store.connection import Connection
 from engine.store.encryption import Hidden, Scope
 from engine.store.secret_rows import reveal_row
-from engine.store.software import ConfigRecord, drop_config, keep_config, revealed_config
+from engine.store.software_configs import ConfigRecord, drop_config, keep_config, revealed_config
 from engine.types.software.keeper import Publication
 from engine.words import Json
 

@@ -1,4 +1,4 @@
-"""Storing the plan of a traversal: its new rows, its nodes, and what stays with the resources."""
+"""Stores the plan of a new traversal: its nodes, new resource rows, and breakpoint rules."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,8 @@ from engine.plan.draft import NewRow, Plan, PlannedNode
 from engine.principal import Principal
 from engine.store.archived_graphs import forget_nodes
 from engine.store.connection import Connection
+from engine.store.document_size import size_of
 from engine.store.encryption import Hidden, Scope
-from engine.store.sizes import size_of
-from engine.store.statistics import correct_estimates
 from engine.words import GATES, VISITS, Action, Direction, Json, Operation, Phase, State
 
 INSERT_TRAVERSAL = """
@@ -259,3 +258,23 @@ def _known(
 def _without(node: PlannedNode) -> Json:
     """The definition of a node that has none: what it may leave undone."""
     return {"only_if_replaced": node.only_if_replaced, "retained": node.retained}
+
+
+#: New nodes of a traversal from which a wrong estimate costs more than looking at it.
+LARGE = 100
+#: $1: rows that a table has at least.
+ESTIMATED_TOO_SMALL = """
+select exists (
+    select from pg_class c
+     where c.oid = any ('{node,resource}'::regclass[]) and c.relpages > 0 and c.reltuples >= 0
+       and c.reltuples / c.relpages * pg_relation_size(c.oid)
+           / current_setting('block_size')::integer < $1)
+"""
+#: One column is enough for the number of rows. Another process that is at it does it for all.
+COUNT_AGAIN = "analyze (skip_locked) node (id), resource (id)"
+
+
+async def correct_estimates(conn: Connection, nodes: int) -> None:
+    """Analyse the hot tables if they are taken for smaller than the nodes just stored here."""
+    if nodes >= LARGE and await conn.fetchval(ESTIMATED_TOO_SMALL, nodes):
+        await conn.execute(COUNT_AGAIN)

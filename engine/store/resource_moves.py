@@ -5,7 +5,7 @@ from uuid import UUID
 
 from engine.store.connection import Connection
 from engine.store.encryption import Hidden, Scope, SealedDocument
-from engine.store.nested import rename_inside
+from engine.store.nested_stacks import rename_inside
 from engine.store.secret_rows import reveal_row
 from engine.words import Json
 

@@ -17,7 +17,7 @@ import asyncpg
 
 from engine import errors
 from engine.store.connection import TRANSIENT, Connection, connect, unavailable
-from engine.store.pooler import check_pooling
+from engine.store.pooler_check import check_pooling
 from engine.store.routine_versions import (
     SqlFile,
     check_not_newer,
