@@ -351,7 +351,7 @@ async def stack_of(request: web.Request) -> StackRecord:
     """The stack of a canonical path: name and id must belong together. Raises NotFound."""
     project, name = project_of(request), request.match_info["name"]
     stack_id = uuid_of(request.match_info["id"], "stack", "EntityNotFound")
-    found = await parts_of(request).engine.find_stack(project, str(stack_id))
+    found = await parts_of(request).engine.reads.find_stack(project, str(stack_id))
     if found.name != name:
         raise NotFound(f"The Stack ({name}) could not be found.", code="EntityNotFound")
     return found

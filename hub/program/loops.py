@@ -211,11 +211,11 @@ class Loops:
         return await self.engine.nested.run_operation(prepared, call, run)
 
     async def _end_failed(self, ended: End, reason: str) -> None:
-        await self.engine.fail_traversal(ended, reason)
+        await self.engine.stacks.fail_traversal(ended, reason)
 
     async def _ended(self, ended: End) -> None:
         """A traversal is over: its span is made now, by whoever ends it."""
-        await self.engine.end_traversal(ended)
+        await self.engine.stacks.end_traversal(ended)
         if type(self.tracer) is Tracer:
             return  # nobody would see it
         async with self.database.connection() as conn:
@@ -356,7 +356,7 @@ class Loops:
             answer = read_signal(body).by(
                 automation.principal, door, automation=automation, address=address
             )
-            await self.engine.answer(hook_id, answer, project=None)
+            await self.engine.hooks.answer(hook_id, answer, project=None)
         except Unavailable:
             raise
         except HeadgateError as error:

@@ -210,7 +210,7 @@ async def one_of_ten_thousand(running: Program) -> None:
         resources = wide(count)
         name, engine = f"many{count}", running.engine
         request = StackRequest(name=name, template=template(resources))
-        stack = await engine.create_stack("p", request)
+        stack = await engine.stacks.create("p", request)
         await until_complete(running.database, name)
         wholes, templates = [], []
         for n in range(RUNS):
@@ -218,7 +218,7 @@ async def one_of_ten_thousand(running: Program) -> None:
             request = StackRequest(template=template(resources))
             templates.append(await cost_of_template(running, stack, request))
             began = time.perf_counter()
-            await engine.update_stack("p", stack.id, request)
+            await engine.stacks.update("p", stack.id, request)
             await until_complete(running.database, name)
             wholes.append(time.perf_counter() - began)
         whole, read = statistics.median(wholes), statistics.median(templates)

@@ -52,7 +52,7 @@ def begin(world: World, action: Action, template: tuple[Want, ...]) -> World:
 
 
 def check(world: World) -> World:
-    """`start_action` of engine/service/engine.py: refused while a traversal is under way."""
+    """`start_action` of engine/service/stacks.py: refused while a traversal is under way."""
     if not world.current or world.traversal(world.current).state in (RUNNING, ENDING):
         return world
     made = planned_visits(Operation.CHECK, world.template, known(world), said_before(world))
@@ -157,7 +157,7 @@ def kept(world: World, template: tuple[Want, ...]) -> World:
 
 
 def cancel(world: World, ends: str) -> World:
-    """`cancel` and `stop` of engine/service/engine.py. ends: failed, stopped or rolled back."""
+    """`cancel` and `stop` of engine/service/actions/cancel.py; ends: failed, stopped, rolled back."""
     current = world.traversal(world.current)
     if current.state not in (RUNNING, ENDING):
         return world

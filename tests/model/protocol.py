@@ -67,7 +67,7 @@ def moves(size: Size, world: World) -> Iterator[tuple[Move, World]]:
 
 
 def requests(size: Size, world: World) -> Iterator[tuple[Move, World]]:
-    """What is asked of the front door (engine/service/engine.py), at any instant."""
+    """What is asked of the front door (engine/service/stacks.py), at any instant."""
     if world.asked == len(size.requests) or world.buried:
         return
     if size.patient and not is_still(world):
@@ -288,7 +288,7 @@ def again(world: World, hand: Hand, refused: Told) -> Told:
 
 
 def of_hook(world: World, hook: Hook) -> Iterator[tuple[Move, World]]:
-    """`Engine.answer`, and `Timers.expire_due`: the rule says what a deadline means."""
+    """`Hooks.answer`, and `Timers.expire_due`: the rule says what a deadline means."""
     fixed = world.traversal(hook.traversal).graph.nodes[hook.node]
     move = Move("hook", hook.traversal, hook.node, hook=hook)
     yield move._replace(said=CONTINUE), answered(world, hook, fixed, CONTINUE, "continue")

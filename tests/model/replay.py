@@ -135,7 +135,7 @@ class Replay:
                 async with self.database.connection() as conn:
                     await conn.execute(TIME_OVER, self.stack, move.traversal)
             case "end":
-                await self.engine.end_traversal(End(self.stack, move.traversal))
+                await self.engine.stacks.end_traversal(End(self.stack, move.traversal))
         if after.current != before.current:
             await self._learn(after)
 
@@ -148,24 +148,26 @@ class Replay:
         if asked.action is Action.CREATE:
             timeout = 60 if self.size.luck.late else None
             said = replace(said, disable_rollback=not self.size.rolls_back, timeout_mins=timeout)
-            self.stack = (await self.engine.create_stack(PROJECT, said)).id
+            self.stack = (await self.engine.stacks.create(PROJECT, said)).id
         elif asked.action is Action.UPDATE:
-            await self.engine.update_stack(PROJECT, self.stack, said)
+            await self.engine.stacks.update(PROJECT, self.stack, said)
         elif asked.action is Action.CHECK:
             with suppress(Conflict):  # something is under way
-                await self.engine.start_action(PROJECT, self.stack, Action.CHECK, named("ann"))
+                await self.engine.stacks.start_action(
+                    PROJECT, self.stack, Action.CHECK, named("ann")
+                )
         elif asked.action is Action.DELETE:
-            await self.engine.delete_stack(PROJECT, self.stack, named("ann"))
+            await self.engine.stacks.delete(PROJECT, self.stack, named("ann"))
         else:
             with suppress(Invalid):  # nothing that may be ended so is under way
                 await self._end_early(asked.ends)
 
     async def _end_early(self, ends: str) -> None:
         if ends == "stopped":
-            await self.engine.stop(PROJECT, self.stack, named("ann"))
+            await self.engine.stacks.stop(PROJECT, self.stack, named("ann"))
         else:
             rollback = ends == "rolled back"
-            await self.engine.cancel(PROJECT, self.stack, named("ann"), rollback=rollback)
+            await self.engine.stacks.cancel(PROJECT, self.stack, named("ann"), rollback=rollback)
 
     async def _learn(self, world: World) -> None:
         """Which of the engine's new nodes and rows are which of the model's."""
@@ -257,7 +259,9 @@ class Replay:
             assert await self.timers.expire_due() == 1
             return
         decision = Decision.REJECT if move.said == REJECT else Decision.CONTINUE
-        await self.engine.answer(hook, Answer(decision, named("ann"), Door.API), project=PROJECT)
+        await self.engine.hooks.answer(
+            hook, Answer(decision, named("ann"), Door.API), project=PROJECT
+        )
 
 
 def _outcome(work: Work, said: Input) -> Outcome:

@@ -60,7 +60,8 @@ class StackMachine(StoreMachine):
         self.engine: Engine = a_front(self.database, Thing(self.world), new_id=self.new_id)
         registry = a_registry(Thing(self.world))
         self.hands = [
-            Hands(self.database, registry, self.engine.end_traversal, self.new_id) for _ in range(2)
+            Hands(self.database, registry, self.engine.stacks.end_traversal, self.new_id)
+            for _ in range(2)
         ]
         self.timers = Timers(
             self.database,
@@ -101,7 +102,7 @@ class StackMachine(StoreMachine):
     @initialize(wish=wishes(), rollback=st.booleans())
     def create(self, wish: TokenRequest, rollback: bool) -> None:
         request = self.request(wish, disable_rollback=not rollback)
-        self.stack_id = self.wait(self.engine.create_stack(self.project, request)).id
+        self.stack_id = self.wait(self.engine.stacks.create(self.project, request)).id
         self.wish = wish
         self.counts["creates"] += 1
 
@@ -136,22 +137,22 @@ class StackMachine(StoreMachine):
         engine, here = self.engine, (self.project, self.id)
         on_again = StackRequest(existing=True, hooks_clear=["*"], requested_by=named("ann"))
         requests: dict[str, Callable[[], Any]] = {
-            "update": lambda: engine.update_stack(*here, self.request(wish)),
-            "partial update": lambda: engine.update_stack(*here, self.request(wish, only=[name])),
-            "resume": lambda: engine.update_stack(*here, on_again),
-            "cancel": lambda: engine.cancel(*here, named("ann"), rollback=False),
-            "roll back": lambda: engine.cancel(*here, named("ann"), rollback=True),
-            "stop": lambda: engine.stop(*here, named("ann")),
-            "check": lambda: engine.start_action(*here, Action.CHECK, named("ann")),
-            "suspend": lambda: engine.start_action(*here, Action.SUSPEND, named("ann")),
-            "wake": lambda: engine.start_action(*here, Action.RESUME, named("ann")),
+            "update": lambda: engine.stacks.update(*here, self.request(wish)),
+            "partial update": lambda: engine.stacks.update(*here, self.request(wish, only=[name])),
+            "resume": lambda: engine.stacks.update(*here, on_again),
+            "cancel": lambda: engine.stacks.cancel(*here, named("ann"), rollback=False),
+            "roll back": lambda: engine.stacks.cancel(*here, named("ann"), rollback=True),
+            "stop": lambda: engine.stacks.stop(*here, named("ann")),
+            "check": lambda: engine.stacks.start_action(*here, Action.CHECK, named("ann")),
+            "suspend": lambda: engine.stacks.start_action(*here, Action.SUSPEND, named("ann")),
+            "wake": lambda: engine.stacks.start_action(*here, Action.RESUME, named("ann")),
             "mark": lambda: engine.resource_health.mark_health(
                 *here, name, unhealthy=True, reason="ill"
             ),
-            "delete": lambda: engine.delete_stack(*here, named("ann")),
+            "delete": lambda: engine.stacks.delete(*here, named("ann")),
             "break at": lambda: engine.breakpoints.add(*here, self.breakpoint(name, wish), ANN),
             "break no more": lambda: self.break_no_more(),
-            "run to": lambda: engine.run_to(*here, name, ANN),
+            "run to": lambda: engine.hooks.run_to(*here, name, ANN),
         }
         return requests[what]()
 
@@ -177,7 +178,7 @@ class StackMachine(StoreMachine):
             self.counts["deadlines"] += self.wait(self.timers.expire_due())
         else:
             answer = Answer(said, named("bob"), Door.API)
-            self.asked("answer", self.engine.answer(one, answer, project=self.project))
+            self.asked("answer", self.engine.hooks.answer(one, answer, project=self.project))
 
     def waiting(self) -> list[Any]:
         if self.stack_id is None:
@@ -280,7 +281,7 @@ class StackMachine(StoreMachine):
         self.drive()
         if not self.gone():
             self.come_clean()
-            self.wait(self.engine.delete_stack(self.project, self.id, named("ann")))
+            self.wait(self.engine.stacks.delete(self.project, self.id, named("ann")))
             self.drive()
         rows = self.wait(self._all(ROWS, self.id))
         state = self.state
@@ -306,7 +307,7 @@ class StackMachine(StoreMachine):
             self.note_retained()
             for hook in self.wait(self._all(WAITING, self.id)):
                 answer = Answer(Decision.CONTINUE, named("bob"), Door.API)
-                self.wait(self.engine.answer(hook["id"], answer, project=self.project))
+                self.wait(self.engine.hooks.answer(hook["id"], answer, project=self.project))
             busy = 0
             for hands in self.hands:
                 while hands.jobs:
@@ -336,7 +337,7 @@ class StackMachine(StoreMachine):
         wish = TokenRequest(self.wish.resources if self.wish else {}, [])
         # What is cleared away keeps its breakpoints: a stop would stop this, too.
         request = self.request(wish, hooks_clear=["*"])
-        self.wait(self.engine.update_stack(self.project, self.id, request))
+        self.wait(self.engine.stacks.update(self.project, self.id, request))
         self.drive()
         assert self.state["state"] == "complete", dict(self.state)
         rows = self.wait(self._all(ROWS, self.id))

@@ -107,7 +107,7 @@ class TreeMachine(StoreMachine):
         self.engine: Engine = a_front(self.database, Thing(self.world), new_id=self.new_id)
         registry = a_registry(Thing(self.world))
         self.hands = [
-            Hands(self.database, registry, self.engine.end_traversal, self.new_id,
+            Hands(self.database, registry, self.engine.stacks.end_traversal, self.new_id,
                   carry=self.engine.nested.run_operation)
             for _ in range(2)
         ]  # fmt: skip
@@ -144,7 +144,7 @@ class TreeMachine(StoreMachine):
     @initialize(wish=wishes(), rollback=st.booleans())
     def create(self, wish: TokenRequest, rollback: bool) -> None:
         request = self.request(wish, disable_rollback=not rollback)
-        self.stack_id = self.wait(self.engine.create_stack(self.project, request)).id
+        self.stack_id = self.wait(self.engine.stacks.create(self.project, request)).id
         self.wish = wish
 
     def request(self, wish: TokenRequest, **more: Any) -> StackRequest:
@@ -167,12 +167,12 @@ class TreeMachine(StoreMachine):
         here = (self.project, self.id)
         on_again = StackRequest(existing=True, hooks_clear=["*"], requested_by=named("ann"))
         requests: dict[str, Callable[[], Any]] = {
-            "update": lambda: self.engine.update_stack(*here, self.request(wish)),
-            "resume": lambda: self.engine.update_stack(*here, on_again),
-            "cancel": lambda: self.engine.cancel(*here, named("ann"), rollback=False),
-            "roll back": lambda: self.engine.cancel(*here, named("ann"), rollback=True),
-            "stop": lambda: self.engine.stop(*here, named("ann")),
-            "delete": lambda: self.engine.delete_stack(*here, named("ann")),
+            "update": lambda: self.engine.stacks.update(*here, self.request(wish)),
+            "resume": lambda: self.engine.stacks.update(*here, on_again),
+            "cancel": lambda: self.engine.stacks.cancel(*here, named("ann"), rollback=False),
+            "roll back": lambda: self.engine.stacks.cancel(*here, named("ann"), rollback=True),
+            "stop": lambda: self.engine.stacks.stop(*here, named("ann")),
+            "delete": lambda: self.engine.stacks.delete(*here, named("ann")),
         }
         try:
             self.wait(requests[what]())
@@ -194,7 +194,7 @@ class TreeMachine(StoreMachine):
             return
         answer = Answer(said, named("bob"), Door.API)
         try:
-            self.wait(self.engine.answer(one, answer, project=self.project))
+            self.wait(self.engine.hooks.answer(one, answer, project=self.project))
             self.counts["answers"] += 1
         except HeadgateError as error:
             assert error.finding.reason
@@ -269,7 +269,7 @@ class TreeMachine(StoreMachine):
         self.drive()
         if not self.gone():
             self.come_clean()
-            self.wait(self.engine.delete_stack(self.project, self.id, named("ann")))
+            self.wait(self.engine.stacks.delete(self.project, self.id, named("ann")))
             self.drive()
         self.counts["stacks"] += len(self.stacks())
         assert all(row["deleted"] for row in self.stacks()), self.stacks()
@@ -279,7 +279,7 @@ class TreeMachine(StoreMachine):
         """After an update in which nothing fails, there really is what the template says."""
         resources, _ = self.wish
         request = self.request((resources, []), hooks_clear=["*"])
-        self.wait(self.engine.update_stack(self.project, self.id, request))
+        self.wait(self.engine.stacks.update(self.project, self.id, request))
         self.drive()
         live = [row for row in self.stacks() if not row["deleted"]]
         assert all(row["state"] == "complete" for row in live), live
@@ -299,7 +299,7 @@ class TreeMachine(StoreMachine):
         for _ in range(ROUNDS):
             for hook in self.all(WAITING, self.project):
                 answer = Answer(Decision.CONTINUE, named("bob"), Door.API)
-                self.wait(self.engine.answer(hook["id"], answer, project=self.project))
+                self.wait(self.engine.hooks.answer(hook["id"], answer, project=self.project))
             busy = 0
             for hands in self.hands:
                 while hands.jobs:

@@ -32,10 +32,12 @@ from engine.hot.schema.properties import check_resolved
 from engine.hot.schema.type_schema import TypeSchema
 from engine.node.inputs import Answered
 from engine.principal import Principal
+from engine.service.actions.cancel import not_supported
+from engine.service.hooks.breakpoints import LiveBreakpoints
+from engine.service.hooks.missed_breakpoints import MissedBreakpoint
 from engine.service.hooks.step_mode import set_step_mode
-from engine.service.reads.stacks import Reading
 from engine.service.requests.requests import Answer
-from engine.service.traversals.start import Traversals
+from engine.service.traversals.start import UNDER_WAY, Traversals
 from engine.store import audit_log
 from engine.store.connection import Connection
 from engine.store.database import Database
@@ -53,7 +55,7 @@ from engine.store.hooks import (
 )
 from engine.store.records import HookRecord
 from engine.store.stack_queries import read_hook
-from engine.store.stack_tree import StackTreeMember, lock_stack_tree
+from engine.store.stack_tree import StackTreeMember, lock_stack_tree, within
 from engine.words import GOES_ON, Decision, HookState, How, Json, Point
 from engine.work.hook_decisions import Verdict, apply, hook_event
 from engine.work.measures import Measures
@@ -81,20 +83,25 @@ class LockedAnswer:
         )  # fmt: skip
 
 
-class HookAnswers(Reading):
+class Hooks:
+    """Answers to hooks, from every answer channel, and stepping."""
+
     def __init__(
         self,
         database: Database,
         traversals: Traversals,
+        breakpoints: LiveBreakpoints,
         *,
         new_id: Callable[[], UUID],
         wake: Callable[[], None],
         measures: Measures,
     ) -> None:
-        super().__init__(database, traversals.registry)
+        self._database = database
+        self._registry = traversals.registry
+        self._breakpoints = breakpoints
         self._measures = measures
         self._traversals = traversals
-        self.hook_limits = traversals.limits.hooks
+        self._limits = traversals.limits.hooks
         self._new_id = new_id
         self._wake = wake
 
@@ -152,7 +159,7 @@ class HookAnswers(Reading):
             raise _hook_not_found(hook_id)
         return record
 
-    async def unset_hook(
+    async def unset(
         self, project: str, stack_id: UUID, resource_name: str, point: str, answer: Answer
     ) -> None:
         """Answer the hook that waits at a point of a resource, as Heat's `unset_hook` signal does.
@@ -170,7 +177,26 @@ class HookAnswers(Reading):
             raise _invalid_point(f'The "{point}" hook is not defined on "{resource_name}"', ())
         await self.answer(hook_id, answer, project=project)
 
-    async def continue_all(
+    async def run_to(
+        self, project: str, stack_id: UUID, path: str, answer: Answer
+    ) -> Sequence[MissedBreakpoint]:
+        """Continue all hooks of stepping and of breakpoints, and stop before the operations of one
+        resource. path: of the resource, from the stack: ``web/db``.
+
+        Returns the nodes that have already passed the breakpoint. Raises NotFound if no node of
+        the resource is pending; Invalid (NotSupported) if no traversal is under way.
+        """
+        async with self._database.transaction("answer", replan=True) as conn:
+            tree = within(await lock_stack_tree(conn, stack_id))
+            locked = await self._traversals.lock(conn, project, stack_id)
+            if locked.state not in UNDER_WAY:
+                raise not_supported("Running to a resource", locked)
+            missed = await self._breakpoints.add_run_to(conn, locked, tree, path)
+            await self._continue_all(conn, tree, answer)
+        self._wake()
+        return missed
+
+    async def _continue_all(
         self, conn: Connection, tree: Sequence[StackTreeMember], answer: Answer
     ) -> None:
         """End stepping in all stacks of the tree, and continue the hooks that only stepping or
@@ -185,14 +211,14 @@ class HookAnswers(Reading):
             conn,
             verdicts,
             new_id=self._new_id,
-            default_timeout=self.hook_limits.default_timeout,
+            default_timeout=self._limits.default_timeout,
         )
         # The credential is deleted while a traversal waits; the answer supplies a new one.
         resumed = {(one.held.stack_id, one.held.traversal) for one in verdicts}
         await self._traversals.keep_credentials(conn, sorted(resumed), answer.credential)
         return steps
 
-    async def hook_audit_log(self, hook: HookRecord) -> list[Entry]:
+    async def audit_log(self, hook: HookRecord) -> list[Entry]:
         """The audit log entries of a hook, oldest first."""
         async with self._database.connection() as conn:
             return await audit_log.trail_of_hook(conn, hook.stack_id, hook.id)
@@ -242,7 +268,7 @@ class HookAnswers(Reading):
             await self._record_dry_run(conn, locked)
             return ()
         given = replace(self._comparable(held, answer), check=locked.check)
-        match judge(held.asked, given, held.now, self.hook_limits):
+        match judge(held.asked, given, held.now, self._limits):
             case Accepted():
                 return await self._decide(conn, locked)
             case Counted(missing=missing):

@@ -38,8 +38,8 @@ from engine.words import Json
 from engine.work.prepare import Inputs
 
 
-class Reading:
-    """The reads of `Engine`."""
+class Reads:
+    """Reads of stored state."""
 
     def __init__(self, database: Database, registry: Registry) -> None:
         self._database = database

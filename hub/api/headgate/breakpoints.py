@@ -75,7 +75,7 @@ async def run_to(request: web.Request) -> web.Response:
     name = body.get("resource")
     if not isinstance(name, str) or not name or set(body) - {"resource"}:
         raise invalid("resource", "names no resource", 'Send {"resource": "db"}.')
-    missed = await parts_of(request).engine.run_to(
+    missed = await parts_of(request).engine.hooks.run_to(
         project_of(request), stack.id, name, answer_from(request)
     )
     return answer({"too_late": [_missed(one) for one in missed]}, 202)

@@ -65,7 +65,7 @@ def traversal_document(traversal: TraversalRecord) -> dict[str, Json]:
 async def graph(request: web.Request) -> web.Response:
     nested = query_flag(request, "nested")
     asked = query_number(request, "traversal", default=0) if "traversal" in request.query else None
-    own, *inside = await parts_of(request).engine.graph(
+    own, *inside = await parts_of(request).engine.reads.graph(
         await stack_of(request), nested=nested, traversal=asked
     )
     within = [
@@ -82,8 +82,8 @@ async def graph(request: web.Request) -> web.Response:
 
 async def why(request: web.Request) -> web.Response:
     stack, parts = await stack_of(request), parts_of(request)
-    graphs = await parts.engine.graph(stack, nested=True)
-    hooks = await parts.engine.hooks(
+    graphs = await parts.engine.reads.graph(stack, nested=True)
+    hooks = await parts.engine.reads.hooks(
         project_of(request),
         HookFilter(state="waiting", stack_id=stack.id, limit=1000),
     )

@@ -18,7 +18,7 @@ async def versions(request: web.Request) -> web.Response:
     """Newest first. A traversal toward a version that is forgotten is still listed."""
     stack = await stack_of(request)
     limit = query_limit(request, default=USUAL) or USUAL
-    known, traversals = await parts_of(request).engine.history(stack, limit)
+    known, traversals = await parts_of(request).engine.reads.history(stack, limit)
     return answer(
         {
             "versions": [
@@ -41,7 +41,7 @@ async def version(request: web.Request) -> web.Response:
     stack, asked = await stack_of(request), request.match_info["version"]
     if not asked.isascii() or not asked.isdigit() or len(asked) > 9:
         raise NotFound(f'there is no version "{asked}"', code="VersionNotFound")
-    found = await parts_of(request).engine.version(stack, int(asked))
+    found = await parts_of(request).engine.reads.version(stack, int(asked))
     return answer(
         {
             "version": found.version,

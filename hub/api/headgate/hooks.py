@@ -54,8 +54,8 @@ async def listed(request: web.Request) -> web.Response:
     parts, project = parts_of(request), project_of(request)
     limit = query_limit(request, default=100) or 100
     stack = request.query.get("stack")
-    stack_id = (await parts.engine.find_stack(project, stack)).id if stack else None
-    hooks = await parts.engine.hooks(
+    stack_id = (await parts.engine.reads.find_stack(project, stack)).id if stack else None
+    hooks = await parts.engine.reads.hooks(
         project,
         HookFilter(
             state=_one_of(request, "state", [state.value for state in HookState]),
@@ -119,7 +119,7 @@ def _me(request: web.Request) -> list[str]:
 
 async def shown(request: web.Request) -> web.Response:
     parts = parts_of(request)
-    hook = await parts.engine.hook(_hook_id(request), project=project_of(request))
+    hook = await parts.engine.reads.hook(_hook_id(request), project=project_of(request))
     return answer((await documents(parts, [hook]))[0])
 
 
@@ -160,7 +160,7 @@ def _token_hook(request: web.Request) -> UUID | None:
 
 async def _answer(request: web.Request, given: Answer, project: str | None) -> web.Response:
     parts = parts_of(request)
-    hook = await parts.engine.answer(_hook_id(request), given, project=project)
+    hook = await parts.engine.hooks.answer(_hook_id(request), given, project=project)
     return answer((await documents(parts, [hook]))[0])
 
 
@@ -174,16 +174,18 @@ async def hand_over(request: web.Request) -> web.Response:
         raise invalid("note", "must be a string, and is allowed only beside `to`", "Shorten it.")
     given = answer_from(request, AnswerBody(Decision.CONTINUE, reason=note))
     parts = parts_of(request)
-    hook = await parts.engine.hand_over(_hook_id(request), given, to, project=project_of(request))
+    hook = await parts.engine.hooks.hand_over(
+        _hook_id(request), given, to, project=project_of(request)
+    )
     return answer((await documents(parts, [hook]))[0])
 
 
 async def trail(request: web.Request) -> web.Response:
     """Everything that was said to a hook, in order: approvals, hand-overs, refusals, the answer."""
     parts = parts_of(request)
-    hook = await parts.engine.hook(_hook_id(request), project=project_of(request))
+    hook = await parts.engine.reads.hook(_hook_id(request), project=project_of(request))
     return answer(
-        {"decisions": [entry_document(one) for one in await parts.engine.hook_audit_log(hook)]}
+        {"decisions": [entry_document(one) for one in await parts.engine.hooks.audit_log(hook)]}
     )
 
 

@@ -50,7 +50,7 @@ async def _pinned(request: web.Request, reason: str | None) -> web.Response:
         )
     stack, engine = await stack_of(request), parts_of(request).engine
     await engine.resource_health.pin(stack.project, stack.id, by=who.name, reason=reason)
-    now = await engine.find_stack(project_of(request), str(stack.id))
+    now = await engine.reads.find_stack(project_of(request), str(stack.id))
     return answer({"pinned": show.pinned(now)})
 
 

@@ -19,7 +19,7 @@ from hub.api.parts import Route, answer, parts_of, stack_of
 async def inspect(request: web.Request) -> web.Response:
     parts, stack = parts_of(request), await stack_of(request)
     found = await parts.engine.resource_inspection.resource(stack, request.match_info["resource"])
-    schema = parts.engine.types.get(found.type)
+    schema = parts.engine.reads.types.get(found.type)
     row = found.row
     return answer(
         {

@@ -50,7 +50,7 @@ async def _streamed(request: web.Request) -> web.StreamResponse:
 
 async def _selection(request: web.Request) -> Selection:
     name, engine = request.query.get("stack"), parts_of(request).engine
-    stack = await engine.find_stack(project_of(request), name) if name else None
+    stack = await engine.reads.find_stack(project_of(request), name) if name else None
     globs = {name: query_list(request, asked) for asked, name in FILTERS.items()}
     return Selection(
         **globs,

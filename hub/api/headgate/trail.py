@@ -54,7 +54,7 @@ async def decisions(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     limit = query_limit(request, default=USUAL) or USUAL
     after = query_number(request, "after", default=0)
-    found = await parts_of(request).engine.audit_log(stack, after=after, limit=limit + 1)
+    found = await parts_of(request).engine.reads.audit_log(stack, after=after, limit=limit + 1)
     shown = [entry_document(entry) for entry in found[:limit]]
     return answer({"decisions": shown, "next": shown[-1]["number"] if len(found) > limit else None})
 
@@ -92,7 +92,9 @@ async def _stack(request: web.Request) -> UUID | None:
     if not said:
         return None
     stack_id = uuid_or_none(said)
-    return stack_id or (await parts_of(request).engine.find_stack(project_of(request), said)).id
+    return (
+        stack_id or (await parts_of(request).engine.reads.find_stack(project_of(request), said)).id
+    )
 
 
 def _marker(entry: Entry) -> str:

@@ -25,13 +25,13 @@ Act = Callable[[Engine, str, UUID, Identity], Awaitable[None]]
 
 
 def _visit(action: Action) -> Act:
-    return lambda engine, project, stack_id, who: engine.start_action(
+    return lambda engine, project, stack_id, who: engine.stacks.start_action(
         project, stack_id, action, who.principal, credential=who.credential
     )
 
 
 def _cancel(*, rollback: bool) -> Act:
-    return lambda engine, project, stack_id, who: engine.cancel(
+    return lambda engine, project, stack_id, who: engine.stacks.cancel(
         project, stack_id, who.principal, rollback=rollback
     )
 
@@ -43,7 +43,9 @@ ACTIONS: Mapping[str, Act] = {
     "check": _visit(Action.CHECK),
     "cancel_update": _cancel(rollback=True),
     "cancel_without_rollback": _cancel(rollback=False),
-    "stop": lambda engine, project, stack_id, who: engine.stop(project, stack_id, who.principal),
+    "stop": lambda engine, project, stack_id, who: engine.stacks.stop(
+        project, stack_id, who.principal
+    ),
 }
 
 

@@ -50,7 +50,7 @@ async def _listed(
 ) -> web.Response:
     """must_be: a first page without any raises NotFound."""
     wanted = _filter(request, names)
-    events = await parts_of(request).engine.events(stack, wanted)
+    events = await parts_of(request).engine.reads.events(stack, wanted)
     if must_be and not events and wanted.marker is None:
         reason = f"No events found for resource {request.match_info['resource']}"
         raise NotFound(reason, code="HTTPNotFound")
@@ -85,7 +85,7 @@ def _by_type(request: web.Request) -> bool:
 async def one(request: web.Request) -> web.Response:
     stack, name = await stack_of(request), request.match_info["resource"]
     event_id = uuid_of(request.match_info["event"], "event", "EntityNotFound")
-    event, properties = await parts_of(request).engine.event(stack, event_id)
+    event, properties = await parts_of(request).engine.reads.event(stack, event_id)
     if name != (event.resource_name or stack.name):
         raise NotFound(f"there is no event {event_id} of {name}", code="EntityNotFound")
     return answer({"event": show.whole_event(event, stack, base_of(request), properties)})

@@ -143,7 +143,7 @@ async def create(request: web.Request) -> web.Response:
     project, by = project_of(request), identity_of(request).principal
     wanted = stack_request(await stack_body(request), existing=False, requested_by=by)
     await check_sinks(parts_of(request), project_of(request), wanted)
-    preview, definition = await parts_of(request).engine.previews.create(project, wanted)
+    preview, definition = await parts_of(request).engine.dry_run.create(project, wanted)
     document = preview_document(preview, project, nested=True)
     url = show.stack_url(base_of(request), project, wanted.name, NO_ID)
     stack = {
@@ -185,7 +185,7 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
         await stack_body(request), existing=existing, requested_by=identity_of(request).principal
     )
     await check_sinks(parts_of(request), project_of(request), wanted)
-    preview = await parts_of(request).engine.previews.update(project, stack, wanted)
+    preview = await parts_of(request).engine.dry_run.update(project, stack, wanted)
     return answer(preview_document(preview, project, nested=nested))
 
 

@@ -54,7 +54,7 @@ def _named(pattern: str, names: Sequence[str]) -> list[str]:
 def _types(request: web.Request) -> Mapping[str, TypeSchema]:
     """By name: those that there are, as the operator's environment leaves and adds to them."""
     engine = parts_of(request).engine
-    return engine.limits_of(project_of(request)).environment.known(engine.types)
+    return engine.limits_of(project_of(request)).environment.known(engine.reads.types)
 
 
 def _type(request: web.Request) -> TypeSchema:

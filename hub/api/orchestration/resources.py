@@ -45,14 +45,14 @@ async def listed(request: web.Request) -> web.Response:
         raise invalid("", reason, f"Known: {', '.join(KNOWN)}.", "StackValidationFailed")
     depth = query_number(request, "nested_depth", default=0)
     engine = parts_of(request).engine
-    found = await engine.resources(stack, depth=depth)
+    found = await engine.reads.resources(stack, depth=depth)
     requiring = show.required_by(found)
     wanted = [one for one in found if _wanted(one, request)]
     resources = [
         show.resource(one, stack.project, base, requiring[one.stack_id, one.name]) for one in wanted
     ]
     if query_flag(request, "with_detail"):
-        said = await engine.descriptions(list({one.stack_id for one in wanted}))
+        said = await engine.reads.descriptions(list({one.stack_id for one in wanted}))
         resources = [
             shown | _detail(request, one, said)
             for shown, one in zip(resources, wanted, strict=True)
@@ -65,7 +65,7 @@ def _detail(
 ) -> dict[str, Json]:
     """Its description, and its attributes: those that it has, and null for others asked for."""
     attributes: dict[str, Json] = dict.fromkeys(request.query.getall("with_attr", []))
-    attributes |= shown_attributes(one, parts_of(request).engine.types.get(one.type))
+    attributes |= shown_attributes(one, parts_of(request).engine.reads.types.get(one.type))
     return {"description": descriptions.get((one.stack_id, one.name), ""), "attributes": attributes}
 
 
@@ -83,7 +83,7 @@ def _wanted(one: ResourceRecord, request: web.Request) -> bool:
 
 async def _found(request: web.Request) -> tuple[StackRecord, ResourceRecord, list[str]]:
     stack, name = await stack_of(request), request.match_info["resource"]
-    found = await parts_of(request).engine.resources(stack)
+    found = await parts_of(request).engine.reads.resources(stack)
     for one in found:
         if one.name == name:
             return stack, one, show.required_by(found)[stack.id, name]
@@ -94,7 +94,7 @@ async def _found(request: web.Request) -> tuple[StackRecord, ResourceRecord, lis
 
 async def shown(request: web.Request) -> web.Response:
     stack, one, users = await _found(request)
-    said = await parts_of(request).engine.descriptions([stack.id], one.name)
+    said = await parts_of(request).engine.reads.descriptions([stack.id], one.name)
     marks = {"protected": one.protected, "deletion_policy": one.deletion_policy}
     document = show.resource(one, stack.project, base_of(request), users)
     return answer({"resource": document | _detail(request, one, said) | marks})
@@ -125,7 +125,7 @@ async def signal(request: web.Request) -> web.Response:
             credential=who.credential,
         )
         return answer(None)
-    await parts_of(request).engine.unset_hook(
+    await parts_of(request).engine.hooks.unset(
         project_of(request),
         stack.id,
         one.name,

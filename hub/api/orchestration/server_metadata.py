@@ -22,7 +22,7 @@ class Server(Protocol):
 
 
 def is_server(engine: Engine, type_name: str) -> bool:
-    schema = engine.types.get(type_name)
+    schema = engine.reads.types.get(type_name)
     return schema is not None and OS_COLLECT_CONFIG in schema.attributes
 
 

@@ -29,7 +29,7 @@ LONGEST_NAME = 255
 
 
 async def _document(request: web.Request, stack: StackRecord, one: SnapshotRecord) -> Json:
-    stored = await parts_of(request).engine.version(stack, one.version)
+    stored = await parts_of(request).engine.reads.version(stack, one.version)
     return {
         "id": str(one.id),
         "name": one.name,

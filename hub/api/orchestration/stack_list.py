@@ -38,7 +38,7 @@ SORT_KEYS: Mapping[str, str] = {
 
 async def listed(request: web.Request) -> web.Response:
     base, wanted, project = base_of(request), _filter(request), asked_project(request, "stacks")
-    found = await parts_of(request).engine.list_stacks(project, wanted)
+    found = await parts_of(request).engine.reads.list_stacks(project, wanted)
     stacks = [show.stack_summary(one, base) for one in found.stacks]
     if project is None:
         stacks = [

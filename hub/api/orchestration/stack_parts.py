@@ -18,12 +18,12 @@ from hub.api.parts import Route, answer, parts_of, stack_of
 
 async def template(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    return answer((await parts_of(request).engine.template(stack)).template)
+    return answer((await parts_of(request).engine.reads.template(stack)).template)
 
 
 async def environment(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    return answer(shown_environment(await parts_of(request).engine.template(stack)))
+    return answer(shown_environment(await parts_of(request).engine.reads.template(stack)))
 
 
 def shown_environment(stored: TemplateRecord) -> dict[str, Json]:
@@ -43,19 +43,19 @@ def masked_environment(document: Mapping[str, Json], hidden: Collection[str]) ->
 
 async def files(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    return answer((await parts_of(request).engine.template(stack)).files)
+    return answer((await parts_of(request).engine.reads.template(stack)).files)
 
 
 async def outputs(request: web.Request) -> web.Response:
     stack = await stack_of(request)
-    found = await parts_of(request).engine.outputs(stack)
+    found = await parts_of(request).engine.reads.outputs(stack)
     keys = [{"output_key": one.key, "description": one.description} for one in found]
     return answer({"outputs": keys})
 
 
 async def output(request: web.Request) -> web.Response:
     stack, key = await stack_of(request), request.match_info["key"]
-    found = await parts_of(request).engine.outputs(stack)
+    found = await parts_of(request).engine.reads.outputs(stack)
     for one in found:
         if one.key == key:
             return answer({"output": show.output(one)})

@@ -36,7 +36,7 @@ async def create(request: web.Request) -> web.Response:
     if body.get("adopt_stack_data"):
         wanted = parts.engine.exports.adoption(project, wanted, body["adopt_stack_data"])
     await check_sinks(parts, project, wanted)
-    stack = await parts.engine.create_stack(project, wanted)
+    stack = await parts.engine.stacks.create(project, wanted)
     url = show.stack_url(base_of(request), project, stack.name, stack.id)
     made = {"stack": {"id": str(stack.id), "links": [show.link(url)]}}
     return answer(made, 201, {"Location": url})
@@ -45,7 +45,7 @@ async def create(request: web.Request) -> web.Response:
 async def shown(request: web.Request) -> web.Response:
     stack, engine = await stack_of(request), parts_of(request).engine
     resolved = query_flag(request, "resolve_outputs", True)
-    view = await engine.view(stack, with_outputs=resolved)
+    view = await engine.reads.view(stack, with_outputs=resolved)
     return answer({"stack": show.stack_full(stack, base_of(request), view)})
 
 
@@ -67,14 +67,14 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
         credential=who.credential,
     )
     await check_sinks(parts_of(request), project_of(request), wanted)
-    await parts_of(request).engine.update_stack(project_of(request), stack.id, wanted)
+    await parts_of(request).engine.stacks.update(project_of(request), stack.id, wanted)
     return answer({}, 202)
 
 
 async def delete(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     who = identity_of(request)
-    await parts_of(request).engine.delete_stack(
+    await parts_of(request).engine.stacks.delete(
         project_of(request), stack.id, who.principal, credential=who.credential
     )
     return web.Response(status=204)
@@ -85,7 +85,7 @@ async def redirect(request: web.Request) -> web.Response:
     project = project_of(request)
     asked = request.match_info["name"].removeprefix(f"arn:openstack:heat::{project}:stacks/")
     _, _, by_id = asked.partition("/")
-    stack = await parts_of(request).engine.find_stack(project, by_id or asked)
+    stack = await parts_of(request).engine.reads.find_stack(project, by_id or asked)
     rest = request.match_info.get("rest", "")
     url = show.stack_url(base_of(request), project, stack.name, stack.id)
     location = url + (f"/{rest}" if rest else "")

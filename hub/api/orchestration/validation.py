@@ -68,7 +68,7 @@ async def validate(request: web.Request) -> web.Response:
         await stack_body(request), existing=False, requested_by=identity_of(request).principal
     )
     await check_sinks(parts, project, wanted)
-    types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **parts.engine.types}
+    types = {SOFTWARE_CONFIG.name: SOFTWARE_CONFIG, **parts.engine.reads.types}
     limits, judged = parts.engine.limits_of(project), parts.engine.external_validation.names
     _check_ignored(request)
     show_nested = query_flag(request, "show_nested") is True

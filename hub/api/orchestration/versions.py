@@ -42,7 +42,7 @@ async def build_info(_: web.Request) -> web.Response:
 async def services(request: web.Request) -> web.Response:
     """A service for each role of each process; to those who are operators of one project, one for
     each role, without hosts. Raises Unavailable when no engine is at work."""
-    found = await parts_of(request).engine.processes()
+    found = await parts_of(request).engine.reads.processes()
     if not any(one.up and "engine" in one.roles for one in found):
         raise Unavailable(
             "All heat engines are down.",

@@ -41,7 +41,7 @@ class Bench:
             "resources": {one: {"type": "Test::Thing"} for one in resources},
         }
         asked = StackRequest(name=name, template=body)
-        stack = (await self.front.create_stack(PROJECT, asked)).id
+        stack = (await self.front.stacks.create(PROJECT, asked)).id
         self.stacks.append(stack)
         return stack
 
@@ -70,7 +70,7 @@ class Bench:
 def bench(database: Database) -> Bench:
     world = World()
     front = a_front(database, Thing(world))
-    hands = Hands(database, a_registry(Thing(world)), front.end_traversal, uuid4)
+    hands = Hands(database, a_registry(Thing(world)), front.stacks.end_traversal, uuid4)
     return Bench(database, world, front, hands)
 
 

@@ -58,11 +58,11 @@ class Bench:
     stack: UUID = field(default_factory=uuid4)
 
     async def create(self, resources: Json, *points: str) -> None:
-        self.stack = (await self.front.create_stack(PROJECT, asked(resources, *points))).id
+        self.stack = (await self.front.stacks.create(PROJECT, asked(resources, *points))).id
 
     async def update(self, resources: Json, *points: str) -> None:
         request = replace(asked(resources, *points), hooks_clear=["*"])
-        await self.front.update_stack(PROJECT, self.stack, request)
+        await self.front.stacks.update(PROJECT, self.stack, request)
 
     async def begin(self) -> None:
         """Go on until an operation is to be called."""
@@ -93,7 +93,7 @@ class Bench:
 def bench(database: Database) -> Bench:
     world = World()
     front = a_front(database, Stepping(world))
-    hands = Hands(database, a_registry(Stepping(world)), front.end_traversal, uuid4)
+    hands = Hands(database, a_registry(Stepping(world)), front.stacks.end_traversal, uuid4)
     return Bench(database, world, front, hands)
 
 
@@ -139,7 +139,7 @@ async def test_a_step_that_was_answered_is_told_of_it_after_all(bench: Bench) ->
     await bench.create({"a": thing()}, "confirm-resize")
     await bench.work()
     (hook,) = await bench.all(HOOKS)
-    await bench.front.answer(hook["id"], ANN, project=PROJECT)
+    await bench.front.hooks.answer(hook["id"], ANN, project=PROJECT)
     assert (await bench.nodes())["a"].state == "ready"
     await bench.update({"a": thing(2)})
     assert (await bench.nodes())["a"].state == "ready"
@@ -197,11 +197,11 @@ async def test_an_outcome_whose_worker_dies_is_found_by_the_next_under_the_same_
 ENDS: dict[str, tuple[Callable[[Bench], Awaitable[Any]], str]] = {
     "newer": (lambda bench: bench.update({"a": thing(3), "b": thing(3)}), "superseded"),
     "cancelled": (
-        lambda bench: bench.front.cancel(PROJECT, bench.stack, named("ann"), rollback=False),
+        lambda bench: bench.front.stacks.cancel(PROJECT, bench.stack, named("ann"), rollback=False),
         "Stack CREATE cancelled",
     ),
     "stopped": (
-        lambda bench: bench.front.stop(PROJECT, bench.stack, named("ann")),
+        lambda bench: bench.front.stacks.stop(PROJECT, bench.stack, named("ann")),
         "Stopped: by ann; update the stack to resume",
     ),
 }
@@ -231,7 +231,7 @@ async def statements_to_end(bench: Bench, size: int) -> int:
     """For a chain of nodes, the first of which is ready and the others wait."""
     resources = {f"r{n}": thing(depends_on=f"r{n - 1}") if n else thing() for n in range(size)}
     request = replace(asked(resources), name=f"s{size}")
-    bench.stack = (await bench.front.create_stack(PROJECT, request)).id
+    bench.stack = (await bench.front.stacks.create(PROJECT, request)).id
     sent: list[str] = []
     async with bench.database.transaction() as conn:
         with conn.query_logger(lambda one: sent.append(one.query)):

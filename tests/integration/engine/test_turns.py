@@ -18,7 +18,7 @@ def wide(count: int) -> Json:
 
 
 async def make(engine: Engine, project: str, name: str, count: int) -> None:
-    await engine.create_stack(project, StackRequest(name=name, template=wide(count)))
+    await engine.stacks.create(project, StackRequest(name=name, template=wide(count)))
 
 
 async def calls_until(conn: Connection, project: str, name: str) -> int:

@@ -46,14 +46,14 @@ class Bench:
     stack: UUID = field(default_factory=uuid4)
 
     async def create(self, resources: Json) -> None:
-        self.stack = (await self.front.create_stack(PROJECT, asked(resources))).id
+        self.stack = (await self.front.stacks.create(PROJECT, asked(resources))).id
         await self.work()
 
     async def update(self, resources: Json, environment: Json = None) -> None:
-        await self.front.update_stack(PROJECT, self.stack, asked(resources, environment))
+        await self.front.stacks.update(PROJECT, self.stack, asked(resources, environment))
 
     async def delete(self) -> None:
-        await self.front.delete_stack(PROJECT, self.stack, named("ann"))
+        await self.front.stacks.delete(PROJECT, self.stack, named("ann"))
 
     async def begin(self) -> None:
         """Go on until an operation is to be called."""
@@ -71,7 +71,7 @@ class Bench:
 def bench(database: Database) -> Bench:
     world = World()
     front = a_front(database, Thing(world))
-    hands = Hands(database, a_registry(Thing(world)), front.end_traversal, uuid4)
+    hands = Hands(database, a_registry(Thing(world)), front.stacks.end_traversal, uuid4)
     return Bench(world, front, hands)
 
 
@@ -119,7 +119,7 @@ async def test_a_replacement_asks_as_was_declared_while_it_was_made(bench: Bench
     await bench.begin()
     await bench.update({"a": thing("there")}, ASKS)
     await bench.work()
-    await bench.front.unset_hook(PROJECT, bench.stack, "a", "pre-delete", ANN)
+    await bench.front.hooks.unset(PROJECT, bench.stack, "a", "pre-delete", ANN)
     await bench.work()
     assert len(bench.world.things) == 1
     await bench.delete()
@@ -135,7 +135,7 @@ async def test_who_uses_a_replacement_goes_before_it_though_the_change_was_cance
     bench.world.will("delete", "a", NEVER)
     await bench.update({"a": thing("there"), "b": thing(depends_on="a")})
     await bench.work()
-    await bench.front.cancel(PROJECT, bench.stack, named("ann"), rollback=False)
+    await bench.front.stacks.cancel(PROJECT, bench.stack, named("ann"), rollback=False)
     new = set(bench.world.things) - old
     bench.world.will("delete", "b", NEVER)
     await bench.delete()
@@ -149,7 +149,7 @@ async def test_what_is_made_when_the_change_is_cancelled_goes_before_what_it_use
     await bench.create({"a": thing(), "b": thing()})
     await bench.update({"a": thing(), "b": thing("there", depends_on="a")})
     await bench.begin()
-    await bench.front.cancel(PROJECT, bench.stack, named("ann"), rollback=False)
+    await bench.front.stacks.cancel(PROJECT, bench.stack, named("ann"), rollback=False)
     bench.world.will("delete", "b", ONCE_MORE)
     await bench.delete()
     await bench.work()

@@ -48,7 +48,7 @@ async def test_an_error_of_the_loop_itself_begins_it_anew(
             patch.setattr(target, raises)
             if target.endswith("_recover"):
                 patch.setattr("engine.work.worker.Worker._round", raises)
-            run.engine._wake()
+            run.engine.wake()
             await until(lambda: len(failures(logs)) >= 1, target)
             for tenant in (run, other(run)):
                 await tenant.create("after", {"a": resource(), "b": resource(depends_on="a")})

@@ -70,7 +70,7 @@ async def test_all_doors_lead_to_one_decision(run: Program, world: World) -> Non
     """Fifty answers to one hook, at once, each through another door."""
     await run.create("s", {"a": thing()}, environment={"hooks": [{"at": "a", "on": "pre-create"}]})
     (hook,) = await run.waiting("s")
-    record = await run.engine.hook(hook_id := UUID(hook["id"]), project="p")
+    record = await run.engine.reads.hook(hook_id := UUID(hook["id"]), project="p")
     doors = [Door.API, Door.TOKEN, Door.WEBHOOK, Door.UNSET_HOOK]
     outcomes: Counter[str] = Counter()
 
@@ -79,9 +79,9 @@ async def test_all_doors_lead_to_one_decision(run: Program, world: World) -> Non
         given = Answer(decision, named(f"u{number}"), doors[number % 4])
         try:
             if given.door is Door.UNSET_HOOK and decision is Decision.CONTINUE:
-                await run.engine.unset_hook("p", record.stack_id, "a", "pre-create", given)
+                await run.engine.hooks.unset("p", record.stack_id, "a", "pre-create", given)
             else:
-                await run.engine.answer(hook_id, given, project="p")
+                await run.engine.hooks.answer(hook_id, given, project="p")
             outcomes[decision] += 1
         except AnswerRefused as refused:
             outcomes[refused.code] += 1

@@ -1,5 +1,7 @@
 """Moments between two commits, moved by hand: what happens just then is not missed."""
 
+from uuid import uuid4
+
 import pytest
 
 from engine.principal import named
@@ -23,7 +25,11 @@ def front(database: Database) -> Engine:
 
 def hands_of(front: Engine, database: Database) -> Hands:
     return Hands(
-        database, a_registry(), front.end_traversal, front._new_id, carry=front.nested.run_operation
+        database,
+        a_registry(),
+        front.stacks.end_traversal,
+        uuid4,
+        carry=front.nested.run_operation,
     )
 
 
@@ -41,7 +47,7 @@ async def finish(hands: Hands) -> None:
 
 async def begun(front: Engine, database: Database) -> Hands:
     """A worker that has begun the stack inside, and has not written down yet that it waits."""
-    await front.create_stack(
+    await front.stacks.create(
         "p",
         StackRequest(name="s", template=template({"web": nested()}), files={"inner.yaml": INNER}),
     )
@@ -75,7 +81,7 @@ async def test_a_stop_that_comes_before_it_is_waited_for(front: Engine, database
     mine = await begun(front, database)
     async with database.connection() as conn:
         stack_id = await conn.fetchval("select id from stack where path = ''")
-    await front.stop("p", stack_id, named("ann"))
+    await front.stacks.stop("p", stack_id, named("ann"))
     await finish(mine)
     assert await states(database) == {"": "stopped", "web": "stopped"}
     async with database.connection() as conn:
@@ -84,7 +90,7 @@ async def test_a_stop_that_comes_before_it_is_waited_for(front: Engine, database
 
 
 async def test_a_step_that_comes_too_late_is_not_begun(front: Engine, database: Database) -> None:
-    await front.create_stack(
+    await front.stacks.create(
         "p",
         StackRequest(name="s", template=template({"web": nested()}), files={"inner.yaml": INNER}),
     )
@@ -92,6 +98,6 @@ async def test_a_step_that_comes_too_late_is_not_begun(front: Engine, database: 
     await mine.claim(1)
     async with database.connection() as conn:
         stack_id = await conn.fetchval("select id from stack where path = ''")
-    await front.stop("p", stack_id, named("ann"))
+    await front.stacks.stop("p", stack_id, named("ann"))
     await finish(mine)
     assert await states(database) == {"": "stopped"}

@@ -115,7 +115,7 @@ class StubEngine:
 
     asked: list[tuple[str, Any]] = field(default_factory=list)
     fails: Exception | None = None
-    stacks: list[StackRecord] = field(default_factory=lambda: [stack()])
+    records: list[StackRecord] = field(default_factory=lambda: [stack()])
     types: Mapping[str, TypeSchema] = field(
         default_factory=lambda: {
             "Test::Secret": TypeSchema(
@@ -133,6 +133,18 @@ class StubEngine:
     def signals(self) -> "StubEngine":
         return self
 
+    @property
+    def stacks(self) -> "StubEngine":
+        return self
+
+    @property
+    def hooks(self) -> "StubEngine":
+        return self
+
+    @property
+    def reads(self) -> "StubEngine":
+        return self
+
     async def send(
         self, project: str, stack_id: UUID, name: str, data: Mapping[str, Any], by: str, *,
         credential: str = "",
@@ -142,7 +154,7 @@ class StubEngine:
     async def find_stack(self, project: str, name_or_id: str) -> StackRecord:
         if self.fails:
             raise self.fails
-        for one in self.stacks:
+        for one in self.records:
             if one.project == project and name_or_id in (one.name, str(one.id)):
                 return one
         reason = f"The Stack ({name_or_id}) could not be found."
@@ -150,17 +162,17 @@ class StubEngine:
 
     async def list_stacks(self, project: str | None, wanted: StackFilter) -> StackPage:
         self.asked.append(("list", wanted))
-        found = [one for one in self.stacks if one.project == project]
+        found = [one for one in self.records if one.project == project]
         return StackPage(found[: wanted.limit], len(found) if wanted.counted else None)
 
-    async def create_stack(self, project: str, request: StackRequest) -> StackRecord:
+    async def create(self, project: str, request: StackRequest) -> StackRecord:
         self.asked.append(("create", request))
-        return self.stacks[0]
+        return self.records[0]
 
-    async def update_stack(self, project: str, stack_id: UUID, request: StackRequest) -> None:
+    async def update(self, project: str, stack_id: UUID, request: StackRequest) -> None:
         self.asked.append(("update", request))
 
-    async def delete_stack(
+    async def delete(
         self, project: str, stack_id: UUID, requested_by: Principal, *, credential: str
     ) -> None:
         self.asked.append(("delete", (project, stack_id, requested_by)))
@@ -176,7 +188,7 @@ class StubEngine:
     async def stop(self, project: str, stack_id: UUID, by: str) -> None:
         self.asked.append(("stop", (stack_id, by)))
 
-    async def unset_hook(
+    async def unset(
         self, project: str, stack_id: UUID, resource_name: str, point: str, by: str
     ) -> None:
         self.asked.append(("unset_hook", (resource_name, point, by)))

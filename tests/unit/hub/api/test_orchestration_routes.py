@@ -58,7 +58,7 @@ async def test_an_arn_is_a_name(client: Client) -> None:
 
 
 async def test_an_odd_project_does_not_break_the_redirect(client: Client) -> None:
-    client.engine.stacks = [stack(project="a\r\nX: y/")]
+    client.engine.records = [stack(project="a\r\nX: y/")]
     status, _, headers = await client.call("GET", "/v1/a%0D%0AX:%20y%2F/stacks/web")
     assert status == 302
     assert headers["Location"] == f"{client.url}/v1/a%0D%0AX:%20y%2F/stacks/web/{STACK_ID}"

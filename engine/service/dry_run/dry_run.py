@@ -26,7 +26,7 @@ from engine.store.stack_queries import find_stack, read_template
 from engine.words import Action
 
 
-class Previews:
+class DryRun:
     def __init__(
         self,
         database: Database,
@@ -41,7 +41,7 @@ class Previews:
         self._stack_tree = TreeDryRun(traversals)
 
     async def create(self, project: str, request: StackRequest) -> tuple[Preview, StackDefinition]:
-        """The preview and definition of a new stack. Raises what `Engine.create_stack` raises."""
+        """The preview and definition of a new stack. Raises what `Stacks.create` raises."""
         check_name(request.name)
         async with self._database.connection() as conn:
             if await find_stack(conn, project, None, request.name) is not None:
@@ -54,7 +54,7 @@ class Previews:
             cleared=request.hooks_clear, wanted_plan=request.plan_digest,
         )  # fmt: skip
         async with self._database.connection() as conn:
-            preview = await self.dry_run(conn, project, request.name, desired)
+            preview = await self.preview(conn, project, request.name, desired)
         return preview, blueprint.definition
 
     async def build_new(self, project: str, request: StackRequest) -> Blueprint:
@@ -64,7 +64,7 @@ class Previews:
         )
 
     async def update(self, project: str, stack: StackRecord, request: StackRequest) -> Preview:
-        """The preview of an update. Raises what `Engine.update_stack` raises.
+        """The preview of an update. Raises what `Stacks.update` raises.
 
         Moves are applied in a transaction that is rolled back.
         """
@@ -100,11 +100,11 @@ class Previews:
                 options=Options(chosen=partial_filter(request, names)),
                 wanted_plan=request.plan_digest,
             )
-            preview = await self.dry_run(conn, project, stack.name, desired)
+            preview = await self.preview(conn, project, stack.name, desired)
         await self._external_validation.validate(blueprint.definition, project, request.credential)
         return preview
 
-    async def dry_run(
+    async def preview(
         self, conn: Connection, project: str, name: str, desired: DesiredState
     ) -> Preview:
         """The preview of a change, with those of its nested stacks. desired.current must have all

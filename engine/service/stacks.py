@@ -1,0 +1,301 @@
+"""Changes of stacks: each method starts or ends a traversal."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+import orjson
+
+from engine.errors import Conflict, NotFound
+from engine.plan.draft import Options
+from engine.principal import Principal
+from engine.service.actions import cancel as cancelling
+from engine.service.actions.exports import check_adopted
+from engine.service.actions.moves import Moves
+from engine.service.dry_run.dry_run import DryRun
+from engine.service.requests.change import CurrentState, DesiredState, read_current_state
+from engine.service.requests.external_validation import ExternalValidation, Results
+from engine.service.requests.immutable_parameters import check_immutable
+from engine.service.requests.partial_update import partial_filter
+from engine.service.requests.quotas import CHECKS, STACKS
+from engine.service.requests.requests import StackRequest
+from engine.service.requests.root_stack import PARTICIPLES, check_root_stack
+from engine.service.requests.stack_names import check_name, name_taken
+from engine.service.traversals import end as ending
+from engine.service.traversals.start import UNDER_WAY, Traversals
+from engine.store import stack_rows
+from engine.store.advance import End
+from engine.store.connection import Connection
+from engine.store.current_resources import read_existing
+from engine.store.database import Database
+from engine.store.records import StackRecord
+from engine.store.stack_queries import find_stack, read_template
+from engine.words import Action, Operation
+
+#: In-place actions: the operation that each runs on every resource. They change no template.
+IN_PLACE_OPERATIONS = {
+    Action.CHECK: Operation.CHECK,
+    Action.SUSPEND: Operation.SUSPEND,
+    Action.RESUME: Operation.RESUME,
+}
+
+
+class Stacks:
+    """The changes of stacks that users request, and the ends of traversals that workers report."""
+
+    def __init__(
+        self,
+        database: Database,
+        traversals: Traversals,
+        *,
+        moves: Moves,
+        external_validation: ExternalValidation,
+        dry_run: DryRun,
+        wake: Callable[[], None],
+    ) -> None:
+        self._database = database
+        self._traversals = traversals
+        self._moves = moves
+        self._external_validation = external_validation
+        self._dry_run = dry_run
+        self._wake = wake
+
+    async def create(self, project: str, request: StackRequest) -> StackRecord:
+        """Validate the request, plan the stack and store both; returns after the commit.
+
+        Raises Conflict (StackExists, PlanChanged, IdempotencyKeyReused), Invalid, LimitReached.
+        """
+        check_name(request.name)
+        stack_id = self._traversals.new_id()
+        blueprint = await self._traversals.build(
+            request, None, project=project, stack_id=stack_id, name=request.name
+        )
+        if request.adopted is not None:
+            check_adopted(blueprint, request, self._traversals.registry)
+        await self._external_validation.validate(blueprint.definition, project, request.credential)
+        async with self._database.transaction("accept") as conn:
+            repeated = await self._find_repeated(conn, project, request, stack_id)
+            if repeated is None:
+                await self._insert_stack(conn, project, stack_id, request)
+                desired = DesiredState(
+                    stack_id=stack_id,
+                    action=Action.CREATE if request.adopted is None else Action.ADOPT,
+                    number=1,
+                    version=1,
+                    blueprint=blueprint,
+                    current=CurrentState(),
+                    requested_by=request.requested_by,
+                    cleared=request.hooks_clear,
+                    options=Options(adopted=request.adopted or {}),
+                    wanted_plan=request.plan_digest,
+                    credential=request.credential,
+                )
+                if request.plan_digest:
+                    previewed = replace(
+                        desired, blueprint=await self._dry_run.build_new(project, request)
+                    )
+                    await self._dry_run.preview(conn, project, request.name, previewed)
+                planned = await self._traversals.start_update(conn, desired)
+                quotas = self._traversals.limits.of(project).quotas
+                await quotas.check(conn, project, STACKS)
+                await quotas.check_change(conn, project, planned)
+            record = await find_stack(conn, project, repeated or stack_id, "")
+        self._wake()
+        if record is None:
+            raise NotFound("the stack that this request created is gone", code="EntityNotFound")
+        return record
+
+    async def _find_repeated(
+        self, conn: Connection, project: str, request: StackRequest, stack_id: UUID
+    ) -> UUID | None:
+        """The stack that an earlier request with the same Idempotency-Key created, or None.
+
+        Raises Conflict (IdempotencyKeyReused) if that request was a different one.
+        """
+        if not request.idempotency_key:
+            return None
+        content = orjson.dumps(
+            [request.name, request.template, request.environment, request.files,
+             request.parameters, request.tags, request.timeout_mins, request.environment_files,
+             request.disable_rollback, request.plan_digest, request.hooks_clear, request.hooks_add],
+            option=orjson.OPT_SORT_KEYS,
+        )  # fmt: skip
+        digest = hashlib.sha256(content).hexdigest()
+        claimed = await stack_rows.claim_key(
+            conn, project, request.idempotency_key, digest, stack_id
+        )
+        if claimed.digest != digest:
+            raise Conflict(
+                "this Idempotency-Key was used for another request",
+                place="Idempotency-Key",
+                remedy="Use a new key for each new request.",
+                code="IdempotencyKeyReused",
+            )
+        return None if claimed.stack_id == stack_id else claimed.stack_id
+
+    async def _insert_stack(
+        self, conn: Connection, project: str, stack_id: UUID, request: StackRequest
+    ) -> None:
+        inserted = await stack_rows.insert_stack(
+            conn,
+            stack_id=stack_id,
+            project=project,
+            name=request.name,
+            owner=request.requested_by,
+            tags=request.tags or (),
+            timeout_mins=request.timeout_mins,
+            disable_rollback=request.disable_rollback is not False,
+        )
+        if not inserted:
+            raise name_taken(request.name)
+
+    async def update(self, project: str, stack_id: UUID, request: StackRequest) -> None:
+        """Start a traversal toward the requested template; it supersedes one under way.
+
+        Raises NotFound, Invalid, Conflict, LimitReached.
+        """
+        answered = await self._validate_externally(project, stack_id, request)
+        async with self._database.transaction("accept") as conn:
+            await self._moves.lock(conn, project, stack_id, request.moved)
+            locked = await self._traversals.lock(conn, project, stack_id)
+            check_root_stack(locked, "updated")
+            stored = None
+            if request.uses_stored:
+                stored = await read_template(conn, stack_id, locked.version)
+            blueprint = await self._traversals.build(
+                request,
+                stored,
+                project=project,
+                stack_id=stack_id,
+                name=locked.name,
+            )
+            await self._external_validation.validate_locked(
+                conn, blueprint.definition, project, request.credential, answered
+            )
+            await check_immutable(conn, stack_id, locked.version, blueprint)
+            await self._traversals.supersede(conn, locked, request.requested_by)
+            await self._moves.apply(conn, project, locked, request, blueprint)
+            current = await read_current_state(conn, stack_id, blueprint)
+            await stack_rows.adorn_stack(
+                conn,
+                stack_id=stack_id,
+                tags=request.tags,
+                timeout_mins=request.timeout_mins,
+                disable_rollback=request.disable_rollback,
+            )
+            names = {*blueprint.definition.resources, *(row.name for row in current.rows)}
+            desired = DesiredState(
+                stack_id=stack_id,
+                action=Action.UPDATE,
+                number=locked.traversal + 1,
+                version=locked.newest + 1,
+                blueprint=blueprint,
+                current=current,
+                requested_by=request.requested_by,
+                cleared=request.hooks_clear,
+                options=Options(chosen=partial_filter(request, names)),
+                wanted_plan=request.plan_digest,
+                credential=request.credential,
+            )
+            if request.plan_digest:
+                await self._dry_run.preview(conn, project, locked.name, desired)
+            planned = await self._traversals.start_update(conn, desired)
+            await self._traversals.limits.of(project).quotas.check_change(conn, project, planned)
+        self._wake()
+
+    async def _validate_externally(
+        self, project: str, stack_id: UUID, request: StackRequest
+    ) -> Results:
+        """The results of external validators for an update's values, without locking the stack."""
+        if not self._external_validation.has_plugins:
+            return {}
+        async with self._database.connection() as conn:
+            stack = await find_stack(conn, project, stack_id, "")
+            if stack is None:
+                return {}
+            stored = await read_template(conn, stack_id, stack.version)
+        blueprint = await self._traversals.build(
+            request,
+            stored,
+            project=project,
+            stack_id=stack_id,
+            name=stack.name,
+        )
+        return await self._external_validation.validate(
+            blueprint.definition, project, request.credential
+        )
+
+    async def delete(
+        self, project: str, stack_id: UUID, requested_by: Principal, *, credential: str = ""
+    ) -> None:
+        """Start a traversal that deletes all resources and then the stack; it supersedes one under
+        way. Does nothing if a delete is under way. Raises NotFound, Invalid.
+        """
+        async with self._database.transaction("accept") as conn:
+            locked = await self._traversals.lock(conn, project, stack_id)
+            check_root_stack(locked, "deleted")
+            if locked.action == Action.DELETE and locked.state in UNDER_WAY:
+                return
+            await self._traversals.supersede(conn, locked, requested_by)
+            existing = await read_existing(conn, stack_id)
+            await self._traversals.start_delete(conn, locked, existing, requested_by)
+            await self._traversals.keep_credential(conn, stack_id, locked.traversal + 1, credential)
+        self._wake()
+
+    async def start_action(
+        self, project: str, stack_id: UUID, action: Action, by: Principal, *, credential: str = ""
+    ) -> None:
+        """Start an in-place action: check, suspend or resume.
+
+        Does nothing if the same action is under way, or if a suspended stack is to be suspended.
+        Raises NotFound, Invalid, Conflict (ActionInProgress) while another action is under way.
+        """
+        async with self._database.transaction("accept") as conn:
+            locked = await self._traversals.lock(conn, project, stack_id)
+            check_root_stack(locked, PARTICIPLES[action])
+            if locked.action == action and locked.state in UNDER_WAY:
+                return
+            if locked.action == action == Action.SUSPEND and locked.state == "complete":
+                return
+            cancelling.check_settled(locked, f"{action.lower()} it")
+            await self._traversals.start_action(
+                conn, locked, action, IN_PLACE_OPERATIONS[action], by
+            )
+            await self._traversals.keep_credential(conn, stack_id, locked.traversal + 1, credential)
+            if action == Action.CHECK:
+                await self._traversals.limits.of(project).quotas.check(conn, project, CHECKS)
+        self._wake()
+
+    async def cancel(self, project: str, stack_id: UUID, by: Principal, *, rollback: bool) -> None:
+        """End the traversal under way as FAILED; with rollback, start a rollback.
+
+        Raises NotFound; Invalid (NotSupported) if no traversal is under way or its action cannot
+        be cancelled this way.
+        """
+        async with self._database.transaction("accept") as conn:
+            await cancelling.cancel(
+                conn, self._traversals, project, stack_id, by, rollback=rollback
+            )
+        self._wake()
+
+    async def stop(self, project: str, stack_id: UUID, by: Principal) -> None:
+        """End the traversal under way as STOPPED; an update resumes it.
+
+        Raises NotFound; Invalid (NotSupported) if no traversal is under way.
+        """
+        async with self._database.transaction("accept") as conn:
+            await cancelling.stop(conn, self._traversals, project, stack_id, by)
+        self._wake()
+
+    async def end_traversal(self, ended: End) -> None:
+        """For workers: end a traversal whose nodes have all ended, or that has timed out."""
+        async with self._database.transaction("end") as conn:
+            await ending.end(conn, self._traversals, ended)
+        self._wake()
+
+    async def fail_traversal(self, ended: End, reason: str) -> None:
+        """For workers: fail a traversal for which `end_traversal` raised an unexpected error."""
+        async with self._database.transaction("end") as conn:
+            await ending.fail(conn, ended, reason)
+        self._wake()
