@@ -157,7 +157,7 @@ def kept(world: World, template: tuple[Want, ...]) -> World:
 
 
 def cancel(world: World, ends: str) -> World:
-    """`cancel` and `stop` of engine/service/actions/cancel.py; ends: failed, stopped, rolled back."""
+    """`cancel` and `stop` of engine/service/actions/cancel.py; ends: how."""
     current = world.traversal(world.current)
     if current.state not in (RUNNING, ENDING):
         return world
