@@ -8,7 +8,7 @@ from engine.store.connection import Connection
 from engine.store.encryption import Hidden, Scope
 from engine.store.secret_rows import reveal_row
 from engine.store.software_configs import ConfigRecord, drop_config, keep_config, revealed_config
-from engine.types.software.keeper import Publication
+from engine.types.software.software_store import Publication
 from engine.words import Json
 
 LOCK_STACK = "select id from stack where id = $1 for no key update"

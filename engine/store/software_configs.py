@@ -8,7 +8,7 @@ from uuid import UUID
 from engine.store.connection import Connection
 from engine.store.encryption import Hidden, Scope
 from engine.store.secret_rows import Row, reveal_row, show_row
-from engine.types.software.keeper import NewConfig
+from engine.types.software.software_store import NewConfig
 from engine.words import Json
 
 INSERT_CONFIG = """

@@ -18,10 +18,10 @@ from uuid import UUID
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import TypeSchema
-from engine.types.capacity import Adjust
-from engine.types.children import Child, Member
-from engine.types.constraints import Asker, CustomConstraint, Verdict
-from engine.types.outcomes import (
+from engine.types.custom_constraints import Asker, CustomConstraint, Verdict
+from engine.types.group_size import Adjust
+from engine.types.nested_stack_view import Child, Member
+from engine.types.operation_outcomes import (
     Away,
     Confirm,
     Done,
@@ -126,10 +126,11 @@ class ResourceType(ABC):
     replaces_broken: after an update that failed half way, the next update makes a new one (as Heat
     does); False: it tries the update again. mends: an update mends whatever failed in it, even its
     making; it is never replaced for that. uses_credential: False: it acts on nothing outside, and
-    its calls carry no credential. nests: it holds a stack of its own (engine/types/nested.py), and
-    may end its operations with `Nest`. gives_up: while it waits it is called again when its change
-    is ended early (`Call.superseded`), to give up waiting. constraints: custom constraints that
-    come with this type, for parameters of templates and properties of any type.
+    its calls carry no credential. nests: it holds a stack of its own
+    (engine/types/nested_commands.py), and may end its operations with `Nest`. gives_up: while it
+    waits it is called again when its change is ended early (`Call.superseded`), to give up waiting.
+    constraints: custom constraints that come with this type, for parameters of templates and
+    properties of any type.
     """
 
     schema: TypeSchema

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from yarl import URL
 
-from engine.types.constraints import Asker, CustomConstraint
+from engine.types.custom_constraints import Asker, CustomConstraint
 from engine.words import Json
 
 CONSTRAINT = "headgate.credential"

@@ -8,18 +8,17 @@ from engine.errors import Conflict, Findings, NotFound, nearest
 from engine.hot.environment.registry import TEMPLATE_FILES, is_template_file
 from engine.hot.schema.type_schema import TypeSchema
 from engine.installed import entry_points, make, misfit
-from engine.types.access_policy import AccessPolicy
-from engine.types.constraints import BUILT_IN, CustomConstraint, Validator
 from engine.types.contract import ResourceType
+from engine.types.custom_constraints import BUILT_IN, CustomConstraint, Validator
 from engine.types.delay import Delay
 from engine.types.groups import groups
-from engine.types.none import NoneResource
+from engine.types.inert_resources import AccessPolicy, NoneResource
 from engine.types.placement import Placer, installed
 from engine.types.random_string import RandomString
 from engine.types.template_resource import TemplateResource
 from engine.types.test_resource import TestResource
 from engine.types.value import Value
-from engine.types.waiting import WAITING
+from engine.types.wait_conditions import WAITING
 from engine.words import REPEATED, Json
 
 ENTRY_POINTS = "headgate.resource_types"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from engine.hot.expressions.member_attributes import REFERENCE, members_entry
 from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Away, Call, Child, Done, Outcome, ResourceType, Toward, Visit
-from engine.types.nested import brought
+from engine.types.nested_commands import brought
 from engine.words import Json, Operation
 
 #: An attribute, and an output that says what `get_resource` gives.

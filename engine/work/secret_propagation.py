@@ -11,7 +11,7 @@ from engine.hot.schema.properties import has_hidden
 from engine.hot.schema.type_schema import TypeSchema
 from engine.store.advance import Work
 from engine.types.contract import Confirm, Done, Failed, Outcome, Stopped, Wait
-from engine.types.storable import without
+from engine.types.text_cleaning import without
 from engine.words import VISITS, Json, Operation
 from engine.work.prepare import UNTOLD, Prepared
 from engine.work.visible_properties import masked

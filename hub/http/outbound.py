@@ -1,6 +1,6 @@
 """What resource types ask over HTTP: bounded, never redirected, every address judged.
 
-It fills the port of engine/types/web.py.
+It fills the port of engine/types/http_client.py.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from channels.webhook.guard import (
     guarded_connector,
     parse_target,
 )
-from engine.types.web import Answer, Request, Unanswered
+from engine.types.http_client import Answer, Request, Unanswered
 
 #: For addresses that the operator names, not a template: there is nothing to judge.
 ANYWHERE: tuple[Network, ...] = (ip_network("0.0.0.0/0"), ip_network("::/0"))

@@ -10,8 +10,8 @@ from engine.errors import Invalid, LimitReached
 from engine.hot.definition.stack import define_stack
 from engine.hot.environment.environment import parse_environment
 from engine.hot.template.template import parse_template
-from engine.types.capacity import Adjustment, adjusted
 from engine.types.contract import Done, Nest, Toward
+from engine.types.group_size import Adjustment, adjusted
 from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.resource_group import ResourceGroup
 from tests.unit.hot.hot_support import PSEUDO

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import orjson
 
-from engine.types.web import Answer, Request, Unanswered
+from engine.types.http_client import Answer, Request, Unanswered
 from engine.words import Json
 
 URL = "https://heat.example.org/v1/theirs"

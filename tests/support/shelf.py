@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 
-from engine.types.web import Answer, Request, Unanswered
+from engine.types.http_client import Answer, Request, Unanswered
 from engine.words import Json
 
 URL = "https://shelf.example.org/things"

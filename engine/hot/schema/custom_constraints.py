@@ -1,6 +1,6 @@
 """Heat's custom constraints that need no external service, by name.
 
-engine/types/constraints.py describes constraints with external validators.
+engine/types/custom_constraints.py describes constraints with external validators.
 """
 
 import ipaddress

@@ -20,8 +20,8 @@ from engine.store.resource_signals import Target
 from engine.store.scaling import GroupRecord
 from engine.store.stack_queries import read_template
 from engine.store.stack_rows import Locked
-from engine.types.capacity import Adjust, Adjustable, judge
-from engine.types.groups.scaled import Scaled, cooldown_end
+from engine.types.group_size import Adjust, Adjustable, judge
+from engine.types.groups.scaling_group import Scaled, cooldown_end
 from engine.words import Action, Json, ResourceAction, Status, TraversalState
 
 

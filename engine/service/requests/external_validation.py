@@ -17,7 +17,7 @@ from engine.hot.definition.validators import ValidationRequest, collect_validati
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.installation import read_now
-from engine.types.constraints import BUILT_IN, Asker, Verdict
+from engine.types.custom_constraints import BUILT_IN, Asker, Verdict
 from engine.types.registry import Registry
 
 #: The most validator calls of one request at the same time.

@@ -9,12 +9,12 @@ from engine.store import deployment_resources
 from engine.store import software_configs as store
 from engine.store.database import Database
 from engine.store.software_configs import ConfigRecord, DeploymentChange
-from engine.types.software.keeper import Deployment, Ended, NewConfig, Publication
+from engine.types.software.software_store import Deployment, Ended, NewConfig, Publication
 from engine.words import Json, Status
 
 
 class ConfigStore:
-    """Implements the storage interface of the resource types (engine/types/software/keeper.py)."""
+    """Stores for resource types: implements engine/types/software/software_store.py."""
 
     def __init__(self, database: Database, software: Software) -> None:
         self._database = database

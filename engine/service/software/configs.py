@@ -11,7 +11,7 @@ from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.deployment_resources import ServerRecord, find_server, lock_waiting
 from engine.store.software_configs import ConfigRecord, DeploymentChange, DeploymentRecord
-from engine.types.software.keeper import NewConfig
+from engine.types.software.software_store import NewConfig
 from engine.words import Json
 
 

@@ -10,18 +10,18 @@ from datetime import datetime, timedelta
 from subprocess import SubprocessError
 
 from engine.errors import Findings
-from engine.types.command.allowed import AllowedProgram, CommandSettings, RunAs
+from engine.types.command.allow_list import AllowedProgram, CommandSettings, RunAs
 from engine.types.command.process import Ended, run
-from engine.types.command.schema import COMMANDS, DEFAULT_TIMEOUT, SCHEMA
-from engine.types.command.surroundings import (
+from engine.types.command.process_environment import (
     LOADER,
     complaint,
     environment,
     made_of,
 )
+from engine.types.command.schema import COMMANDS, DEFAULT_TIMEOUT, SCHEMA
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.pausing import next_look
-from engine.types.storable import as_text, readable
+from engine.types.poll_interval import next_look
+from engine.types.text_cleaning import as_text, readable
 from engine.words import Json
 
 __all__ = ["AllowedProgram", "Command", "CommandSettings", "RunAs"]

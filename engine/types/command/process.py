@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from engine.types.command.allowed import RunAs
+from engine.types.command.allow_list import RunAs
 
 #: Seconds between asking a group to end and making it.
 GRACE = 3.0

@@ -14,9 +14,9 @@ from engine.hot.schema.type_schema import (
 )
 from engine.types.contract import Call, Child
 from engine.types.groups.batches import Policy
-from engine.types.groups.document import Body, among, sample
 from engine.types.groups.group import of_batches, policy_of, read_inside, sound, whole_number
-from engine.types.groups.scaled import Scaled
+from engine.types.groups.member_template import Body, among, sample
+from engine.types.groups.scaling_group import Scaled
 from engine.words import Json, Point
 
 WAYS: Mapping[str, Aggregation] = {

@@ -7,8 +7,8 @@ from engine.hot.expressions.member_attributes import Aggregation, members_entry
 from engine.hot.schema.type_schema import Constraint, Kind, Property
 from engine.types.contract import Away, Call, Child, Done, Member, Outcome, ResourceType, Visit
 from engine.types.groups.batches import Policy
-from engine.types.groups.document import FAILED
-from engine.types.nested import brought
+from engine.types.groups.member_template import FAILED
+from engine.types.nested_commands import brought
 from engine.types.placement import Placer
 from engine.words import Json, Operation
 

@@ -15,9 +15,9 @@ from engine.hot.schema.type_schema import (
 )
 from engine.types.contract import Call, Child, Done, Failed, Outcome, ResourceType
 from engine.types.groups.batches import Policy
-from engine.types.groups.document import Body, sample
 from engine.types.groups.group import read_inside, sound
-from engine.types.groups.scaled import Scaled
+from engine.types.groups.member_template import Body, sample
+from engine.types.groups.scaling_group import Scaled
 from engine.words import Json, Point
 
 INSTANCE: Final = "AWS::EC2::Instance"

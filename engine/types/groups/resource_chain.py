@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from engine.hot.expressions.member_attributes import Aggregation
 from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema
 from engine.types.contract import Call, Child, Outcome, Toward
-from engine.types.groups.document import Body, Present, sample, written
 from engine.types.groups.group import Group, read_inside
-from engine.types.groups.members import all_at_once, by_index
-from engine.types.groups.turns import Change, Progress, Turn, go
+from engine.types.groups.group_steps import Change, Progress, Turn, go
+from engine.types.groups.member_changes import all_at_once, by_index
+from engine.types.groups.member_template import Body, Present, sample, written
 from engine.words import Json
 
 WAYS: Mapping[str, Aggregation] = {

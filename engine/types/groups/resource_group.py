@@ -13,12 +13,12 @@ from engine.hot.schema.type_schema import (
 )
 from engine.types.contract import Call, Child, Outcome
 from engine.types.groups.batches import Policy
-from engine.types.groups.document import Body, Present, among, present, sample
 from engine.types.groups.group import Group, of_batches, policy_of, read_inside, whole_number
-from engine.types.groups.members import by_index
-from engine.types.groups.placing import in_place
-from engine.types.groups.plans import REMOVED, IndexedPlan
-from engine.types.groups.turns import go
+from engine.types.groups.group_steps import go
+from engine.types.groups.member_changes import by_index
+from engine.types.groups.member_placement import in_place
+from engine.types.groups.member_template import Body, Present, among, present, sample
+from engine.types.groups.step_plans import REMOVED, IndexedPlan
 from engine.words import Json, Point
 
 WAYS: Mapping[str, Aggregation] = {

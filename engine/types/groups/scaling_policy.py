@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
-from engine.types.capacity import Adjust, Adjustment
 from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.types.group_size import Adjust, Adjustment
 from engine.words import Json
 
 

@@ -12,7 +12,19 @@ from datetime import datetime, timedelta
 from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.credentials import Credentials, NotLent
-from engine.types.http.answers import (
+from engine.types.http.json_paths import BadPath, is_path
+from engine.types.http.placeholders import Unfilled, names_in
+from engine.types.http.remote_object import (
+    Made,
+    look_again,
+    made_of,
+    progress_of,
+    saved,
+    since_of,
+    then_read,
+)
+from engine.types.http.requests import build
+from engine.types.http.responses import (
     ACCEPTED,
     Readiness,
     document,
@@ -22,22 +34,10 @@ from engine.types.http.answers import (
     readiness,
     with_response,
 )
-from engine.types.http.checking import check, lacking
-from engine.types.http.made import Made
-from engine.types.http.paths import BadPath, is_path
-from engine.types.http.placeholders import Unfilled, names_in
-from engine.types.http.progress import (
-    look_again,
-    made_of,
-    progress_of,
-    saved,
-    since_of,
-    then_read,
-)
-from engine.types.http.requests import build
 from engine.types.http.schema import DEFAULT_TIMEOUT, METHODS, SCHEMA
-from engine.types.storable import without
-from engine.types.web import GONE, Answer, Trouble, Unanswered, Web
+from engine.types.http.validation import check, lacking
+from engine.types.http_client import GONE, Answer, Trouble, Unanswered, Web
+from engine.types.text_cleaning import without
 from engine.words import Json
 
 __all__ = ["Http", "HttpSettings"]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
-from engine.types.storable import as_text
+from engine.types.text_cleaning import as_text
 from engine.words import Json
 
 _PLACE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")

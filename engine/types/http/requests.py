@@ -7,8 +7,8 @@ import orjson
 
 from engine.types.http.placeholders import Unfilled, filled, filled_text, filled_url
 from engine.types.http.schema import METHODS
-from engine.types.storable import as_text
-from engine.types.web import Request
+from engine.types.http_client import Request
+from engine.types.text_cleaning import as_text
 from engine.words import Json
 
 #: Headers that belong to the connection, or say how a body is sent.

@@ -12,12 +12,12 @@ from dataclasses import replace
 from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.credentials import Credentials, NotLent
+from engine.types.http_client import Trouble, Web
 from engine.types.remote_stack.api import Api, Place
 from engine.types.remote_stack.endpoints import USUAL, Endpoint, Endpoints, unknown
+from engine.types.remote_stack.polling import Waiting, data_of, ended, is_about, under_way
 from engine.types.remote_stack.schema import SCHEMA
-from engine.types.remote_stack.waiting import Waiting, data_of, ended, is_about, under_way
-from engine.types.storable import without
-from engine.types.web import Trouble, Web
+from engine.types.text_cleaning import without
 from engine.words import Json
 
 __all__ = ["Endpoint", "Endpoints", "RemoteStack"]

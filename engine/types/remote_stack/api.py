@@ -7,9 +7,9 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 
+from engine.types.http_client import BUSY, GONE, Answer, Request, Trouble, Unanswered, Web
 from engine.types.remote_stack.endpoints import Endpoint
-from engine.types.storable import readable, storable
-from engine.types.web import BUSY, GONE, Answer, Request, Trouble, Unanswered, Web
+from engine.types.text_cleaning import readable, storable
 from engine.words import Json
 
 #: It is there already; or it cannot be changed now.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from engine.types.constraints import Asker, CustomConstraint
+from engine.types.custom_constraints import Asker, CustomConstraint
 from engine.words import Json
 
 CONSTRAINT = "headgate.region"

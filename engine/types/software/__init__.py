@@ -10,9 +10,9 @@ from engine.types.software.configs import (
 from engine.types.software.deployed_server import DeployedServer
 from engine.types.software.deployment import SoftwareDeployment, StructuredDeployment
 from engine.types.software.deployment_group import deployment_groups
-from engine.types.software.keeper import SoftwareKeeper
 from engine.types.software.multipart import MultipartMime
-from engine.types.software.server_doors import ServerUrls
+from engine.types.software.server_metadata_urls import ServerUrls
+from engine.types.software.software_store import SoftwareKeeper
 
 __all__ = ["ServerUrls", "SoftwareKeeper", "software_types"]
 

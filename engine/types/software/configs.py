@@ -11,7 +11,6 @@ import yaml
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
-from engine.types.software.keeper import UNGROUPED, NewConfig, SoftwareKeeper
 from engine.types.software.schema import (
     DEFAULT_ACTIONS,
     GROUP,
@@ -21,6 +20,7 @@ from engine.types.software.schema import (
     check_lists,
     listed,
 )
+from engine.types.software.software_store import UNGROUPED, NewConfig, SoftwareKeeper
 from engine.words import Json
 
 #: The group of a config that is made of several, each for actions of its own.

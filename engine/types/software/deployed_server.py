@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Outcome, ResourceType
-from engine.types.software.server_doors import ServerUrls, access_key
+from engine.types.software.server_metadata_urls import ServerUrls, access_key
 from engine.words import Json
 
 CFN, HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"

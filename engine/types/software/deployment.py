@@ -20,14 +20,20 @@ from engine.types.software.deployment_schema import (
     STRUCTURED,
     check_transport,
 )
-from engine.types.software.derived import (
+from engine.types.software.deployment_signals import (
+    attributes_of,
+    ended_by,
+    progress_of,
+)
+from engine.types.software.derived_config import (
     NO_SIGNAL,
     MissingInput,
     derived,
     filled_in,
     values_of,
 )
-from engine.types.software.keeper import (
+from engine.types.software.schema import DEFAULT_ACTIONS
+from engine.types.software.software_store import (
     UNGROUPED,
     Deployment,
     Ended,
@@ -35,12 +41,6 @@ from engine.types.software.keeper import (
     Publication,
     SoftwareKeeper,
 )
-from engine.types.software.outcome import (
-    attributes_of,
-    ended_by,
-    progress_of,
-)
-from engine.types.software.schema import DEFAULT_ACTIONS
 from engine.words import Json, Status
 
 #: What an operation knows when it is called again.

@@ -7,13 +7,13 @@ from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema
 from engine.types.contract import Call, Child, Outcome, Toward
 from engine.types.groups.batches import Policy
-from engine.types.groups.document import Body, Present, among, sample, written
 from engine.types.groups.group import Group, of_batches, policy_of, read_inside
-from engine.types.groups.members import all_at_once
-from engine.types.groups.plans import BATCH, MEMBERS
-from engine.types.groups.turns import Change, Progress, Turn, go
+from engine.types.groups.group_steps import Change, Progress, Turn, go
+from engine.types.groups.member_changes import all_at_once
+from engine.types.groups.member_template import Body, Present, among, sample, written
+from engine.types.groups.step_plans import BATCH, MEMBERS
 from engine.types.software.deployment_schema import PROPERTIES, STRUCTURED, check_transport
-from engine.types.software.outcome import STATUS_CODE, STDERR, STDOUT
+from engine.types.software.deployment_signals import STATUS_CODE, STDERR, STDOUT
 from engine.words import Json, Point
 
 #: Attributes of the group, and of its members.

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property
-from engine.types.software.derived import CFN, REFUSED, TRANSPORTS
-from engine.types.software.outcome import STATUS_CODE, STDERR, STDOUT
+from engine.types.software.deployment_signals import STATUS_CODE, STDERR, STDOUT
+from engine.types.software.derived_config import CFN, REFUSED, TRANSPORTS
 from engine.types.software.schema import ACTIONS, DEFAULT_ACTIONS
 from engine.words import Json
 

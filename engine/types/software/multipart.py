@@ -12,8 +12,8 @@ from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Failed
 from engine.types.software.configs import Config, no_config
-from engine.types.software.keeper import UNGROUPED, NewConfig
 from engine.types.software.schema import GROUP
+from engine.types.software.software_store import UNGROUPED, NewConfig
 from engine.words import Json
 
 #: What may stand behind text/ in a Content-Type.

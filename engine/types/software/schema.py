@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Constraint, Kind, Property
-from engine.types.software.keeper import UNGROUPED
+from engine.types.software.software_store import UNGROUPED
 from engine.types.value import CONVERT
 from engine.words import Json
 

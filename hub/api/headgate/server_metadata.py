@@ -8,7 +8,7 @@ from aiohttp import web
 
 from engine.errors import Finding, HeadgateError, Invalid
 from engine.store.deployment_resources import ServerRecord
-from engine.types.software.server_doors import PATH, owner_of
+from engine.types.software.server_metadata_urls import PATH, owner_of
 from hub.api.admission import guarded
 from hub.api.orchestration import show
 from hub.api.orchestration.server_metadata import of_server

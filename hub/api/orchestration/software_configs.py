@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from channels.schemas.words import ANYTHING, LIST, MAP, TEXT, UUID, fields, list_of
 from engine.hot.expressions.masking import MASK
 from engine.store.software_configs import ConfigRecord
-from engine.types.software.derived import SIGNAL_ID
-from engine.types.software.keeper import UNGROUPED, NewConfig
+from engine.types.software.derived_config import SIGNAL_ID
+from engine.types.software.software_store import UNGROUPED, NewConfig
 from engine.words import Json
 from hub.api.bodies import read
 from hub.api.orchestration import show

@@ -13,7 +13,7 @@ from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from channels.webhook.sign import secret_of
 from engine.errors import Invalid
-from engine.types.web import Request, Unanswered
+from engine.types.http_client import Request, Unanswered
 from hub.http.outbound import Outbound, OutboundSettings
 from tests.support.program import free_port, program, resource, template
 from tests.support.receiver import receiving, until

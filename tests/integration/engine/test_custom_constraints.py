@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
-from engine.types.constraints import Asker, CustomConstraint, Verdict
 from engine.types.contract import Call, Done, Outcome, ResourceType
+from engine.types.custom_constraints import Asker, CustomConstraint, Verdict
 from engine.words import Json
 from tests.support.program import Program, program
 

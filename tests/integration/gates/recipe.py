@@ -13,7 +13,7 @@ from aiohttp import web
 
 from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Outcome
-from engine.types.none import NoneResource
+from engine.types.inert_resources import NoneResource
 from tests.support.program import Json, Program, program
 from tests.support.receiver import Received, Receiver, receiving
 

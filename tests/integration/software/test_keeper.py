@@ -9,7 +9,7 @@ import pytest
 from engine.service.software.config_store import ConfigStore
 from engine.service.software.configs import Software
 from engine.store.database import Database
-from engine.types.software.keeper import Ended, NewConfig, Publication
+from engine.types.software.software_store import Ended, NewConfig, Publication
 from engine.words import ResourceId, StackId, Status
 from tests.support.events import INSERT_STACK, LOCK_STACK
 from tests.support.program import PATIENCE

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from engine.hot.schema.custom_constraints import CUSTOM_CHECKS
-from engine.types.constraints import BUILT_IN, Asker
+from engine.types.custom_constraints import BUILT_IN, Asker
 from engine.words import Json
 from tests.unit.hot.hot_support import defined, faults
 

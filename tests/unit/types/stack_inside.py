@@ -19,7 +19,7 @@ from engine.types.contract import (
     ResourceType,
     Wait,
 )
-from engine.types.groups.document import present, written
+from engine.types.groups.member_template import present, written
 from engine.words import Json
 from tests.unit.types.calls import a_call
 from tests.unit.types.child_stacks import brought_to

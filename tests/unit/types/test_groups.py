@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from engine.hot.expressions.member_attributes import read_members
-from engine.types.capacity import Adjustment, adjusted
 from engine.types.contract import Done, Failed, Nest, ResourceType, Toward
+from engine.types.group_size import Adjustment, adjusted
 from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.instance_group import InstanceGroup
-from engine.types.groups.members import fresh_names
+from engine.types.groups.member_changes import fresh_names
 from engine.types.groups.resource_chain import ResourceChain
 from engine.types.groups.resource_group import ResourceGroup
 from engine.words import Json

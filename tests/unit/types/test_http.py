@@ -13,8 +13,8 @@ import yaml
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
 from engine.types.credentials import Credential, Credentials
 from engine.types.http import Http, HttpSettings
-from engine.types.http.checking import lacking
-from engine.types.web import Unanswered
+from engine.types.http.validation import lacking
+from engine.types.http_client import Unanswered
 from engine.words import Json
 from tests.support.shelf import URL, Shelf, answer, properties
 from tests.unit.types.calls import KEY, a_call, ended, findings_of, run

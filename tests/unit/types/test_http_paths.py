@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from engine.types.http.paths import BadPath, first, read_path
+from engine.types.http.json_paths import BadPath, first, read_path
 from engine.types.http.placeholders import Unfilled, filled, filled_url, names_in
 from engine.words import Json
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import Conflict, Findings, NotFound, Unavailable
 from engine.types import registry as module
-from engine.types.none import NoneResource
+from engine.types.inert_resources import NoneResource
 from engine.types.registry import ENTRY_POINTS, Registry
 from tests.unit.types.calls import registry
 

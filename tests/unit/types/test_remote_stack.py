@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from engine.types.constraints import Asker
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Stopped, Wait
 from engine.types.credentials import Credential, Credentials
-from engine.types.pausing import next_look
+from engine.types.custom_constraints import Asker
+from engine.types.http_client import Unanswered
+from engine.types.poll_interval import next_look
 from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
-from engine.types.web import Unanswered
 from engine.words import Json
 from tests.support.elsewhere import URL, Elsewhere, answer
 from tests.unit.types.calls import KEY, NOW, a_call, ended, findings_of, run

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from engine.types.contract import Done, Failed, Outcome, Wait
-from engine.types.none import NoneResource
+from engine.types.inert_resources import NoneResource
 from engine.types.test_resource import STEP, TestResource
 from engine.words import Json
 from tests.unit.types.calls import NOW, a_call, ended, run

@@ -11,7 +11,7 @@ from engine.errors import Invalid
 from engine.hooks.tokens import TokenKeys
 from engine.types.contract import Call, Done, Failed, Wait
 from engine.types.signal_urls import SignalUrls, resource_of
-from engine.types.waiting.sent import CFN, HEAT, SWIFT, Form, Tally, read_signal
+from engine.types.wait_conditions.signals import CFN, HEAT, SWIFT, Form, Tally, read_signal
 from engine.words import Json
 from tests.unit.types.calls import DOOR, NOW, STACK, a_call, findings_of, registry, run
 

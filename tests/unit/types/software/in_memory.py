@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from engine.types.software.keeper import Deployment, Ended, NewConfig, Publication
+from engine.types.software.software_store import Deployment, Ended, NewConfig, Publication
 
 
 @dataclass

@@ -9,7 +9,7 @@ import yaml
 
 from engine.types.contract import Done, Failed, Outcome
 from engine.types.registry import Registry
-from engine.types.software.keeper import NewConfig
+from engine.types.software.software_store import NewConfig
 from engine.words import Json
 from tests.unit.types.calls import KEY, a_call, findings_of, registry, run
 from tests.unit.types.software.in_memory import InMemory

@@ -8,7 +8,7 @@ import pytest
 from engine.hooks.tokens import TokenKeys
 from engine.types.contract import Done
 from engine.types.software.deployed_server import DeployedServer
-from engine.types.software.server_doors import ServerUrls, access_key, owner_of
+from engine.types.software.server_metadata_urls import ServerUrls, access_key, owner_of
 from engine.words import Json
 from tests.unit.types.calls import KEY, STACK, a_call, findings_of
 

@@ -9,7 +9,7 @@ import pytest
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
 from engine.types.registry import Registry
 from engine.types.signal_urls import SignalUrl
-from engine.types.software.keeper import NewConfig
+from engine.types.software.software_store import NewConfig
 from engine.words import Json, Status
 from tests.unit.types.calls import KEY, STACK, a_call, findings_of, registry, run
 from tests.unit.types.software.in_memory import InMemory

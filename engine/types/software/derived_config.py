@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from engine.types.contract import Call
 from engine.types.signal_urls import SignalUrl
-from engine.types.software.keeper import UNGROUPED, NewConfig
+from engine.types.software.software_store import UNGROUPED, NewConfig
 from engine.words import Json
 
 CFN, HEAT, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import orjson
 
-from engine.types.command.allowed import RunAs
+from engine.types.command.allow_list import RunAs
 from engine.types.contract import Call
-from engine.types.storable import as_text, readable, storable, without
+from engine.types.text_cleaning import as_text, readable, storable, without
 from engine.words import Json
 
 #: What a command sees of the server's own environment.

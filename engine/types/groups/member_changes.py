@@ -5,8 +5,8 @@ from hashlib import sha256
 from itertools import count, islice
 from uuid import UUID
 
-from engine.types.groups.document import Body, Present
-from engine.types.groups.turns import Change
+from engine.types.groups.group_steps import Change
+from engine.types.groups.member_template import Body, Present
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 #: Letters of a member's name.

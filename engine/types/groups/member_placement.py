@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from engine.types.contract import Call
-from engine.types.groups.document import FAILED, Body, Present
+from engine.types.groups.member_template import FAILED, Body, Present
 from engine.types.placement import GroupView, PlacedMember
 from engine.words import Json
 

@@ -10,8 +10,8 @@ from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
 from engine.types.signal_urls import resource_of
-from engine.types.waiting.handles import NO_SIGNAL
-from engine.types.waiting.sent import FAILURE, SUCCESS, Tally
+from engine.types.wait_conditions.handles import NO_SIGNAL
+from engine.types.wait_conditions.signals import FAILURE, SUCCESS, Tally
 from engine.words import Json
 
 #: Twelve hours, in seconds.

@@ -8,12 +8,12 @@ from typing import Final
 
 from engine.types.contract import Call, Child, Done, Outcome
 from engine.types.groups.batches import Policy
-from engine.types.groups.document import Body, Present, present
 from engine.types.groups.group import Group
-from engine.types.groups.members import fresh_names
-from engine.types.groups.placing import in_place
-from engine.types.groups.plans import AgedPlan
-from engine.types.groups.turns import go
+from engine.types.groups.group_steps import go
+from engine.types.groups.member_changes import fresh_names
+from engine.types.groups.member_placement import in_place
+from engine.types.groups.member_template import Body, Present, present
+from engine.types.groups.step_plans import AgedPlan
 from engine.words import Json
 
 #: Of a group's data: until when no policy adjusts it, and what its size came from.

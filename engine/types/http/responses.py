@@ -6,11 +6,11 @@ from enum import StrEnum
 
 import orjson
 
-from engine.types.http.made import Made
-from engine.types.http.paths import first, is_path
+from engine.types.http.json_paths import first, is_path
 from engine.types.http.placeholders import filled_text
-from engine.types.storable import as_text, readable, storable
-from engine.types.web import BUSY, Answer, Trouble
+from engine.types.http.remote_object import Made
+from engine.types.http_client import BUSY, Answer, Trouble
+from engine.types.text_cleaning import as_text, readable, storable
 from engine.words import Json
 
 #: It was taken, and is still to be done.

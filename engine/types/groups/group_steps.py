@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from engine.hooks.member_choice import CHOICES, MAY_CHOOSE, BadChoice, chosen
 from engine.types.contract import Call, Child, Confirm, Done, Failed, Nest, Outcome, Toward, Wait
-from engine.types.groups.document import Body, Present, present
-from engine.types.groups.placing import PLACED, placed, view_of
-from engine.types.nested import brought
+from engine.types.groups.member_placement import PLACED, placed, view_of
+from engine.types.groups.member_template import Body, Present, present
+from engine.types.nested_commands import brought
 from engine.types.placement import Placer, Places
 from engine.words import Json
 

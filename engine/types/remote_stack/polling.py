@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Self
 
 from engine.types.contract import Call, Done, Failed, Outcome, Stopped, Wait
-from engine.types.pausing import next_look
+from engine.types.poll_interval import next_look
 from engine.types.remote_stack.api import Place, Shown
 from engine.types.remote_stack.endpoints import Endpoint
 from engine.words import Json

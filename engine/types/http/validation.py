@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from engine.errors import Findings, nearest
-from engine.types.http.paths import BadPath, is_path, read_path
+from engine.types.http.json_paths import BadPath, is_path, read_path
 from engine.types.http.placeholders import names_in
 from engine.types.http.requests import address, bad_header, origin
 from engine.types.http.schema import METHODS

@@ -8,7 +8,7 @@ from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 from engine.types.signal_urls import SignalUrl
-from engine.types.waiting.sent import HEAT, Form, read_signal
+from engine.types.wait_conditions.signals import HEAT, Form, read_signal
 from engine.words import Json
 
 #: Also what such a handle gives as its reference: there is nobody to wait for.

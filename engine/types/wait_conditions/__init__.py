@@ -1,9 +1,9 @@
 """Handles that take signals from outside, and conditions that wait for them."""
 
 from engine.types.contract import ResourceType
-from engine.types.waiting.conditions import CONDITIONS, WaitCondition
-from engine.types.waiting.handles import SignedHandle, TransportHandle
-from engine.types.waiting.sent import CFN, SWIFT
+from engine.types.wait_conditions.conditions import CONDITIONS, WaitCondition
+from engine.types.wait_conditions.handles import SignedHandle, TransportHandle
+from engine.types.wait_conditions.signals import CFN, SWIFT
 
 WAITING: tuple[ResourceType, ...] = (
     TransportHandle(),

@@ -6,8 +6,8 @@ from typing import Final
 
 from engine.types.contract import Toward
 from engine.types.groups.batches import Policy, next_batch
-from engine.types.groups.document import Present, written
-from engine.types.groups.members import (
+from engine.types.groups.group_steps import Change, Progress, Turn
+from engine.types.groups.member_changes import (
     BodyOf,
     aged_change,
     all_at_once,
@@ -16,7 +16,7 @@ from engine.types.groups.members import (
     indexed_names,
     only,
 )
-from engine.types.groups.turns import Change, Progress, Turn
+from engine.types.groups.member_template import Present, written
 from engine.words import Json, Point
 
 #: Kinds of turns.

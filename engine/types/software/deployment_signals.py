@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from engine.types.software.keeper import Ended
+from engine.types.software.software_store import Ended
 from engine.words import Json, Status
 
 STDOUT, STDERR, STATUS_CODE = "deploy_stdout", "deploy_stderr", "deploy_status_code"
