@@ -7,7 +7,8 @@ from dataclasses import replace as but
 
 from engine.plan.draft import Draft, Existing, PlannedNode, Problem, Replacement
 from engine.plan.forward import holds
-from engine.plan.graph import downstream, ordered
+from engine.plan.graph import downstream
+from engine.topological_order import ordered
 from engine.words import DeletionPolicy, Direction, Operation, Phase, ResourceId
 
 

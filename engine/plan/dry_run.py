@@ -17,7 +17,7 @@ from engine.hot.schema.type_schema import TypeSchema
 from engine.node.points import POINTS, asked_at
 from engine.plan.change import Actual, Change, forward_change, nest_change
 from engine.plan.draft import Plan, PlannedNode
-from engine.plan.graph import ordered
+from engine.topological_order import ordered
 from engine.words import Json, Operation, Phase
 
 

@@ -1,4 +1,4 @@
-"""Graph algorithms: topological order, reachability, and edges through omitted nodes.
+"""Graph algorithms: reachability, and edges through omitted nodes.
 
 Edges are given as `requires`: for each node the nodes it comes after.
 """
@@ -6,26 +6,9 @@ Edges are given as `requires`: for each node the nodes it comes after.
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
+from engine.topological_order import ordered
+
 Key = TypeVar("Key", bound=object)
-
-
-def ordered(requires: Mapping[Key, Collection[Key]]) -> list[Key]:
-    """Return all nodes, each after those it requires; ties in the given order (Kahn's algorithm).
-
-    Nodes on a cycle and those behind one are omitted: a shorter result means a cycle.
-    """
-    waits = {key: len(before) for key, before in requires.items()}
-    required_by: dict[Key, list[Key]] = {key: [] for key in requires}
-    for key, before in requires.items():
-        for one in before:
-            required_by[one].append(key)
-    done = [key for key, count in waits.items() if count == 0]
-    for key in done:
-        for after in required_by[key]:
-            waits[after] -= 1
-            if waits[after] == 0:
-                done.append(after)
-    return done
 
 
 def bridged(

@@ -2,30 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 
+from engine.topological_order import ordered
+
 
 def find_cycle(requires: Mapping[str, Iterable[str]]) -> list[str]:
     """Return the names of one cycle, the first repeated at the end, or an empty list.
 
-    Kahn's algorithm removes everything outside of cycles; only the rest is searched.
+    Only the nodes on cycles and behind them are searched.
     """
-    waits: dict[str, int] = {}
-    dependents: dict[str, list[str]] = {}
-    ready: list[str] = []
-    for name, needed in requires.items():
-        count = 0
-        for one in needed:
-            dependents.setdefault(one, []).append(name)
-            count += 1
-        if count:
-            waits[name] = count
-        else:
-            ready.append(name)
-    while ready:
-        for dependent in dependents.get(ready.pop(), ()):
-            waits[dependent] -= 1
-            if not waits[dependent]:
-                del waits[dependent]
-                ready.append(dependent)
+    acyclic = set(ordered(requires))
+    waits = dict.fromkeys(name for name in requires if name not in acyclic)
     if not waits:
         return []
     # Imported here: networkx takes a third of a server's start time, and cycles are rare.

@@ -21,8 +21,8 @@ from engine.plan.dry_run import (
     known_after,
     known_properties,
 )
-from engine.plan.graph import ordered
 from engine.store.records import PlannedRecord
+from engine.topological_order import ordered
 from engine.types.contract import ResourceType
 from engine.types.registry import Registry
 from engine.words import (

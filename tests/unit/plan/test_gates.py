@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.hooks.rule import Rule
 from engine.plan.draft import Plan, PlannedNode
 from engine.plan.gates import STACK_TYPE, gated
-from engine.plan.graph import ordered
+from engine.topological_order import ordered
 from engine.words import (
     STACK_POINTS,
     Action,

@@ -11,8 +11,9 @@ from engine.hooks.rule_matching import Breakpoints
 from engine.hooks.rule_reader import Declaration
 from engine.hot.definition.stack import ResourceDefinition
 from engine.plan.draft import Existing, Plan
-from engine.plan.graph import bridged, downstream, ordered
+from engine.plan.graph import bridged, downstream
 from engine.plan.passes import plan
+from engine.topological_order import ordered
 from engine.words import (
     Direction,
     Operation,
