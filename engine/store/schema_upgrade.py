@@ -1,17 +1,19 @@
-"""Brings a database's schema up to what this version of the program needs.
+"""Upgrades the schema of a database to the one that this program needs.
 
-Migrations are numbered files, ``migrations/0001_<what>.sql``, applied in the order of their names,
-all that are pending in one transaction, under an advisory lock: any number of processes may start
-at once. Forward only.
+A new database gets ``migrations/0037_baseline.sql``, and then the migrations after it: numbered
+files, applied in the order of their names. A database from before the baseline gets the file of
+``upgrades`` in its place. All pending files are applied in one transaction, under an advisory lock,
+so any number of processes can start at once. There are no downgrades.
 
 Routines (functions and views, see `engine.store.routine_versions`) are upgraded in the same
-transaction. A process does not start on newer migrations or routines than its own.
+transaction. A process does not start if the migrations or routines are newer than its own.
 """
 
 import asyncio
 import importlib.resources
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources.abc import Traversable
+from types import MappingProxyType
 
 import asyncpg
 
@@ -28,18 +30,18 @@ from engine.store.routine_versions import (
     routines,
 )
 
-#: Any number, as long as nobody else uses it: the lock is for all headgates of one database.
+#: Key of the advisory lock that the processes of one database share.
 LOCK_KEY = 0x6865616467617465
 
-#: A large table may take its time; whoever waits for the lock waits for that.
+#: A migration of a large table may take minutes, and other processes wait for its lock.
 SET_LONG_TIMEOUTS = """
 select set_config('statement_timeout', '15min', false),
        set_config('lock_timeout', '15min', false)
 """
 
-#: How long we wait for a table that others work on, while whoever comes after us waits for us.
+#: Bounds the wait for a table in use: statements of running processes queue behind this one.
 PATIENCE = "set local lock_timeout = '5s'"
-#: How often all of it is tried; seconds between.
+#: Number of attempts, and the seconds between two.
 TRIES, PAUSE = 20, 0.5
 IN_THE_WAY = (asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
 
@@ -52,24 +54,46 @@ create table if not exists migration (
 )
 """
 
+_STORE = importlib.resources.files("engine.store")
+
 PRESENT = "select to_regclass('migration') is not null"
 
 APPLIED = "select name from migration order by name"
 
-RECORD = "insert into migration (name) select * from unnest($1::text[])"
+RECORD = "insert into migration (name) select * from unnest($1::text[]) on conflict do nothing"
 
 #: A migration: a numbered file of SQL.
 Migration = SqlFile
 
+#: The schema of a new database.
+BASELINE = "0037_baseline.sql"
+#: Newest migration of a database from before the baseline -> the file of ``upgrades`` for it; None:
+#: its schema is that of the baseline.
+UPGRADES: Mapping[str, str | None] = MappingProxyType(
+    {
+        "0024_source.sql": "0024_to_0037.sql",
+        "0036_ignored_answers.sql": None,
+    }
+)
+
 
 def shipped(directory: Traversable | None = None) -> list[Migration]:
     """Read the migrations of this version, or of another directory, in order."""
-    return read_sql(directory or importlib.resources.files("engine.store") / "migrations")
+    return read_sql(directory or _STORE / "migrations")
 
 
 def pending(known: Sequence[Migration], applied: Sequence[str]) -> list[Migration]:
-    """Say what is to be applied. Conflict: the database is not an earlier state of this version."""
+    """The files to apply to a database, in order. known: migrations of this version, in order.
+
+    Raises Conflict if this version cannot upgrade the database: a newer version migrated it
+    (DatabaseNewer), it is between two versions from before the baseline (DatabaseUnreleased), or it
+    lacks a migration before its newest one (MigrationMissing).
+    """
     names = [migration.name for migration in known]
+    if applied and BASELINE in names:
+        if max(applied) < BASELINE:
+            return [*_upgrade_to_baseline(max(applied)), *known[names.index(BASELINE) + 1 :]]
+        applied = [name for name in applied if name >= BASELINE]
     if newer := sorted(set(applied) - set(names)):
         raise errors.Conflict(
             f"the database's schema is newer than this headgate, which does not know {newer[0]}",
@@ -80,7 +104,7 @@ def pending(known: Sequence[Migration], applied: Sequence[str]) -> list[Migratio
     left = [migration for migration in known if migration.name not in applied]
     if left and applied and left[0].name < max(applied):
         raise errors.Conflict(
-            f"migration {left[0].name} is missing in the database, but {max(applied)} is there",
+            f"the database has migration {max(applied)}, but not {left[0].name}",
             place="[database]",
             remedy="Restore the database from a backup of a released version",
             code="MigrationMissing",
@@ -88,15 +112,30 @@ def pending(known: Sequence[Migration], applied: Sequence[str]) -> list[Migratio
     return left
 
 
+def _upgrade_to_baseline(newest: str) -> list[Migration]:
+    if newest not in UPGRADES:
+        raise errors.Conflict(
+            f"the database's newest migration, {newest}, is of a build between two versions that"
+            " this headgate can upgrade",
+            place="[database]",
+            remedy="Run `headgate admin migrate` of the build whose newest migration is one of "
+            f"{', '.join(UPGRADES)}; then start this version again. If you have no such build,"
+            " restore a backup of a released version",
+            code="DatabaseUnreleased",
+        )
+    name = UPGRADES[newest]
+    return [one for one in read_sql(_STORE / "upgrades") if one.name == name]
+
+
 async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
-    """Apply what is pending; return the names of what was applied, in order.
+    """Apply the pending migrations; return the names of the applied files, in order.
 
-    Raises Conflict (newer database, or behind a pooler of transactions), Unavailable (not
-    reachable), and MigrationFailed, which names the file, the line and PostgreSQL's reason; then
-    nothing of it is left in the database.
+    Raises Conflict (see `pending`; or the database is behind a pooler in transaction mode),
+    Unavailable (not reachable), and MigrationFailed, which names the file, the line and
+    PostgreSQL's reason. An error leaves the database unchanged.
 
-    Processes may work meanwhile. Where theirs and our locks are in each other's way, ours are given
-    back, and it begins anew.
+    Processes can work during the migration. If a lock conflicts with theirs, the transaction is
+    rolled back and starts again.
     """
     known = shipped(directory)
     await check_pooling(url)
@@ -116,9 +155,8 @@ async def migrate(url: str, directory: Traversable | None = None) -> list[str]:
 
 
 async def _migrate(
-    connection: Connection, known: Sequence[Migration], remade: Sequence[Migration]
+    connection: Connection, known: Sequence[Migration], own_routines: Sequence[SqlFile]
 ) -> list[str]:
-    """All or nothing."""
     async with connection.transaction():
         await connection.execute(LOCK, LOCK_KEY)
         await connection.execute(CREATE)
@@ -127,29 +165,28 @@ async def _migrate(
         await connection.execute(PATIENCE)
         for migration in left:
             await _apply(connection, migration)
-        if left:
-            await connection.execute(RECORD, [migration.name for migration in left])
-        if remade:
-            await _upgrade_routines(connection, remade)
+        await connection.execute(RECORD, [migration.name for migration in known])
+        if own_routines:
+            await _upgrade_routines(connection, own_routines)
     return [migration.name for migration in left]
 
 
 async def outstanding(connection: Connection) -> list[str]:
-    """The migrations that the database does not have; changes nothing. Conflict: it is newer."""
+    """Names of the pending migrations. Raises Conflict as `pending` does."""
     made = await connection.fetchval(PRESENT)
     applied = [row["name"] for row in await connection.fetch(APPLIED)] if made else []
     return [migration.name for migration in pending(shipped(), applied)]
 
 
 async def routines_outdated(connection: Connection) -> bool:
-    """Whether `migrate` would make the routines anew; changes nothing. Conflict: they are newer."""
+    """Whether `migrate` would upgrade the routines. Raises Conflict if they are newer."""
     there, own = await database_version(connection), own_version()
     check_not_newer(there, own)
     return there != own
 
 
 async def check_current(connection: Connection) -> None:
-    """Raises Conflict unless the database is of this version; changes nothing."""
+    """Raise Conflict unless the database has the schema of this version."""
     left = await outstanding(connection)
     if left or await routines_outdated(connection):
         lacks = f"it has no {left[0]}" if left else "its routines are of another version"
@@ -163,7 +200,7 @@ async def check_current(connection: Connection) -> None:
 
 
 async def _upgrade_routines(connection: Connection, known: Sequence[SqlFile]) -> None:
-    """Make all of them anew, unless the database has these. Conflict: it has newer ones."""
+    """Create all routines again, unless the database has these. Raises Conflict if newer."""
     there, own = await database_version(connection), own_version()
     check_not_newer(there, own)
     if there == own:
@@ -174,7 +211,7 @@ async def _upgrade_routines(connection: Connection, known: Sequence[SqlFile]) ->
 
 
 class MigrationFailed(errors.HeadgateError):
-    """A migration could not be applied; nothing of the whole run was kept."""
+    """A migration could not be applied. The database is unchanged."""
 
 
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
@@ -185,13 +222,13 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
     except asyncpg.PostgresError as error:
         line = _line(migration.text, error)
         raise MigrationFailed(
-            f"PostgreSQL refused it: {error}",
+            f"PostgreSQL refused the migration: {error}",
             place=f"{migration.name}, line {line}" if line else migration.name,
-            remedy="Nothing was changed in the database; mend the cause and start again",
+            remedy="The database is unchanged. Remove the cause and start again",
         ) from error
 
 
 def _line(text: str, error: asyncpg.PostgresError) -> int | None:
-    """Return the line PostgreSQL points at, which for most of its errors is none."""
+    """The line number in PostgreSQL's error; most errors have none."""
     position = getattr(error, "position", None)
     return text.count("\n", 0, int(position)) + 1 if position else None

@@ -11,7 +11,17 @@ import pytest_asyncio
 from engine import errors
 from engine.store import routine_versions
 from engine.store.connection import connect
-from engine.store.schema_upgrade import Migration, MigrationFailed, migrate, pending, shipped
+from engine.store.schema_upgrade import (
+    BASELINE,
+    UPGRADES,
+    Migration,
+    MigrationFailed,
+    migrate,
+    outstanding,
+    pending,
+    shipped,
+)
+from tests.support.earlier import restore
 from tests.support.postgres import TestServer
 
 
@@ -41,7 +51,7 @@ TABLES = "select tablename from pg_tables where schemaname = 'public' order by 1
 async def test_all_that_is_shipped_is_applied_once(empty: str) -> None:
     expected = [migration.name for migration in shipped()]
     assert expected == sorted(expected)
-    assert expected[0] == "0001_stacks.sql"
+    assert expected[0] == BASELINE
     assert await migrate(empty) == expected
     assert await migrate(empty) == []
     assert await names(empty, "select name from migration order by name") == expected
@@ -83,7 +93,7 @@ async def test_a_newer_database_is_refused(empty: str, tmp_path: Path) -> None:
 
 def test_a_migration_that_was_left_out_is_refused() -> None:
     known = [Migration("0001_one.sql", ""), Migration("0002_two.sql", "")]
-    with pytest.raises(errors.Conflict, match=r"0001_one\.sql is missing"):
+    with pytest.raises(errors.Conflict, match=r"not 0001_one\.sql"):
         pending(known, ["0002_two.sql"])
 
 
@@ -124,20 +134,58 @@ async def test_older_routines_are_upgraded_and_newer_ones_are_refused(
     assert await names(empty, FUNCTION) == ["changed"]
 
 
-async def test_a_database_from_before_versions_gets_this_one(empty: str, tmp_path: Path) -> None:
-    for one in shipped():
-        if one.name < "0032":
-            (tmp_path / one.name).write_text(one.text)
-    await migrate(empty, tmp_path)
+async def test_a_database_from_before_versions_gets_this_one(empty: str) -> None:
+    await restore(empty)
     conn = await connect(empty)
     try:
-        await conn.execute(
-            "create table routines (only_one boolean primary key default true, digest text)"
-        )
-        await conn.execute("insert into routines (digest) values ('of an earlier version')")
         there = await routine_versions.database_version(conn)
         assert there is not None and there < routine_versions.own_version()
         await migrate(empty)
         assert await routine_versions.database_version(conn) == routine_versions.own_version()
     finally:
         await conn.close()
+
+
+async def test_the_schema_before_the_baseline_is_that_of_the_baseline(empty: str) -> None:
+    """A database with all migrations before the baseline has its schema, and keeps it."""
+    await migrate(empty)
+    conn = await connect(empty)
+    try:
+        await conn.execute("update migration set name = '0035_undeliverable_hooks.sql'")
+        await conn.execute("insert into migration (name) values ('0036_ignored_answers.sql')")
+        assert await outstanding(conn) == []
+    finally:
+        await conn.close()
+    assert await migrate(empty) == []
+    newest = "select max(name) from migration"
+    assert await names(empty, newest) == [shipped()[-1].name]
+
+
+@pytest.mark.parametrize("newest", ["0015_deployed.sql", "0023_decisions.sql", "0030_sign_in.sql"])
+async def test_a_database_between_two_versions_is_refused_unchanged(
+    empty: str, newest: str
+) -> None:
+    conn = await connect(empty)
+    try:
+        await conn.execute("create table migration (name text primary key)")
+        await conn.execute("insert into migration values ('0001_stacks.sql'), ($1)", newest)
+    finally:
+        await conn.close()
+    with pytest.raises(errors.Conflict, match=newest) as refused:
+        await migrate(empty)
+    assert refused.value.code == "DatabaseUnreleased"
+    assert "0024_source.sql, 0036_ignored_answers.sql" in refused.value.finding.remedy
+    assert await names(empty, TABLES) == ["migration"]
+
+
+def test_a_process_from_before_the_baseline_refuses_a_database_with_it() -> None:
+    known = [Migration("0001_stacks.sql", ""), Migration("0024_source.sql", "")]
+    with pytest.raises(errors.Conflict, match=rf"newer.*{BASELINE}"):
+        pending(known, [BASELINE])
+
+
+def test_migrations_after_the_baseline_follow_an_upgrade() -> None:
+    known = [*shipped(), Migration("9999_next.sql", "")]
+    for newest, first in UPGRADES.items():
+        left = [one.name for one in pending(known, ["0001_stacks.sql", newest])]
+        assert left == [*([first] if first else []), *[one.name for one in known[1:]]]

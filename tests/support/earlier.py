@@ -1,83 +1,61 @@
-"""A database as an earlier version left it: its schema, and of rows what it had columns for."""
+"""Databases that earlier versions wrote, and the catalog of a database."""
 
-import importlib.resources
 from pathlib import Path
-from typing import Any
-from uuid import UUID
 
-from engine.store.connection import Connection, connect
-from engine.store.database import open_database
-from engine.store.encrypted_columns import TABLES as ENCRYPTED
-from engine.store.encryption import Scope, SealedDocument, members, reveal
-from engine.store.schema_upgrade import migrate, shipped
-from tests.support.keys import A_SEALER
+import asyncpg
 
-Json = Any
-#: Table -> its rows.
-Rows = dict[str, list[Json]]
+from engine.store.connection import connect
 
-TABLES = """
-select c.relname as name from pg_class c
- where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
-   and c.relname not in ('migration', 'routines') order by c.relname
+SCHEMA_24 = Path(__file__).parents[1] / "integration" / "data" / "schema_0024.sql"
+
+#: Everything that the schema consists of, one line each. The order of columns does not matter in
+#: tables and views; it does in composite types.
+CATALOG = """
+select format('%s %s column %s %s %s default %s identity %s', c.relkind, c.relname, a.attname,
+              format_type(a.atttypid, a.atttypmod), case when a.attnotnull then 'not null' end,
+              pg_get_expr(d.adbin, d.adrelid), a.attidentity) as line
+  from pg_class c
+  join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
+ where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'v')
+union all
+select format('table %s %s %s', relname, relpersistence, reloptions)
+  from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
+union all
+select format('type %s %s', c.relname, string_agg(
+              a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' order by a.attnum))
+  from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+ where c.relnamespace = 'public'::regnamespace and c.relkind = 'c' group by c.relname
+union all
+select format('constraint %s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid))
+  from pg_constraint where connamespace = 'public'::regnamespace and contype <> 'n'
+union all
+select indexdef from pg_indexes where schemaname = 'public'
+union all
+select pg_get_triggerdef(oid) from pg_trigger where not tgisinternal
+union all
+select pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
+union all
+select format('view %s %s', viewname, array(
+              select word from regexp_split_to_table(definition, '[,[:space:]]+') word order by 1))
+  from pg_views where schemaname = 'public'
+order by 1
 """
-READ = "select coalesce(jsonb_agg(to_jsonb(t)), '[]') from {} t"
-#: What the table has no column for is left out.
-WRITE = (
-    "insert into {0} overriding system value select * from jsonb_populate_recordset(null::{0}, $1)"
-)
-COUNT_ON = """
-select setval(pg_get_serial_sequence('outbox', 'id'), (select coalesce(max(id), 1) from outbox))
-"""
 
 
-async def _tables(conn: Connection) -> list[str]:
-    return [row["name"] for row in await conn.fetch(TABLES)]
-
-
-async def rows_of(url: str) -> Rows:
-    """Everything that a database holds; what is sealed in it, as it was before."""
-    database = await open_database(url, size=1, sealer=A_SEALER)
+async def restore(url: str, dump: Path = SCHEMA_24) -> None:
+    """Restore a dump into an empty database."""
+    conn = await asyncpg.connect(url, timeout=10, command_timeout=60)
     try:
-        async with database.connection() as conn:
-            rows = {one: await conn.fetchval(READ.format(one)) for one in await _tables(conn)}
-            return {table: [_plain(table, row, rows) for row in members(found)]
-                    for table, found in rows.items()}  # fmt: skip
+        await conn.execute(dump.read_text())
     finally:
-        await database.close()
+        await conn.close(timeout=5)
 
 
-def _plain(table: str, row: Json, rows: Rows) -> Json:
-    known = next((one for one in ENCRYPTED if one.name == table), None)
-    if known is None or not isinstance(row, SealedDocument):
-        return reveal(row, Scope("", UUID(int=0), ""))
-    columns = members(row)
-    nowhere = Scope("", UUID(int=0), "")
-    owner = reveal(columns[known.keys[0].name], nowhere)
-    of = members(rows["stack"]) if known.of_stack else [row]
-    ((project,),) = [
-        {reveal(members(one)["project"], nowhere)}
-        for one in of
-        if reveal(members(one)["id"], nowhere) == owner
-    ]
-    return {
-        name: reveal(value, Scope(project, UUID(owner), f"{table}.{name}"))
-        for name, value in columns.items()
-    }
-
-
-async def become_earlier(url: str, folder: Path, migrations: int, rows: Rows) -> None:
-    """Give an empty database the schema after so many migrations, and the rows of a later one."""
-    files = importlib.resources.files("engine.store") / "migrations"
-    folder.mkdir()
-    for one in shipped()[:migrations]:
-        (folder / one.name).write_text((files / one.name).read_text())
-    await migrate(url, folder)
+async def catalog(url: str) -> list[str]:
+    """The schema of a database, as sorted lines."""
     conn = await connect(url)
     try:
-        for table in await _tables(conn):
-            await conn.execute(f"delete from {table}")
-            await conn.execute(WRITE.format(table), rows[table])
-        await conn.execute(COUNT_ON)
+        return [row["line"] for row in await conn.fetch(CATALOG)]
     finally:
         await conn.close(timeout=5)
