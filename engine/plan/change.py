@@ -40,27 +40,27 @@ def forward_change(
     schema: TypeSchema,
     properties: Mapping[str, Json],
     *,
-    replaces_broken: bool = True,
+    replaces_tainted: bool = True,
     restores: bool = False,
-    mends: bool = False,
+    repairs: bool = False,
 ) -> Change:
     """Return the operation that gives a resource these properties (resolved, with defaults).
 
-    replaces_broken: replace a tainted resource also after a failed update. restores: the resource
-    returns to a snapshot, so it is updated even if no property differs. mends: an update repairs a
-    failed resource; it is never replaced for that.
+    replaces_tainted: replace a tainted resource also after a failed update. restores: the resource
+    returns to a snapshot, so it is updated even if no property differs. repairs: an update repairs
+    a failed resource, which is never replaced for that.
     """
     if actual is None or _never_made(actual):
         return Change(Operation.CREATE, frozenset(properties))
     changed = differing(actual.properties or {}, properties)
-    if mends and actual.type == type_name and actual.status is not Status.COMPLETE:
+    if repairs and actual.type == type_name and actual.status is not Status.COMPLETE:
         return Change(Operation.UPDATE, changed)
     if actual.type != type_name or actual.action in (ResourceAction.DELETE, ResourceAction.INIT):
         return Change(Operation.REPLACE, changed)
     if schema.renewed:
         return Change(Operation.REPLACE, changed)
     if actual.broken:
-        again = actual.action is ResourceAction.UPDATE and not replaces_broken
+        again = actual.action is ResourceAction.UPDATE and not replaces_tainted
         return Change(Operation.UPDATE if again else Operation.REPLACE, changed)
     if not changed:
         return Change(Operation.UPDATE if restores else None)
@@ -79,7 +79,7 @@ def nest_change(
     """
     if actual is not None and is_template_file(actual.type) and is_template_file(type_name):
         type_name = actual.type
-    change = forward_change(actual, type_name, schema, properties, mends=True)
+    change = forward_change(actual, type_name, schema, properties, repairs=True)
     return change if change.operation else Change(Operation.UPDATE)
 
 

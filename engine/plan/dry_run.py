@@ -114,13 +114,13 @@ def expected_change(
     schema: TypeSchema,
     properties: Mapping[str, Json],
     *,
-    replaces_broken: bool,
+    replaces_tainted: bool,
     restores: bool,
     nests: bool = False,
-    mends: bool = False,
+    repairs: bool = False,
 ) -> ExpectedChange:
     """Return the predicted change of a resource. properties: as `foreseen` returns them. nests: it
-    is a nested stack. restores, mends: see `forward_change`.
+    is a nested stack. restores, repairs: see `forward_change`.
     """
     unknown = tuple(sorted(name for name, value in properties.items() if value is UNKNOWN))
 
@@ -132,9 +132,9 @@ def expected_change(
             type_name,
             schema,
             wanted,
-            replaces_broken=replaces_broken,
+            replaces_tainted=replaces_tainted,
             restores=restores,
-            mends=mends,
+            repairs=repairs,
         )
 
     change = change_to(properties)

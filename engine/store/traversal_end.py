@@ -74,11 +74,17 @@ update traversal
 
 
 async def supersede(
-    conn: Connection, stack_id: UUID, traversal: int, by: Principal, giving_up: Sequence[str]
+    conn: Connection,
+    stack_id: UUID,
+    traversal: int,
+    by: Principal,
+    cancellable_types: Sequence[str],
 ) -> None:
     """End a traversal in favour of a newer one: drop what has not begun, close its hooks."""
     reason = "superseded by a newer change"
-    await end_early(conn, stack_id, traversal, by, TraversalState.SUPERSEDED, reason, giving_up)
+    await end_early(
+        conn, stack_id, traversal, by, TraversalState.SUPERSEDED, reason, cancellable_types
+    )
 
 
 async def end_early(
@@ -88,14 +94,14 @@ async def end_early(
     by: Principal,
     state: TraversalState,
     reason: str,
-    giving_up: Sequence[str],
+    cancellable_types: Sequence[str],
 ) -> None:
-    """End a traversal now, in this state; nothing new of it begins. giving_up: types whose
+    """End a traversal now, in this state; nothing new of it begins. cancellable_types: types whose
     operations are not to wait any longer, as patterns of SQL."""
     dropped = "superseded" if state is TraversalState.SUPERSEDED else reason
     await _end_nodes(conn, stack_id, traversal, Superseded(by.name, dropped))
     await conn.execute(SUPERSEDE_HOOKS, stack_id, traversal, by.name, reason)
-    await conn.execute(WAKE_WAITING, stack_id, traversal, list(giving_up))
+    await conn.execute(WAKE_WAITING, stack_id, traversal, list(cancellable_types))
     await conn.execute(END_EARLY, stack_id, traversal, state.value, dropped)
     await forget(conn, stack_id)
 

@@ -1,13 +1,13 @@
-"""The resource type interface: what every type, built in or from a plug-in, is written against.
+"""The interface of resource types, for the built-in ones and for plug-ins.
 
-An operation is called with a frozen `Call` and ends with an `Outcome`. It is re-entrant: after a
-crash it is called again with the same ``operation_key`` and the progress it saved last, and must
-find what the lost call had already made. It never sleeps: to wait is to return `Wait`.
+An operation receives a frozen `Call` and returns an `Outcome`. It must be re-entrant: after a crash
+it is called again with the same ``operation_key`` and the last saved progress, and must find what
+the lost call created. It never sleeps: to wait, it returns `Wait`.
 
-An operation may be a plain function (it computes) or a coroutine function (it does I/O).
+An operation is a function (it computes) or a coroutine function (it does I/O).
 
-Values of properties, attributes, data and progress may be secret: they are left out of every repr
-here, and a type keeps them out of its reasons.
+Properties, attributes, data and progress may contain secrets. They are excluded from all reprs
+here, and a type must not put them into reasons.
 """
 
 from abc import ABC, abstractmethod
@@ -18,29 +18,44 @@ from uuid import UUID
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import TypeSchema
-from engine.types.custom_constraints import Asker, CustomConstraint, Verdict
-from engine.types.group_size import Adjust
+from engine.types.custom_constraints import CustomConstraint, ValidationContext, Verdict
+from engine.types.group_size import SizeAdjustment
 from engine.types.nested_stack_view import Child, Member
 from engine.types.operation_outcomes import (
-    Away,
+    ActOnNested,
     Confirm,
+    DeleteNested,
     Done,
     Failed,
-    Goal,
-    Nest,
+    NestedCommand,
     Outcome,
+    ReconcileNested,
     Replace,
+    RunNested,
     Stopped,
-    Toward,
-    Visit,
     Wait,
 )
 from engine.types.signal_urls import SignalUrl
 from engine.words import Json, ResourceId, StackId
 
 __all__ = [
-    "Away", "Call", "Child", "Confirm", "Confirmation", "Done", "Failed", "Goal", "Member", "Nest",
-    "Outcome", "Replace", "ResourceType", "Stopped", "Toward", "Visit", "Wait",
+    "ActOnNested",
+    "Call",
+    "Child",
+    "Confirm",
+    "Confirmation",
+    "DeleteNested",
+    "Done",
+    "Failed",
+    "Member",
+    "NestedCommand",
+    "Outcome",
+    "ReconcileNested",
+    "Replace",
+    "ResourceType",
+    "RunNested",
+    "Stopped",
+    "Wait",
 ]  # fmt: skip
 
 
@@ -48,30 +63,31 @@ __all__ = [
 class Call:
     """One call of an operation.
 
-    properties: resolved, as they should be; defaults filled in. For delete: as they were.
-    previous: resolved, as they were applied last; None for a create.
-    changed: names of top-level properties that differ between the two; empty in an update that
-    is tried again after it failed half way, when what is wanted is what was there before.
-    attributes: as they are recorded now.
-    progress: what the operation returned with `Wait` before, or None at the first call.
-    attempts: how often this operation has failed and is tried again.
-    kept: for an update or create that restores a snapshot, what `snapshot` gave; else None.
-    confirmed: the answer to what the operation asked last with `Confirm`, or None.
-    answers: data that people gave when they answered hooks of this node, by point.
-    credential: what came with the request or the answer that let it go on, to act with in the
-    cloud; "" for none. Not to be kept anywhere.
-    signals: data that was sent to the resource so far, oldest first; early ones, too. A type that
-    says so in its schema is called again when one comes while it waits.
-    door: where to send it, for a type that takes signals. Its token is a secret. After
-    ``Wait.awaits``, signals are those of that resource.
-    awaited: the type of the resource whose signals are waited for; None: the stack has none.
-    update_policy: of the template, resolved: how a group changes its members.
-    child: for a type that holds a stack of its own, that stack; None when there is none (yet).
-    superseded: the change that it is part of was ended early. What has begun may go on to its end;
-    what only waits for somebody had better end with `Failed`, for something newer may wait for it.
-    named: the properties of the resource that `ResourceType.names` names; None: there is none.
-    hides: something among the properties is to be shown to nobody.
-    adjusted: for an update that scales a group, how; else None.
+    properties: resolved and wanted, with defaults. For delete: as last applied.
+    previous: resolved and last applied; None for a create.
+    changed: the names of top-level properties that differ between the two. Empty if a failed update
+    is repeated with the properties that the resource had before.
+    attributes: as currently recorded.
+    progress: the progress that the operation last returned, or None at the first call.
+    attempts: the number of failed attempts of this operation.
+    kept: for an update or create that restores a snapshot, the data of `snapshot`; else None.
+    confirmed: the answer to the last `Confirm` of the operation, or None.
+    answers: data of the answers to hooks of this node, by point.
+    credential: of the request, or of the answer that resumed the node, for calls to the cloud; ""
+    for none. The type must not store it.
+    signals: data of all signals to the resource, oldest first, including those that arrived before
+    the operation. A type whose schema has `signals` is called when one arrives while it waits.
+    After ``Wait.awaits``, these are the signals of that resource.
+    signal_url: for a type with signals. Its token is a secret.
+    awaited: the type of the resource in ``Wait.awaits``; None: the stack has no such resource.
+    update_policy: from the template, resolved: how a group changes its members.
+    child: the nested stack of a type that has one; None before it is created.
+    superseded: the change ended early. An operation under way may continue to its end; one that
+    only waits should return `Failed`, because a newer change may wait for it.
+    referenced: the properties of the resource that `ResourceType.referenced_resource` names; None:
+    there is no such resource.
+    has_secrets: a property is secret.
+    adjusted: for an update that scales a group, the adjustment; else None.
     now: the database's time.
     """
 
@@ -95,24 +111,24 @@ class Call:
     answers: Mapping[str, Json] = field(default_factory=dict, repr=False)
     credential: str = field(default="", repr=False)
     signals: Sequence[Json] = field(default=(), repr=False)
-    door: SignalUrl = field(default=SignalUrl(), repr=False)
+    signal_url: SignalUrl = field(default=SignalUrl(), repr=False)
     awaited: str | None = None
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     child: Child | None = None
     superseded: bool = False
-    named: Mapping[str, Json] | None = field(default=None, repr=False)
-    hides: bool = False
+    referenced: Mapping[str, Json] | None = field(default=None, repr=False)
+    has_secrets: bool = False
     adjusted: Mapping[str, Json] | None = None
 
     @property
     def own_name(self) -> str:
-        """A name for what is made; the same whenever this operation is called again."""
+        """A name for the physical resource, the same in all calls of this operation."""
         return f"{self.stack_name}-{self.resource_name}-{self.operation_key.hex[:12]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """accepted: go on; else undo what the step did, if that can be, and end with `Failed`."""
+    """accepted: continue; else undo the step if possible, and return `Failed`."""
 
     step: str
     accepted: bool
@@ -121,107 +137,106 @@ class Confirmation:
 
 
 class ResourceType(ABC):
-    """A kind of resource: a schema and the operations on it.
+    """A resource type: its schema and operations.
 
-    replaces_broken: after an update that failed half way, the next update makes a new one (as Heat
-    does); False: it tries the update again. mends: an update mends whatever failed in it, even its
-    making; it is never replaced for that. uses_credential: False: it acts on nothing outside, and
-    its calls carry no credential. nests: it holds a stack of its own
-    (engine/types/nested_commands.py), and may end its operations with `Nest`. gives_up: while it
-    waits it is called again when its change is ended early (`Call.superseded`), to give up waiting.
-    constraints: custom constraints that come with this type, for parameters of templates and
-    properties of any type.
+    replaces_tainted: the update after a failed update replaces the resource, as in Heat; False: it
+    repeats the update. repairs: an update repairs every failure, even of create; the resource is
+    never replaced for it. uses_credential: False: it calls no cloud, and its calls have no
+    credential. has_nested_stack: its operations may return `RunNested`
+    (engine/types/nested_commands.py). cancellable: if its change ends early while it waits, it is
+    called again with `Call.superseded`, to stop waiting. constraints: custom constraints for
+    parameters and properties of any template and type.
     """
 
     schema: TypeSchema
-    replaces_broken: bool = True
-    mends: bool = False
+    replaces_tainted: bool = True
+    repairs: bool = False
     uses_credential: bool = True
-    nests: bool = False
-    gives_up: bool = False
+    has_nested_stack: bool = False
+    cancellable: bool = False
     constraints: Sequence[CustomConstraint] = ()
 
     @abstractmethod
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]: ...
 
     def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        """Change in place. Called only when properties differ and all of them allow it."""
+        """Update in place. Called only if properties differ and all of these allow updates."""
         return Replace()
 
     @abstractmethod
     def delete(self, call: Call) -> Outcome | Awaitable[Outcome]: ...
 
     def check(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        """Compare the real thing with what is recorded; Failed when it is not well.
+        """Compare the physical resource with the recorded state; Failed if it is unhealthy.
 
-        Done carries the attributes as they really are.
+        Done has the current attributes.
         """
         reason = f"CHECK not supported for {self.schema.name}"
         return Done(call.physical_id, call.attributes, call.data, reason)
 
     def adopt(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        """Take over what exists as ``call.physical_id``, and find out its attributes."""
+        """Adopt the physical resource ``call.physical_id`` and read its attributes."""
         return self.check(call)
 
     def suspend(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        """Put it to rest without losing anything."""
+        """Suspend the physical resource without loss of data."""
         return Done(call.physical_id, call.attributes, call.data)
 
     def resume(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        """Wake it up again."""
+        """Resume the physical resource."""
         return Done(call.physical_id, call.attributes, call.data)
 
     def snapshot(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        """Keep what is needed to restore it: the ``data`` of Done, given back as ``call.kept``.
+        """Take a snapshot. The ``data`` of Done is passed to a restore as ``call.kept``.
 
-        Attributes and the resource's own data stay as they are.
+        The resource's attributes and data do not change.
         """
         return Done(call.physical_id, call.attributes)
 
     def reference(
         self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]
     ) -> str:
-        """What ``get_resource`` gives: the physical id, or the name while there is none."""
+        """The value of ``get_resource``: the physical ID, or the name before there is one."""
         return physical_id or resource_name
 
     def needs_replace(self, call: Call) -> bool:
-        """Whether this change of properties wants a new resource though the schema allows it."""
+        """Whether this change replaces the resource although the schema allows an update."""
         return False
 
-    def take_signal(self, data: Json, number: int) -> Json:
-        """What is kept of data that is sent to a resource of this type.
+    def accept_signal(self, data: Json, number: int) -> Json:
+        """Validate the data of a signal and return what to store.
 
-        number: how many it has with this one. Raises Invalid; then nothing is kept, and whoever
-        sent it is told.
+        number: of signals to the resource, including this one. Raises Invalid: the signal is
+        refused and not stored.
         """
         return data
 
-    def names(self, properties: Mapping[str, Json]) -> str | None:
-        """For a type that nests: what get_resource gives of another resource of the stack whose
-        properties it needs (`Call.named`); None: of none."""
+    def referenced_resource(self, properties: Mapping[str, Json]) -> str | None:
+        """The value of get_resource of another resource of the stack, whose properties a type with
+        a nested stack needs (`Call.referenced`); None if it needs none."""
         return None
 
-    def adjust(self, properties: Mapping[str, Json]) -> Adjust | None:
-        """For a type to which a signal means that a group is to get another size: how. The signal
-        is not kept then."""
+    def adjust(self, properties: Mapping[str, Json]) -> SizeAdjustment | None:
+        """For a type whose signals scale a group: the adjustment. Its signals are not stored."""
         return None
 
-    def check_external(self, physical_id: str, asker: Asker) -> Verdict:
-        """Say why a template's ``external_id`` cannot be taken, or None; asked before anything is
-        stored. May be a coroutine function, like a constraint's `broken`."""
+    def check_external(self, physical_id: str, context: ValidationContext) -> Verdict:
+        """Return the reason why an ``external_id`` is invalid, or None. Called before anything is
+        stored. May be a coroutine function, like `CustomConstraint.validate`."""
         return None
 
-    def longest(self, properties: Mapping[str, Json]) -> float:
-        """Seconds that an operation is told to take at most; 0: nothing is said of that.
+    def max_duration(self, properties: Mapping[str, Json]) -> float:
+        """The longest time that an operation may take, in seconds; 0: unknown.
 
-        Values not known before creation are absent, and defaults are not filled in.
+        Values that are unknown before creation are absent, and defaults are not filled in.
         """
         return 0
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        """Rules across properties; values not known before creation are absent from the map.
+        """Validate rules that concern several properties, and add findings.
 
-        place: of the properties, such as ``resources.a.properties``. Defaults are not filled in.
+        properties: without values that are unknown before creation, and without defaults. place: of
+        the properties, such as ``resources.a.properties``.
         """

@@ -1,7 +1,7 @@
-"""Credentials that the operator lends to templates by name; what is in them no template sees.
+"""Credentials of the operator that templates use by name, without access to their content.
 
-Each is sent to the origins that the operator names, and for the projects they name; so nobody has
-one sent to a server of their own.
+Headgate sends a credential only to the origins and for the projects that the operator lists, so a
+template cannot send one to another server.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from yarl import URL
 
-from engine.types.custom_constraints import Asker, CustomConstraint
+from engine.types.custom_constraints import CustomConstraint, ValidationContext
 from engine.words import Json
 
 CONSTRAINT = "headgate.credential"
@@ -18,8 +18,8 @@ CONSTRAINT = "headgate.credential"
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A header that says who asks. secret: what it is made of. origins: such as
-    ``https://api.example.org``. projects: as patterns."""
+    """An authentication header. secret: the secret part of its value. origins: such as
+    ``https://api.example.org``. projects: patterns."""
 
     header: str
     value: str = field(repr=False)
@@ -28,36 +28,35 @@ class Credential:
     projects: Sequence[str]
 
 
-class NotLent(Exception):
-    """A credential may not be used so; the text says why."""
+class CredentialDenied(Exception):
+    """The credential may not be used here; the text is the reason."""
 
 
 class Credentials(CustomConstraint):
-    """Those of the configuration, by name; as a constraint: whether the asker's project may use
-    one."""
+    """The configured credentials by name. As a constraint: whether the project may use one."""
 
     name = CONSTRAINT
 
     def __init__(self, known: Mapping[str, Credential]) -> None:
         self._known = known
 
-    def broken(self, value: Json, asker: Asker) -> str | None:
-        return None if self._lent(value, asker.project) else _unknown(value, asker.project)
+    def validate(self, value: Json, context: ValidationContext) -> str | None:
+        return None if self._lent(value, context.project) else _unknown(value, context.project)
 
     def headers(self, name: str, project: str, url: str) -> dict[str, str]:
-        """Raises NotLent."""
+        """The headers of a request to this URL. Raises CredentialDenied."""
         found = self._lent(name, project)
         if found is None:
-            raise NotLent(_unknown(name, project))
+            raise CredentialDenied(_unknown(name, project))
         if str(URL(url).origin()) not in [str(URL(one).origin()) for one in found.origins]:
-            raise NotLent(
+            raise CredentialDenied(
                 f'the credential "{name}" is not for {URL(url).origin()}; the operator lists its'
                 " origins"
             )
         return {found.header: found.value}
 
     def secrets(self) -> list[str]:
-        """What no message may show."""
+        """The values that every message masks."""
         known = self._known.values()
         return [text for one in known for text in (one.secret, one.value.rpartition(" ")[2])]
 

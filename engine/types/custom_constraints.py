@@ -1,8 +1,8 @@
-"""Custom constraints that somebody has to be asked about, as resource types bring them.
+"""Custom constraints, which resource types can add.
 
-A template says ``custom_constraint: nova.flavor`` of a parameter, or a type's schema of a property;
-whoever brings the type that has this name among its ``constraints`` is asked, before anything is
-stored. Values that are not known yet are not asked about.
+A template's parameter or a type's property declares ``custom_constraint: nova.flavor``. The
+constraint with this name among the ``constraints`` of a type validates the value before anything is
+stored. Values that are not known yet are not validated.
 """
 
 from abc import ABC, abstractmethod
@@ -17,8 +17,8 @@ from engine.words import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
-    """Who asks. credential: what came with the request, to look things up in the cloud with; "" for
+class ValidationContext:
+    """The request that is validated. credential: of the request, for lookups in the cloud; "" for
     none. now: the database's time."""
 
     project: str
@@ -27,51 +27,52 @@ class Asker:
 
 
 class CustomConstraint(ABC):
-    """A rule by the name that templates give it. Empty texts and null are never asked about."""
+    """A named rule for values. Empty strings and null are never validated."""
 
     name: str
 
     @abstractmethod
-    def broken(self, value: Json, asker: Asker) -> "Verdict":
-        """Say what is wrong with a value, or None; a plain function, or a coroutine function.
+    def validate(self, value: Json, context: ValidationContext) -> "Verdict":
+        """Return the reason why a value is invalid, or None. A function or a coroutine function.
 
-        An exception means that nobody can tell now; the request is refused, and may be sent again.
+        An exception means that the check is currently impossible: the request is refused, and the
+        client can send it again.
         """
 
 
-#: Why a value is not valid, or None; or an awaitable of it.
+#: The reason why a value is invalid, or None; or an awaitable of it.
 Verdict = str | Awaitable[str | None] | None
-#: Validates a value: a constraint's `broken`, or a type's `check_external`.
-Validator = Callable[[Json, Asker], Verdict]
+#: Validates a value: a constraint's `validate`, or a type's `check_external`.
+Validator = Callable[[Json, ValidationContext], Verdict]
 
 
 class CronExpression(CustomConstraint):
     name = "cron_expression"
 
-    def broken(self, value: Json, asker: Asker) -> str | None:
+    def validate(self, value: Json, context: ValidationContext) -> str | None:
         if isinstance(value, str) and croniter.is_valid(value):
             return None
         return "it is not a cron expression of 5 to 7 fields"
 
 
 class Expiration(CustomConstraint):
-    """A time that is yet to come; without a zone it is UTC."""
+    """A time in the future; without a time zone, it is UTC."""
 
     name = "expiration"
 
-    def broken(self, value: Json, asker: Asker) -> str | None:
+    def validate(self, value: Json, context: ValidationContext) -> str | None:
         try:
             until = datetime.fromisoformat(value.strip())
         except (AttributeError, ValueError):
             return "it is not a time such as 2030-01-31T12:00:00Z"
         aware = until if until.tzinfo else until.replace(tzinfo=UTC)
-        return None if aware > asker.now else "it is past"
+        return None if aware > context.now else "it is past"
 
 
 class Timezone(CustomConstraint):
     name = "timezone"
 
-    def broken(self, value: Json, asker: Asker) -> str | None:
+    def validate(self, value: Json, context: ValidationContext) -> str | None:
         try:
             ZoneInfo(value)
         except (KeyError, TypeError, ValueError, OSError):

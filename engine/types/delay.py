@@ -1,4 +1,4 @@
-"""OS::Heat::Delay: takes its time, and makes nothing."""
+"""OS::Heat::Delay: delays actions, and creates nothing."""
 
 import random
 from collections.abc import Mapping
@@ -9,44 +9,44 @@ from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wai
 from engine.words import Json
 
 ACTIONS = ("CREATE", "DELETE", "SUSPEND", "RESUME")
-#: Seconds; more is a mistake: a hundred years.
+#: Seconds: a hundred years, the upper bound for a delay.
 LONGEST = 3_155_760_000
-_NOT_LESS = (Constraint("range", min=0),)
+_NOT_NEGATIVE = (Constraint("range", min=0),)
 
 
 class Delay(ResourceType):
-    """What it waits for is but time: whatever ends its change early ends its wait."""
+    """A delay ends early when its change ends early."""
 
     uses_credential = False
-    gives_up = True
+    cancellable = True
     schema = TypeSchema(
         "OS::Heat::Delay",
         description="Delays the named actions; creates nothing.",
         properties={
             "min_wait": Property(
                 Kind.NUMBER,
-                "Seconds that it takes at least.",
+                "Minimum delay in seconds.",
                 default=0,
                 update_allowed=True,
-                constraints=_NOT_LESS,
+                constraints=_NOT_NEGATIVE,
             ),
             "max_jitter": Property(
                 Kind.NUMBER,
-                "It takes longer by chance, by up to so many times the multiplier.",
+                "Maximum random addition to the delay, in units of jitter_multiplier.",
                 default=0,
                 update_allowed=True,
-                constraints=_NOT_LESS,
+                constraints=_NOT_NEGATIVE,
             ),
             "jitter_multiplier": Property(
                 Kind.NUMBER,
-                "Seconds; what max_jitter counts.",
+                "Unit of max_jitter, in seconds.",
                 default=1.0,
                 update_allowed=True,
-                constraints=_NOT_LESS,
+                constraints=_NOT_NEGATIVE,
             ),
             "actions": Property(
                 Kind.LIST,
-                "When.",
+                "The actions to delay.",
                 items=Property(Kind.STRING),
                 default=["CREATE"],
                 update_allowed=True,
@@ -59,26 +59,26 @@ class Delay(ResourceType):
         self._randomness = randomness
 
     def create(self, call: Call) -> Outcome:
-        return self._taken(call, "CREATE") or Done(str(call.resource_id))
+        return self._wait(call, "CREATE") or Done(str(call.resource_id))
 
     def update(self, call: Call) -> Outcome:
         return Done(call.physical_id)
 
     def delete(self, call: Call) -> Outcome:
-        return self._taken(call, "DELETE") or Done(None)
+        return self._wait(call, "DELETE") or Done(None)
 
     def suspend(self, call: Call) -> Outcome:
-        return self._taken(call, "SUSPEND") or Done(call.physical_id)
+        return self._wait(call, "SUSPEND") or Done(call.physical_id)
 
     def resume(self, call: Call) -> Outcome:
-        return self._taken(call, "RESUME") or Done(call.physical_id)
+        return self._wait(call, "RESUME") or Done(call.physical_id)
 
-    def longest(self, properties: Mapping[str, Json]) -> float:
+    def max_duration(self, properties: Mapping[str, Json]) -> float:
         least, jitter = _bounds(properties)
         return least + jitter
 
-    def _taken(self, call: Call, action: str) -> Outcome | None:
-        """None when it has waited long enough, or need not."""
+    def _wait(self, call: Call, action: str) -> Outcome | None:
+        """None when the delay is over or does not apply to the action."""
         if action not in (call.properties.get("actions") or ()):
             return None
         least, jitter = _bounds(call.properties)
@@ -91,14 +91,14 @@ class Delay(ResourceType):
         if call.now >= end:
             return None
         if call.superseded:
-            return Failed("something newer came before the delay was over")
+            return Failed("the change ended before the delay was over")
         return Wait(end, {"until": end.isoformat()})
 
 
 def _bounds(properties: Mapping[str, Json]) -> tuple[float, float]:
-    """(seconds at least, seconds by chance on top at most); defaults may not be filled in."""
-    said = {
+    """(minimum seconds, maximum random seconds in addition). Defaults may not be filled in."""
+    values = {
         name: float(default if properties.get(name) is None else properties[name])
         for name, default in (("min_wait", 0), ("max_jitter", 0), ("jitter_multiplier", 1))
     }
-    return said["min_wait"], said["max_jitter"] * said["jitter_multiplier"]
+    return values["min_wait"], values["max_jitter"] * values["jitter_multiplier"]

@@ -1,4 +1,4 @@
-"""What size a group gets when a policy adjusts it, or why it keeps the one it has."""
+"""The new size of a group after the adjustment of a scaling policy."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ class Adjustment(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Adjust:
-    """What a policy does to a group at each signal.
+class SizeAdjustment:
+    """The adjustment that a policy applies to a group at each signal.
 
-    group: what get_resource gives of it. amount, least_step: see `adjusted`. cooldown: seconds for
-    which no policy adjusts the group again; None: what the group says.
+    group: the value of get_resource for the group. amount, least_step: see `adjusted_size`.
+    cooldown: seconds for which no policy adjusts the group again; None: the group's own cooldown.
     """
 
     group: str
@@ -33,9 +33,10 @@ class Adjust:
 
 
 @dataclass(frozen=True, slots=True)
-class Adjustable:
-    """A group as it is. busy: why nothing may change it now, or "". size: of members that did not
-    fail. least, most: its bounds. rests_until: until when no policy adjusts it."""
+class GroupSize:
+    """The current size of a group. busy: the reason why nothing may change it now, or "". size: the
+    number of members that have not failed. least, most: the bounds of the size. rests_until: the
+    end of the cooldown."""
 
     busy: str
     size: int
@@ -44,13 +45,13 @@ class Adjustable:
     rests_until: datetime | None = None
 
 
-def judge(adjust: Adjust, group: Adjustable, now: datetime) -> int | str:
-    """Return the group's new size, or why it stays as it is."""
+def decide_size(adjust: SizeAdjustment, group: GroupSize, now: datetime) -> int | str:
+    """Return the group's new size, or the reason why it does not change."""
     if group.busy:
         return group.busy
     if group.rests_until is not None and now < group.rests_until:
         return f"it is in cooldown until {group.rests_until:%Y-%m-%d %H:%M:%S} UTC"
-    size = adjusted(
+    size = adjusted_size(
         group.size, adjust.kind, adjust.amount, least_step=adjust.least_step,
         least=group.least, most=group.most,
     )  # fmt: skip
@@ -59,20 +60,20 @@ def judge(adjust: Adjust, group: Adjustable, now: datetime) -> int | str:
     return size
 
 
-def adjusted(
+def adjusted_size(
     current: int, kind: Adjustment, amount: float, *, least_step: int = 0, least: int, most: int
 ) -> int:
     """Return the new size, within bounds.
 
-    amount: members, or per cent of those there are. least_step: members that a change by per cent
-    comes to at the least. least, most: the bounds of the size.
+    amount: members, or a percentage of the current size. least_step: the minimum number of members
+    that a percentage adds or removes. least, most: the bounds of the size.
     """
     size = _SIZES[kind](current, amount, least_step)
     return max(least, min(most, size))
 
 
 def _percent(current: int, amount: float, least_step: int) -> int:
-    """A part of a member counts as a whole one only where it is all there is."""
+    """Fractions are rounded toward zero; a change of less than one member counts as one."""
     exact = current * amount / 100
     outward = abs(exact) < 1
     change = (ceil if (exact > 0) == outward else floor)(exact)

@@ -1,23 +1,23 @@
-"""The port by which resource types reach services over HTTP.
+"""The HTTP client interface of resource types.
 
-The program fills it with a client that follows no redirect, and bounds sizes and times. What types
-of templates may reach is judged by its policy, as it is written and again at each connection.
+The program supplies a client that follows no redirects and limits sizes and times. Its egress
+policy checks each URL during validation and again at each connection.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-#: Statuses that say: not now, but later.
+#: Statuses after which a retry may succeed.
 BUSY = frozenset({429, 502, 503, 504})
-#: Statuses that say: it is not there.
+#: Statuses of an object that does not exist.
 GONE = frozenset({404, 410})
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """ca_pem: an authority to trust, in place of those that the client knows, as PEM text.
-    insecure: whoever answers is believed to be who they should be."""
+    """ca_pem: a CA certificate in PEM form that replaces the client's trusted ones. insecure: do
+    not verify the server's certificate."""
 
     method: str
     url: str = field(repr=False)
@@ -28,18 +28,18 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """headers: by name in small letters. body: whole."""
+class Response:
+    """headers: by lower-case name. body: complete."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
 
 
-class Unanswered(Exception):
-    """There was no whole answer. The text says why, without the path, which may hold a secret.
+class NoResponse(Exception):
+    """No complete response. The text is the reason, without the path, which may contain a secret.
 
-    retry: trying again may help.
+    retry: a retry may succeed.
     """
 
     def __init__(self, reason: str, *, retry: bool) -> None:
@@ -47,9 +47,9 @@ class Unanswered(Exception):
         self.retry = retry
 
 
-class Trouble(Exception):
-    """A service was asked, and did not do it. retry: trying again may help. status: None without an
-    answer."""
+class ServiceError(Exception):
+    """A service did not do what a request asked for. retry: a retry may succeed. status: None
+    without a response."""
 
     def __init__(self, reason: str, *, retry: bool = False, status: int | None = None) -> None:
         super().__init__(reason)
@@ -57,11 +57,11 @@ class Trouble(Exception):
         self.status = status
 
 
-class Web(Protocol):
+class HttpClient(Protocol):
     def refusal(self, url: str) -> tuple[str, str] | None:
-        """(reason, remedy) when a URL may not be reached, as far as it shows before it is asked."""
+        """(reason, remedy) if the policy denies a URL; None if it does not. Does no I/O."""
         ...
 
-    async def ask(self, request: Request) -> Answer:
-        """Ask once, for a bounded time. Raises Unanswered."""
+    async def ask(self, request: Request) -> Response:
+        """Send a request once, with a timeout. Raises NoResponse."""
         ...

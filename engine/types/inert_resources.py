@@ -1,14 +1,16 @@
-"""OS::Heat::None: takes any properties, does nothing. Used to switch a type off."""
+"""Resource types without any effect: OS::Heat::None and OS::Heat::AccessPolicy."""
 
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Outcome, ResourceType
 
 
 class NoneResource(ResourceType):
+    """Accepts any properties. An environment maps a type to it to disable that type."""
+
     uses_credential = False
     schema = TypeSchema(
         "OS::Heat::None",
-        description="Does nothing; takes any properties and gives null for any attribute.",
+        description="Does nothing; accepts any properties and returns null for any attribute.",
         any_property=True,
         any_attribute=True,
     )
@@ -24,7 +26,7 @@ class NoneResource(ResourceType):
 
 
 class AccessPolicy(ResourceType):
-    """Who asks for it are users that EC2's types make, of which there are none here."""
+    """In Heat, only the users of the EC2 types refer to it; Headgate has no such types."""
 
     uses_credential = False
     schema = TypeSchema(

@@ -1,25 +1,28 @@
-"""What types that hold a stack of their own have in common.
+"""How a type with a nested stack runs commands on it.
 
-Such a type is pure: it says to what the stack inside is to be brought, and is called again when
-that has ended. Making the stack, waiting for it without polling, taking it up again after a crash
-and ending it early when something newer supersedes it are done around it
-(engine/service/traversals/nested.py).
+Such a type is pure: it returns the command for its nested stack and is called again when the
+command has ended. engine/service/traversals/nested.py creates the stack, waits without polling,
+continues after a crash, and ends the command early when a newer change supersedes it.
 """
 
 from collections.abc import Callable
 
-from engine.types.contract import Call, Child, Failed, Goal, Nest, Outcome, Stopped
+from engine.types.contract import Call, Child, Failed, NestedCommand, Outcome, RunNested, Stopped
 from engine.words import Json, TraversalState
 
 
-def brought(
-    call: Call, step: str, goal: Goal, then: Callable[[Child], Outcome], progress: Json = None
+def run_nested(
+    call: Call,
+    step: str,
+    goal: NestedCommand,
+    then: Callable[[Child], Outcome],
+    progress: Json = None,
 ) -> Outcome:
-    """The stack inside, brought to a goal and carried on with there; what did not get there ends
-    the operation as it ended."""
+    """Run one step on the nested stack, then return `then` of the stack. A step that fails or is
+    stopped ends the operation in the same way."""
     child = call.child
     if child is None or child.step != step:
-        return Nest(step, goal, call.progress if progress is None else progress)
+        return RunNested(step, goal, call.progress if progress is None else progress)
     match child.state:
         case TraversalState.COMPLETE:
             return then(child)

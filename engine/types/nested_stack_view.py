@@ -1,4 +1,4 @@
-"""The stack inside of a resource, as the type that holds it sees it."""
+"""The nested stack of a resource, as the resource's type sees it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from engine.words import Json, StackId, TraversalState
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A resource of the stack inside one, as it is now; what was replaced is not among them.
+    """A current resource of the nested stack. Replaced resources are not included.
 
-    status: of its action. created_at: when it was planned for the first time. secret: names of its
-    secret attributes, "" for its reference and "*" for all attributes.
+    status: of its action. created_at: when it was first planned. secret: the names of its secret
+    attributes, "" for its reference and "*" for all attributes.
     """
 
     name: str
@@ -28,14 +28,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """The stack inside of a resource.
+    """The nested stack of a resource.
 
-    step: what it was brought to last by this very operation (`Nest.step`); "" when this operation
-    has not had it do anything yet. state: what became of that, or of whatever it did before: a type
-    sees COMPLETE, FAILED or STOPPED; or RUNNING, while the stack does something of its own, which
-    the next step supersedes. members: in the order of their creation. outputs: by name; None where
-    one cannot be worked out. secret_outputs: names of those made from secrets. template,
-    parameters: what it was brought to last, well or not, as `Toward` had them, or as the file says.
+    step: the last step of this operation that ran on it (`RunNested.step`); "" before the first.
+    state: the result of that step, or of an earlier operation: COMPLETE, FAILED or STOPPED. RUNNING
+    means that the stack runs an action of its own, which the next step supersedes. members: in the
+    order of their creation. outputs: by name; None for an output that cannot be evaluated.
+    secret_outputs: the names of outputs computed from secrets. template, parameters: of the last
+    step, even if it failed: as in `ReconcileNested`, or as the template file defines them.
     """
 
     id: StackId

@@ -1,4 +1,4 @@
-"""What an operation of a resource type ends with. A closed union: `Outcome`."""
+"""The outcomes of an operation of a resource type. A closed union: `Outcome`."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from engine.words import Json, Operation
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The operation has ended well.
+    """The operation succeeded.
 
-    attributes: what ``get_attr`` reads from now on. data: what the type wants back at its next
-    operation on this resource; never shown. reason: said with the resource's state. secret: names
-    of the attributes that are secret, "" for the reference; None: those that the schema declares,
-    and all that are not `public` where the properties hold secrets.
+    attributes: the new values for ``get_attr``. data: private data of the type, passed to its next
+    operation on this resource. reason: the reason of the resource's status. secret: the names of
+    secret attributes, "" for the reference; None: those that the schema declares, and all that are
+    not `public` if a property is secret.
     """
 
     physical_id: str | None
@@ -27,10 +27,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Call me again at `until`, with this progress; sooner when I am woken, which a signal does.
+    """Call the operation again at `until` with this progress, or earlier when a signal arrives.
 
-    until: None: only when I am woken. awaits: another resource of the stack, whose signals wake me,
-    and are in ``Call.signals`` then. reason: what is waited for, for people; no secret is in it.
+    until: None: only when a signal arrives. awaits: another resource of the stack, whose signals
+    wake the operation and are then in ``Call.signals``. reason: what the operation waits for; must
+    not contain secrets.
     """
 
     until: datetime | None
@@ -41,11 +42,11 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Confirm:
-    """Somebody may want to look before I go on: hold me at ``confirm-<step>``, if a rule says so.
+    """Open the hooks at ``confirm-<step>``, if a rule matches.
 
-    I am called again with this progress, and with the answer in ``Call.confirmed``; at once when
-    nothing holds me. seen: what there is to look at, for the notice. Steps are named in
-    ``TypeSchema.steps``.
+    The operation is called again with this progress and the answer in ``Call.confirmed``; at once
+    if no rule matches. seen: data for the reviewer, in the event. ``TypeSchema.steps`` lists the
+    steps of a type.
     """
 
     step: str
@@ -55,15 +56,15 @@ class Confirm:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """An update that cannot be done in place: make a new one instead."""
+    """An update is impossible in place: replace the resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The operation has ended badly. physical_id: what may have been left behind, if anything.
+    """The operation failed. physical_id: of the physical resource that may exist, if any.
 
-    retry: trying again helps (a conflict, a service that is away): the operation is called again,
-    with the same key, after a pause, up to ``[engine] action_retry_limit`` times.
+    retry: the failure is temporary (a conflict, an unavailable service). The operation is called
+    again with the same key after a pause, at most ``[engine] action_retry_limit`` times.
     """
 
     reason: str
@@ -74,7 +75,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What the operation waited for was stopped: so is the traversal, and an update resumes it."""
+    """The nested or remote stack was stopped. The traversal stops too; an update resumes it."""
 
     reason: str
     physical_id: str | None = None
@@ -82,12 +83,12 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
-class Toward:
-    """Bring the stack inside to this template; make it, if there is none.
+class ReconcileNested:
+    """Update the nested stack to this template, or create it.
 
-    template: a document, as it would be read from a file; None: the template that the resource's
-    type names. parameters: by name. The environment is what the environment around says of what is
-    inside the resource.
+    template: the parsed template; None: the template file that the resource's type names.
+    parameters: by name. The environment is the part of the parent's environment that applies to the
+    resource.
     """
 
     template: Mapping[str, Json] | None = field(repr=False)
@@ -95,32 +96,32 @@ class Toward:
 
 
 @dataclass(frozen=True, slots=True)
-class Away:
-    """Delete the stack inside, with all that is in it."""
+class DeleteNested:
+    """Delete the nested stack with all its resources."""
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
-    """Check, suspend or resume the stack inside."""
+class ActOnNested:
+    """Check, suspend or resume the nested stack."""
 
     operation: Operation
 
 
-Goal = Toward | Away | Visit
+NestedCommand = ReconcileNested | DeleteNested | ActOnNested
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
-    """The stack inside is to be brought somewhere first: call me again when it has ended.
+class RunNested:
+    """Run a command on the nested stack, and call the operation again when it has ended.
 
-    step: names this within the operation (such as ``create`` or ``batch-2``). One step is carried
-    out once, whoever crashes meanwhile: I am called again with ``Call.child.step`` equal to it when
-    it has ended, well or not.
+    step: the name of the command within the operation, such as ``create`` or ``batch-2``. Each step
+    runs once, even after a crash. When it has succeeded or failed, the operation is called again
+    with ``Call.child.step`` equal to it.
     """
 
     step: str
-    goal: Goal
+    goal: NestedCommand
     progress: Json = field(default=None, repr=False)
 
 
-Outcome = Done | Wait | Confirm | Replace | Failed | Stopped | Nest
+Outcome = Done | Wait | Confirm | Replace | Failed | Stopped | RunNested

@@ -1,10 +1,10 @@
-"""The interface of placement plug-ins, version 1: where new members of a group come to be.
+"""The interface of placement plug-ins, version 1: where new members of a group are created.
 
-A plug-in is a class under the entry point group ``headgate.placement``, made without arguments,
-once in each process; there may be one. It is asked before a group makes members, and answers
-properties for each of them, such as ``availability_zone``; they stay with the member for as long as
-it lives, through updates. What it is given is frozen, and stays as it is described here within
-version 1: fields are added, none is removed or renamed.
+A plug-in is a class under the entry point group ``headgate.placement``. Each process creates one
+instance without arguments; at most one plug-in may be installed. Headgate calls it before a group
+creates members. It returns properties for each member, such as ``availability_zone``, which the
+member keeps through all updates. Arguments are frozen. Within version 1, fields are added, but none
+is removed or renamed.
 """
 
 import asyncio
@@ -21,21 +21,21 @@ from engine.errors import Conflict
 from engine.installed import entry_points, make, misfit
 from engine.words import Json
 
-#: Grows when something is added to what plug-ins are given.
+#: Increases when the arguments of plug-ins get new fields.
 VERSION = 1
 ENTRY_POINTS = "headgate.placement"
-#: Seconds that a plug-in may take.
+#: The timeout of a call, in seconds.
 LONGEST = 30.0
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: By the names of new members: properties of each.
+#: The properties of each new member, by its name.
 Places = Mapping[str, Mapping[str, Json]]
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedMember:
-    """A member that there is. placed: what was answered for it; empty when nobody was asked."""
+    """An existing member. placed: the properties from the plug-in; empty if it was not called."""
 
     name: str
     status: str
@@ -44,10 +44,10 @@ class PlacedMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """A group and what it is about to make.
+    """A group and the members that it is about to create.
 
-    type: of its members. properties: of its members, as the template has them; empty where some of
-    them are hidden. new: names of the members to be made.
+    type: of its members. properties: of its members, from the template; empty if any of them is
+    secret. new: the names of the members to create.
     """
 
     project: str
@@ -61,42 +61,42 @@ class GroupView:
 
 
 class Refused(Exception):
-    """Raise it in `place`: the members cannot be made. The text is told to who asked for them."""
+    """Raise it in `place` if the members cannot be created. The text appears in the status."""
 
 
 class Placement(ABC):
     @abstractmethod
     def place(self, view: GroupView) -> Places | Awaitable[Places]:
-        """Say where new members come to be; who is not named is made as the template says.
+        """Return the properties of new members. A member without an entry gets none.
 
-        Asked again after a crash, and then for the same names. Raise Refused to refuse. Any other
-        exception refuses, too: a member in the wrong place is worse than none.
+        Called again after a crash, with the same names. Raise Refused to refuse. Any other
+        exception also refuses: no member is better than one in the wrong place.
         """
 
 
 class Placer:
-    """Asks the plug-in, for so many seconds at most."""
+    """Calls the plug-in with a timeout, in seconds."""
 
     def __init__(self, placement: Placement, *, longest: float = LONGEST) -> None:
         self._placement = placement
         self._longest = longest
 
     async def place(self, view: GroupView) -> Places | str:
-        """The properties by new members, or why there are none."""
+        """The properties of the new members, or the reason why there are none."""
         name = type(self._placement).__name__
         try:
             async with asyncio.timeout(self._longest):
-                said = self._placement.place(view)
-                places = await said if isawaitable(said) else said
+                result = self._placement.place(view)
+                places = await result if isawaitable(result) else result
         except Refused as refused:
             return f"{name} refused to place members: {refused}"
         except TimeoutError:
-            return f"{name} did not say within {self._longest:g} s where members are placed"
+            return f"{name} did not place the members within {self._longest:g} s"
         except Exception as error:
             log.error("placement.bug", plugin=name, stack_id=str(view.stack_id), exc_info=error)
-            return f"{name} failed with {type(error).__name__}, and so places no members"
+            return f"{name} failed with {type(error).__name__}, so no members are created"
         if not _is_sound(places, view.new):
-            return f"{name} answered no properties by the names of new members"
+            return f"{name} did not return a mapping from names of new members to properties"
         return places
 
 
@@ -109,11 +109,11 @@ def _is_sound(places: Json, new: Sequence[str]) -> bool:
 
 
 def installed() -> Placer | None:
-    """Raises Unavailable for one that does not load, Conflict when there are several."""
+    """The installed plug-in. Raises Unavailable if it does not load, Conflict for several."""
     points = entry_points(ENTRY_POINTS)
     if len(points) > 1:
         names = ", ".join(sorted(point.name for point in points))
-        reason = f"several plug-ins want to place members of groups: {names}"
+        reason = f"several placement plug-ins are installed: {names}"
         raise Conflict(reason, remedy="Uninstall all but one.")
     for point in points:
         made = make(point, "placement")

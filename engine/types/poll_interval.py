@@ -1,12 +1,12 @@
-"""When an operation that waits for something outside looks again: soon at first, then seldom."""
+"""The poll interval of an operation that waits for an external service."""
 
 from datetime import datetime, timedelta
 
-#: Seconds of the first pause; each later one is half as long again, up to the longest.
+#: Seconds before the first poll; each further interval is 1.5 times as long, up to the longest.
 FIRST = 0.2
 _GROWTH, _ENOUGH = 1.5, 100
 
 
-def next_look(now: datetime, tries: int, longest: float) -> datetime:
-    """tries: how often it was looked before. longest: seconds of the longest pause."""
+def next_poll(now: datetime, tries: int, longest: float) -> datetime:
+    """The time of the next poll. tries: polls so far. longest: the longest interval in seconds."""
     return now + timedelta(seconds=min(longest, FIRST * _GROWTH ** min(tries, _ENOUGH)))

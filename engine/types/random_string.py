@@ -1,4 +1,4 @@
-"""OS::Heat::RandomString: a text by chance, of a length, with at least so many of each class."""
+"""OS::Heat::RandomString: a random string with a minimum number of characters of each class."""
 
 import random
 import string
@@ -67,9 +67,9 @@ class RandomString(ResourceType):
                     },
                 ),
             ),
-            "salt": Property(Kind.STRING, "Change it to have another text."),
+            "salt": Property(Kind.STRING, "Change it to get another string."),
         },
-        attributes={"value": Attribute(Kind.STRING, "The text.", secret=True)},
+        attributes={"value": Attribute(Kind.STRING, "The string.", secret=True)},
     )
 
     def __init__(self, randomness: random.Random) -> None:
@@ -105,12 +105,12 @@ class RandomString(ResourceType):
 
     def _text(self, properties: Mapping[str, Json]) -> str:
         sources = _sources(properties)
-        letters = [self._randomness.choice(one) for one, least in sources for _ in range(least)]
+        characters = [self._randomness.choice(one) for one, least in sources for _ in range(least)]
         every = "".join(one for one, _ in sources)
-        missing = _length(properties) - len(letters)
-        letters += [self._randomness.choice(every) for _ in range(missing)]
-        self._randomness.shuffle(letters)
-        return "".join(letters)
+        missing = _length(properties) - len(characters)
+        characters += [self._randomness.choice(every) for _ in range(missing)]
+        self._randomness.shuffle(characters)
+        return "".join(characters)
 
 
 def _length(properties: Mapping[str, Json]) -> int:
@@ -118,18 +118,18 @@ def _length(properties: Mapping[str, Json]) -> int:
 
 
 def _too_short(properties: Mapping[str, Json]) -> tuple[str, str] | None:
-    """(reason, remedy) when the length does not hold what is asked for at least."""
+    """(reason, remedy) if the length is less than the sum of the minimum numbers; else None."""
     length, least = _length(properties), sum(least for _, least in _sources(properties))
     if length >= least:
         return None
     return (
         f"Length {length} is less than the {least} characters that are required.",
-        f"Ask for a length of {least} or more, or for fewer of each class.",
+        f"Set a length of at least {least}, or require fewer characters of each class.",
     )
 
 
 def _sources(properties: Mapping[str, Json]) -> list[tuple[str, int]]:
-    """(letters to choose from, how many at least)."""
+    """(characters to choose from, minimum number of them) for each class or sequence."""
     sequences: list[Json] = properties.get("character_sequences") or []
     given = properties.get("character_classes")
     classes: list[Json] = _DEFAULT_CLASSES if given is None else given

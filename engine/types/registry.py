@@ -1,4 +1,4 @@
-"""Which resource types there are. Made once by the program, and handed on; there is no global."""
+"""The registry of resource types. The program creates one and passes it on; none is global."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,10 +25,10 @@ ENTRY_POINTS = "headgate.resource_types"
 
 
 class Registry:
-    """The types by name. Raises Conflict when two have one name."""
+    """The resource types by name. Raises Conflict if two have the same name."""
 
     def __init__(self, types: Iterable[ResourceType], *, gate: ResourceType | None = None) -> None:
-        """gate: the stack's own type; templates cannot name it."""
+        """gate: the type of the nodes of whole actions; templates cannot use it."""
         self._types: dict[str, ResourceType] = {}
         for type_ in types:
             name = type_.schema.name
@@ -46,27 +46,27 @@ class Registry:
         return self._schemas
 
     def validators(self) -> Mapping[str, Validator]:
-        """Who is asked about values: by the names of custom constraints, and by those of the types
-        that look for things that are there already."""
+        """The validators by name: of custom constraints, and of types that verify an
+        `external_id`."""
         return self._validators
 
     def steps(self) -> list[str]:
-        """Of all types: the steps inside operations that somebody may be asked to confirm; without
-        those whose points have names of their own."""
+        """The steps of all types that a hook can confirm, except those whose points have names of
+        their own."""
         named = {step for schema in self._schemas.values() for step in schema.steps}
         return sorted(named - REPEATED)
 
-    def giving_up(self) -> list[str]:
-        """The types that give up waiting when their change is ended early, as patterns of SQL."""
+    def cancellable_types(self) -> list[str]:
+        """The types that stop waiting when their change ends early, as patterns for SQL `like`."""
         types = self._types.items()
-        given = [name for name, type_ in types if type_.gives_up or type_.nests]
+        given = [name for name, type_ in types if type_.cancellable or type_.has_nested_stack]
         return [*given, *(f"%{ending}" for ending in TEMPLATE_FILES)]
 
     def names(self) -> list[str]:
         return sorted(self._types)
 
     def get(self, name: str) -> ResourceType:
-        """A template's file is a type as well. Raises NotFound with the nearest name."""
+        """A type by name, or the type of a template file. Raises NotFound with the nearest name."""
         if is_template_file(name):
             return self._template
         found = self._types.get(name) or self._hidden.get(name)
@@ -83,20 +83,22 @@ class Registry:
         findings: Findings,
         within: int | None = None,
     ) -> None:
-        """within: minutes that the whole stack may take; None: not known, or any time."""
+        """within: the timeout of the stack in minutes; None: unknown or unlimited."""
         type_ = self.get(name)
         before = len(findings.all)
         type_.check_properties(properties, place, findings)
         if within is None or len(findings.all) > before:
             return
-        seconds = type_.longest(properties)
+        seconds = type_.max_duration(properties)
         if seconds > within * 60:
             reason = f"{name} may take {seconds:g} s, which exceeds the stack's timeout."
-            findings.add(place, reason, f"Let it take less than {within} min, or the stack more.")
+            findings.add(
+                place, reason, f"Use less than {within} min, or increase the stack's timeout."
+            )
 
 
 def _validators(types: Sequence[ResourceType]) -> dict[str, Validator]:
-    """Raises Conflict when two custom constraints have one name."""
+    """Raises Conflict if two custom constraints have the same name."""
     known: dict[str, CustomConstraint] = {}
     for constraint in [*BUILT_IN, *(one for type_ in types for one in type_.constraints)]:
         if known.setdefault(constraint.name, constraint) is not constraint:
@@ -109,7 +111,7 @@ def _validators(types: Sequence[ResourceType]) -> dict[str, Validator]:
         for type_ in types
         if type(type_).check_external is not ResourceType.check_external
     }
-    return {**{name: one.broken for name, one in known.items()}, **by_type}
+    return {**{name: one.validate for name, one in known.items()}, **by_type}
 
 
 def built_in(
@@ -118,13 +120,13 @@ def built_in(
     gate: ResourceType | None = None,
     placer: Placer | None = None,
 ) -> Registry:
-    """The types that come with headgate, `more`, and those of installed plug-ins.
+    """The registry of the types of Headgate, `more`, and installed plug-ins.
 
-    gate: the stack's own type. placer: says where new members of groups come to be; None: the
-    plug-in that is installed, if one is.
+    gate: the type of the nodes of whole actions. placer: places new members of groups; None: the
+    installed plug-in, if there is one.
 
-    An entry point names a ResourceType that is made without arguments. Raises Conflict when two
-    types have one name, Unavailable for a plug-in that does not load.
+    An entry point names a ResourceType that takes no arguments. Raises Conflict if two types have
+    the same name, Unavailable for a plug-in that does not load.
     """
     plugged = [_load(point) for point in entry_points(ENTRY_POINTS)]
     own = [

@@ -1,7 +1,7 @@
-"""Where data for one resource is sent without a login, by right of a token of its own.
+"""Signal URLs: where clients send data to one resource, authenticated by a token of the resource.
 
-Nothing of it is stored: the token is made from the resource's id. It is void once the resource has
-gone, and a resource that takes another's place has another.
+Neither is stored: the token is derived from the resource's ID. It is invalid once the resource is
+deleted, and a replacement has another one.
 """
 
 import hmac
@@ -13,31 +13,31 @@ from engine.hooks.tokens import TokenKeys, signal_token
 
 #: Below the server's public URL; the hub serves it (hub/api/headgate/signals.py).
 PATH = "/signals/{stack}/{resource}"
-_OF_A_DOOR = re.compile(r"/signals/(?P<stack>[0-9a-f-]{36})/(?P<resource>[0-9a-f-]{36})(?:\?|\Z)")
-#: In the query of a URL that is signed.
+_SIGNAL_PATH = re.compile(r"/signals/(?P<stack>[0-9a-f-]{36})/(?P<resource>[0-9a-f-]{36})(?:\?|\Z)")
+#: The query parameter of a signed URL.
 PARAMETER = "token"
 
 
 @dataclass(frozen=True, slots=True)
 class SignalUrl:
-    """url: takes a POST or PUT of a JSON object, or of nothing, with ``Authorization: Bearer`` or
-    ``X-Auth-Token``. Both empty for a type that takes no signals."""
+    """url: accepts POST and PUT with a JSON object or an empty body, and the token in
+    ``Authorization: Bearer`` or ``X-Auth-Token``. Both are empty for a type without signals."""
 
     url: str = ""
     token: str = field(default="", repr=False)
 
     @property
     def signed_url(self) -> str:
-        """The same, with the token in it: for whoever can send no header. It is a secret."""
+        """The URL with the token in it, for clients that cannot send headers. It is a secret."""
         return f"{self.url}?{PARAMETER}={self.token}"
 
 
 def resource_of(text: str, stack_id: UUID | None = None) -> UUID | None:
-    """The resource that a URL of these leads to, or whose id this is; None: neither.
+    """The ID of the resource in a signal URL, or in a text that is an ID; None for other texts.
 
-    stack_id: nor is it one, where the URL is of another stack.
+    stack_id: None is also returned for a URL of another stack.
     """
-    path = _OF_A_DOOR.search(text)
+    path = _SIGNAL_PATH.search(text)
     if path is not None and stack_id is not None and path["stack"] != str(stack_id):
         return None
     try:
@@ -48,7 +48,7 @@ def resource_of(text: str, stack_id: UUID | None = None) -> UUID | None:
 
 @dataclass(frozen=True, slots=True)
 class SignalUrls:
-    """base: the server's public URL, without a slash at its end."""
+    """base: the server's public URL, without a trailing slash."""
 
     keys: TokenKeys = field(repr=False)
     base: str
@@ -59,6 +59,6 @@ class SignalUrls:
         return SignalUrl(f"{self.base}{path}", token)
 
     def opens(self, token: str, stack_id: UUID, resource_id: UUID) -> bool:
-        """Whether the token is of this resource and of an accepted version of the key."""
+        """Whether the token belongs to this resource and to an accepted version of the key."""
         rights = [signal_token(key, stack_id, resource_id) for key in self.keys.for_signals]
         return any(hmac.compare_digest(token.encode(), right.encode()) for right in rights)

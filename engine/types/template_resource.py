@@ -1,22 +1,31 @@
-"""A template as a resource type: its parameters are the properties, its outputs the attributes."""
+"""A template as a resource type: parameters are properties, and outputs are attributes."""
 
 from collections.abc import Callable, Mapping
 
 from engine.hot.expressions.member_attributes import REFERENCE, members_entry
 from engine.hot.schema.type_schema import TypeSchema
-from engine.types.contract import Away, Call, Child, Done, Outcome, ResourceType, Toward, Visit
-from engine.types.nested_commands import brought
+from engine.types.contract import (
+    ActOnNested,
+    Call,
+    Child,
+    DeleteNested,
+    Done,
+    Outcome,
+    ReconcileNested,
+    ResourceType,
+)
+from engine.types.nested_commands import run_nested
 from engine.words import Json, Operation
 
-#: An attribute, and an output that says what `get_resource` gives.
+#: An attribute, and an output that overrides the value of `get_resource`.
 STACK_ID = "OS::stack_id"
 
 
 class TemplateResource(ResourceType):
-    """All template types are this one: what the template in question says was checked when the
-    stack around was accepted, and is read again when the stack inside is made."""
+    """The implementation of all template types. The template is validated when the parent stack is
+    accepted, and read again when the nested stack is created."""
 
-    nests = True
+    has_nested_stack = True
     schema = TypeSchema(
         "a template",
         description="A nested stack from a template.",
@@ -25,22 +34,26 @@ class TemplateResource(ResourceType):
     )
 
     def create(self, call: Call) -> Outcome:
-        return brought(call, "create", Toward(None, call.properties), _made(call))
+        return run_nested(call, "create", ReconcileNested(None, call.properties), _completed(call))
 
     def update(self, call: Call) -> Outcome:
-        return brought(call, "update", Toward(None, call.properties), _made(call))
+        return run_nested(call, "update", ReconcileNested(None, call.properties), _completed(call))
 
     def delete(self, call: Call) -> Outcome:
-        return _gone() if call.child is None else brought(call, "delete", Away(), lambda _: _gone())
+        return (
+            _gone()
+            if call.child is None
+            else run_nested(call, "delete", DeleteNested(), lambda _: _gone())
+        )
 
     def check(self, call: Call) -> Outcome:
-        return brought(call, "check", Visit(Operation.CHECK), _made(call))
+        return run_nested(call, "check", ActOnNested(Operation.CHECK), _completed(call))
 
     def suspend(self, call: Call) -> Outcome:
-        return brought(call, "suspend", Visit(Operation.SUSPEND), _made(call))
+        return run_nested(call, "suspend", ActOnNested(Operation.SUSPEND), _completed(call))
 
     def resume(self, call: Call) -> Outcome:
-        return brought(call, "resume", Visit(Operation.RESUME), _made(call))
+        return run_nested(call, "resume", ActOnNested(Operation.RESUME), _completed(call))
 
     def reference(
         self, resource_name: str, physical_id: str | None, data: Mapping[str, Json]
@@ -52,15 +65,17 @@ def _gone() -> Done:
     return Done(None)
 
 
-def _made(call: Call) -> Callable[[Child], Done]:
-    """What the resource is, once the stack inside is what it should be."""
+def _completed(call: Call) -> Callable[[Child], Done]:
+    """The outcome when a command on the nested stack has completed."""
 
     def done(child: Child) -> Done:
-        known = address(call.project, child)
+        known = stack_arn(call.project, child)
         reference = child.outputs.get(STACK_ID) or known
         members = [(one.name, one.reference, one.attributes) for one in child.members]
-        inside = members_entry(members, secret={one.name: one.secret for one in child.members})
-        attributes = {STACK_ID: known, **child.outputs, **inside}
+        members_values = members_entry(
+            members, secret={one.name: one.secret for one in child.members}
+        )
+        attributes = {STACK_ID: known, **child.outputs, **members_values}
         secret = set(child.secret_outputs)
         if STACK_ID in secret:
             secret.add(REFERENCE)
@@ -69,6 +84,6 @@ def _made(call: Call) -> Callable[[Child], Done]:
     return done
 
 
-def address(project: str, child: Child) -> str:
-    """What a stack is called where only one thing in the world may be meant, as Heat writes it."""
+def stack_arn(project: str, child: Child) -> str:
+    """The globally unique name of a stack, in Heat's form."""
     return f"arn:openstack:heat::{project}:stacks/{child.name}/{child.id}"

@@ -7,19 +7,19 @@ from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property,
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Wait
 from engine.words import Json
 
-#: "For ever" is waited for in steps of this length.
+#: The interval of the calls of an operation that waits forever.
 STEP = timedelta(hours=1)
-#: The longest wait that can be asked for, in seconds: a hundred years.
+#: The longest wait in seconds: a hundred years.
 LONGEST = 3_155_760_000
-_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 class TestResource(ResourceType):
     uses_credential = False
-    __test__ = False  # not a test, whatever its name says
+    __test__ = False  # pytest: this is not a test class
     schema = TypeSchema(
         "OS::Heat::TestResource",
-        description="Stores a value and gives it back; for tests of an engine.",
+        description="Stores a value and returns it; for tests.",
         properties={
             "value": Property(
                 Kind.STRING, "What to store.", default="test_string", update_allowed=True
@@ -32,13 +32,13 @@ class TestResource(ResourceType):
             ),
             "wait_secs": Property(
                 Kind.NUMBER,
-                "Seconds each operation takes; -1: for ever.",
+                "Seconds that each operation takes; -1: forever.",
                 default=0,
                 update_allowed=True,
             ),
             "action_wait_secs": Property(
                 Kind.MAP,
-                "Seconds by operation, before wait_secs.",
+                "Seconds by operation; overrides wait_secs.",
                 update_allowed=True,
                 fields={
                     name: Property(Kind.NUMBER, update_allowed=True)
@@ -54,19 +54,28 @@ class TestResource(ResourceType):
             "update_replace_value": Property(Kind.STRING, "A change replaces the resource."),
             "constraint_prop_secs": Property(
                 Kind.NUMBER,
-                "Taken for Heat's sake.",
+                "Accepted for compatibility with Heat; no effect.",
                 default=0,
                 update_allowed=True,
                 constraints=(Constraint("custom_constraint", name="test_constr"),),
             ),
             "attr_wait_secs": Property(
-                Kind.NUMBER, "Taken for Heat's sake.", default=0, update_allowed=True
+                Kind.NUMBER,
+                "Accepted for compatibility with Heat; no effect.",
+                default=0,
+                update_allowed=True,
             ),
             "client_name": Property(
-                Kind.STRING, "Taken for Heat's sake.", default="", update_allowed=True
+                Kind.STRING,
+                "Accepted for compatibility with Heat; no effect.",
+                default="",
+                update_allowed=True,
             ),
             "entity_name": Property(
-                Kind.STRING, "Taken for Heat's sake.", default="", update_allowed=True
+                Kind.STRING,
+                "Accepted for compatibility with Heat; no effect.",
+                default="",
+                update_allowed=True,
             ),
         },
         attributes={"output": Attribute(Kind.ANY, "The value.")},
@@ -107,14 +116,14 @@ def _attributes(properties: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _physical_id(call: Call) -> str:
-    """Like Heat's, and the same for the same operation: a repeated call finds what it made."""
+    """An ID in Heat's form, derived from the operation key: repeated calls return the same."""
     number = call.operation_key.int
-    letters = "".join(_LETTERS[(number >> (5 * place)) & 31] for place in range(12))
-    return f"{call.stack_name}-{call.resource_name}-{letters}"
+    characters = "".join(_ALPHABET[(number >> (5 * place)) & 31] for place in range(12))
+    return f"{call.stack_name}-{call.resource_name}-{characters}"
 
 
 def _wait(call: Call, operation: str) -> Wait | None:
-    """None when the operation has waited long enough."""
+    """None when the wait is over."""
     by_operation = call.properties.get("action_wait_secs") or {}
     seconds = by_operation.get(operation)
     seconds = call.properties.get("wait_secs") if seconds is None else seconds

@@ -1,4 +1,4 @@
-"""What came from outside, made fit to be kept and to be told."""
+"""Prepares external text for storage and for messages."""
 
 from collections.abc import Iterable
 
@@ -6,35 +6,35 @@ import orjson
 
 from engine.words import Json
 
-#: Secrets so long or longer are masked in messages.
+#: Only secrets of at least this many characters are masked in messages.
 SHORTEST_SECRET = 6
 _MASK = "******"
 
 
 def as_text(value: Json) -> str:
-    """A text as it is, anything else as JSON."""
+    """A string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def readable(raw: bytes) -> str:
-    """Text that can be stored: PostgreSQL takes no NUL."""
+def decode_text(raw: bytes) -> str:
+    """Decode bytes and replace NUL, which PostgreSQL cannot store."""
     return raw.decode(errors="replace").replace("\0", "\ufffd")
 
 
-def storable(value: Json) -> Json:
-    """JSON that can be stored."""
+def replace_nul(value: Json) -> Json:
+    """Replace NUL in all strings of a JSON value."""
     if isinstance(value, str):
         return value.replace("\0", "\ufffd")
     if isinstance(value, list):
-        return [storable(item) for item in value]
+        return [replace_nul(item) for item in value]
     if isinstance(value, dict):
-        return {storable(key): storable(item) for key, item in value.items()}
+        return {replace_nul(key): replace_nul(item) for key, item in value.items()}
     return value
 
 
-def without(said: str, secrets: Iterable[str]) -> str:
-    """A text with the secrets in it masked, the longest first."""
+def mask_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Mask the secrets in a text, the longest first."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST_SECRET:
-            said = said.replace(secret, _MASK)
-    return said
+            text = text.replace(secret, _MASK)
+    return text

@@ -1,4 +1,4 @@
-"""OS::Heat::Value: gives its property back as an attribute, converted on request."""
+"""OS::Heat::Value: returns its property as an attribute, optionally converted."""
 
 from collections.abc import Callable, Mapping
 
@@ -18,12 +18,12 @@ class Value(ResourceType):
     uses_credential = False
     schema = TypeSchema(
         "OS::Heat::Value",
-        description="Gives its property back as an attribute.",
+        description="Returns its property as an attribute.",
         properties={
             "value": Property(Kind.ANY, "The value.", required=True, update_allowed=True),
             "type": Property(
                 Kind.STRING,
-                "What to convert it to.",
+                "The type to convert the value to.",
                 update_allowed=True,
                 constraints=(
                     Constraint(
@@ -67,7 +67,7 @@ def _done(physical_id: str | None, properties: Mapping[str, Json]) -> Outcome:
         return Failed(str(error))
 
 
-# What cannot be converted may be a secret: no message shows it.
+# A value that cannot be converted may be a secret, so no message contains it.
 
 
 def _text(value: Json) -> Json:
@@ -87,7 +87,7 @@ def _list(value: Json) -> Json:
     if isinstance(value, list):
         return value
     if not isinstance(value, str):
-        raise ValueError("the value is neither a list nor a text with commas")
+        raise ValueError("the value is neither a list nor a comma-separated string")
     return value.split(",") if value else []
 
 
@@ -98,24 +98,24 @@ def _json(value: Json) -> Json:
         parsed = orjson.loads(value)
     except orjson.JSONDecodeError as error:
         raise ValueError(f"the value is not valid JSON: {error}") from None
-    if b"\\u0000" in orjson.dumps(parsed) and _holds_nul(parsed):
-        raise ValueError("the value holds a NUL character, which cannot be stored")
+    if b"\\u0000" in orjson.dumps(parsed) and _contains_nul(parsed):
+        raise ValueError("the value contains a NUL character, which cannot be stored")
     return parsed
 
 
-def _holds_nul(value: Json) -> bool:
+def _contains_nul(value: Json) -> bool:
     if isinstance(value, dict):
-        return any(_holds_nul(one) for pair in value.items() for one in pair)
+        return any(_contains_nul(one) for pair in value.items() for one in pair)
     if isinstance(value, list):
-        return any(_holds_nul(item) for item in value)
+        return any(_contains_nul(item) for item in value)
     return isinstance(value, str) and "\0" in value
 
 
 def _boolean(value: Json) -> Json:
-    said = str(value).lower()
-    if said not in _TRUE | _FALSE:
+    text = str(value).lower()
+    if text not in _TRUE | _FALSE:
         raise ValueError("the value is not a boolean")
-    return said in _TRUE
+    return text in _TRUE
 
 
 CONVERT: Mapping[str, Callable[[Json], Json]] = {

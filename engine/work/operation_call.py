@@ -32,10 +32,10 @@ from engine.types.contract import (
     Confirm,
     Done,
     Failed,
-    Nest,
     Outcome,
     Replace,
     ResourceType,
+    RunNested,
     Stopped,
     Wait,
 )
@@ -92,10 +92,12 @@ def start(
 
     try:
         kept = ""
-        acts = prepared.type.uses_credential or prepared.type.nests
+        acts = prepared.type.uses_credential or prepared.type.has_nested_stack
         if work.credential is not None and sealer is not None and acts:
             kept = sealer.open(scope(work.project, work.key.stack_id), work.credential)
-        if prepared.type.nests and carry is not None:  # what is inside is given what is kept
+        if (
+            prepared.type.has_nested_stack and carry is not None
+        ):  # what is inside is given what is kept
             return _guarded(prepared, carry(prepared, with_credential(kept), run))
         credential = exchange(kept) if kept else ""
         if isinstance(credential, str):
@@ -201,7 +203,7 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> NodeInput
         case Stopped(reason=reason, physical_id=physical_id, data=data):
             result.physical_id, result.data = physical_id, data
             return NodeInput(MustStop(reason), result)
-        case Nest():  # carried out before it comes here, for types that say so
+        case RunNested():  # carried out before it comes here, for types that say so
             said = f"the type {work.type} holds no stack of its own, and asks for one"
             return NodeInput(Broke(said), result)
         case _ as never:

@@ -120,7 +120,7 @@ def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Js
     if definition.get("external_id") is not None and work.action is not None:
         return Change(None)
     actual, schema = _actual(work), type_.schema
-    if type_.nests:
+    if type_.has_nested_stack:
         change = nest_change(actual, work.type, schema, properties)
     else:
         change = forward_change(
@@ -128,9 +128,9 @@ def _forward_change(work: Work, type_: ResourceType, properties: Mapping[str, Js
             work.type,
             schema,
             properties,
-            replaces_broken=type_.replaces_broken,
+            replaces_tainted=type_.replaces_tainted,
             restores=bool(definition.get("kept")),
-            mends=type_.mends,
+            repairs=type_.repairs,
         )
     if change.operation is Operation.UPDATE:
         call = call_of(work, Operation.UPDATE, properties, change.changed)
@@ -281,6 +281,6 @@ def call_of(
         signals=work.signals or (),
         update_policy=work.update_policy_now or {},
         superseded=work.traversal_state != TraversalState.RUNNING,
-        door=doors.of(work.key.stack_id, resource_id) if doors else SignalUrl(),
+        signal_url=doors.of(work.key.stack_id, resource_id) if doors else SignalUrl(),
         awaited=work.awaited,
     )

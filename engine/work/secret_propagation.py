@@ -11,7 +11,7 @@ from engine.hot.schema.properties import has_hidden
 from engine.hot.schema.type_schema import TypeSchema
 from engine.store.advance import Work
 from engine.types.contract import Confirm, Done, Failed, Outcome, Stopped, Wait
-from engine.types.text_cleaning import without
+from engine.types.text_cleaning import mask_secrets
 from engine.words import VISITS, Json, Operation
 from engine.work.prepare import UNTOLD, Prepared
 from engine.work.visible_properties import masked
@@ -45,7 +45,7 @@ def _secret_now(prepared: Prepared, done: Done, reference: str, shown: Json) -> 
 def secret_unchanged(prepared: Prepared, shown: Json) -> list[str]:
     """The same of a resource that stays as it is, while its definition may hide more or less."""
     work = prepared.work
-    inside = (work.secret or ()) if prepared.type.nests else None
+    inside = (work.secret or ()) if prepared.type.has_nested_stack else None
     done = Done(work.physical_id, work.attributes or {}, work.data or {}, secret=inside)
     reference = str(work.reference or work.name)
     found = _secret_now(prepared, done, reference, shown)
@@ -74,7 +74,7 @@ def redacted(prepared: Prepared, outcome: Outcome, shown: Json) -> Outcome:
     if isinstance(outcome, Failed | Stopped) and max(map(len, hidden)) > LONGEST_QUOTED:
         return replace(outcome, reason=UNTOLD)
     if isinstance(outcome, Done | Wait | Failed | Stopped):
-        return replace(outcome, reason=without(outcome.reason, hidden))
+        return replace(outcome, reason=mask_secrets(outcome.reason, hidden))
     if isinstance(outcome, Confirm):
         return replace(outcome, seen=_without(outcome.seen, hidden))
     return outcome
@@ -111,7 +111,7 @@ def _masked_part(text: str, view: Json) -> str:
 
 def _without(value: Json, hidden: set[str]) -> Json:
     if isinstance(value, str):
-        return without(value, hidden)
+        return mask_secrets(value, hidden)
     if isinstance(value, Mapping):
         return {_without(key, hidden): _without(item, hidden) for key, item in value.items()}
     return [_without(item, hidden) for item in value] if isinstance(value, list) else value

@@ -61,7 +61,7 @@ def keeps_secrets(prepared: Prepared) -> bool:
         or _has_secrets(work.definition or {})
         or schema.has_secrets()
         or has_hidden(schema.properties)
-        or prepared.type.nests  # what is inside may be
+        or prepared.type.has_nested_stack  # what is inside may be
     )
 
 

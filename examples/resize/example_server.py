@@ -29,7 +29,7 @@ class Server(ResourceType):
         steps=("resize",),
     )
     #: After a rejected resize the server still works, so the next update does not replace it.
-    replaces_broken = False
+    replaces_tainted = False
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or Path(os.environ.get(FOLDER, "example-servers"))

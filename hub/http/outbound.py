@@ -24,7 +24,7 @@ from channels.webhook.guard import (
     guarded_connector,
     parse_target,
 )
-from engine.types.http_client import Answer, Request, Unanswered
+from engine.types.http_client import NoResponse, Request, Response
 
 #: For addresses that the operator names, not a template: there is nothing to judge.
 ANYWHERE: tuple[Network, ...] = (ip_network("0.0.0.0/0"), ip_network("::/0"))
@@ -94,18 +94,18 @@ class Outbound:
         _, found = parse_target(url, self._settings.allow, remedy=self._settings.remedy)
         return (found[0].reason, found[0].remedy) if found else None
 
-    async def ask(self, request: Request) -> Answer:
-        """Raises Unanswered."""
+    async def ask(self, request: Request) -> Response:
+        """Raises NoResponse."""
         settings = self._settings
         url, found = parse_target(request.url, settings.allow, remedy=settings.remedy)
         if url is None:
-            raise Unanswered("; ".join(str(one) for one in found), retry=False)
+            raise NoResponse("; ".join(str(one) for one in found), retry=False)
         if self._session is None:
             raise RuntimeError("the HTTP client is used outside its context manager")
         try:
             tls = _tls(request.ca_pem, request.insecure)
         except (OSError, ValueError):
-            raise Unanswered(
+            raise NoResponse(
                 "the certificate authority is not a PEM certificate", retry=False
             ) from None
         try:
@@ -123,15 +123,15 @@ class Outbound:
                 read = await read_whole(response.content, settings.max_answer)
                 if read is None:
                     response.close()
-                    raise Unanswered(
+                    raise NoResponse(
                         f"the answer is longer than {settings.max_answer} bytes", retry=False
                     )
                 headers = {name.lower(): value for name, value in response.headers.items()}
-                return Answer(response.status, headers, read)
+                return Response(response.status, headers, read)
         except TimeoutError:
-            raise Unanswered(f"no whole answer within {settings.timeout:g} s", retry=True) from None
+            raise NoResponse(f"no whole answer within {settings.timeout:g} s", retry=True) from None
         except (aiohttp.ClientError, OSError, UnicodeError, ValueError) as error:
-            raise Unanswered(why_not(error), retry=_may_pass(error)) from error
+            raise NoResponse(why_not(error), retry=_may_pass(error)) from error
 
 
 @lru_cache(maxsize=64)

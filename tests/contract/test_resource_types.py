@@ -289,7 +289,7 @@ async def test_may_be_called_again_from_any_saved_progress(
         lost = await run(type_, "create", call)
         outcome = await run(type_, "create", call)
         assert type(lost) is type(outcome)
-    check_done(type_, await ended(type_, "create", call) if type_.nests else outcome)
+    check_done(type_, await ended(type_, "create", call) if type_.has_nested_stack else outcome)
 
 
 async def test_making_another_makes_another_thing(type_: ResourceType) -> None:

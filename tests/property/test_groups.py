@@ -10,8 +10,8 @@ from engine.errors import Invalid, LimitReached
 from engine.hot.definition.stack import define_stack
 from engine.hot.environment.environment import parse_environment
 from engine.hot.template.template import parse_template
-from engine.types.contract import Done, Nest, Toward
-from engine.types.group_size import Adjustment, adjusted
+from engine.types.contract import Done, ReconcileNested, RunNested
+from engine.types.group_size import Adjustment, adjusted_size
 from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.resource_group import ResourceGroup
 from tests.unit.hot.hot_support import PSEUDO
@@ -40,8 +40,8 @@ def check_batches(
 ) -> None:
     """No batch touches more than the policy says, or leaves fewer in service than it can."""
     for nest in inside.goals:
-        assert isinstance(nest, Nest)
-        assert isinstance(nest.goal, Toward)
+        assert isinstance(nest, RunNested)
+        assert isinstance(nest.goal, ReconcileNested)
         assert nest.goal.template is not None
         after = nest.goal.template["resources"]
         if nest.step.startswith("batch"):
@@ -106,7 +106,7 @@ def test_names_that_were_removed_never_come_back(count: int, named: list[int]) -
 def test_an_adjusted_size_keeps_within_bounds_and_goes_where_it_was_told(
     current: int, kind: Adjustment, amount: int, step: int, least: int, more: int
 ) -> None:
-    size = adjusted(current, kind, amount, least_step=step, least=least, most=least + more)
+    size = adjusted_size(current, kind, amount, least_step=step, least=least, most=least + more)
     assert least <= size <= least + more
     if kind is not Adjustment.EXACT and least <= current <= least + more:
         assert (size - current) * amount >= 0

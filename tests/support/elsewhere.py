@@ -6,17 +6,17 @@ from uuid import UUID
 
 import orjson
 
-from engine.types.http_client import Answer, Request, Unanswered
+from engine.types.http_client import NoResponse, Request, Response
 from engine.words import Json
 
 URL = "https://heat.example.org/v1/theirs"
 
 
-def answer(status: int, document: Json = None, **headers: str) -> Answer:
-    return Answer(status, headers, orjson.dumps(document) if document is not None else b"")
+def answer(status: int, document: Json = None, **headers: str) -> Response:
+    return Response(status, headers, orjson.dumps(document) if document is not None else b"")
 
 
-def missing(name: str) -> Answer:
+def missing(name: str) -> Response:
     said = {"type": "EntityNotFound", "message": f"The Stack ({name}) could not be found."}
     return answer(404, {"code": 404, "title": "Not Found", "error": said})
 
@@ -28,11 +28,11 @@ class Elsewhere:
 
     stacks: dict[str, dict[str, Json]] = field(default_factory=dict)
     asked: list[Request] = field(default_factory=list)
-    say: dict[tuple[str, str], deque[Answer | Unanswered]] = field(default_factory=dict)
+    say: dict[tuple[str, str], deque[Response | NoResponse]] = field(default_factory=dict)
     made: int = 0
     at_once: bool = False
 
-    def will(self, method: str, end: str, *said: Answer | Unanswered) -> None:
+    def will(self, method: str, end: str, *said: Response | NoResponse) -> None:
         self.say[method, end] = deque(said)
 
     def calls(self) -> list[str]:
@@ -44,20 +44,20 @@ class Elsewhere:
     def refusal(self, url: str) -> tuple[str, str] | None:
         return None
 
-    async def ask(self, request: Request) -> Answer:
+    async def ask(self, request: Request) -> Response:
         self.asked.append(request)
         path = request.url.removeprefix(URL).partition("?")[0]
         for (method, end), waiting in self.say.items():
             if method == request.method and path.endswith(end) and waiting:
                 said = waiting.popleft()
-                if isinstance(said, Unanswered):
+                if isinstance(said, NoResponse):
                     raise said
                 return said
         _, kind, *parts = path.split("/")
         body = orjson.loads(request.body) if request.body else {}
         return self._served(request.method, parts, body) if kind == "stacks" else answer(404)
 
-    def _served(self, method: str, parts: list[str], body: dict[str, Json]) -> Answer:
+    def _served(self, method: str, parts: list[str], body: dict[str, Json]) -> Response:
         match method, parts:
             case "POST", []:
                 return self._created(body)
@@ -75,14 +75,14 @@ class Elsewhere:
                 return self._begun(stack_id, next(iter(body)).upper(), {})
         return answer(405)
 
-    def _led(self, name: str) -> Answer:
+    def _led(self, name: str) -> Response:
         for stack in self.stacks.values():
             if name in (stack["stack_name"], stack["id"]):
                 where = f"{URL}/stacks/{stack['stack_name']}/{stack['id']}"
                 return answer(302, {"code": "302 Found"}, location=where)
         return missing(name)
 
-    def _created(self, body: dict[str, Json]) -> Answer:
+    def _created(self, body: dict[str, Json]) -> Response:
         if any(one["stack_name"] == body["stack_name"] for one in self.stacks.values()):
             said = {"type": "StackExists", "message": "The Stack already exists."}
             return answer(409, {"error": said})
@@ -92,7 +92,7 @@ class Elsewhere:
         self._begun(stack_id, "CREATE", body)
         return answer(201, {"stack": {"id": stack_id, "links": []}})
 
-    def _begun(self, stack_id: str, action: str, body: dict[str, Json]) -> Answer:
+    def _begun(self, stack_id: str, action: str, body: dict[str, Json]) -> Response:
         given = body.get("parameters", {})
         outputs = [{"output_key": name, "output_value": value} for name, value in given.items()]
         self.stacks[stack_id] |= {

@@ -7,15 +7,15 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 
-from engine.types.http_client import Answer, Request, Unanswered
+from engine.types.http_client import NoResponse, Request, Response
 from engine.words import Json
 
 URL = "https://shelf.example.org/things"
 
 
-def answer(status: int, document: Json = None, **headers: str) -> Answer:
+def answer(status: int, document: Json = None, **headers: str) -> Response:
     raw = b"" if document is None else orjson.dumps(document)
-    return Answer(status, headers, raw)
+    return Response(status, headers, raw)
 
 
 @dataclass
@@ -27,11 +27,11 @@ class Shelf:
 
     things: dict[str, dict[str, Json]] = field(default_factory=dict)
     asked: list[Request] = field(default_factory=list)
-    say: dict[str, deque[Answer | Unanswered]] = field(default_factory=dict)
+    say: dict[str, deque[Response | NoResponse]] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     made: int = 0
 
-    def will(self, method: str, *said: Answer | Unanswered) -> None:
+    def will(self, method: str, *said: Response | NoResponse) -> None:
         self.say[method] = deque(said)
 
     def methods(self) -> list[str]:
@@ -40,16 +40,16 @@ class Shelf:
     def refusal(self, url: str) -> tuple[str, str] | None:
         return None if urlsplit(url).hostname == "shelf.example.org" else ("is elsewhere", "No.")
 
-    async def ask(self, request: Request) -> Answer:
+    async def ask(self, request: Request) -> Response:
         self.asked.append(request)
         if waiting := self.say.get(request.method):
             said = waiting.popleft()
-            if isinstance(said, Unanswered):
+            if isinstance(said, NoResponse):
                 raise said
             return said
         return self._served(request)
 
-    def _served(self, request: Request) -> Answer:
+    def _served(self, request: Request) -> Response:
         thing_id = unquote(urlsplit(request.url).path.removeprefix("/things").strip("/"))
         body = orjson.loads(request.body) if request.body else {}
         match request.method:
@@ -65,7 +65,7 @@ class Shelf:
             return answer(404, {"error": f"no {thing_id}", "sent": body})
         return answer(200, self.things[thing_id])
 
-    def _made(self, body: dict[str, Json], headers: Mapping[str, str]) -> Answer:
+    def _made(self, body: dict[str, Json], headers: Mapping[str, str]) -> Response:
         key = headers.get("Idempotency-Key", f"none {self.made}")
         if self.keys.get(key) not in self.things:
             self.keys[key] = f"t{self.made}"

@@ -30,7 +30,7 @@ class World:
 class Thing(ResourceType):
     """A thing of the world. `size` is changed in place, `place` by another thing."""
 
-    replaces_broken = True
+    replaces_tainted = True
     schema = TypeSchema(
         "Test::Thing",
         properties={

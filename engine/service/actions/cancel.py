@@ -77,7 +77,7 @@ async def _end_early(
     shown = f"Stack {action} cancelled" if state is TraversalState.FAILED else reason
     verdict = ended_early(action, shown, state)
     ended = End(locked.id, locked.traversal)
-    interruptible = traversals.registry.giving_up()
+    interruptible = traversals.registry.cancellable_types()
     await ending.end_traversal_early(
         conn, interruptible, ended, action, locked.version, verdict, by=by
     )

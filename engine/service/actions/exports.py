@@ -159,7 +159,7 @@ def check_adopted(blueprint: Blueprint, request: StackRequest, registry: Registr
             "NotSupported",
         )
         for name, one in resources.items()
-        if name in known and registry.get(one.type).nests
+        if name in known and registry.get(one.type).has_nested_stack
     ]
     if wrong:
         raise Invalid(wrong)

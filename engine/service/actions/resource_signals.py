@@ -75,7 +75,7 @@ class ResourceSignals:
                 remedy=f"The most is {most}; the operator sets it in [quotas].",
                 code="RequestLimitExceeded",
             )
-        return type_.take_signal(data, found.kept + 1)
+        return type_.accept_signal(data, found.kept + 1)
 
 
 def _event(stack_id: UUID, found: Target, reason: str) -> Json:

@@ -20,8 +20,8 @@ from engine.store.resource_signals import Target
 from engine.store.scaling import GroupRecord
 from engine.store.stack_queries import read_template
 from engine.store.stack_rows import Locked
-from engine.types.group_size import Adjust, Adjustable, judge
-from engine.types.groups.scaling_group import Scaled, cooldown_end
+from engine.types.group_size import GroupSize, SizeAdjustment, decide_size
+from engine.types.groups.scaling_group import ScalingGroup, cooldown_end
 from engine.words import Action, Json, ResourceAction, Status, TraversalState
 
 
@@ -51,13 +51,13 @@ class Scaling:
             return None
         group = await scaling.group_of(conn, locked.id, adjust.group)
         kind = self._traversals.registry.get(group.type) if group is not None else None
-        if group is None or not isinstance(kind, Scaled):
+        if group is None or not isinstance(kind, ScalingGroup):
             raise NotFound(
                 f'could not find scaling group named "{adjust.group}"',
                 remedy="Give auto_scaling_group_id with get_resource.",
                 code="EntityNotFound",
             )
-        size = judge(adjust, _adjustable(kind, group, locked), group.now)
+        size = decide_size(adjust, _adjustable(kind, group, locked), group.now)
         if isinstance(size, str):
             return f"{group.name} was not scaled: {size}"
         await self._start(conn, locked, group.name, _adjusted(adjust, size), requester)
@@ -94,14 +94,14 @@ class Scaling:
         await self._traversals.start_update(conn, desired)
 
 
-def _adjusted(adjust: Adjust, size: int) -> dict[str, Json]:
+def _adjusted(adjust: SizeAdjustment, size: int) -> dict[str, Json]:
     """The value of `Call.adjusted`."""
     return {"size": size, "cooldown": adjust.cooldown, "by": adjust.words}
 
 
-def _adjustable(kind: Scaled, group: GroupRecord, locked: Locked) -> Adjustable:
+def _adjustable(kind: ScalingGroup, group: GroupRecord, locked: Locked) -> GroupSize:
     least, most = kind.bounds(group.properties or {})
-    return Adjustable(
+    return GroupSize(
         _blocked_reason(group, locked), group.size, least, most, cooldown_end(group.data or {})
     )
 

@@ -32,7 +32,7 @@ from engine.service.traversals.start import Traversals
 from engine.store.connection import Connection
 from engine.store.current_resources import read_existing
 from engine.store.nested_stacks import ThereRecord, children
-from engine.types.contract import Toward
+from engine.types.contract import ReconcileNested
 from engine.words import Action, DeletionPolicy, Json, Restriction
 
 #: The definition that a delete has as its target.
@@ -158,7 +158,7 @@ class TreeDryRun:
         asked = desired.nested_context().asked
         return build_nested(
             owner.parsed,
-            Toward(None, known),
+            ReconcileNested(None, known),
             resource,
             NestedStack(stack_id, target.name, target.project, target.path, asked),
             registry=self._traversals.registry,

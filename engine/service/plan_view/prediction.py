@@ -204,10 +204,10 @@ class Prediction:
                 wanted.type,
                 type_.schema,
                 properties,
-                replaces_broken=type_.replaces_broken,
-                mends=type_.mends,
+                replaces_tainted=type_.replaces_tainted,
+                repairs=type_.repairs,
                 restores=False,
-                nests=type_.nests,
+                nests=type_.has_nested_stack,
             )
         before = self._known.get(node.name, KnownValues())
         self._known[node.name] = known_after(before, prediction.change.operation)

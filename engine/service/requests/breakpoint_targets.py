@@ -47,7 +47,7 @@ def subtree_lookup(registry: Registry) -> SubtreeLookup:
 
     def lookup(type_name: str) -> Tree | None:
         try:
-            return None if registry.get(type_name).nests else LEAF
+            return None if registry.get(type_name).has_nested_stack else LEAF
         except NotFound:
             return None
 

@@ -17,7 +17,7 @@ from engine.hot.definition.validators import ValidationRequest, collect_validati
 from engine.store.connection import Connection
 from engine.store.database import Database
 from engine.store.installation import read_now
-from engine.types.custom_constraints import BUILT_IN, Asker, Verdict
+from engine.types.custom_constraints import BUILT_IN, ValidationContext, Verdict
 from engine.types.registry import Registry
 
 #: The most validator calls of one request at the same time.
@@ -52,8 +52,8 @@ class ExternalValidation:
         if not asked:
             return {}
         async with self._database.connection() as conn:
-            asker = Asker(project, await read_now(conn), credential)
-        results = await self._run(asked, asker)
+            context = ValidationContext(project, await read_now(conn), credential)
+        results = await self._run(asked, context)
         _raise_errors(asked, results)
         return results
 
@@ -72,24 +72,26 @@ class ExternalValidation:
         asked = self._questions(definition)
         if not asked:
             return
-        asker = Asker(project, await read_now(conn), credential)
+        context = ValidationContext(project, await read_now(conn), credential)
         results = dict(answered)
         for one in asked:
             if _key(one) not in results:
-                results[_key(one)] = self._call_without_waiting(one, asker)
+                results[_key(one)] = self._call_without_waiting(one, context)
         _raise_errors(asked, results)
 
     def _questions(self, definition: StackDefinition) -> list[ValidationRequest]:
         return collect_validations(definition, self._registry.schemas(), self.names)
 
-    def _call(self, one: ValidationRequest, asker: Asker) -> Verdict:
+    def _call(self, one: ValidationRequest, context: ValidationContext) -> Verdict:
         try:
-            return self._registry.validators()[one.validator](one.value, asker)
+            return self._registry.validators()[one.validator](one.value, context)
         except Exception as error:  # plug-in code
             return _unreachable(one, error)
 
-    def _call_without_waiting(self, one: ValidationRequest, asker: Asker) -> str | None:
-        answer = self._call(one, asker)
+    def _call_without_waiting(
+        self, one: ValidationRequest, context: ValidationContext
+    ) -> str | None:
+        answer = self._call(one, context)
         if not inspect.isawaitable(answer):
             return answer
         if inspect.iscoroutine(answer):
@@ -100,14 +102,16 @@ class ExternalValidation:
             remedy="Send the request again.",
         )
 
-    async def _run(self, asked: list[ValidationRequest], asker: Asker) -> dict[bytes, str | None]:
+    async def _run(
+        self, asked: list[ValidationRequest], context: ValidationContext
+    ) -> dict[bytes, str | None]:
         results: dict[bytes, str | None] = {}
         timed_out: set[str] = set()
         limit = asyncio.Semaphore(MOST_CONCURRENT)
 
         async def call(key: bytes, one: ValidationRequest) -> None:
             async with limit:
-                results[key] = await self._call_with_timeout(one, asker, timed_out)
+                results[key] = await self._call_with_timeout(one, context, timed_out)
 
         async with asyncio.TaskGroup() as tasks:
             for key, one in {_key(one): one for one in asked}.items():
@@ -115,11 +119,11 @@ class ExternalValidation:
         return results
 
     async def _call_with_timeout(
-        self, one: ValidationRequest, asker: Asker, timed_out: set[str]
+        self, one: ValidationRequest, context: ValidationContext, timed_out: set[str]
     ) -> str | None:
         """timed_out: names of validators that have timed out; they are not called again."""
         if one.validator not in timed_out:
-            answer = self._call(one, asker)
+            answer = self._call(one, context)
             if not inspect.isawaitable(answer):
                 return answer
             try:

@@ -24,7 +24,7 @@ from engine.service.requests.blueprint import Blueprint, Limits
 from engine.service.requests.parsing import ParsedRequest, read_request
 from engine.service.requests.requests import StackRequest
 from engine.store.records import TemplateRecord
-from engine.types.contract import Toward
+from engine.types.contract import ReconcileNested
 from engine.types.registry import Registry
 from engine.words import DeletionPolicy, Json
 
@@ -77,7 +77,7 @@ def nested_name(parent: str, resource: str, stack_id: UUID) -> str:
 
 def build_nested(
     parent: ParsedRequest,
-    command: Toward,
+    command: ReconcileNested,
     resource: Resource,
     child: NestedStack,
     *,
@@ -149,7 +149,11 @@ def _true_if_undecided(decide: Decide) -> Decide:
 
 
 def _template(
-    parent: ParsedRequest, command: Toward, resource: Resource, registry: Registry, limits: Limits
+    parent: ParsedRequest,
+    command: ReconcileNested,
+    resource: Resource,
+    registry: Registry,
+    limits: Limits,
 ) -> tuple[Template, Environment, Mapping[str, Json]]:
     """The template, its environment and its parameters. Raises Invalid."""
     name, environment, findings = resource.name, parent.environment, Findings()

@@ -20,7 +20,7 @@ class ConfigStore:
         self._database = database
         self._software = software
 
-    async def keep_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
+    async def store_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
         async with self._database.connection() as conn:
             await store.keep_config(conn, config_id, project, new)
 
@@ -30,7 +30,7 @@ class ConfigStore:
         except (NotFound, ValueError):
             return None
 
-    async def drop_config(self, project: str, config_id: str) -> None:
+    async def delete_config(self, project: str, config_id: str) -> None:
         try:
             await self._software.delete_config(project, UUID(config_id))
         except (NotFound, ValueError):
@@ -54,16 +54,16 @@ class ConfigStore:
         values, config = found.output_values or {}, _as_new(found.config)
         return Deployment(found.status, found.status_reason, values, config)
 
-    async def began(self, project: str, deployment_id: str, reason: str) -> None:
+    async def report_progress(self, project: str, deployment_id: str, reason: str) -> None:
         change = _change(Status.IN_PROGRESS, reason)
         await self._software.change_deployment(project, UUID(deployment_id), change)
 
-    async def settle(self, project: str, deployment_id: str, ended: Ended) -> None:
+    async def complete(self, project: str, deployment_id: str, ended: Ended) -> None:
         change = _change(ended.status, ended.reason, ended.output_values)
         async with self._database.connection() as conn:
             await store.change_deployment(conn, project, UUID(deployment_id), change)
 
-    async def withdraw(self, project: str, deployment_id: str) -> None:
+    async def unpublish(self, project: str, deployment_id: str) -> None:
         async with self._database.transaction() as conn:
             await deployment_resources.withdraw(conn, project, UUID(deployment_id))
 

@@ -74,7 +74,7 @@ class Children:
 
     async def read_referenced(self, prepared: Prepared) -> Mapping[str, Json] | None:
         """The resource that the type's `names` refers to; None if it refers to none."""
-        reference = prepared.type.names(prepared.properties)
+        reference = prepared.type.referenced_resource(prepared.properties)
         if reference is None:
             return None
         async with self._database.connection() as conn:

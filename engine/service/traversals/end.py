@@ -57,7 +57,7 @@ async def end(conn: Connection, traversals: Traversals, ended: End) -> None:
         return
     if ending.late:
         outcome = ended_early(ending.action, TIMED_OUT, TraversalState.FAILED)
-        interruptible = traversals.registry.giving_up()
+        interruptible = traversals.registry.cancellable_types()
         await end_traversal_early(
             conn,
             interruptible,

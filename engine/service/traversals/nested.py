@@ -1,9 +1,9 @@
 """Operations of resources that own a nested stack: start a traversal of it and wait for its end.
 
 `NestedStacks.run_operation` is one call of such an operation. The command that the type returns
-(`Nest`) is started in one transaction that locks both stacks, and recorded with the operation key,
-so that each step runs once even if a process crashes. Then the node waits without a timer; the end
-of the nested traversal wakes it (engine/service/traversals/end.py).
+(`RunNested`) is started in one transaction that locks both stacks, and recorded with the operation
+key, so that each step runs once even if a process crashes. Then the node waits without a timer; the
+end of the nested traversal wakes it (engine/service/traversals/end.py).
 """
 
 import asyncio
@@ -43,14 +43,14 @@ from engine.store.nested_stacks import ChildRecord, Held
 from engine.store.stack_queries import read_template
 from engine.store.traversal_start import Within
 from engine.types.contract import (
-    Away,
+    ActOnNested,
     Call,
+    DeleteNested,
     Failed,
-    Nest,
     Outcome,
+    ReconcileNested,
+    RunNested,
     Stopped,
-    Toward,
-    Visit,
     Wait,
 )
 from engine.words import Action, DeletionPolicy, Operation, TraversalState
@@ -74,7 +74,7 @@ class _Step:
 
     prepared: Prepared
     call: Call
-    nest: Nest
+    nest: RunNested
     child: ChildRecord | None
 
     @property
@@ -119,11 +119,11 @@ class NestedStacks:
             await self._end_child_early(work, child)
             child = await self._children.find(work, call)
         view = None if child is None else await self._children.read(child, call.operation_key)
-        hides = bool(_resource(prepared).secret)
+        has_secrets = bool(_resource(prepared).secret)
         named = await self._children.read_referenced(prepared)
-        result = run(replace(call, child=view, hides=hides, named=named))
+        result = run(replace(call, child=view, has_secrets=has_secrets, referenced=named))
         outcome = await result if isawaitable(result) else result
-        if not isinstance(outcome, Nest):
+        if not isinstance(outcome, RunNested):
             return outcome
         async with self._slots:
             return await self._start(_Step(prepared, call, outcome, child))
@@ -140,7 +140,7 @@ class NestedStacks:
             action = Action(locked.action)
             verdict = ended_early(action, _WHY[work.traversal_state].format(action), state)
             end = End(locked.id, locked.traversal)
-            interruptible = self._traversals.registry.giving_up()
+            interruptible = self._traversals.registry.cancellable_types()
             by = locked.requested_by
             await ending.end_traversal_early(
                 conn, interruptible, end, action, locked.version, verdict, by=by
@@ -154,7 +154,9 @@ class NestedStacks:
         waiting = Wait(None, step.nest.progress)
         if held is None:
             return waiting  # another worker has claimed the node: the outcome is discarded
-        plan = await self._plan(step, command, held) if isinstance(command, Toward) else None
+        plan = (
+            await self._plan(step, command, held) if isinstance(command, ReconcileNested) else None
+        )
         async with self._database.transaction("nest") as conn:
             family = [step.claim.stack_id, *([child.id] if child else [])]
             await nested_stacks.lock_both(conn, family)
@@ -165,14 +167,14 @@ class NestedStacks:
                 return _outcome_of_ended(held.state, child)
             if plan is not None:
                 await self._update(conn, step, plan, held)
-            elif child is not None and not isinstance(command, Toward):
+            elif child is not None and not isinstance(command, ReconcileNested):
                 await self._delete_or_act(conn, step, command, child, held)
             else:
                 return Failed("it has no nested stack")
         self._wake()
         return waiting
 
-    async def _plan(self, step: _Step, command: Toward, held: Held) -> "_Plan":
+    async def _plan(self, step: _Step, command: ReconcileNested, held: Held) -> "_Plan":
         """Build the nested stack's definition, before anything is locked. Raises Invalid."""
         work, call, child = step.prepared.work, step.call, step.child
         async with self._database.connection() as conn:
@@ -233,7 +235,7 @@ class NestedStacks:
         self,
         conn: Connection,
         step: _Step,
-        command: Away | Visit,
+        command: DeleteNested | ActOnNested,
         child: ChildRecord,
         held: Held,
     ) -> None:
@@ -242,10 +244,10 @@ class NestedStacks:
         locked = await self._traversals.lock(conn, project, child.id)
         await self._traversals.supersede(conn, locked, by)
         match command:
-            case Away():
+            case DeleteNested():
                 existing = await read_existing(conn, child.id)
                 await self._traversals.start_delete(conn, locked, existing, by, step.within)
-            case Visit(operation=operation):
+            case ActOnNested(operation=operation):
                 action = IN_PLACE_ACTIONS[operation]
                 await self._traversals.start_action(
                     conn, locked, action, operation, by, step.within

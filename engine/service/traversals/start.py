@@ -106,7 +106,7 @@ class Traversals:
     async def supersede(self, conn: Connection, locked: stack_rows.Locked, by: Principal) -> None:
         """Supersede the traversal of the stack, if one is under way."""
         if locked.state in UNDER_WAY:
-            interruptible = self.registry.giving_up()
+            interruptible = self.registry.cancellable_types()
             await supersede(conn, locked.id, locked.traversal, by, interruptible)
 
     def plan_update(self, desired: DesiredState) -> tuple[Plan, list[str]]:

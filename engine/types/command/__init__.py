@@ -1,8 +1,8 @@
-"""Headgate::Command: a resource made, changed and cleared away by commands of a machine.
+"""Headgate::Command: a resource that commands on the engine's machine create, update and delete.
 
-An operation that is called again after a crash runs its command again, with the same
-HEADGATE_OPERATION_KEY: commands must bear that. What create or update made is saved before `check`
-is tried, so a crash while checking runs neither again.
+After a crash, an operation runs its command again with the same HEADGATE_OPERATION_KEY, so commands
+must be idempotent. The result of create or update is saved before `check` runs, so a crash during
+the check repeats neither of them.
 """
 
 from collections.abc import Mapping
@@ -14,27 +14,27 @@ from engine.types.command.allow_list import AllowedProgram, CommandSettings, Run
 from engine.types.command.process import Ended, run
 from engine.types.command.process_environment import (
     LOADER,
-    complaint,
     environment,
-    made_of,
+    error_tail,
+    result_of,
 )
 from engine.types.command.schema import COMMANDS, DEFAULT_TIMEOUT, SCHEMA
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.poll_interval import next_look
-from engine.types.text_cleaning import as_text, readable
+from engine.types.poll_interval import next_poll
+from engine.types.text_cleaning import as_text, decode_text
 from engine.words import Json
 
 __all__ = ["AllowedProgram", "Command", "CommandSettings", "RunAs"]
 
 SHELL = "/bin/sh"
-#: A change of these alone runs nothing: they say what to do later.
+#: A change of only these properties runs no command: they matter to later operations.
 LATER = frozenset({"update", "delete", "check", "suspend", "resume", "snapshot", "timeout"})
-#: What sysexits.h calls EX_TEMPFAIL: try again later.
+#: EX_TEMPFAIL of sysexits.h: a temporary failure.
 TEMPORARY = 75
-#: Seconds of the longest pause between two tries of `check`.
+#: The longest interval between two runs of `check`, in seconds.
 LONGEST_CHECK = 2.0
 _ALLOW = "The operator allows programs by path: [[resource_types.command.programs]]."
-_VARIABLES = "The operator lists the variables that may be: [resource_types.command] variables."
+_VARIABLES = "The operator lists the allowed variables: [resource_types.command] variables."
 _OFF = (
     "Headgate::Command is off on this server",
     "The operator turns it on: [resource_types.command] enabled = true, and `programs`.",
@@ -45,21 +45,21 @@ _NO_ACCOUNT = (
 
 
 class Command(ResourceType):
-    replaces_broken = False
+    replaces_tainted = False
     schema = SCHEMA
 
     def __init__(self, settings: CommandSettings) -> None:
         self._settings = settings
 
     async def create(self, call: Call) -> Outcome:
-        return await self._make(call, "create")
+        return await self._create_or_update(call, "create")
 
     async def update(self, call: Call) -> Outcome:
         if _runs_nothing(call):
             return Done(call.physical_id, dict(call.data.get("attributes") or {}), call.data)
         if not call.properties.get("update"):
             return Replace()
-        return await self._make(call, "update")
+        return await self._create_or_update(call, "update")
 
     async def delete(self, call: Call) -> Outcome:
         if not call.properties.get("delete"):
@@ -68,10 +68,12 @@ class Command(ResourceType):
         return ended if isinstance(ended, Failed) else Done(None)
 
     async def check(self, call: Call) -> Outcome:
-        return await self._visit(call, "check") or _well(call, "CHECK not supported: no command")
+        return await self._run_in_place(call, "check") or _unchanged(
+            call, "CHECK not supported: no command"
+        )
 
     async def adopt(self, call: Call) -> Outcome:
-        failed = await self._visit(call, "check")
+        failed = await self._run_in_place(call, "check")
         if isinstance(failed, Failed):
             return failed
         attributes: Json = {"outputs": {}, "stdout": "", "stderr": "", "exit_code": None}
@@ -79,10 +81,10 @@ class Command(ResourceType):
         return Done(call.physical_id, known, {"id": call.physical_id, "attributes": known})
 
     async def suspend(self, call: Call) -> Outcome:
-        return await self._visit(call, "suspend") or _well(call)
+        return await self._run_in_place(call, "suspend") or _unchanged(call)
 
     async def resume(self, call: Call) -> Outcome:
-        return await self._visit(call, "resume") or _well(call)
+        return await self._run_in_place(call, "resume") or _unchanged(call)
 
     async def snapshot(self, call: Call) -> Outcome:
         if not call.properties.get("snapshot"):
@@ -90,11 +92,11 @@ class Command(ResourceType):
         ended = await self._run(call, "snapshot", call.data)
         if isinstance(ended, Failed):
             return ended
-        made = made_of(call, ended.code, ended.stdout, ended.stderr)
+        made = result_of(call, ended.code, ended.stdout, ended.stderr)
         return Done(call.physical_id, call.attributes, {"outputs": made["attributes"]["outputs"]})
 
-    async def _visit(self, call: Call, name: str) -> Outcome | None:
-        """Run a command that changes nothing of what is recorded; None when there is none."""
+    async def _run_in_place(self, call: Call, name: str) -> Outcome | None:
+        """Run a command that does not change the recorded state; None if it is not defined."""
         if not call.properties.get(name):
             return None
         ended = await self._run(call, name, call.data)
@@ -113,10 +115,10 @@ class Command(ResourceType):
             return
         for name in COMMANDS:
             command = properties.get(name)
-            wrong = self._wrong(command, bool(properties.get("shell")))
+            wrong = self._command_error(command, bool(properties.get("shell")))
             if wrong and command is not None:
                 findings.add(f"{place}.{name}", *wrong)
-        for name, (reason, remedy) in self._wrong_surroundings(properties).items():
+        for name, (reason, remedy) in self._environment_errors(properties).items():
             findings.add(f"{place}.{name}", reason, remedy)
         most = self._settings.max_timeout.total_seconds()
         if (properties.get("timeout") or 0) > most:
@@ -126,28 +128,28 @@ class Command(ResourceType):
                 "The operator sets the longest: [resource_types.command] max_timeout.",
             )
 
-    def _wrong(self, command: Json, shell: bool) -> tuple[str, str] | None:
-        """(reason, remedy) when a command may not be run as it is."""
+    def _command_error(self, command: Json, shell: bool) -> tuple[str, str] | None:
+        """(reason, remedy) if a command is invalid or not allowed; else None."""
         if isinstance(command, str):
             if not shell:
-                return "is a text", "Write a list of texts, or say `shell: true`."
+                return "is a string", "Write a list of strings, or set `shell: true`."
         elif not isinstance(command, list) or not command:
-            return "is not a command", "Write a list of texts, the program first."
+            return "is not a command", "Write a list of strings that starts with the program."
         elif not isinstance(command[0], str):
-            return "has no program", "Write the program's absolute path first."
+            return "has no program", "Start the list with the absolute path of the program."
         program = _program(command)
         if self._settings.file_of(program) is None:
             return f'may not run "{program}"', _ALLOW
         return None
 
-    async def _make(self, call: Call, name: str) -> Outcome:
-        """Run create or update, save what it made, then try `check` until it succeeds."""
+    async def _create_or_update(self, call: Call, name: str) -> Outcome:
+        """Run create or update, save the result, then run `check` until it succeeds."""
         if call.progress is not None:
             return await self._check(call, call.progress)
         ended = await self._run(call, name, call.data)
         if isinstance(ended, Failed):
             return ended
-        made = made_of(call, ended.code, ended.stdout, ended.stderr)
+        made = result_of(call, ended.code, ended.stdout, ended.stderr)
         if call.properties.get("check"):
             return Wait(call.now, {"made": made})
         return Done(made["id"], made["attributes"], made)
@@ -167,13 +169,13 @@ class Command(ResourceType):
         if call.now >= until:
             reason = f"check did not succeed in {self._seconds(call):g} s: {checked.reason}"
             return Failed(reason, made["id"], made | {"unfinished": True})
-        wake = min(until, next_look(call.now, tries, LONGEST_CHECK))
+        wake = min(until, next_poll(call.now, tries, LONGEST_CHECK))
         return Wait(wake, {"made": made, "tries": tries + 1, "until": until.isoformat()})
 
     async def _run(
         self, call: Call, name: str, made: Mapping[str, Json], at_most: float = float("inf")
     ) -> Ended | Failed:
-        """Run one command; Failed unless it exited with 0."""
+        """Run one command; Failed unless it exits with 0."""
         command: Json = call.properties.get(name)
         wrong = self._refusal(call, name)
         if wrong:
@@ -194,24 +196,24 @@ class Command(ResourceType):
                 max_output=self._settings.max_output,
             )
         except (OSError, ValueError, SubprocessError) as error:
-            said = complaint(call, str(error))
-            return Failed(f"{name} could not be started: {said}", call.physical_id, call.data)
+            output = error_tail(call, str(error))
+            return Failed(f"{name} could not be started: {output}", call.physical_id, call.data)
         if ended.code == 0:
             return ended
-        said = complaint(call, readable(ended.stderr))
-        reason = f"{name} {_how(ended.code, seconds)}{f': {said}' if said else ''}"
+        output = error_tail(call, decode_text(ended.stderr))
+        reason = f"{name} {_exit_text(ended.code, seconds)}{f': {output}' if output else ''}"
         left = made.get("id") or call.physical_id or call.own_name
         kept = {**call.data, "unfinished": True}
         return Failed(reason, left, kept, retry=ended.code == TEMPORARY)
 
     def _refusal(self, call: Call, name: str) -> str:
-        """Why a command may not be run now, as a sentence; empty when it may."""
+        """The reason why a command may not run now, as a sentence; empty if it may."""
         if not self._settings.enabled:
             return f"{_OFF[0]}. {_OFF[1]}"
-        wrong = self._wrong(call.properties.get(name), bool(call.properties.get("shell")))
+        wrong = self._command_error(call.properties.get(name), bool(call.properties.get("shell")))
         if wrong:
             return f"{name} {wrong[0]}. {wrong[1]}"
-        for place, (reason, remedy) in self._wrong_surroundings(call.properties).items():
+        for place, (reason, remedy) in self._environment_errors(call.properties).items():
             return f"{place} {reason}. {remedy}"
         if self._settings.run_as is None:
             return f"{name} may not be run: {_NO_ACCOUNT}"
@@ -219,19 +221,19 @@ class Command(ResourceType):
         refusal = self._settings.refusal(call.project, argv, call.properties.get("cwd"))
         return f"{name}: {refusal}" if refusal else ""
 
-    def _wrong_surroundings(self, properties: Mapping[str, Json]) -> dict[str, tuple[str, str]]:
-        """(reason, remedy) by property, for what a command may not be given."""
+    def _environment_errors(self, properties: Mapping[str, Json]) -> dict[str, tuple[str, str]]:
+        """(reason, remedy) for invalid `cwd` and `environment`, by property."""
         wrong: dict[str, tuple[str, str]] = {}
         folder = properties.get("cwd")
         if folder and not str(folder).startswith("/"):
-            wrong["cwd"] = "is not absolute", "Write the folder's whole path, from / on."
+            wrong["cwd"] = "is not an absolute path", "Write a path that starts with /."
         for name in properties.get("environment") or {}:
             if not name or "=" in name or "\0" in name:
-                wrong["environment"] = "has a name that no variable can have", "Mend the name."
+                wrong["environment"] = "has an invalid variable name", "Correct the name."
             elif name.startswith(LOADER):
                 wrong[f"environment.{name}"] = (
                     "may not be set: it changes which code a program loads",
-                    "Leave it out.",
+                    "Remove it.",
                 )
             elif not self._settings.sets(name):
                 wrong[f"environment.{name}"] = "may not be set on this server", _VARIABLES
@@ -242,12 +244,12 @@ class Command(ResourceType):
         return min(asked, self._settings.max_timeout.total_seconds())
 
 
-def _well(call: Call, reason: str = "") -> Done:
+def _unchanged(call: Call, reason: str = "") -> Done:
     return Done(call.physical_id, call.attributes, call.data, reason)
 
 
 def _runs_nothing(call: Call) -> bool:
-    """Only what to do later has changed. Without any change, or after a failure, there is work."""
+    """Whether only properties in LATER changed, and the last operation did not fail."""
     return bool(call.changed) and call.changed <= LATER and not call.data.get("unfinished")
 
 
@@ -259,7 +261,7 @@ def _program(command: Json) -> str:
     return SHELL if isinstance(command, str) else str(command[0])
 
 
-def _how(code: int | None, seconds: float) -> str:
+def _exit_text(code: int | None, seconds: float) -> str:
     if code is None:
-        return f"took longer than {seconds:g} s and was ended"
-    return f"exited with {code}" if code > 0 else f"was ended by signal {-code}"
+        return f"did not end within {seconds:g} s and was terminated"
+    return f"exited with {code}" if code > 0 else f"was terminated by signal {-code}"

@@ -1,4 +1,4 @@
-"""What the operator lets commands be: programs, their arguments and folders, and variables."""
+"""The operator's allow list for commands: programs, arguments, folders and variables."""
 
 import os
 from collections.abc import Sequence
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
 
-#: At the end of the patterns of arguments: any further ones.
+#: As the last argument pattern: any number of further arguments.
 ANY_MORE = "**"
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedProgram:
-    """A program by its absolute path, and what may be done with it.
+    """An allowed program, by its absolute path.
 
     projects: patterns of the projects that may run it. arguments: a pattern for each argument, in
-    order. folders: where it may be run; commands that name no folder run in `/`.
+    order. folders: the folders in which it may run; a command without `cwd` runs in `/`.
     """
 
     path: str
@@ -23,8 +23,8 @@ class AllowedProgram:
     arguments: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
 
-    def takes(self, arguments: Sequence[str]) -> bool:
-        """Whether each argument matches its pattern, and none is missing or left over."""
+    def accepts_arguments(self, arguments: Sequence[str]) -> bool:
+        """Whether each argument matches its pattern, and none is missing or extra."""
         patterns = list(self.arguments)
         if patterns[-1:] == [ANY_MORE]:
             patterns.pop()
@@ -43,7 +43,7 @@ class AllowedProgram:
 
 @dataclass(frozen=True, slots=True)
 class RunAs:
-    """The account that commands run as. uid: None: the server's own."""
+    """The account that runs commands. uid: None: the account of the server."""
 
     name: str
     uid: int | None = None
@@ -54,10 +54,8 @@ class RunAs:
 
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
-    """variables: patterns of the variables that templates may set. run_as: None: nothing may run.
-
-    max_output: bytes of each stream.
-    """
+    """variables: patterns of the variables that templates may set. run_as: None: no command may
+    run. max_output: bytes of each stream."""
 
     enabled: bool = False
     programs: tuple[AllowedProgram, ...] = ()
@@ -71,11 +69,11 @@ class CommandSettings:
         return any(fnmatchcase(variable, pattern) for pattern in self.variables)
 
     def file_of(self, program: str) -> str | None:
-        """The file to execute for a program; None: no project may run it."""
+        """The file to execute for a program; None if no project may run it."""
         return allowed_file(program, tuple(one.path for one in self.programs))
 
     def refusal(self, project: str, argv: Sequence[str], folder: str | None) -> str:
-        """Why a project may not run a command, as a sentence; empty when it may.
+        """The reason why a project may not run a command, as a sentence; empty if it may.
 
         argv: the program's path, then its arguments.
         """
@@ -84,7 +82,7 @@ class CommandSettings:
             (f'project {project} may not run "{argv[0]}"', "projects",
              lambda one: any(fnmatchcase(project, pattern) for pattern in one.projects)),
             (f'"{argv[0]}" may not be run with these arguments', "arguments",
-             lambda one: one.takes(argv[1:])),
+             lambda one: one.accepts_arguments(argv[1:])),
             (f'"{argv[0]}" may not be run in {folder}', "folders",
              lambda one: one.may_run_in(folder)),
         )  # fmt: skip
@@ -97,22 +95,23 @@ class CommandSettings:
 
 
 def allowed_file(program: str, allow: tuple[str, ...]) -> str | None:
-    """The file to execute for `program`, free of links a template's author may move; None: refused.
+    """The file to execute for `program`, without links that a template's author could change; None
+    if it is not allowed.
 
-    Links in the folder are followed on both sides. The last part is followed only toward the list:
-    a name that leads to a listed program is that program, but a listed link does not let in the
-    other names of what it leads to (many tools of a small system are links to one program).
+    Links in the folder are resolved on both sides. A link as the last part is resolved only in
+    `program`: a link to a listed program is allowed, but a listed link does not allow other links
+    to the same target. (On small systems, many tools are links to one program.)
     """
     if not os.path.isabs(program) or "\0" in program:
         return None
-    listed = {_place(path) for path in allow}
-    place = _place(program)
-    if place in listed:
-        return place
+    listed = {_resolve_folder(path) for path in allow}
+    resolved = _resolve_folder(program)
+    if resolved in listed:
+        return resolved
     real = os.path.realpath(program)
     return real if real in listed else None
 
 
-def _place(path: str) -> str:
+def _resolve_folder(path: str) -> str:
     folder, name = os.path.split(path)
     return os.path.join(os.path.realpath(folder), name)

@@ -1,8 +1,8 @@
-"""Runs one command of an operator's machine: bounded in time and output, and gone at the end.
+"""Runs one command with limits on time and output, and ends its processes.
 
-The command gets a session and a process group of its own. When time is over, or the caller is
-cancelled, the whole group is asked to end, then made to. A command that ends by itself may leave
-something behind on purpose: what it left in the background lives on.
+The command gets its own session and process group. After a timeout, or if the caller is cancelled,
+the group gets SIGTERM and then SIGKILL. If the command exits by itself, its background processes
+continue to run.
 """
 
 import asyncio
@@ -14,20 +14,18 @@ from dataclasses import dataclass
 
 from engine.types.command.allow_list import RunAs
 
-#: Seconds between asking a group to end and making it.
+#: Seconds between SIGTERM and SIGKILL.
 GRACE = 3.0
-#: Seconds to read on after the command has ended: a daemon may hold the pipe open.
+#: Seconds to read output after the command has exited: a daemon may hold the pipe open.
 AFTERMATH = 0.2
-#: Seconds between two looks at a group that was asked to end.
+#: Seconds between two checks whether a group has ended after SIGTERM.
 LOOK = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """code: None when time was over, below 0 when a signal ended it.
-
-    stdout, stderr: at most so many bytes as asked for.
-    """
+    """code: None after a timeout, negative after a signal. stdout, stderr: at most `max_output`
+    bytes."""
 
     code: int | None
     stdout: bytes
@@ -35,12 +33,13 @@ class Ended:
 
 
 class _Watch(asyncio.SubprocessProtocol):
-    """Keeps `most` bytes of each stream and tells when it is over.
+    """Stores `most` bytes of each stream, and sets events at the exit and at the end of output.
 
-    Of standard output the first, of standard error the last: there is the reason of a failure.
+    It stores the first bytes of standard output, and the last bytes of standard error, which have
+    the reason of a failure.
 
-    A protocol, not asyncio's `Process`: that one's wait() may last as long as a daemon holds a
-    pipe, and cannot close its pipes.
+    This is a protocol because the wait() of asyncio's `Process` lasts as long as a daemon holds a
+    pipe, and its pipes cannot be closed.
     """
 
     def __init__(self, most: int) -> None:
@@ -77,18 +76,18 @@ async def run(
     max_output: int,
     run_as: RunAs | None = None,
 ) -> Ended:
-    """program: the file to execute; argv[0] is only the name it is told it has.
+    """Run a command. program: the file to execute; argv[0] is only its displayed name.
 
-    Raises OSError, ValueError or SubprocessError when the command cannot be started.
+    Raises OSError, ValueError or SubprocessError if the command cannot be started.
     """
     if any("\0" in text for text in (*argv, *environment, *environment.values())):
-        raise ValueError("a text with a NUL character cannot be handed to a program")
+        raise ValueError("an argument or variable contains a NUL character")
     watch = _Watch(max_output)
-    transport = await _start(watch, argv, program, cwd, environment, _becoming(run_as))
+    transport = await _start(watch, argv, program, cwd, environment, _change_account(run_as))
     try:
-        over = not await _within(watch.exited, seconds)
+        timed_out = not await _within(watch.exited, seconds)
         await _within(watch.read, AFTERMATH)
-        code = None if over else transport.get_returncode()
+        code = None if timed_out else transport.get_returncode()
         return Ended(code, bytes(watch.kept[1]), bytes(watch.kept[2]))
     finally:
         try:
@@ -106,7 +105,7 @@ async def _start(
     environment: Mapping[str, str],
     become: Callable[[], None] | None,
 ) -> asyncio.SubprocessTransport:
-    """A caller cancelled while the process starts must not leave it behind, on any loop."""
+    """Start the process, and kill it if the caller is cancelled meanwhile; on any event loop."""
     starting = asyncio.create_task(
         asyncio.get_running_loop().subprocess_exec(
             lambda: watch,
@@ -132,11 +131,8 @@ async def _start(
     return transport
 
 
-def _becoming(run_as: RunAs | None) -> Callable[[], None] | None:
-    """What changes a new process to another account, before it runs the program.
-
-    uvloop knows no other way.
-    """
+def _change_account(run_as: RunAs | None) -> Callable[[], None] | None:
+    """The `preexec_fn` that changes the account of a new process; uvloop has no other way."""
     if run_as is None or run_as.uid is None:
         return None
     uid, gid, groups = run_as.uid, run_as.gid, list(run_as.groups)
@@ -165,12 +161,12 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
 
 
 async def _end_group(group: int, watch: _Watch) -> None:
-    """Ask, wait for all of the group, then make it; at once when cancelled meanwhile."""
+    """Send SIGTERM, wait for the group, then send SIGKILL; at once if cancelled meanwhile."""
     try:
         _signal(group, signal.SIGTERM)
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
-                while _signal(group, 0):  # noqa: ASYNC110 - nothing tells when a group is gone
+                while _signal(group, 0):  # noqa: ASYNC110 - a group has no exit event
                     await asyncio.sleep(LOOK)
     finally:
         _signal(group, signal.SIGKILL)
@@ -178,7 +174,7 @@ async def _end_group(group: int, watch: _Watch) -> None:
 
 
 def _signal(group: int, number: int) -> bool:
-    """False when nobody is left in the group."""
+    """Send a signal to a group; False if it has no processes."""
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):

@@ -1,4 +1,4 @@
-"""What a command is given, and what is made of what it printed."""
+"""The environment of a command, and the result from its output."""
 
 import os
 from collections.abc import Mapping
@@ -7,53 +7,57 @@ import orjson
 
 from engine.types.command.allow_list import RunAs
 from engine.types.contract import Call
-from engine.types.text_cleaning import as_text, readable, storable, without
+from engine.types.text_cleaning import as_text, decode_text, mask_secrets, replace_nul
 from engine.words import Json
 
-#: What a command sees of the server's own environment.
+#: The variables that a command inherits from the server.
 INHERITED = ("PATH", "HOME", "LANG")
-#: Variables by which the system's loader would run other code in an allowed program.
+#: Prefixes of variables with which the dynamic loader runs other code in an allowed program.
 LOADER = ("LD_", "DYLD_")
-#: Bytes of HEADGATE_PREVIOUS; a system takes no variable above 128 KiB.
-MOST_PREVIOUS = 98_304
-KEPT_ERROR = 500
+#: The limit for HEADGATE_PREVIOUS in bytes; Linux accepts no variable above 128 KiB.
+MAX_PREVIOUS = 98_304
+MAX_ERROR = 500
 
 
 def environment(
     call: Call, name: str, made: Mapping[str, Json], run_as: RunAs | None
 ) -> dict[str, str]:
-    """Its own variables and ours, nothing else of the server's. made: see `made_of`; or empty."""
+    """The variables of a command: from the template and from Headgate. made: see `result_of`."""
     known = {key: os.environ[key] for key in INHERITED if key in os.environ}
     if run_as is not None and run_as.uid is not None:
         known |= {"HOME": run_as.home, "USER": run_as.name, "LOGNAME": run_as.name}
     given = call.properties.get("environment") or {}
     outputs = (made.get("attributes") or {}).get("outputs") or {}
     previous = orjson.dumps(outputs)
-    ours = {
+    headgate_variables = {
         "HEADGATE_STACK_NAME": call.stack_name,
         "HEADGATE_STACK_ID": str(call.stack_id),
         "HEADGATE_RESOURCE": call.resource_name,
         "HEADGATE_OPERATION": name,
         "HEADGATE_OPERATION_KEY": str(call.operation_key),
         "HEADGATE_PHYSICAL_ID": made.get("id") or call.physical_id or "",
-        "HEADGATE_PREVIOUS": _short_enough(previous),
-        "HEADGATE_SNAPSHOT": _short_enough(orjson.dumps((call.kept or {}).get("outputs") or {})),
+        "HEADGATE_PREVIOUS": _limited(previous),
+        "HEADGATE_SNAPSHOT": _limited(orjson.dumps((call.kept or {}).get("outputs") or {})),
     }
     if call.credential:
-        ours["HEADGATE_CREDENTIAL"] = call.credential
-    return known | {key: as_text(value) for key, value in given.items() if value is not None} | ours
+        headgate_variables["HEADGATE_CREDENTIAL"] = call.credential
+    return (
+        known
+        | {key: as_text(value) for key, value in given.items() if value is not None}
+        | headgate_variables
+    )
 
 
-def _short_enough(raw: bytes) -> str:
-    return raw.decode() if len(raw) <= MOST_PREVIOUS else "{}"
+def _limited(raw: bytes) -> str:
+    return raw.decode() if len(raw) <= MAX_PREVIOUS else "{}"
 
 
-def made_of(call: Call, code: int | None, stdout: bytes, stderr: bytes) -> dict[str, Json]:
-    """{"id": physical id, "attributes": {...}} of a create or update that went well.
+def result_of(call: Call, code: int | None, stdout: bytes, stderr: bytes) -> dict[str, Json]:
+    """{"id": physical ID, "attributes": {...}} of a successful create or update.
 
-    An update that printed no JSON object leaves the outputs and the id as they were.
+    An update without a JSON object as output does not change the outputs and the ID.
     """
-    text = readable(stdout)
+    text = decode_text(stdout)
     before = call.data.get("attributes") or {}
     printed = _object(text)
     outputs = (before.get("outputs") or {}) if printed is None else printed
@@ -63,17 +67,17 @@ def made_of(call: Call, code: int | None, stdout: bytes, stderr: bytes) -> dict[
         "attributes": {
             "outputs": outputs,
             "stdout": text,
-            "stderr": readable(stderr),
+            "stderr": decode_text(stderr),
             "exit_code": code,
         },
     }
 
 
-def complaint(call: Call, said: str) -> str:
-    """The last lines of what a command said, for a message everybody may read."""
+def error_tail(call: Call, output: str) -> str:
+    """The end of an error output, with secrets masked, for a message."""
     given = call.properties.get("environment") or {}
-    masked = without(said, [as_text(value) for value in given.values() if value is not None])
-    return masked.strip()[-KEPT_ERROR:].strip()
+    masked = mask_secrets(output, [as_text(value) for value in given.values() if value is not None])
+    return masked.strip()[-MAX_ERROR:].strip()
 
 
 def _object(text: str) -> dict[str, Json] | None:
@@ -81,4 +85,4 @@ def _object(text: str) -> dict[str, Json] | None:
         printed = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    return storable(printed) if isinstance(printed, dict) else None
+    return replace_nul(printed) if isinstance(printed, dict) else None

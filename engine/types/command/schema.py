@@ -1,4 +1,4 @@
-"""Headgate::Command as data: its properties and attributes."""
+"""The schema of Headgate::Command."""
 
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 
@@ -12,39 +12,43 @@ def _command(description: str, *, required: bool = False) -> Property:
 
 SCHEMA = TypeSchema(
     "Headgate::Command",
-    description="Runs commands on headgate's machine. Off unless the operator allows it.",
+    description="Runs commands on the engine's machine. Off unless the operator enables it.",
     properties={
-        "create": _command("Makes it: a list of texts, program first.", required=True),
+        "create": _command(
+            "Creates the resource: a list of strings that starts with the program.", required=True
+        ),
         "update": _command("Updates in place; without it, an update replaces the resource."),
-        "delete": _command("Clears it away."),
-        "check": _command("Tried after create and update until it exits with 0; once by a check."),
-        "suspend": _command("Puts it to rest."),
-        "resume": _command("Wakes it up."),
-        "snapshot": _command("Keeps what update can restore; what it prints as JSON is kept here."),
+        "delete": _command("Deletes the resource."),
+        "check": _command("Runs after create and update until it exits with 0; once in a check."),
+        "suspend": _command("Suspends the resource."),
+        "resume": _command("Resumes the resource."),
+        "snapshot": _command("Takes a snapshot; its JSON output is stored for a restore."),
         "shell": Property(
             Kind.BOOLEAN,
-            "Whether commands may be one text, run by /bin/sh.",
+            "Whether commands may be strings, run by /bin/sh.",
             default=False,
             update_allowed=True,
         ),
-        "cwd": Property(Kind.STRING, "Folder to run in, as an absolute path.", update_allowed=True),
-        "environment": Property(Kind.MAP, "Variables the commands see.", update_allowed=True),
+        "cwd": Property(Kind.STRING, "Working folder, as an absolute path.", update_allowed=True),
+        "environment": Property(
+            Kind.MAP, "Environment variables of the commands.", update_allowed=True
+        ),
         "timeout": Property(
             Kind.NUMBER,
-            "Seconds for a command, and again for check to succeed.",
+            "Timeout of a command in seconds; also the time in which check must succeed.",
             default=DEFAULT_TIMEOUT,
             update_allowed=True,
             constraints=(Constraint("range", min=0.1, max=86_400),),
         ),
         "triggers": Property(
-            Kind.MAP, "Any values; a change of them changes the resource.", update_allowed=True
+            Kind.MAP, "Any values; a change updates the resource.", update_allowed=True
         ),
     },
     attributes={
         "outputs": Attribute(Kind.MAP, "The JSON object that create or update printed."),
-        "stdout": Attribute(Kind.STRING, "What it printed, as text."),
-        "stderr": Attribute(Kind.STRING, "What it printed to standard error."),
-        "exit_code": Attribute(Kind.INTEGER, "What it exited with: 0.", public=True),
+        "stdout": Attribute(Kind.STRING, "Standard output."),
+        "stderr": Attribute(Kind.STRING, "Standard error."),
+        "exit_code": Attribute(Kind.INTEGER, "Exit code: 0.", public=True),
     },
     snapshots=True,
 )

@@ -16,7 +16,7 @@ from engine.types.contract import Call, Child
 from engine.types.groups.batches import Policy
 from engine.types.groups.group import of_batches, policy_of, read_inside, sound, whole_number
 from engine.types.groups.member_template import Body, among, sample
-from engine.types.groups.scaling_group import Scaled
+from engine.types.groups.scaling_group import ScalingGroup
 from engine.words import Json, Point
 
 WAYS: Mapping[str, Aggregation] = {
@@ -29,7 +29,7 @@ WAYS: Mapping[str, Aggregation] = {
 FROM_ZERO = (Constraint("range", min=0),)
 
 
-class AutoScalingGroup(Scaled):
+class AutoScalingGroup(ScalingGroup):
     schema = TypeSchema(
         "OS::Heat::AutoScalingGroup",
         description="Members that are alike, as many as scaling policies say.",

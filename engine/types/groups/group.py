@@ -5,16 +5,25 @@ from collections.abc import Mapping, Sequence
 
 from engine.hot.expressions.member_attributes import Aggregation, members_entry
 from engine.hot.schema.type_schema import Constraint, Kind, Property
-from engine.types.contract import Away, Call, Child, Done, Member, Outcome, ResourceType, Visit
+from engine.types.contract import (
+    ActOnNested,
+    Call,
+    Child,
+    DeleteNested,
+    Done,
+    Member,
+    Outcome,
+    ResourceType,
+)
 from engine.types.groups.batches import Policy
 from engine.types.groups.member_template import FAILED
-from engine.types.nested_commands import brought
+from engine.types.nested_commands import run_nested
 from engine.types.placement import Placer
 from engine.words import Json, Operation
 
 
 class Group(ResourceType):
-    nests = True
+    has_nested_stack = True
     uses_credential = False
 
     def __init__(self, placer: Placer | None = None) -> None:
@@ -28,7 +37,9 @@ class Group(ResourceType):
         return Done(str(child.id), self.attributes(call, child), call.data)
 
     def delete(self, call: Call) -> Outcome:
-        return Done(None) if call.child is None else brought(call, "delete", Away(), _gone)
+        return (
+            Done(None) if call.child is None else run_nested(call, "delete", DeleteNested(), _gone)
+        )
 
     def check(self, call: Call) -> Outcome:
         return self._visit(call, Operation.CHECK)
@@ -40,7 +51,9 @@ class Group(ResourceType):
         return self._visit(call, Operation.RESUME)
 
     def _visit(self, call: Call, operation: Operation) -> Outcome:
-        return brought(call, operation, Visit(operation), lambda child: self.done(call, child))
+        return run_nested(
+            call, operation, ActOnNested(operation), lambda child: self.done(call, child)
+        )
 
 
 def _gone(child: Child) -> Done:

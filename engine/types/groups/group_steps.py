@@ -10,10 +10,20 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from engine.hooks.member_choice import CHOICES, MAY_CHOOSE, BadChoice, chosen
-from engine.types.contract import Call, Child, Confirm, Done, Failed, Nest, Outcome, Toward, Wait
+from engine.types.contract import (
+    Call,
+    Child,
+    Confirm,
+    Done,
+    Failed,
+    Outcome,
+    ReconcileNested,
+    RunNested,
+    Wait,
+)
 from engine.types.groups.member_placement import PLACED, placed, view_of
-from engine.types.groups.member_template import Body, Present, present
-from engine.types.nested_commands import brought
+from engine.types.groups.member_template import Body, CurrentMembers, present
+from engine.types.nested_commands import run_nested
 from engine.types.placement import Placer, Places
 from engine.words import Json
 
@@ -22,7 +32,7 @@ LONGEST_PAUSE = 3_155_760_000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MemberChange:
     """The members after a turn, and what it means for those there are.
 
     bodies: in the order in which members are read. altered: names of those that get another body;
@@ -39,18 +49,18 @@ class Change:
     def any(self) -> bool:
         return bool(self.made or self.altered or self.gone)
 
-    def opened(self, names: Sequence[str]) -> "Change":
+    def opened(self, names: Sequence[str]) -> "MemberChange":
         return replace(self, open=names)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class GroupStep:
     """kind: the beginning of its step's name. ask: the point where somebody may choose other
     members, or "". pause: seconds to wait before it, if it follows one of its kind. kept: what is
     decided with it for all turns that follow."""
 
     kind: str
-    change: Change
+    change: MemberChange
     ask: str = ""
     pause: float = 0
     kept: Mapping[str, Json] = field(default_factory=dict)
@@ -81,13 +91,17 @@ class Progress:
 class Plan(Protocol):
     """What one group wants."""
 
-    def kept(self, there: Present) -> Mapping[str, Json]:
+    def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
         """What is decided when the operation begins, and holds through all its turns."""
 
-    def turn(self, there: Present, at: Progress, names: Sequence[str] | None) -> Turn | None:
+    def turn(
+        self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
+    ) -> GroupStep | None:
         """The next turn; None: everything is as it should be. names: chosen by an answer."""
 
-    def goal(self, change: Change, there: Present, kept: Mapping[str, Json]) -> Toward:
+    def goal(
+        self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
+    ) -> ReconcileNested:
         """What a turn brings the stack inside to."""
 
 
@@ -98,12 +112,12 @@ def go(
     there = present(call.child)
     at = Progress(**call.progress) if call.progress else Progress(kept=plan.kept(there))
     if at.step and call.child is not None and call.child.step == at.step:
-        ended = brought(call, at.step, Toward(None), done)
+        ended = run_nested(call, at.step, ReconcileNested(None), done)
         if not isinstance(ended, Done):
             return ended
         at = at.after()
     turn = _next_turn(call, plan, there, at, done)
-    if not isinstance(turn, Turn):
+    if not isinstance(turn, GroupStep):
         return turn
     if placer is None or not turn.change.made:
         return _begun(plan, turn, there, at, {})
@@ -111,14 +125,14 @@ def go(
 
 
 def _next_turn(
-    call: Call, plan: Plan, there: Present, at: Progress, done: Callable[[Child], Done]
-) -> Turn | Outcome:
+    call: Call, plan: Plan, there: CurrentMembers, at: Progress, done: Callable[[Child], Done]
+) -> GroupStep | Outcome:
     """Every operation brings the stack inside somewhere at least once: what is in the templates of
     its members may have changed, though nothing of the group itself did."""
     turn = plan.turn(there, at, None)
     if turn is None and at.last and call.child is not None:
         return done(call.child)
-    turn = turn or Turn("members", Change(there.bodies))
+    turn = turn or GroupStep("members", MemberChange(there.bodies))
     held = _paused(call, turn, at) or _asked(call, turn, at)
     if held is not None:
         return held
@@ -129,7 +143,7 @@ def _next_turn(
 
 
 async def _placed(
-    call: Call, plan: Plan, turn: Turn, there: Present, at: Progress, placer: Placer
+    call: Call, plan: Plan, turn: GroupStep, there: CurrentMembers, at: Progress, placer: Placer
 ) -> Outcome:
     places = await placer.place(view_of(call, turn.change.bodies, turn.change.made, there))
     if isinstance(places, str):
@@ -137,17 +151,19 @@ async def _placed(
     return _begun(plan, turn, there, at, {name: dict(one) for name, one in places.items()})
 
 
-def _begun(plan: Plan, turn: Turn, there: Present, at: Progress, places: Places) -> Nest:
+def _begun(
+    plan: Plan, turn: GroupStep, there: CurrentMembers, at: Progress, places: Places
+) -> RunNested:
     change = turn.change
     bodies = {name: placed(body, places.get(name, {})) for name, body in change.bodies.items()}
     known = {**there.group.get(PLACED, {}), **places}
     remembered = {name: known[name] for name in bodies if known.get(name)}
     step, kept = f"{turn.kind}-{at.number}", {**at.kept, **turn.kept, PLACED: remembered}
     goal = plan.goal(replace(change, bodies=bodies), there, kept)
-    return Nest(step, goal, at.document(step=step, kept=kept))
+    return RunNested(step, goal, at.document(step=step, kept=kept))
 
 
-def _paused(call: Call, turn: Turn, at: Progress) -> Outcome | None:
+def _paused(call: Call, turn: GroupStep, at: Progress) -> Outcome | None:
     if not turn.pause or at.last != turn.kind:
         return None
     pause = timedelta(seconds=min(turn.pause, LONGEST_PAUSE))
@@ -159,7 +175,7 @@ def _paused(call: Call, turn: Turn, at: Progress) -> Outcome | None:
     return Wait(until, at.document(until=until.isoformat()))
 
 
-def _asked(call: Call, turn: Turn, at: Progress) -> Outcome | None:
+def _asked(call: Call, turn: GroupStep, at: Progress) -> Outcome | None:
     if not turn.ask:
         return None
     if at.asked != at.number:
@@ -176,7 +192,7 @@ def _failed(call: Call, reason: str) -> Failed:
     return Failed(reason, there, call.data)
 
 
-def _seen(turn: Turn) -> dict[str, Json]:
+def _seen(turn: GroupStep) -> dict[str, Json]:
     """What there is to look at: see engine/hooks/member_choice.py."""
     if not turn.ask:
         return {}

@@ -17,7 +17,7 @@ from engine.types.contract import Call, Child, Done, Failed, Outcome, ResourceTy
 from engine.types.groups.batches import Policy
 from engine.types.groups.group import read_inside, sound
 from engine.types.groups.member_template import Body, sample
-from engine.types.groups.scaling_group import Scaled
+from engine.types.groups.scaling_group import ScalingGroup
 from engine.words import Json, Point
 
 INSTANCE: Final = "AWS::EC2::Instance"
@@ -55,7 +55,7 @@ class LaunchConfiguration(ResourceType):
         return Done(None)
 
 
-class InstanceGroup(Scaled):
+class InstanceGroup(ScalingGroup):
     schema = TypeSchema(
         "OS::Heat::InstanceGroup",
         description="Instances that are alike, as a launch configuration says.",
@@ -117,19 +117,21 @@ class InstanceGroup(Scaled):
         ),
     )
 
-    def names(self, properties: Mapping[str, Json]) -> str | None:
+    def referenced_resource(self, properties: Mapping[str, Json]) -> str | None:
         name: str = properties["LaunchConfigurationName"]
         return name
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        if call.named is None:
+        if call.referenced is None:
             name = call.properties["LaunchConfigurationName"]
             said = f"LaunchConfigurationName ({name}) reference can not be found."
             return Failed(said, call.physical_id, call.data)
         return super().create(call)
 
     def body(self, call: Call) -> Body:
-        given = {name: value for name, value in (call.named or {}).items() if value is not None}
+        given = {
+            name: value for name, value in (call.referenced or {}).items() if value is not None
+        }
         tags = call.properties.get("Tags") or []
         return {"type": INSTANCE, "properties": {**given, **({"Tags": tags} if tags else {})}}
 

@@ -5,8 +5,8 @@ from hashlib import sha256
 from itertools import count, islice
 from uuid import UUID
 
-from engine.types.groups.group_steps import Change
-from engine.types.groups.member_template import Body, Present
+from engine.types.groups.group_steps import MemberChange
+from engine.types.groups.member_template import Body, CurrentMembers
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 #: Letters of a member's name.
@@ -40,13 +40,13 @@ def _short(text: str) -> str:
 
 
 def indexed_change(
-    there: Present,
+    there: CurrentMembers,
     names: Sequence[str],
     target: Collection[str],
     changes: int,
     body_of: BodyOf,
     chosen: Sequence[str] | None,
-) -> Change:
+) -> MemberChange:
     """A batch of a group whose members are numbers.
 
     names: after it. target: names when all is done; others are there for a while, and are left
@@ -62,9 +62,9 @@ def indexed_change(
 
 
 def aged_change(
-    there: Present, size: int, changes: int, body_of: BodyOf, new_names: Iterator[str],
+    there: CurrentMembers, size: int, changes: int, body_of: BodyOf, new_names: Iterator[str],
     chosen: Sequence[str] | None,
-) -> Change:  # fmt: skip
+) -> MemberChange:  # fmt: skip
     """A batch of a group whose members have an age: the oldest are altered first, and go first
     where there are too many; but who failed before them, and who is as it should be after them."""
     going = sorted(
@@ -79,30 +79,30 @@ def aged_change(
 
 
 def _change(
-    there: Present,
+    there: CurrentMembers,
     names: Sequence[str],
     made: Sequence[str],
     altered: Sequence[str],
     old: Sequence[str],
     body_of: BodyOf,
-) -> Change:
+) -> MemberChange:
     new = {*made, *altered}
     bodies = {name: body_of(name) if name in new else there.bodies[name] for name in names}
-    return Change(bodies, made, altered, _gone(there, bodies), old)
+    return MemberChange(bodies, made, altered, _gone(there, bodies), old)
 
 
-def all_at_once(there: Present, names: Sequence[str], body_of: BodyOf) -> Change:
+def all_at_once(there: CurrentMembers, names: Sequence[str], body_of: BodyOf) -> MemberChange:
     bodies = {name: body_of(name) for name in names}
     made = [name for name in names if name not in there.sound]
     altered = [name for name in names if name not in made and there.bodies[name] != bodies[name]]
-    return Change(bodies, made, altered, _gone(there, bodies))
+    return MemberChange(bodies, made, altered, _gone(there, bodies))
 
 
-def only(there: Present, names: Sequence[str]) -> Change:
+def only(there: CurrentMembers, names: Sequence[str]) -> MemberChange:
     """These of those that there are, as they are."""
     bodies = {name: there.bodies[name] for name in names if name in there.bodies}
-    return Change(bodies, gone=_gone(there, bodies))
+    return MemberChange(bodies, gone=_gone(there, bodies))
 
 
-def _gone(there: Present, bodies: Mapping[str, Body]) -> list[str]:
+def _gone(there: CurrentMembers, bodies: Mapping[str, Body]) -> list[str]:
     return [name for name in there.bodies if name not in bodies]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from engine.types.contract import Call
-from engine.types.groups.member_template import FAILED, Body, Present
+from engine.types.groups.member_template import FAILED, Body, CurrentMembers
 from engine.types.placement import GroupView, PlacedMember
 from engine.words import Json
 
@@ -16,14 +16,14 @@ def placed(body: Body, place: Mapping[str, Json]) -> Body:
     return {**body, "properties": {**(body.get("properties") or {}), **place}} if place else body
 
 
-def in_place(body_of: Callable[[str], Body], there: Present) -> Callable[[str], Body]:
+def in_place(body_of: Callable[[str], Body], there: CurrentMembers) -> Callable[[str], Body]:
     """Bodies of members that stay where they are."""
     known = there.group.get(PLACED) or {}
     return lambda name: placed(body_of(name), known.get(name, {}))
 
 
 def view_of(
-    call: Call, bodies: Mapping[str, Body], new: Sequence[str], there: Present
+    call: Call, bodies: Mapping[str, Body], new: Sequence[str], there: CurrentMembers
 ) -> GroupView:
     """What the plug-in is given."""
     body, known = bodies[new[0]], there.group.get(PLACED) or {}
@@ -33,7 +33,7 @@ def view_of(
         call.stack_name,
         call.resource_name,
         str(body["type"]),
-        {} if call.hides else body.get("properties") or {},
+        {} if call.has_secrets else body.get("properties") or {},
         tuple(
             PlacedMember(name, "COMPLETE" if name in there.sound else FAILED, known.get(name, {}))
             for name in there.bodies

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.hot.language.versions import VERSIONS
-from engine.types.contract import Child, Toward
+from engine.types.contract import Child, ReconcileNested
 from engine.words import Json
 
 VERSION: Final = "2015-04-30"
@@ -26,7 +26,7 @@ Body = Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class CurrentMembers:
     """What the stack inside holds.
 
     bodies: of members that there are, by name, in the order in which they would go: failed ones
@@ -41,20 +41,20 @@ class Present:
 
 
 def written(
-    bodies: Mapping[str, Body], group: Mapping[str, Json], *, hides: bool = False
-) -> Toward:
-    """The goal of a stack inside with these members. hides: they may hold what nobody is shown."""
+    bodies: Mapping[str, Body], group: Mapping[str, Json], *, has_secrets: bool = False
+) -> ReconcileNested:
+    """The command that gives a nested stack these members. has_secrets: they may have secrets."""
     literals: dict[str, Json] = {}
-    resources = {name: _quoted(name, body, literals, hides) for name, body in bodies.items()}
+    resources = {name: _quoted(name, body, literals, has_secrets) for name, body in bodies.items()}
     document = {
         "heat_template_version": VERSION,
         "parameters": {
-            LITERALS: {"type": "json", "default": {}, "hidden": hides},
+            LITERALS: {"type": "json", "default": {}, "hidden": has_secrets},
             GROUP: {"type": "json", "default": {}},
         },
         "resources": resources,
     }
-    return Toward(document, {LITERALS: literals, GROUP: dict(group)})
+    return ReconcileNested(document, {LITERALS: literals, GROUP: dict(group)})
 
 
 def sample(
@@ -72,17 +72,17 @@ def among(place: str, start: str) -> str:
     return ".".join((start, *place.split(".")[2:]))
 
 
-def present(child: Child | None) -> Present:
+def present(child: Child | None) -> CurrentMembers:
     """Read back what `written` has led to."""
     if child is None:
-        return Present()
+        return CurrentMembers()
     resources = child.template.get("resources") or {}
     literals = child.parameters.get(LITERALS) or {}
     there = sorted(
         (one for one in child.members if one.name in resources and one.action != "INIT"),
         key=lambda one: (one.status != FAILED, one.created_at, one.name),
     )
-    return Present(
+    return CurrentMembers(
         {one.name: _unquoted(resources[one.name], literals) for one in there},
         frozenset(one.name for one in there if one.status != FAILED),
         {one.name: one.reference for one in there},
@@ -90,7 +90,7 @@ def present(child: Child | None) -> Present:
     )
 
 
-def _quoted(name: str, body: Body, literals: dict[str, Json], hides: bool) -> Body:
+def _quoted(name: str, body: Body, literals: dict[str, Json], has_secrets: bool) -> Body:
     def quote(value: Json, place: str) -> Json:
         if isinstance(value, dict):
             if len(value) == 1 and not FUNCTIONS.isdisjoint(value):
@@ -104,7 +104,7 @@ def _quoted(name: str, body: Body, literals: dict[str, Json], hides: bool) -> Bo
         literals[place] = value
         return {"get_param": [LITERALS, place]}
 
-    to_parameter = literal if hides else quote
+    to_parameter = literal if has_secrets else quote
     return {
         key: to_parameter(value, f"{name}.{key}") if key in VALUES and value else value
         for key, value in body.items()

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
 from engine.hot.expressions.member_attributes import Aggregation
 from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema
-from engine.types.contract import Call, Child, Outcome, Toward
+from engine.types.contract import Call, Child, Outcome, ReconcileNested
 from engine.types.groups.group import Group, read_inside
-from engine.types.groups.group_steps import Change, Progress, Turn, go
+from engine.types.groups.group_steps import GroupStep, MemberChange, Progress, go
 from engine.types.groups.member_changes import all_at_once, by_index
-from engine.types.groups.member_template import Body, Present, sample, written
+from engine.types.groups.member_template import Body, CurrentMembers, sample, written
 from engine.words import Json
 
 WAYS: Mapping[str, Aggregation] = {
@@ -93,14 +93,18 @@ def _among(place: str) -> str:
 class _ChainPlan:
     def __init__(self, call: Call) -> None:
         self._bodies = dict(chained(call.properties))
-        self._hides = call.hides
+        self._hides = call.has_secrets
 
-    def kept(self, there: Present) -> Mapping[str, Json]:
+    def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
         return {}
 
-    def goal(self, change: Change, there: Present, kept: Mapping[str, Json]) -> Toward:
-        return written(change.bodies, kept, hides=self._hides)
+    def goal(
+        self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
+    ) -> ReconcileNested:
+        return written(change.bodies, kept, has_secrets=self._hides)
 
-    def turn(self, there: Present, at: Progress, names: Sequence[str] | None) -> Turn | None:
+    def turn(
+        self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
+    ) -> GroupStep | None:
         change = all_at_once(there, [*self._bodies], self._bodies.__getitem__)
-        return Turn("members", change) if change.any else None
+        return GroupStep("members", change) if change.any else None

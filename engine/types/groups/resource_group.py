@@ -17,7 +17,7 @@ from engine.types.groups.group import Group, of_batches, policy_of, read_inside,
 from engine.types.groups.group_steps import go
 from engine.types.groups.member_changes import by_index
 from engine.types.groups.member_placement import in_place
-from engine.types.groups.member_template import Body, Present, among, present, sample
+from engine.types.groups.member_template import Body, CurrentMembers, among, present, sample
 from engine.types.groups.step_plans import REMOVED, IndexedPlan
 from engine.words import Json, Point
 
@@ -129,7 +129,7 @@ def _plan(call: Call, policy: Policy | None, *, creates: bool) -> IndexedPlan:
         properties["count"],
         in_place(lambda name: numbered(body, index, name), present(call.child)),
         lambda there: [*_removed(call, there)],
-        call.hides,
+        call.has_secrets,
         policy,
         creates,
     )
@@ -170,7 +170,7 @@ def replaced(value: Json, index: str, name: str) -> Json:
     return value
 
 
-def _removed(call: Call, there: Present) -> Iterator[str]:
+def _removed(call: Call, there: CurrentMembers) -> Iterator[str]:
     """Names that policies name, or by what get_resource gives; those nobody has mean nothing."""
     before: Sequence[str] = there.group.get(REMOVED, [])
     if call.properties["removal_policies_mode"] == "append":

@@ -12,7 +12,7 @@ from engine.types.groups.group import Group
 from engine.types.groups.group_steps import go
 from engine.types.groups.member_changes import fresh_names
 from engine.types.groups.member_placement import in_place
-from engine.types.groups.member_template import Body, Present, present
+from engine.types.groups.member_template import Body, CurrentMembers, present
 from engine.types.groups.step_plans import AgedPlan
 from engine.words import Json
 
@@ -23,7 +23,7 @@ SIZED_BY: Final = "sized_by"
 LONGEST_COOLDOWN: Final = 3_155_760_000
 
 
-class Scaled(Group):
+class ScalingGroup(Group):
     @abstractmethod
     def body(self, call: Call) -> Body:
         """Of every member."""
@@ -50,7 +50,7 @@ class Scaled(Group):
             lambda there: self._size(call, there),
             in_place(lambda name: body, present(call.child)),
             lambda number, there: fresh_names(call.operation_key, number, there.bodies),
-            call.hides,
+            call.has_secrets,
             self.policy(call),
         )
         return go(call, plan, lambda child: self._sized(call, child), self.placer)
@@ -58,7 +58,7 @@ class Scaled(Group):
     def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
         return self.create(call)
 
-    def _size(self, call: Call, there: Present) -> int:
+    def _size(self, call: Call, there: CurrentMembers) -> int:
         """What a policy asks for, else what the template does; else it stays."""
         least, most = self.bounds(call.properties)
         asked = (call.adjusted or {}).get("size")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Outcome, ResourceType
-from engine.types.group_size import Adjust, Adjustment
+from engine.types.group_size import Adjustment, SizeAdjustment
 from engine.words import Json
 
 
@@ -50,8 +50,8 @@ class ScalingPolicy(ResourceType):
     )
 
     def create(self, call: Call) -> Outcome:
-        door = call.door
-        attributes = {"alarm_url": door.signed_url, "signal_url": door.url}
+        signal_url = call.signal_url
+        attributes = {"alarm_url": signal_url.signed_url, "signal_url": signal_url.url}
         return Done(call.physical_id or str(call.operation_key), attributes)
 
     def update(self, call: Call) -> Outcome:
@@ -64,8 +64,8 @@ class ScalingPolicy(ResourceType):
         """Where signals were sent to is not here: it is another place from now on."""
         return self.create(call)
 
-    def adjust(self, properties: Mapping[str, Json]) -> Adjust | None:
-        return Adjust(
+    def adjust(self, properties: Mapping[str, Json]) -> SizeAdjustment | None:
+        return SizeAdjustment(
             properties["auto_scaling_group_id"],
             Adjustment(properties["adjustment_type"]),
             properties["scaling_adjustment"],

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine.types.contract import Toward
+from engine.types.contract import ReconcileNested
 from engine.types.groups.batches import Policy, next_batch
-from engine.types.groups.group_steps import Change, Progress, Turn
+from engine.types.groups.group_steps import GroupStep, MemberChange, Progress
 from engine.types.groups.member_changes import (
     BodyOf,
     aged_change,
@@ -16,7 +16,7 @@ from engine.types.groups.member_changes import (
     indexed_names,
     only,
 )
-from engine.types.groups.member_template import Present, written
+from engine.types.groups.member_template import CurrentMembers, written
 from engine.words import Json, Point
 
 #: Kinds of turns.
@@ -31,26 +31,30 @@ SIZE: Final = "size"
 
 @dataclass(frozen=True, slots=True)
 class IndexedPlan:
-    """Members are numbers.
+    """The plan of a group whose members are numbered.
 
-    find_removed(what is there): names never to be used (again). hides: the members may hold what
-    nobody is shown. policy: None: all members change at once. creates: the group is made by it.
+    find_removed(current members): the names that must not be used (again). has_secrets: the members
+    may have secrets. policy: None: all members change at once. creates: the operation is create.
     """
 
     target: int
     body_of: BodyOf
-    find_removed: Callable[[Present], Sequence[str]]
-    hides: bool = False
+    find_removed: Callable[[CurrentMembers], Sequence[str]]
+    has_secrets: bool = False
     policy: Policy | None = None
     creates: bool = False
 
-    def kept(self, there: Present) -> Mapping[str, Json]:
+    def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
         return {REMOVED: by_index({*self.find_removed(there)})}
 
-    def goal(self, change: Change, there: Present, kept: Mapping[str, Json]) -> Toward:
-        return written(change.bodies, kept, hides=self.hides)
+    def goal(
+        self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
+    ) -> ReconcileNested:
+        return written(change.bodies, kept, has_secrets=self.has_secrets)
 
-    def turn(self, there: Present, at: Progress, names: Sequence[str] | None) -> Turn | None:
+    def turn(
+        self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
+    ) -> GroupStep | None:
         removed = at.kept[REMOVED]
         wanted = indexed_names(self.target, removed)
         counted = [name for name in by_index([*there.bodies]) if name not in removed]
@@ -64,14 +68,16 @@ class IndexedPlan:
             if batch is not None:
                 size = indexed_names(batch.size, removed)
                 change = indexed_change(there, size, wanted, batch.changes, self.body_of, names)
-                return Turn(BATCH, change, "" if self.creates else Point.PRE_BATCH, policy.pause)
+                return GroupStep(
+                    BATCH, change, "" if self.creates else Point.PRE_BATCH, policy.pause
+                )
         change = all_at_once(there, wanted, self.body_of)
-        return Turn(MEMBERS, change) if change.any else None
+        return GroupStep(MEMBERS, change) if change.any else None
 
     def _scale_in(
-        self, there: Present, counted: Sequence[str], removed: Sequence[str],
+        self, there: CurrentMembers, counted: Sequence[str], removed: Sequence[str],
         names: Sequence[str] | None, *, rolls: bool,
-    ) -> Turn:  # fmt: skip
+    ) -> GroupStep:  # fmt: skip
         """Who is chosen to go though others would by their number, is never replaced."""
         if names is not None:
             last = by_index({*counted}.difference(names))[-1:]
@@ -79,7 +85,9 @@ class IndexedPlan:
             removed = by_index({*removed, *early})
         wanted = indexed_names(self.target, removed)
         change = only(there, wanted) if rolls else all_at_once(there, wanted, self.body_of)
-        return Turn(SCALE_IN, change.opened(counted), Point.PRE_SCALE_IN, kept={REMOVED: removed})
+        return GroupStep(
+            SCALE_IN, change.opened(counted), Point.PRE_SCALE_IN, kept={REMOVED: removed}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +98,23 @@ class AgedPlan:
     turn, what is there): names for new members.
     """
 
-    find_size: Callable[[Present], int]
+    find_size: Callable[[CurrentMembers], int]
     body_of: BodyOf
-    new_names: Callable[[int, Present], Iterator[str]]
-    hides: bool = False
+    new_names: Callable[[int, CurrentMembers], Iterator[str]]
+    has_secrets: bool = False
     policy: Policy | None = None
 
-    def kept(self, there: Present) -> Mapping[str, Json]:
+    def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
         return {SIZE: self.find_size(there)}
 
-    def goal(self, change: Change, there: Present, kept: Mapping[str, Json]) -> Toward:
-        return written(change.bodies, kept, hides=self.hides)
+    def goal(
+        self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
+    ) -> ReconcileNested:
+        return written(change.bodies, kept, has_secrets=self.has_secrets)
 
-    def turn(self, there: Present, at: Progress, names: Sequence[str] | None) -> Turn | None:
+    def turn(
+        self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
+    ) -> GroupStep | None:
         target = at.kept[SIZE]
         old = {name for name in there.bodies if _is_old(there, name, self.body_of)}
         policy = self.policy if old or at.last == BATCH else None
@@ -112,18 +124,18 @@ class AgedPlan:
             stay = [name for name in going if name not in victims]
             rolls = policy is not None
             change = only(there, stay) if rolls else all_at_once(there, stay, self.body_of)
-            return Turn(SCALE_IN, change.opened(going), Point.PRE_SCALE_IN)
+            return GroupStep(SCALE_IN, change.opened(going), Point.PRE_SCALE_IN)
         fresh = self.new_names(at.number, there)
         if policy is not None:
             up_to_date = len(there.sound) - len(old)
             batch = next_batch(target, len(going), up_to_date, policy)
             if batch is not None:
                 change = aged_change(there, batch.size, batch.changes, self.body_of, fresh, names)
-                return Turn(BATCH, change, Point.PRE_BATCH, policy.pause)
+                return GroupStep(BATCH, change, Point.PRE_BATCH, policy.pause)
         whole = [*going, *(next(fresh) for _ in range(target - len(going)))]
         change = all_at_once(there, whole, self.body_of)
-        return Turn(MEMBERS, change) if change.any else None
+        return GroupStep(MEMBERS, change) if change.any else None
 
 
-def _is_old(there: Present, name: str, body_of: BodyOf) -> bool:
+def _is_old(there: CurrentMembers, name: str, body_of: BodyOf) -> bool:
     return name in there.sound and there.bodies[name] != body_of(name)

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 
 from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.credentials import Credentials, NotLent
-from engine.types.http.json_paths import BadPath, is_path
-from engine.types.http.placeholders import Unfilled, names_in
+from engine.types.credentials import CredentialDenied, Credentials
+from engine.types.http.json_paths import InvalidPath, is_path
+from engine.types.http.placeholders import PlaceholderError, names_in
 from engine.types.http.remote_object import (
-    Made,
+    RemoteObject,
     look_again,
     made_of,
     progress_of,
@@ -36,8 +36,8 @@ from engine.types.http.responses import (
 )
 from engine.types.http.schema import DEFAULT_TIMEOUT, METHODS, SCHEMA
 from engine.types.http.validation import check, lacking
-from engine.types.http_client import GONE, Answer, Trouble, Unanswered, Web
-from engine.types.text_cleaning import without
+from engine.types.http_client import GONE, HttpClient, NoResponse, Response, ServiceError
+from engine.types.text_cleaning import mask_secrets
 from engine.words import Json
 
 __all__ = ["Http", "HttpSettings"]
@@ -62,18 +62,18 @@ class HttpSettings:
 
 
 class Http(ResourceType):
-    replaces_broken = False
+    replaces_tainted = False
     uses_credential = False
     schema = SCHEMA
 
-    def __init__(self, settings: HttpSettings, web: Web, credentials: Credentials) -> None:
+    def __init__(self, settings: HttpSettings, web: HttpClient, credentials: Credentials) -> None:
         self._settings = settings
         self._web = web
         self._credentials = credentials
         self.constraints = (credentials,)
 
     async def create(self, call: Call) -> Outcome:
-        begun = Made.begun(call)
+        begun = RemoteObject.begun(call)
         if call.progress is not None:
             return await self._guarded(call, saved(call), self._settled(call))
         return await self._guarded(call, begun, self._make(call, begun))
@@ -125,9 +125,9 @@ class Http(ResourceType):
                 "The operator sets the longest: [resource_types.http] max_timeout.",
             )
 
-    async def _make(self, call: Call, made: Made) -> Outcome:
+    async def _make(self, call: Call, made: RemoteObject) -> Outcome:
         if lacks := lacking(call.properties):
-            raise Trouble(lacks)
+            raise ServiceError(lacks)
         found = await self._found(call, made) if call.properties.get("find") else None
         if found is not None:
             return Wait(call.now, progress_of(replace(made, id=found)))
@@ -138,26 +138,26 @@ class Http(ResourceType):
         if made_id is None and call.properties.get("find"):
             made_id = await self._found(call, made)
         if made_id is None:
-            raise Trouble(f"create: the answer has no id at {call.properties['id']}")
+            raise ServiceError(f"create: the answer has no id at {call.properties['id']}")
         return then_read(call, with_response(replace(made, id=made_id), call.properties, answered))
 
-    async def _change(self, call: Call, made: Made) -> Outcome:
+    async def _change(self, call: Call, made: RemoteObject) -> Outcome:
         answer = await self._send(call, "update", made)
         reads = call.properties.get("attributes") and not call.properties.get("read")
         answered = document("update", answer) if reads else None
         return then_read(call, with_response(made, call.properties, answered))
 
-    async def _found(self, call: Call, made: Made) -> str | None:
+    async def _found(self, call: Call, made: RemoteObject) -> str | None:
         """The id of what an operation that was lost has made; None: nothing."""
         try:
             answer = await self._send(call, "find", made)
-        except Trouble as trouble:
+        except ServiceError as trouble:
             if trouble.status in GONE:
                 return None
             raise
         return id_in(call.properties.get("id"), made.key, document("find", answer))
 
-    async def _settled(self, call: Call, made: Made | None = None) -> Outcome:
+    async def _settled(self, call: Call, made: RemoteObject | None = None) -> Outcome:
         """Read until it is ready. made: there is no progress yet."""
         made = made or saved(call)
         if not call.properties.get("read"):
@@ -167,7 +167,7 @@ class Http(ResourceType):
             answered = document("read", await self._send(call, "read", made))
             made = with_response(made, call.properties, answered)
             how, state = readiness(call.properties.get("ready"), answered)
-        except Trouble as trouble:
+        except ServiceError as trouble:
             early = call.properties.get("ready") and trouble.status in GONE
             if not (trouble.retry or early):
                 raise
@@ -175,12 +175,12 @@ class Http(ResourceType):
         if how is Readiness.READY:
             return made.done()
         if how is Readiness.FAILED:
-            raise Trouble(f"it has failed: {state}")
+            raise ServiceError(f"it has failed: {state}")
         if self._is_over(call, since):
-            raise Trouble(f"it was not ready within {self._seconds(call):g} s: {state}")
+            raise ServiceError(f"it was not ready within {self._seconds(call):g} s: {state}")
         return look_again(call, made, since, f"it is not ready: {self._masked(call, made, state)}")
 
-    async def _clear(self, call: Call, made: Made) -> Outcome:
+    async def _clear(self, call: Call, made: RemoteObject) -> Outcome:
         made = await self._located(call, made)
         if made.id is None and "id" in names_in(call.properties["delete"]):
             return Done(None, reason="it is unknown what it may have created")
@@ -188,7 +188,7 @@ class Http(ResourceType):
             return await self._gone(call, made)
         try:
             answer = await self._send(call, "delete", made)
-        except Trouble as trouble:
+        except ServiceError as trouble:
             if trouble.status in GONE:
                 return Done(None)
             raise
@@ -196,45 +196,45 @@ class Http(ResourceType):
             return look_again(call, made, call.now, "its deletion was accepted")
         return Done(None)
 
-    async def _located(self, call: Call, made: Made) -> Made:
+    async def _located(self, call: Call, made: RemoteObject) -> RemoteObject:
         if made.id is not None or not call.properties.get("find") or call.progress is not None:
             return made
         return replace(made, id=await self._found(call, made))
 
-    async def _gone(self, call: Call, made: Made) -> Outcome:
+    async def _gone(self, call: Call, made: RemoteObject) -> Outcome:
         since = since_of(call)
         try:
             await self._send(call, "read", made)
-        except Trouble as trouble:
+        except ServiceError as trouble:
             if trouble.status in GONE:
                 return Done(None)
             if not trouble.retry:
                 raise
         if self._is_over(call, since):
             seconds = self._seconds(call)
-            raise Trouble(f"delete was accepted, and it was still there {seconds:g} s later")
+            raise ServiceError(f"delete was accepted, and it was still there {seconds:g} s later")
         return look_again(call, made, since, "its deletion was accepted, and it is still there")
 
-    async def _compare(self, call: Call, made: Made) -> Outcome:
+    async def _compare(self, call: Call, made: RemoteObject) -> Outcome:
         name = "check" if call.properties.get("check") else "read"
         try:
             answered = document(name, await self._send(call, name, made))
-        except Trouble as trouble:
+        except ServiceError as trouble:
             if trouble.status in GONE:
-                raise Trouble(f"it is gone: the service answered {trouble.status}") from None
+                raise ServiceError(f"it is gone: the service answered {trouble.status}") from None
             raise
         wrong = drifted(call.properties.get("compare"), answered)
         if wrong:
-            raise Trouble(f"it differs from the request at {', '.join(wrong)}")
+            raise ServiceError(f"it differs from the request at {', '.join(wrong)}")
         how, state = readiness(call.properties.get("ready"), answered)
         if how is not Readiness.READY:
-            raise Trouble(f"it is not ready: {state}")
+            raise ServiceError(f"it is not ready: {state}")
         return with_response(made, call.properties, answered if name == "read" else None).done()
 
-    async def _send(self, call: Call, name: str, made: Made) -> Answer:
-        """Raises Trouble unless it went well."""
+    async def _send(self, call: Call, name: str, made: RemoteObject) -> Response:
+        """Raises ServiceError unless it went well."""
         if not self._settings.enabled:
-            raise Trouble(". ".join(_OFF))
+            raise ServiceError(". ".join(_OFF))
         said = call.properties[name]
         try:
             request = build(name, call.properties, made.values(), str(call.operation_key))
@@ -242,29 +242,29 @@ class Http(ResourceType):
                 headers = self._credentials.headers(lent, call.project, request.url)
                 request = replace(request, headers={**request.headers, **headers})
             answer = await self._web.ask(request)
-        except (Unfilled, NotLent) as error:
-            raise Trouble(f"{name}: {error}") from None
-        except Unanswered as error:
-            raise Trouble(f"{name}: {error}", retry=error.retry) from None
+        except (PlaceholderError, CredentialDenied) as error:
+            raise ServiceError(f"{name}: {error}") from None
+        except NoResponse as error:
+            raise ServiceError(f"{name}: {error}", retry=error.retry) from None
         judge(name, answer, said.get("expect") or [])
         return answer
 
-    async def _guarded(self, call: Call, made: Made, run: Awaitable[Outcome]) -> Outcome:
+    async def _guarded(self, call: Call, made: RemoteObject, run: Awaitable[Outcome]) -> Outcome:
         """The one place where trouble becomes a failure; what was made is kept with it."""
         try:
             return await run
-        except Trouble as trouble:
+        except ServiceError as trouble:
             reason, retry = self._masked(call, made, str(trouble)), trouble.retry
-        except (BadPath, Unfilled) as error:  # what was not known before is read now
+        except (InvalidPath, PlaceholderError) as error:  # what was not known before is read now
             reason, retry = str(error), False
         return Failed(reason, made.id, made.data(unfinished=True), retry=retry)
 
-    def _masked(self, call: Call, made: Made, said: str) -> str:
+    def _masked(self, call: Call, made: RemoteObject, said: str) -> str:
         """What a service said, without what it was told in confidence."""
         sent = [call.properties.get(name) or {} for name in METHODS]
         given = [one.get(part) for one in sent for part in ("headers", "body")]
         secrets = _texts([call.properties.get("headers"), *given, made.secrets])
-        return without(said, [*secrets, *self._credentials.secrets()])
+        return mask_secrets(said, [*secrets, *self._credentials.secrets()])
 
     def _is_over(self, call: Call, since: datetime) -> bool:
         return call.now >= since + timedelta(seconds=self._seconds(call))
@@ -274,7 +274,7 @@ class Http(ResourceType):
         return min(asked, self._settings.max_timeout.total_seconds())
 
 
-def _sends_nothing(call: Call, made: Made) -> bool:
+def _sends_nothing(call: Call, made: RemoteObject) -> bool:
     """Only what to do later has changed. Without any change, or after a failure, there is work."""
     return bool(call.changed) and call.changed <= LATER and not made.unfinished
 

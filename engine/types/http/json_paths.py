@@ -40,7 +40,7 @@ _EXPRESSIONS = (
 )
 
 
-class BadPath(ValueError):
+class InvalidPath(ValueError):
     """It is no JSON path, or one of a kind that is not taken."""
 
 
@@ -51,7 +51,7 @@ def is_path(text: Json) -> bool:
 def first(path: str, document: Json) -> tuple[Json] | None:
     """The first value that a path leads to, alone in a tuple; None: it leads nowhere.
 
-    Raises BadPath.
+    Raises InvalidPath.
     """
     compiled = read_path(path)
     if not isinstance(document, dict | list):
@@ -62,18 +62,18 @@ def first(path: str, document: Json) -> tuple[Json] | None:
 
 @lru_cache(maxsize=1024)
 def read_path(path: str) -> JSONPath:
-    """Raises BadPath."""
+    """Raises InvalidPath."""
     if len(path) > LONGEST:
-        raise BadPath(f"is longer than {LONGEST} characters")
+        raise InvalidPath(f"is longer than {LONGEST} characters")
     if not path.startswith("$"):
-        raise BadPath("is not a valid JSON path: one begins with $")
+        raise InvalidPath("is not a valid JSON path: one begins with $")
     try:
         compiled = _ENVIRONMENT.compile(path)
     except (JSONPathError, RecursionError) as error:
         said = str(error).splitlines()[0] if isinstance(error, JSONPathError) else "too deep"
-        raise BadPath(f"is not a valid JSON path: {said}") from None
+        raise InvalidPath(f"is not a valid JSON path: {said}") from None
     if not isinstance(compiled, JSONPath) or not _is_plain(compiled):
-        raise BadPath("is a JSON path of a kind that is not taken")
+        raise InvalidPath("is a JSON path of a kind that is not taken")
     return compiled
 
 

@@ -17,7 +17,7 @@ _PLACE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 _ELSEWHERE = frozenset({"", ".", ".."})
 
 
-class Unfilled(ValueError):
+class PlaceholderError(ValueError):
     """A placeholder has no value, or none that can stand where it is."""
 
 
@@ -35,7 +35,7 @@ def names_in(template: Json) -> Iterator[str]:
 
 
 def filled(template: Json, values: Mapping[str, Json]) -> Json:
-    """Raises Unfilled."""
+    """Raises PlaceholderError."""
     if isinstance(template, str):
         whole = _PLACE.fullmatch(template)
         if whole is not None and whole[1] is not None:
@@ -49,18 +49,18 @@ def filled(template: Json, values: Mapping[str, Json]) -> Json:
 
 
 def filled_text(template: str, values: Mapping[str, Json]) -> str:
-    """Raises Unfilled."""
+    """Raises PlaceholderError."""
     return _PLACE.sub(lambda found: _text(found, values), template)
 
 
 def filled_url(template: str, values: Mapping[str, Json]) -> str:
-    """Raises Unfilled."""
+    """Raises PlaceholderError."""
     return _PLACE.sub(lambda found: _part(found, values), template)
 
 
 def _value(name: str, values: Mapping[str, Json]) -> Json:
     if values.get(name) is None:
-        raise Unfilled(f"${{{name}}} has no value")
+        raise PlaceholderError(f"${{{name}}} has no value")
     return values[name]
 
 
@@ -71,5 +71,7 @@ def _text(found: re.Match[str], values: Mapping[str, Json]) -> str:
 def _part(found: re.Match[str], values: Mapping[str, Json]) -> str:
     text = _text(found, values)
     if text in _ELSEWHERE:
-        raise Unfilled(f"${{{found[1]}}} is a value that would lead elsewhere in an address")
+        raise PlaceholderError(
+            f"${{{found[1]}}} is a value that would lead elsewhere in an address"
+        )
     return quote(text, safe="")

@@ -7,12 +7,12 @@ from typing import Self
 
 from engine.types.contract import Call, Done, Outcome, Wait
 from engine.types.http.schema import DEFAULT_INTERVAL
-from engine.types.poll_interval import next_look
+from engine.types.poll_interval import next_poll
 from engine.words import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RemoteObject:
     """id: None while it is not known. key: of the operation that made it. unfinished: the operation
     before failed half way."""
 
@@ -59,15 +59,15 @@ class Made:
         return Done(self.id, attributes, self.data(), reason)
 
 
-def made_of(call: Call) -> Made:
+def made_of(call: Call) -> RemoteObject:
     if call.progress is not None:
         return saved(call)
-    return Made.read(call.data, call.physical_id, str(call.operation_key))
+    return RemoteObject.read(call.data, call.physical_id, str(call.operation_key))
 
 
-def saved(call: Call) -> Made:
+def saved(call: Call) -> RemoteObject:
     made = (call.progress or {})["made"]
-    return Made.read(made, made["id"], made["key"])
+    return RemoteObject.read(made, made["id"], made["key"])
 
 
 def since_of(call: Call) -> datetime:
@@ -75,17 +75,17 @@ def since_of(call: Call) -> datetime:
     return datetime.fromisoformat(said) if said else call.now
 
 
-def then_read(call: Call, made: Made) -> Outcome:
+def then_read(call: Call, made: RemoteObject) -> Outcome:
     """What was made is saved before anything else is asked."""
     return Wait(call.now, progress_of(made)) if call.properties.get("read") else made.done()
 
 
-def look_again(call: Call, made: Made, since: datetime, reason: str) -> Wait:
+def look_again(call: Call, made: RemoteObject, since: datetime, reason: str) -> Wait:
     tries = (call.progress or {}).get("tries", 0)
     longest = float(call.properties.get("interval") or DEFAULT_INTERVAL)
     progress = {**progress_of(made), "since": since.isoformat(), "tries": tries + 1}
-    return Wait(next_look(call.now, tries, longest), progress, reason)
+    return Wait(next_poll(call.now, tries, longest), progress, reason)
 
 
-def progress_of(made: Made) -> dict[str, Json]:
+def progress_of(made: RemoteObject) -> dict[str, Json]:
     return {"made": {"id": made.id, **made.data()}}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from engine.types.http.placeholders import Unfilled, filled, filled_text, filled_url
+from engine.types.http.placeholders import PlaceholderError, filled, filled_text, filled_url
 from engine.types.http.schema import METHODS
 from engine.types.http_client import Request
 from engine.types.text_cleaning import as_text
@@ -45,7 +45,7 @@ def build(
 ) -> Request:
     """name: of the request. values: what placeholders stand for. key: of the operation.
 
-    Raises Unfilled.
+    Raises PlaceholderError.
     """
     said = properties[name]
     how = method(name, said)
@@ -75,7 +75,7 @@ def _headers(
     }
     for header, value in headers.items():
         if _CONTROL.search(value):
-            raise Unfilled(f"the header {header} would hold control characters")
+            raise PlaceholderError(f"the header {header} would hold control characters")
     return headers
 
 

@@ -8,9 +8,9 @@ import orjson
 
 from engine.types.http.json_paths import first, is_path
 from engine.types.http.placeholders import filled_text
-from engine.types.http.remote_object import Made
-from engine.types.http_client import BUSY, Answer, Trouble
-from engine.types.text_cleaning import as_text, readable, storable
+from engine.types.http.remote_object import RemoteObject
+from engine.types.http_client import BUSY, Response, ServiceError
+from engine.types.text_cleaning import as_text, decode_text, replace_nul
 from engine.words import Json
 
 #: It was taken, and is still to be done.
@@ -25,31 +25,31 @@ class Readiness(StrEnum):
     FAILED = "failed"
 
 
-def judge(name: str, answer: Answer, expect: list[int]) -> None:
-    """Raises Trouble unless the answer has a status of success."""
+def judge(name: str, answer: Response, expect: list[int]) -> None:
+    """Raises ServiceError unless the answer has a status of success."""
     status = answer.status
     if status in expect or (not expect and 200 <= status < 300):
         return
     if 300 <= status < 400:
         where = answer.headers.get("location", "")
         said = f" to {where.partition('?')[0][:KEPT]}" if where else ""
-        raise Trouble(
+        raise ServiceError(
             f"{name}: the service redirects{said}, which is not followed; name where it leads",
             status=status,
         )
-    said = readable(answer.body).strip()[:KEPT].strip()
+    said = decode_text(answer.body).strip()[:KEPT].strip()
     reason = f"{name}: the service answered {status}{f': {said}' if said else ''}"
-    raise Trouble(reason, retry=status in BUSY, status=status)
+    raise ServiceError(reason, retry=status in BUSY, status=status)
 
 
-def document(name: str, answer: Answer) -> Json:
-    """The JSON of an answer; None for an empty one. Raises Trouble."""
+def document(name: str, answer: Response) -> Json:
+    """The JSON of an answer; None for an empty one. Raises ServiceError."""
     if not answer.body.strip():
         return None
     try:
-        return storable(orjson.loads(answer.body))
+        return replace_nul(orjson.loads(answer.body))
     except orjson.JSONDecodeError as error:
-        raise Trouble(
+        raise ServiceError(
             f"{name}: the response is not valid JSON: {error}", status=answer.status
         ) from None
 
@@ -65,7 +65,9 @@ def id_in(said: str | None, key: str, answered: Json) -> str | None:
     return None if found is None or found[0] in (None, "") else as_text(found[0])
 
 
-def with_response(made: Made, properties: Mapping[str, Json], answered: Json) -> Made:
+def with_response(
+    made: RemoteObject, properties: Mapping[str, Json], answered: Json
+) -> RemoteObject:
     """What is made, with the attributes that an answer gives; those it does not give stay."""
     hidden = properties.get("hidden") or []
     given = {

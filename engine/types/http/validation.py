@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from engine.errors import Findings, nearest
-from engine.types.http.json_paths import BadPath, is_path, read_path
+from engine.types.http.json_paths import InvalidPath, is_path, read_path
 from engine.types.http.placeholders import names_in
 from engine.types.http.requests import address, bad_header, origin
 from engine.types.http.schema import METHODS
@@ -92,7 +92,7 @@ def _paths(properties: Mapping[str, Json]) -> Iterator[Wrong]:
     for place, path in paths.items():
         try:
             read_path(path if isinstance(path, str) else "")
-        except BadPath as error:
+        except InvalidPath as error:
             yield place, str(error), _PATH
 
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from engine.errors import Findings
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.credentials import Credentials, NotLent
-from engine.types.http_client import Trouble, Web
-from engine.types.remote_stack.api import Api, Place
+from engine.types.credentials import CredentialDenied, Credentials
+from engine.types.http_client import HttpClient, ServiceError
+from engine.types.remote_stack.api import Api, RemoteStackId
 from engine.types.remote_stack.endpoints import USUAL, Endpoint, Endpoints, unknown
-from engine.types.remote_stack.polling import Waiting, data_of, ended, is_about, under_way
+from engine.types.remote_stack.polling import PollState, data_of, ended, is_about, under_way
 from engine.types.remote_stack.schema import SCHEMA
-from engine.types.text_cleaning import without
+from engine.types.text_cleaning import mask_secrets
 from engine.words import Json
 
 __all__ = ["Endpoint", "Endpoints", "RemoteStack"]
@@ -31,16 +31,16 @@ _OWN_ALONE = (
 )
 
 #: Has an endpoint begin something; the stack it is about, or None: there is none.
-Begin = Callable[[Api, Call], Awaitable[Place | None]]
+Begin = Callable[[Api, Call], Awaitable[RemoteStackId | None]]
 
 
 class RemoteStack(ResourceType):
-    replaces_broken = False
-    mends = True
-    gives_up = True
+    replaces_tainted = False
+    repairs = True
+    cancellable = True
     schema = SCHEMA
 
-    def __init__(self, endpoints: Endpoints, web: Web, credentials: Credentials) -> None:
+    def __init__(self, endpoints: Endpoints, web: HttpClient, credentials: Credentials) -> None:
         """web: for addresses that the operator names."""
         self._endpoints = endpoints
         self._web = web
@@ -97,28 +97,28 @@ class RemoteStack(ResourceType):
                 place = await begin(api, call)
                 if place is None:
                     return Done(None)
-                return Wait(call.now, Waiting(place, call.now).written())
+                return Wait(call.now, PollState(place, call.now).written())
             return await self._looked(api, call, action)
 
         return await self._guarded(call, carry)
 
     async def _looked(self, api: Api, call: Call, action: str) -> Outcome:
-        waiting, endpoint = Waiting.read(call.progress or {}), api.endpoint
+        waiting, endpoint = PollState.read(call.progress or {}), api.endpoint
         if call.superseded:
             return Failed("superseded", waiting.place.id, data_of(waiting.place))
         try:
             shown = await api.show(waiting.place)
-        except Trouble as trouble:
+        except ServiceError as trouble:
             if not trouble.retry or waiting.lost(call.now, endpoint):
                 raise
             return waiting.again(call.now, endpoint, str(trouble))
         if shown is None and action == "DELETE":
             return Done(None)
         if shown is None:
-            raise Trouble(f"the stack {waiting.place.name} is not there any more")
+            raise ServiceError(f"the stack {waiting.place.name} is not there any more")
         if not is_about(shown, action):  # not begun yet; or somebody else has it do something
             if waiting.lost(call.now, endpoint):
-                raise Trouble(f"the stack {shown.place.name} does not reach {action}")
+                raise ServiceError(f"the stack {shown.place.name} does not reach {action}")
             return waiting.again(call.now, endpoint, under_way(shown, endpoint, None))
         if shown.status != "IN_PROGRESS":
             return ended(call, shown, endpoint)
@@ -131,8 +131,8 @@ class RemoteStack(ResourceType):
         if call.progress is None:
             place = _place(call)
             made = await api.keep(place, str(call.operation_key))
-            return Wait(call.now, Waiting(place, call.now, snapshot=made).written())
-        waiting = Waiting.read(call.progress)
+            return Wait(call.now, PollState(place, call.now, snapshot=made).written())
+        waiting = PollState.read(call.progress)
         status, reason = await api.kept(waiting.place, waiting.snapshot)
         match status:
             case "COMPLETE":
@@ -141,43 +141,43 @@ class RemoteStack(ResourceType):
                 said = f"the snapshot of {waiting.place.name} is under way"
                 return waiting.again(call.now, api.endpoint, said)
             case _:
-                raise Trouble(f"the snapshot of {waiting.place.name} is {status}: {reason}")
+                raise ServiceError(f"the snapshot of {waiting.place.name} is {status}: {reason}")
 
     async def _take(self, api: Api, call: Call) -> Outcome:
         place = await api.find(call.physical_id or "")
         shown = await api.show(place) if place is not None else None
         if shown is None:
-            raise Trouble(f"there is no stack {call.physical_id}")
+            raise ServiceError(f"there is no stack {call.physical_id}")
         return Done(shown.place.id, shown.attributes, data_of(shown.place))
 
     async def _guarded(self, call: Call, run: Callable[[Api, Call], Awaitable[Outcome]]) -> Outcome:
         """The one place where trouble becomes a failure; what is there is kept with it."""
-        place = Waiting.read(call.progress).place if call.progress else None
+        place = PollState.read(call.progress).place if call.progress else None
         name = place.name if place else call.data.get("name") or name_of(call)
         try:
             return await run(self._api(call), call)
-        except Trouble as trouble:
+        except ServiceError as trouble:
             secrets = [*self._credentials.secrets(), call.credential]
-            reason = without(str(trouble), secrets)
+            reason = mask_secrets(str(trouble), secrets)
             left = place.id if place else call.physical_id
             return Failed(reason, left, {"name": name}, retry=trouble.retry)
 
     def _api(self, call: Call) -> Api:
-        """Raises Trouble."""
+        """Raises ServiceError."""
         context = call.properties.get("context") or {}
         region = _region(call.properties)
         endpoint = self._endpoints.find(region, call.project)
         if endpoint is None:
-            raise Trouble(unknown(region, call.project))
+            raise ServiceError(unknown(region, call.project))
         lent = context.get("credential_secret_id") or endpoint.credential
         if lent and (context.get("ca_cert") or context.get("insecure")):
-            raise Trouble(" ".join(_OWN_ALONE))
+            raise ServiceError(" ".join(_OWN_ALONE))
         headers = {"X-Auth-Token": call.credential} if call.credential else {}
         try:
             if lent:
                 headers = self._credentials.headers(lent, call.project, endpoint.url)
-        except NotLent as error:
-            raise Trouble(str(error)) from None
+        except CredentialDenied as error:
+            raise ServiceError(str(error)) from None
         return Api(
             self._web,
             endpoint,
@@ -204,25 +204,25 @@ def _body(call: Call) -> dict[str, Json]:
     return body | ({"timeout_mins": said["timeout"]} if said.get("timeout") else {})
 
 
-def _place(call: Call) -> Place:
-    return Place(call.data["name"], call.physical_id or "")
+def _place(call: Call) -> RemoteStackId:
+    return RemoteStackId(call.data["name"], call.physical_id or "")
 
 
-async def _create(api: Api, call: Call) -> Place:
+async def _create(api: Api, call: Call) -> RemoteStackId:
     return await api.create(name_of(call), _body(call))
 
 
-async def _update(api: Api, call: Call) -> Place:
+async def _update(api: Api, call: Call) -> RemoteStackId:
     await api.update(_place(call), _body(call))
     return _place(call)
 
 
-async def _restore(api: Api, call: Call) -> Place:
+async def _restore(api: Api, call: Call) -> RemoteStackId:
     await api.restore(_place(call), (call.kept or {})["snapshot"])
     return _place(call)
 
 
-async def _delete(api: Api, call: Call) -> Place | None:
+async def _delete(api: Api, call: Call) -> RemoteStackId | None:
     """A create that was lost may have made it all the same: it is known by its name."""
     if "name" not in call.data:
         return None
@@ -233,16 +233,16 @@ async def _delete(api: Api, call: Call) -> Place | None:
 
 
 def _act(action: str) -> Begin:
-    async def begin(api: Api, call: Call) -> Place:
+    async def begin(api: Api, call: Call) -> RemoteStackId:
         await api.act(_place(call), action)
         return _place(call)
 
     return begin
 
 
-async def _hooks(api: Api, waiting: Waiting) -> Sequence[Mapping[str, Json]] | None:
+async def _hooks(api: Api, waiting: PollState) -> Sequence[Mapping[str, Json]] | None:
     """Those that wait over there. They are for people: the stack is waited for either way."""
     try:
         return await api.hooks(waiting.place) if waiting.hooks else None
-    except Trouble:
+    except ServiceError:
         return ()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from engine.types.custom_constraints import Asker, CustomConstraint
+from engine.types.custom_constraints import CustomConstraint, ValidationContext
 from engine.words import Json
 
 CONSTRAINT = "headgate.region"
@@ -29,7 +29,7 @@ class Endpoint:
 
 
 class Endpoints(CustomConstraint):
-    """Those of the configuration, by name; as a constraint: whether the asker's project may use
+    """Those of the configuration, by name; as a constraint: whether the context's project may use
     one."""
 
     name = CONSTRAINT
@@ -37,8 +37,8 @@ class Endpoints(CustomConstraint):
     def __init__(self, known: Mapping[str, Endpoint]) -> None:
         self._known = known
 
-    def broken(self, value: Json, asker: Asker) -> str | None:
-        return None if self.find(value, asker.project) else unknown(str(value), asker.project)
+    def validate(self, value: Json, context: ValidationContext) -> str | None:
+        return None if self.find(value, context.project) else unknown(str(value), context.project)
 
     def find(self, name: Json, project: str) -> Endpoint | None:
         found = self.named(name)

@@ -1,4 +1,4 @@
-"""Waiting for a stack at another endpoint, and what people read of it meanwhile. Pure."""
+"""PollState for a stack at another endpoint, and what people read of it meanwhile. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Self
 
 from engine.types.contract import Call, Done, Failed, Outcome, Stopped, Wait
-from engine.types.poll_interval import next_look
-from engine.types.remote_stack.api import Place, Shown
+from engine.types.poll_interval import next_poll
+from engine.types.remote_stack.api import RemoteStackId, RemoteStackView
 from engine.types.remote_stack.endpoints import Endpoint
 from engine.words import Json
 
@@ -18,12 +18,12 @@ MOST_ASKED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PollState:
     """How far an operation has come. seen: when what was asked for was last seen under way. tries:
     how often it was looked. hooks: whether the endpoint tells of waiting hooks. snapshot: the id of
     the one that is being made; ""."""
 
-    place: Place
+    place: RemoteStackId
     seen: datetime
     tries: int = 0
     hooks: bool = True
@@ -32,7 +32,7 @@ class Waiting:
     @classmethod
     def read(cls, progress: Mapping[str, Json]) -> Self:
         return cls(
-            Place(progress["name"], progress["id"]),
+            RemoteStackId(progress["name"], progress["id"]),
             datetime.fromisoformat(progress["seen"]),
             progress["tries"],
             progress["hooks"],
@@ -51,24 +51,24 @@ class Waiting:
 
     def again(self, now: datetime, endpoint: Endpoint, reason: str) -> Wait:
         progress = replace(self, tries=self.tries + 1).written()
-        return Wait(next_look(now, self.tries, endpoint.interval), progress, reason)
+        return Wait(next_poll(now, self.tries, endpoint.interval), progress, reason)
 
     def lost(self, now: datetime, endpoint: Endpoint) -> bool:
         """Whether it was out of sight for longer than one waits."""
         return now - self.seen > timedelta(seconds=endpoint.patience)
 
 
-def data_of(place: Place) -> dict[str, Json]:
+def data_of(place: RemoteStackId) -> dict[str, Json]:
     return {"name": place.name}
 
 
-def is_about(shown: Shown, action: str) -> bool:
+def is_about(shown: RemoteStackView, action: str) -> bool:
     """Whether a stack does, or did, what is waited for. What was made may have been changed since,
     by somebody over there: it is made all the same."""
     return shown.action == action or (action == "CREATE" and shown.action != "DELETE")
 
 
-def ended(call: Call, shown: Shown, endpoint: Endpoint) -> Outcome:
+def ended(call: Call, shown: RemoteStackView, endpoint: Endpoint) -> Outcome:
     """Of what has come to its end over there."""
     place, data = shown.place, data_of(shown.place)
     match shown.status:
@@ -82,12 +82,14 @@ def ended(call: Call, shown: Shown, endpoint: Endpoint) -> Outcome:
             return Failed(_unwell(shown, endpoint), place.id, data)
 
 
-def _unwell(shown: Shown, endpoint: Endpoint) -> str:
+def _unwell(shown: RemoteStackView, endpoint: Endpoint) -> str:
     what = f"the stack {shown.place.name} at {endpoint.name} is {shown.action}_{shown.status}"
     return f"{what}: {shown.reason}" if shown.reason else what
 
 
-def under_way(shown: Shown, endpoint: Endpoint, hooks: Sequence[Mapping[str, Json]] | None) -> str:
+def under_way(
+    shown: RemoteStackView, endpoint: Endpoint, hooks: Sequence[Mapping[str, Json]] | None
+) -> str:
     """What is waited for. hooks: those that wait over there."""
     what = f"the stack {shown.place.name} at {endpoint.name} is {shown.action}_{shown.status}"
     named = [_hook(one, endpoint) for one in (hooks or [])[:MOST_HOOKS]]

@@ -12,14 +12,14 @@ from engine.types.software.deployment import SoftwareDeployment, StructuredDeplo
 from engine.types.software.deployment_group import deployment_groups
 from engine.types.software.multipart import MultipartMime
 from engine.types.software.server_metadata_urls import ServerUrls
-from engine.types.software.software_store import SoftwareKeeper
+from engine.types.software.software_store import SoftwareStore
 
-__all__ = ["ServerUrls", "SoftwareKeeper", "software_types"]
+__all__ = ["ServerUrls", "SoftwareStore", "software_types"]
 
 
-def software_types(keeper: SoftwareKeeper, servers: ServerUrls) -> list[ResourceType]:
+def software_types(software_store: SoftwareStore, servers: ServerUrls) -> list[ResourceType]:
     """servers: where servers ask what is deployed to them."""
     configs = (SoftwareConfig, StructuredConfig, CloudConfig, SoftwareComponent, MultipartMime)
     deployments = (SoftwareDeployment, StructuredDeployment)
-    own = [*(type_(keeper) for type_ in (*configs, *deployments)), DeployedServer(servers)]
+    own = [*(type_(software_store) for type_ in (*configs, *deployments)), DeployedServer(servers)]
     return [*own, *deployment_groups()]

@@ -20,7 +20,7 @@ from engine.types.software.schema import (
     check_lists,
     listed,
 )
-from engine.types.software.software_store import UNGROUPED, NewConfig, SoftwareKeeper
+from engine.types.software.software_store import UNGROUPED, NewConfig, SoftwareStore
 from engine.words import Json
 
 #: The group of a config that is made of several, each for actions of its own.
@@ -32,8 +32,8 @@ class Config(ResourceType):
 
     uses_credential = False
 
-    def __init__(self, keeper: SoftwareKeeper) -> None:
-        self._keeper = keeper
+    def __init__(self, software_store: SoftwareStore) -> None:
+        self._software_store = software_store
 
     @abstractmethod
     async def written(self, call: Call) -> NewConfig | Failed:
@@ -46,16 +46,16 @@ class Config(ResourceType):
         new = await self.written(call)
         if isinstance(new, Failed):
             return new
-        await self._keeper.keep_config(call.project, call.operation_key, new)
+        await self._software_store.store_config(call.project, call.operation_key, new)
         return Done(str(call.operation_key), self.attributes_of(new))
 
     async def delete(self, call: Call) -> Outcome:
         if call.physical_id is not None:
-            await self._keeper.drop_config(call.project, call.physical_id)
+            await self._software_store.delete_config(call.project, call.physical_id)
         return Done(None)
 
     async def check(self, call: Call) -> Outcome:
-        kept = await self._keeper.config(call.project, call.physical_id or "")
+        kept = await self._software_store.config(call.project, call.physical_id or "")
         if kept is None:
             return Failed(no_config(call.physical_id or ""), call.physical_id)
         return Done(call.physical_id, self.attributes_of(kept))

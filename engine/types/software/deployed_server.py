@@ -16,7 +16,7 @@ OS_COLLECT_CONFIG = "os_collect_config"
 
 
 class DeployedServer(ResourceType):
-    replaces_broken = False
+    replaces_tainted = False
     uses_credential = False
     schema = TypeSchema(
         "OS::Heat::DeployedServer",
@@ -50,8 +50,8 @@ class DeployedServer(ResourceType):
         },
     )
 
-    def __init__(self, doors: ServerUrls) -> None:
-        self._doors = doors
+    def __init__(self, urls: ServerUrls) -> None:
+        self._urls = urls
 
     def create(self, call: Call) -> Outcome:
         return self._made(call, str(call.operation_key))
@@ -72,7 +72,7 @@ class DeployedServer(ResourceType):
         wrong = ""
         if transport in REFUSED:
             wrong = f"{transport} needs a service that Headgate does without"
-        elif transport == HEAT and not self._doors.keystone:
+        elif transport == HEAT and not self._urls.keystone:
             wrong = f"{HEAT} needs Keystone, which this server does not use"
         if wrong:
             remedy = f"Take {CFN}, which has its own credentials."
@@ -97,15 +97,15 @@ class DeployedServer(ResourceType):
     def _settings(self, call: Call) -> tuple[str, dict[str, Json]]:
         if call.properties["software_config_transport"] == HEAT:
             return "heat", {
-                "auth_url": self._doors.keystone,
+                "auth_url": self._urls.keystone,
                 "project_id": call.project,
                 "stack_id": f"{call.stack_name}/{call.stack_id}",
                 "resource_name": call.resource_name,
             }
         return "cfn", {
-            "metadata_url": self._doors.url,
+            "metadata_url": self._urls.url,
             "access_key_id": access_key(call.stack_id, call.resource_id),
-            "secret_access_key": self._doors.secret_of(call.stack_id, call.resource_id),
+            "secret_access_key": self._urls.secret_of(call.stack_id, call.resource_id),
             "stack_name": call.stack_name,
             "path": f"{call.resource_name}.Metadata",
         }

@@ -39,7 +39,7 @@ from engine.types.software.software_store import (
     Ended,
     NewConfig,
     Publication,
-    SoftwareKeeper,
+    SoftwareStore,
 )
 from engine.words import Json, Status
 
@@ -51,7 +51,7 @@ _LOOK = timedelta(days=1)
 
 class SoftwareDeployment(ResourceType):
     uses_credential = False
-    gives_up = True
+    cancellable = True
     schema = TypeSchema(
         "OS::Heat::SoftwareDeployment",
         description="A software config for a server, with values; waits until it was applied.",
@@ -61,8 +61,8 @@ class SoftwareDeployment(ResourceType):
         signals=True,
     )
 
-    def __init__(self, keeper: SoftwareKeeper) -> None:
-        self._keeper = keeper
+    def __init__(self, software_store: SoftwareStore) -> None:
+        self._software_store = software_store
 
     async def create(self, call: Call) -> Outcome:
         return await self._deploy(call, "CREATE")
@@ -81,17 +81,17 @@ class SoftwareDeployment(ResourceType):
         outcome = await self._deploy(call, "DELETE") if call.properties else Done(None)
         if not isinstance(outcome, Done):
             return outcome
-        await self._keeper.withdraw(call.project, _id_of(call))
+        await self._software_store.unpublish(call.project, _id_of(call))
         return Done(None)
 
     async def check(self, call: Call) -> Outcome:
-        found = await self._keeper.deployment(call.project, _id_of(call))
+        found = await self._software_store.deployment(call.project, _id_of(call))
         if found is None:
             return Done(call.physical_id, call.attributes, call.data, "nothing was deployed yet")
         return Done(call.physical_id, attributes_of(found.config.outputs, found.output_values))
 
     async def adopt(self, call: Call) -> Outcome:
-        if await self._keeper.deployment(call.project, _id_of(call)) is None:
+        if await self._software_store.deployment(call.project, _id_of(call)) is None:
             return Failed(_no_deployment(call), call.physical_id)
         return await self.check(call)
 
@@ -112,7 +112,7 @@ class SoftwareDeployment(ResourceType):
             return Done(None)
         if source is None:
             return Failed(no_config(call.properties["config"]), call.physical_id)
-        found = await self._keeper.deployment(call.project, _id_of(call))
+        found = await self._software_store.deployment(call.project, _id_of(call))
         if action not in _actions(call, source):
             return _done(call, source, found)
         try:
@@ -129,7 +129,7 @@ class SoftwareDeployment(ResourceType):
         config_id = call.properties.get("config")
         if not config_id:
             return NewConfig("", UNGROUPED, "")
-        return await self._keeper.config(call.project, config_id)
+        return await self._software_store.config(call.project, config_id)
 
     async def _publish(
         self, call: Call, action: str, config: NewConfig, found: Deployment | None
@@ -147,12 +147,12 @@ class SoftwareDeployment(ResourceType):
             status=Status.COMPLETE if silent else Status.IN_PROGRESS,
             reason="Not waiting for outputs signal" if silent else "Deploy data available",
         )
-        await self._keeper.publish(call.project, published)
+        await self._software_store.publish(call.project, published)
         return _done(call, config, found) if silent else _wait(call, published.reason)
 
     async def _look(self, call: Call, action: str) -> Outcome:
         """How far the server is, by what it has said since, or by what the API was told."""
-        found = await self._keeper.deployment(call.project, _id_of(call))
+        found = await self._software_store.deployment(call.project, _id_of(call))
         if found is None and action == "DELETE":
             return Done(None)
         if found is None:
@@ -180,12 +180,12 @@ class SoftwareDeployment(ResourceType):
                 return await self._ended(call, found, ended)
             began = said
         if began and began != found.reason:
-            await self._keeper.began(call.project, _id_of(call), began)
+            await self._software_store.report_progress(call.project, _id_of(call), began)
             return replace(found, reason=began)
         return found
 
     async def _ended(self, call: Call, found: Deployment, ended: Ended) -> Deployment:
-        await self._keeper.settle(call.project, _id_of(call), ended)
+        await self._software_store.complete(call.project, _id_of(call), ended)
         return replace(
             found, status=ended.status, reason=ended.reason, output_values=ended.output_values
         )

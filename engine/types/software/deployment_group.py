@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema
-from engine.types.contract import Call, Child, Outcome, Toward
+from engine.types.contract import Call, Child, Outcome, ReconcileNested
 from engine.types.groups.batches import Policy
 from engine.types.groups.group import Group, of_batches, policy_of, read_inside
-from engine.types.groups.group_steps import Change, Progress, Turn, go
+from engine.types.groups.group_steps import GroupStep, MemberChange, Progress, go
 from engine.types.groups.member_changes import all_at_once
-from engine.types.groups.member_template import Body, Present, among, sample, written
+from engine.types.groups.member_template import Body, CurrentMembers, among, sample, written
 from engine.types.groups.step_plans import BATCH, MEMBERS
 from engine.types.software.deployment_schema import PROPERTIES, STRUCTURED, check_transport
 from engine.types.software.deployment_signals import STATUS_CODE, STDERR, STDOUT
@@ -66,7 +66,7 @@ class DeploymentGroup(Group):
 
     def _go(self, call: Call, which: str, ask: str) -> Outcome | Awaitable[Outcome]:
         policy = policy_of(call.update_policy.get(which))
-        plan = _Plan(deployments(call.properties, self._members), policy, ask, call.hides)
+        plan = _Plan(deployments(call.properties, self._members), policy, ask, call.has_secrets)
         return go(call, plan, lambda child: self.done(call, child))
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
@@ -139,20 +139,24 @@ class _Plan:
     bodies: Mapping[str, Body]
     policy: Policy | None
     ask: str
-    hides: bool
+    has_secrets: bool
 
-    def kept(self, there: Present) -> Mapping[str, Json]:
+    def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
         return {}
 
-    def goal(self, change: Change, there: Present, kept: Mapping[str, Json]) -> Toward:
-        return written(change.bodies, kept, hides=self.hides)
+    def goal(
+        self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
+    ) -> ReconcileNested:
+        return written(change.bodies, kept, has_secrets=self.has_secrets)
 
-    def turn(self, there: Present, at: Progress, names: Sequence[str] | None) -> Turn | None:
+    def turn(
+        self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
+    ) -> GroupStep | None:
         change = all_at_once(there, [*self.bodies], self.bodies.__getitem__)
         if not change.any:
             return None
         if self.policy is None:
-            return Turn(MEMBERS, change)
+            return GroupStep(MEMBERS, change)
         late = [*change.made, *change.altered]
         batch = [*(late[: self.policy.most] if names is None else names)]
         bodies = {
@@ -160,11 +164,11 @@ class _Plan:
             for name, body in self.bodies.items()
             if name not in late or name in batch or name in there.bodies
         }
-        turn = Change(
+        turn = MemberChange(
             bodies,
             [name for name in change.made if name in batch],
             [name for name in change.altered if name in batch],
             change.gone,
             change.altered,
         )
-        return Turn(BATCH, turn, self.ask if turn.altered else "", self.policy.pause)
+        return GroupStep(BATCH, turn, self.ask if turn.altered else "", self.policy.pause)

@@ -50,11 +50,11 @@ def _of_deployment(call: Call, action: str) -> Iterator[dict[str, Json]]:
     yield _input("deploy_resource_name", call.resource_name, "The deployment's name in the stack")
     yield _input("deploy_signal_transport", transport, "How the server says how it went")
     if transport != NO_SIGNAL:
-        yield from _signalled(call.door)
+        yield from _signalled(call.signal_url)
 
 
-def _signalled(door: SignalUrl) -> Iterator[dict[str, Json]]:
-    yield _input(SIGNAL_ID, door.signed_url, "Where the server says how it went")
+def _signalled(signal_url: SignalUrl) -> Iterator[dict[str, Json]]:
+    yield _input(SIGNAL_ID, signal_url.signed_url, "Where the server says how it went")
     yield _input("deploy_signal_verb", "POST", "The HTTP method to say it with")
 
 

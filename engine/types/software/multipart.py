@@ -73,7 +73,7 @@ class MultipartMime(Config):
     async def _text(self, project: str, said: str) -> str | Failed:
         if not _is_id(said):
             return said
-        kept = await self._keeper.config(project, said)
+        kept = await self._software_store.config(project, said)
         if kept is None:
             return Failed(no_config(said))
         if not isinstance(kept.config, str):

@@ -67,14 +67,14 @@ class Ended:
     output_values: Mapping[str, Json] = field(repr=False)
 
 
-class SoftwareKeeper(Protocol):
-    async def keep_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
+class SoftwareStore(Protocol):
+    async def store_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
         """Under this id, once: what is there already stays as it is."""
 
     async def config(self, project: str, config_id: str) -> NewConfig | None:
         """None: there is none, or it is another project's."""
 
-    async def drop_config(self, project: str, config_id: str) -> None:
+    async def delete_config(self, project: str, config_id: str) -> None:
         """Also when it is gone. Raises Invalid while a deployment uses it."""
 
     async def publish(self, project: str, published: Publication) -> None:
@@ -83,11 +83,11 @@ class SoftwareKeeper(Protocol):
     async def deployment(self, project: str, deployment_id: str) -> Deployment | None:
         """None: there is none, or it is another project's."""
 
-    async def began(self, project: str, deployment_id: str, reason: str) -> None:
+    async def report_progress(self, project: str, deployment_id: str, reason: str) -> None:
         """Somebody says that the server is at it; told once for each reason."""
 
-    async def settle(self, project: str, deployment_id: str, ended: Ended) -> None:
+    async def complete(self, project: str, deployment_id: str, ended: Ended) -> None:
         """Write down how it ended."""
 
-    async def withdraw(self, project: str, deployment_id: str) -> None:
+    async def unpublish(self, project: str, deployment_id: str) -> None:
         """The server is not to see it any more. Also when it is gone."""

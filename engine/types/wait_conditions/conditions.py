@@ -19,7 +19,7 @@ LONGEST = 43_200
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ConditionNames:
     """What differs between the types. handles: the types it may wait for. called: in what it says
     when it fails. most: signals that may be asked for; None: any number."""
 
@@ -37,22 +37,22 @@ class Words:
 
 _SIGNED = ("AWS::CloudFormation::WaitConditionHandle", "OS::Heat::UpdateWaitConditionHandle")
 CONDITIONS = (
-    Words(
+    ConditionNames(
         "OS::Heat::WaitCondition", "handle", "timeout", "count", "data",
         ("OS::Heat::WaitConditionHandle", *_SIGNED),
     ),
-    Words(
+    ConditionNames(
         "AWS::CloudFormation::WaitCondition", "Handle", "Timeout", "Count", "Data", _SIGNED,
         seconds=Kind.INTEGER,
     ),
-    Words(
+    ConditionNames(
         "OS::Heat::SwiftSignal", "handle", "timeout", "count", "data",
         ("OS::Heat::SwiftSignalHandle",), "SwiftSignal", most=1_000, counts_anew=False,
     ),
 )  # fmt: skip
 
 
-def _schema(words: Words) -> TypeSchema:
+def _schema(words: ConditionNames) -> TypeSchema:
     return TypeSchema(
         words.name,
         description=f"Waits until so many signals have come to {' or '.join(words.handles)}.",
@@ -86,9 +86,9 @@ class WaitCondition(ResourceType):
     """The time counts from the beginning of the operation; progress keeps its end."""
 
     uses_credential = False
-    gives_up = True
+    cancellable = True
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: ConditionNames) -> None:
         self._words = words
         self.schema = _schema(words)
 
@@ -130,7 +130,7 @@ class WaitCondition(ResourceType):
         if len(tally) >= wanted:
             return self._done(call, tally)
         if call.superseded:
-            return Failed("something newer came before the signals did")
+            return Failed("the change ended before the signals arrived")
         progress = call.progress or {}
         until = datetime.fromisoformat(progress["until"])
         if call.now < until:

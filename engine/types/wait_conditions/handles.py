@@ -8,23 +8,25 @@ from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 from engine.types.signal_urls import SignalUrl
-from engine.types.wait_conditions.signals import HEAT, Form, read_signal
+from engine.types.wait_conditions.signals import HEAT, SignalFormat, read_signal
 from engine.words import Json
 
 #: Also what such a handle gives as its reference: there is nobody to wait for.
 NO_SIGNAL = "NO_SIGNAL"
 #: What is given for each transport. What is not said of one is null.
 _GIVEN: Mapping[str, Callable[[SignalUrl], Mapping[str, Json]]] = {
-    "TOKEN_SIGNAL": lambda door: {
-        "token": door.token,
-        "endpoint": door.url,
-        "curl_cli": f"curl -i -X POST -H 'X-Auth-Token: {door.token}'"
+    "TOKEN_SIGNAL": lambda signal_url: {
+        "token": signal_url.token,
+        "endpoint": signal_url.url,
+        "curl_cli": f"curl -i -X POST -H 'X-Auth-Token: {signal_url.token}'"
         " -H 'Content-Type: application/json' -H 'Accept: application/json'"
-        f" {door.url}",
+        f" {signal_url.url}",
     },
-    "CFN_SIGNAL": lambda door: {"signal": _text({"alarm_url": door.signed_url})},
-    "HEAT_SIGNAL": lambda door: {"signal": _text({"alarm_url": door.url, "token": door.token})},
-    NO_SIGNAL: lambda door: {"signal": "{}"},
+    "CFN_SIGNAL": lambda signal_url: {"signal": _text({"alarm_url": signal_url.signed_url})},
+    "HEAT_SIGNAL": lambda signal_url: {
+        "signal": _text({"alarm_url": signal_url.url, "token": signal_url.token})
+    },
+    NO_SIGNAL: lambda signal_url: {"signal": "{}"},
 }
 #: Transports of services that are not here.
 _ELSEWHERE = {"TEMP_URL_SIGNAL": "Swift", "ZAQAR_SIGNAL": "Zaqar"}
@@ -71,7 +73,7 @@ class TransportHandle(ResourceType):
         wrong = _elsewhere(transport)
         if wrong:
             return Failed(" ".join(wrong))
-        given = _GIVEN[transport](call.door)
+        given = _GIVEN[transport](call.signal_url)
         return Done(str(call.resource_id), given, {"transport": transport})
 
     def delete(self, call: Call) -> Outcome:
@@ -87,7 +89,7 @@ class TransportHandle(ResourceType):
         silent = data.get("transport") == NO_SIGNAL
         return NO_SIGNAL if silent else physical_id or resource_name
 
-    def take_signal(self, data: Json, number: int) -> Json:
+    def accept_signal(self, data: Json, number: int) -> Json:
         return read_signal(data, HEAT, number)
 
     def check_properties(
@@ -115,7 +117,13 @@ class SignedHandle(ResourceType):
     uses_credential = False
 
     def __init__(
-        self, name: str, description: str, form: Form, *, shows: bool = False, renewed: bool = False
+        self,
+        name: str,
+        description: str,
+        form: SignalFormat,
+        *,
+        shows: bool = False,
+        renewed: bool = False,
     ) -> None:
         self._form = form
         self._shows = shows
@@ -129,7 +137,7 @@ class SignedHandle(ResourceType):
         )
 
     def create(self, call: Call) -> Outcome:
-        url = call.door.signed_url
+        url = call.signal_url.signed_url
         shown = {"token": "", "endpoint": url, "curl_cli": f"curl -i -X PUT '{url}'"}
         return Done(str(call.resource_id), shown if self._shows else {}, {"url": url})
 
@@ -145,7 +153,7 @@ class SignedHandle(ResourceType):
     ) -> str:
         return str(data.get("url", resource_name))
 
-    def take_signal(self, data: Json, number: int) -> Json:
+    def accept_signal(self, data: Json, number: int) -> Json:
         return read_signal(data, self._form, number)
 
 

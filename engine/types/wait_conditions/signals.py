@@ -11,7 +11,7 @@ STATUSES = (SUCCESS, FAILURE)
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SignalFormat:
     """How the parts of a signal are called. whole: all of them must be sent. loose: others may be,
     and are dropped."""
 
@@ -27,12 +27,12 @@ class Form:
         return (self.status, self.reason, self.id, self.data)
 
 
-HEAT = Form("id", "status", "reason", "data")
-CFN = Form("UniqueId", "Status", "Reason", "Data", whole=True)
-SWIFT = Form("id", "status", "reason", "data", loose=True)
+HEAT = SignalFormat("id", "status", "reason", "data")
+CFN = SignalFormat("UniqueId", "Status", "Reason", "Data", whole=True)
+SWIFT = SignalFormat("id", "status", "reason", "data", loose=True)
 
 
-def read_signal(sent: Mapping[str, Json], form: Form, number: int) -> dict[str, Json]:
+def read_signal(sent: Mapping[str, Json], form: SignalFormat, number: int) -> dict[str, Json]:
     """What is kept. number: stands in for the id, where none is sent. Raises Invalid."""
     findings = Findings()
     known = f"Known: {', '.join(form.parts)}."

@@ -189,7 +189,7 @@ async def a_life(run: Watched, world: World) -> None:
     for body in ({"mark_unhealthy": True}, {"protect": True}, {"protect": False}):
         await ok(run, "PATCH", f"{at}/resources/a", body)
     await ok(run, "POST", f"{at}/resources/a/signal", {"ready": True})
-    door = next(call.door for call in reversed(world.calls) if call.resource_name == "a")
+    door = next(call.signal_url for call in reversed(world.calls) if call.resource_name == "a")
     for method in ("POST", "PUT"):
         await ok(run, method, f"/{door.signed_url.removeprefix(run.url)}", {"ready": True})
     assert (await run.call("POST", f"/{door.url.removeprefix(run.url)}", {}))[0] == 401

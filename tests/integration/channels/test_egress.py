@@ -13,7 +13,7 @@ from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.webhook.client import WebhookChannel, WebhookSettings
 from channels.webhook.sign import secret_of
 from engine.errors import Invalid
-from engine.types.http_client import Request, Unanswered
+from engine.types.http_client import NoResponse, Request
 from hub.http.outbound import Outbound, OutboundSettings
 from tests.support.program import free_port, program, resource, template
 from tests.support.receiver import receiving, until
@@ -80,7 +80,7 @@ async def test_a_refusal_does_not_tell_what_an_inner_name_resolves_to() -> None:
             assert isinstance(refused, Failed)
             said.append(refused.reason)
         async with Outbound(OutboundSettings(), lookup=inner) as web:
-            with pytest.raises(Unanswered) as unanswered:
+            with pytest.raises(NoResponse) as unanswered:
                 await web.ask(Request("GET", target))
             said.append(str(unanswered.value))
     for text in said:

@@ -9,7 +9,7 @@ import pytest
 
 from engine.hot.schema.type_schema import Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Done, Outcome, ResourceType
-from engine.types.custom_constraints import Asker, CustomConstraint, Verdict
+from engine.types.custom_constraints import CustomConstraint, ValidationContext, Verdict
 from engine.words import Json
 from tests.support.program import Program, program
 
@@ -30,8 +30,8 @@ class Flavor(CustomConstraint):
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
 
-    async def broken(self, value: Json, asker: Asker) -> str | None:
-        self.catalogue.asked.append((value, asker.project, asker.credential))
+    async def validate(self, value: Json, context: ValidationContext) -> str | None:
+        self.catalogue.asked.append((value, context.project, context.credential))
         if str(value).startswith("slow"):
             self.catalogue.looking.set()
             await self.catalogue.answers.wait()
@@ -49,7 +49,7 @@ class Region(CustomConstraint):
 
     name = "acme.region"
 
-    def broken(self, value: Json, asker: Asker) -> Verdict:
+    def validate(self, value: Json, context: ValidationContext) -> Verdict:
         if value == "failing":
             raise RuntimeError("secret-of-the-catalogue")
         return self.late(value) if value == "late" else None
@@ -87,7 +87,7 @@ class Machine(ResourceType):
     def delete(self, call: Call) -> Outcome:
         return Done(None)
 
-    async def check_external(self, physical_id: str, asker: Asker) -> str | None:
+    async def check_external(self, physical_id: str, context: ValidationContext) -> str | None:
         return None if physical_id == "there" else "there is no such machine"
 
 

@@ -14,7 +14,7 @@ from tests.support.things import Thing, World
 
 def door_of(world: World, name: str) -> SignalUrl:
     """As the last operation on the resource was told."""
-    return next(call.door for call in reversed(world.calls) if call.resource_name == name)
+    return next(call.signal_url for call in reversed(world.calls) if call.resource_name == name)
 
 
 async def send(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from engine.hot.schema.custom_constraints import CUSTOM_CHECKS
-from engine.types.custom_constraints import BUILT_IN, Asker
+from engine.types.custom_constraints import BUILT_IN, ValidationContext
 from engine.words import Json
 from tests.unit.hot.hot_support import defined, faults
 
@@ -51,7 +51,7 @@ def is_good(name: str, value: Json) -> bool:
     if name in CUSTOM_CHECKS:
         return CUSTOM_CHECKS[name](value)
     ((judge),) = [one for one in BUILT_IN if one.name == name]
-    return judge.broken(value, Asker("p", NOON)) is None
+    return judge.validate(value, ValidationContext("p", NOON)) is None
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in GOOD.items() for v in vs])

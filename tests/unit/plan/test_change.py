@@ -53,7 +53,7 @@ def test_what_is_done_follows_from_what_exists(
 
 def test_a_type_may_try_a_broken_update_again() -> None:
     broken = actual(action=ResourceAction.UPDATE, broken=True)
-    change = forward_change(broken, "T", SCHEMA, MADE, replaces_broken=False)
+    change = forward_change(broken, "T", SCHEMA, MADE, replaces_tainted=False)
     assert change.operation is Operation.UPDATE
 
 
@@ -66,20 +66,20 @@ def test_what_holds_a_stack_is_mended_in_place(action: ResourceAction, broken: b
     failed = actual(action=action, status=Status.FAILED, broken=broken)
     begun = broken or action is not ResourceAction.CREATE
     wanted = Operation.UPDATE if begun else Operation.CREATE
-    assert forward_change(failed, "T", SCHEMA, MADE, mends=True).operation is wanted
+    assert forward_change(failed, "T", SCHEMA, MADE, repairs=True).operation is wanted
     gone = actual(action=ResourceAction.DELETE)
-    assert forward_change(gone, "T", SCHEMA, MADE, mends=True).operation is Operation.CREATE
+    assert forward_change(gone, "T", SCHEMA, MADE, repairs=True).operation is Operation.CREATE
     other = actual(type="Other", status=Status.FAILED, broken=True)
-    assert forward_change(other, "T", SCHEMA, MADE, mends=True).operation is Operation.REPLACE
+    assert forward_change(other, "T", SCHEMA, MADE, repairs=True).operation is Operation.REPLACE
 
 
-@pytest.mark.parametrize("mends", [True, False])
-def test_a_plan_tells_what_a_type_mends(mends: bool) -> None:
+@pytest.mark.parametrize("repairs", [True, False])
+def test_a_plan_tells_what_a_type_mends(repairs: bool) -> None:
     failed = actual(status=Status.FAILED, broken=True)
     said = expected_change(
-        failed, "T", SCHEMA, MADE, replaces_broken=True, restores=False, mends=mends
+        failed, "T", SCHEMA, MADE, replaces_tainted=True, restores=False, repairs=repairs
     ).change  # fmt: skip
-    assert said.operation is (Operation.UPDATE if mends else Operation.REPLACE)
+    assert said.operation is (Operation.UPDATE if repairs else Operation.REPLACE)
 
 
 def test_null_equals_absent() -> None:

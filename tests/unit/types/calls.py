@@ -13,13 +13,13 @@ from engine.errors import Finding, Findings
 from engine.hooks.tokens import TokenKeys
 from engine.hot.definition.stack import check_resolved, fill_defaults
 from engine.types.command import AllowedProgram, Command, CommandSettings, RunAs
-from engine.types.contract import Call, Nest, Outcome, ResourceType, Wait
+from engine.types.contract import Call, Outcome, ResourceType, RunNested, Wait
 from engine.types.credentials import Credentials
 from engine.types.http import Http, HttpSettings
 from engine.types.registry import Registry, built_in
 from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
 from engine.types.signal_urls import SignalUrls
-from engine.types.software import ServerUrls, SoftwareKeeper, software_types
+from engine.types.software import ServerUrls, SoftwareStore, software_types
 from engine.words import Json, ResourceId, StackId
 from tests.support.elsewhere import URL, Elsewhere
 from tests.support.shelf import Shelf
@@ -29,7 +29,7 @@ from tests.unit.types.software.in_memory import InMemory
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = UUID("11111111-2222-4333-8444-555555555555")
 STACK = StackId(UUID(int=1))
-DOOR = SignalUrls(TokenKeys.single(b"key"), "http://hub.test").of(STACK, UUID(int=2))
+SIGNAL_URL = SignalUrls(TokenKeys.single(b"key"), "http://hub.test").of(STACK, UUID(int=2))
 PYTHON = sys.executable
 ON = CommandSettings(
     enabled=True,
@@ -41,11 +41,13 @@ ON = CommandSettings(
 SERVERS = ServerUrls(TokenKeys.single(b"k" * 32), "http://h")
 
 
-def registry(settings: CommandSettings = ON, keeper: SoftwareKeeper | None = None) -> Registry:
+def registry(
+    settings: CommandSettings = ON, software_store: SoftwareStore | None = None
+) -> Registry:
     shelf = Http(HttpSettings(enabled=True), Shelf(), Credentials({}))
     endpoints = Endpoints({"west": Endpoint("west", URL, ["*"])})
     elsewhere = RemoteStack(endpoints, Elsewhere(at_once=True), Credentials({}))
-    software = software_types(InMemory() if keeper is None else keeper, SERVERS)
+    software = software_types(InMemory() if software_store is None else software_store, SERVERS)
     return built_in(random.Random(1), Command(settings), shelf, elsewhere, *software)
 
 
@@ -62,8 +64,8 @@ def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> 
         "resource_name": "r",
         "operation_key": KEY,
         "now": NOW,
-        "door": DOOR,
-        "named": {},
+        "signal_url": SIGNAL_URL,
+        "referenced": {},
         "properties": fill_defaults(type_.schema, checked),
     }
     return Call(**(known | more))
@@ -82,7 +84,7 @@ async def ended(type_: ResourceType, operation: str, call: Call) -> Outcome:
     """Call again as often as the operation asks to be, at the times it names."""
     for _ in range(200):
         outcome = await run(type_, operation, call)
-        if isinstance(outcome, Nest):
+        if isinstance(outcome, RunNested):
             key = call.operation_key
             child = brought_to(call.child, outcome.step, outcome.goal, id_=key)
             call = replace(call, progress=outcome.progress, child=child)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from engine.types.contract import Child, Goal, Member, Toward
+from engine.types.contract import Child, Member, NestedCommand, ReconcileNested
 from engine.words import StackId, TraversalState
 
 CHILD = StackId(UUID(int=9))
@@ -13,14 +13,19 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def brought_to(
-    child: Child | None, step: str, goal: Goal, *, failed: Collection[str] = (), id_: UUID = CHILD
+    child: Child | None,
+    step: str,
+    goal: NestedCommand,
+    *,
+    failed: Collection[str] = (),
+    id_: UUID = CHILD,
 ) -> Child:
     """The stack when the step has ended. failed: members that have. id_: of a new one.
 
     Members are made one a second, in the order of their names.
     """
     there = child or Child(StackId(id_), "inside", "", TraversalState.COMPLETE, "")
-    if not isinstance(goal, Toward):
+    if not isinstance(goal, ReconcileNested):
         return replace(there, step=step)
     assert goal.template is not None
     made = {one.name: one.created_at for one in there.members}

@@ -13,10 +13,10 @@ from engine.types.contract import (
     Child,
     Confirm,
     Confirmation,
-    Goal,
-    Nest,
+    NestedCommand,
     Outcome,
     ResourceType,
+    RunNested,
     Wait,
 )
 from engine.types.groups.member_template import present, written
@@ -38,7 +38,7 @@ class Inside:
     """goals: what it was brought to. broken: members that fail when they are made or changed."""
 
     child: Child | None = None
-    goals: list[Nest] = field(default_factory=list)
+    goals: list[RunNested] = field(default_factory=list)
     asked: list[Confirm] = field(default_factory=list)
     waits: list[timedelta] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
@@ -65,7 +65,7 @@ class Inside:
             if isawaitable(outcome):
                 outcome = asyncio.run(finished(outcome))
             match outcome:
-                case Nest(step=step, goal=goal, progress=progress):
+                case RunNested(step=step, goal=goal, progress=progress):
                     self.goals.append(outcome)
                     self._brought(step, goal, tuple(self.broken))
                     call = replace(call, progress=progress, child=self.child, confirmed=None)
@@ -92,5 +92,5 @@ class Inside:
             answers={**call.answers, **data},
         )
 
-    def _brought(self, step: str, goal: Goal, failed: tuple[str, ...]) -> None:
+    def _brought(self, step: str, goal: NestedCommand, failed: tuple[str, ...]) -> None:
         self.child = brought_to(self.child, step, goal, failed=failed)

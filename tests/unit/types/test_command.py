@@ -167,7 +167,7 @@ async def test_a_failure_does_not_tell_what_it_was_given() -> None:
 
 async def test_a_command_ended_by_a_signal_is_a_failure() -> None:
     outcome = await failed("create", a_call(TYPE, a_command(create=sh("kill -9 $$"))))
-    assert "was ended by signal 9" in outcome.reason
+    assert "was terminated by signal 9" in outcome.reason
 
 
 async def test_what_cannot_be_started_is_a_failure(tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ async def test_is_off_by_default() -> None:
 async def test_no_command_runs_longer_than_the_operator_allows() -> None:
     type_ = Command(replace(ON, max_timeout=timedelta(milliseconds=200)))
     outcome = await failed("create", a_call(type_, a_command(create=sh("sleep 60"))), type_)
-    assert "took longer than 0.2 s and was ended" in outcome.reason
+    assert "did not end within 0.2 s and was terminated" in outcome.reason
 
 
 # -- in which project, with what, where, and as whom -----------------------------------------------

@@ -48,7 +48,7 @@ async def test_chance_adds_no_more_than_it_may_and_another_time_another() -> Non
 async def test_what_is_newer_ends_it() -> None:
     call = a_call(TYPE, {"min_wait": 3}, superseded=True)
     assert isinstance(await run(TYPE, "create", call), Failed)
-    assert registry().get("OS::Heat::Delay").schema.name in registry().giving_up()
+    assert registry().get("OS::Heat::Delay").schema.name in registry().cancellable_types()
 
 
 async def test_for_ever_is_no_time() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from engine.hot.expressions.member_attributes import read_members
-from engine.types.contract import Done, Failed, Nest, ResourceType, Toward
-from engine.types.group_size import Adjustment, adjusted
+from engine.types.contract import Done, Failed, ReconcileNested, ResourceType, RunNested
+from engine.types.group_size import Adjustment, adjusted_size
 from engine.types.groups.auto_scaling import AutoScalingGroup
 from engine.types.groups.instance_group import InstanceGroup
 from engine.types.groups.member_changes import fresh_names
@@ -36,8 +36,8 @@ def values(inside: Inside) -> dict[str, Json]:
     return {name: body["properties"]["value"] for name, body in inside.bodies.items()}
 
 
-def size(nest: Nest) -> int:
-    assert isinstance(nest.goal, Toward)
+def size(nest: RunNested) -> int:
+    assert isinstance(nest.goal, ReconcileNested)
     assert nest.goal.template is not None
     return len(nest.goal.template["resources"])
 
@@ -90,14 +90,14 @@ def test_values_that_look_like_functions_stay_values() -> None:
     body = {"type": "T", "properties": {"value": value, "other": {"get_attr": ["a", "b"]}}}
     inside.run(GROUP, "create", {"count": 1, "resource_def": body})
     goal = inside.goals[0].goal
-    assert isinstance(goal, Toward)
+    assert isinstance(goal, ReconcileNested)
     assert "get_file" not in str(goal.template)
     assert inside.bodies["0"]["properties"] == body["properties"]
 
 
 def test_what_may_be_hidden_is_handed_over_as_a_hidden_parameter() -> None:
     inside = Inside()
-    inside.run(GROUP, "create", a_group(2, "secret"), hides=True)
+    inside.run(GROUP, "create", a_group(2, "secret"), has_secrets=True)
     assert inside.child is not None
     assert "secret" not in str(inside.child.template)
     assert inside.child.template["parameters"]["literals"]["hidden"] is True
@@ -466,19 +466,21 @@ def test_instances_are_what_their_launch_configuration_says() -> None:
     inside = Inside()
     tags = [{"Key": "k", "Value": "v"}]
     named = {"ImageId": "old", "KeyName": None}
-    done = inside.run(INSTANCES, "create", instances(Tags=tags), named=named)
+    done = inside.run(INSTANCES, "create", instances(Tags=tags), referenced=named)
     assert isinstance(done, Done)
     body = {"type": "AWS::EC2::Instance", "properties": {"ImageId": "old", "Tags": tags}}
     assert [*inside.bodies.values()] == [body, body]
     assert done.attributes["InstanceList"] == "0.0.0.0,0.0.0.0"
     policy = {"RollingUpdate": {"MaxBatchSize": 1, "PauseTime": "PT1M30S"}}
-    inside.run(INSTANCES, "update", instances(), named={"ImageId": "new"}, update_policy=policy)
+    inside.run(
+        INSTANCES, "update", instances(), referenced={"ImageId": "new"}, update_policy=policy
+    )
     assert {one["properties"]["ImageId"] for one in inside.bodies.values()} == {"new"}
     assert inside.waits == [timedelta(seconds=90)]
 
 
 def test_instances_without_a_launch_configuration_are_not_made() -> None:
-    failed = Inside().run(INSTANCES, "create", instances(), named=None)
+    failed = Inside().run(INSTANCES, "create", instances(), referenced=None)
     assert isinstance(failed, Failed)
     assert failed.reason == "LaunchConfigurationName (lc) reference can not be found."
 
@@ -507,11 +509,13 @@ SIZES = [
 def test_what_a_policy_makes_of_a_size(
     current: int, kind: str, amount: int, step: int, size: int
 ) -> None:
-    assert adjusted(current, Adjustment(kind), amount, least_step=step, least=1, most=10) == size
+    assert (
+        adjusted_size(current, Adjustment(kind), amount, least_step=step, least=1, most=10) == size
+    )
 
 
 def test_a_group_of_none_grows_by_per_cent_as_far_as_the_least_step() -> None:
-    assert adjusted(0, Adjustment.PERCENT, 50, least_step=2, least=0, most=9) == 2
+    assert adjusted_size(0, Adjustment.PERCENT, 50, least_step=2, least=0, most=9) == 2
 
 
 # -- what is wrong --------------------------------------------------------------------------------

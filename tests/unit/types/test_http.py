@@ -14,7 +14,7 @@ from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
 from engine.types.credentials import Credential, Credentials
 from engine.types.http import Http, HttpSettings
 from engine.types.http.validation import lacking
-from engine.types.http_client import Unanswered
+from engine.types.http_client import NoResponse
 from engine.words import Json
 from tests.support.shelf import URL, Shelf, answer, properties
 from tests.unit.types.calls import KEY, a_call, ended, findings_of, run
@@ -24,7 +24,7 @@ TOKEN = Credential(
     "Authorization", f"Bearer {SECRET}", SECRET, ["https://shelf.example.org"], ["p", "team-*"]
 )
 ON = HttpSettings(enabled=True, max_timeout=timedelta(minutes=10))
-AWAY = Unanswered("no connection to shelf.example.org:443: Connection refused", retry=True)
+AWAY = NoResponse("no connection to shelf.example.org:443: Connection refused", retry=True)
 BUSY = answer(503, {"error": "later"})
 
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from engine.types.http.json_paths import BadPath, first, read_path
-from engine.types.http.placeholders import Unfilled, filled, filled_url, names_in
+from engine.types.http.json_paths import InvalidPath, first, read_path
+from engine.types.http.placeholders import PlaceholderError, filled, filled_url, names_in
 from engine.words import Json
 
 DOCUMENT: Json = {
@@ -56,7 +56,7 @@ def test_a_text_is_no_document(document: Json) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_path_or_may_cost_much_is_refused(path: str) -> None:
-    with pytest.raises(BadPath):
+    with pytest.raises(InvalidPath):
         read_path(path)
 
 
@@ -85,13 +85,13 @@ def test_what_was_put_in_is_not_read_again() -> None:
 
 @pytest.mark.parametrize("template", ["${other}", "${none}", "${}", "a ${ id }"])
 def test_without_a_value_it_is_not_filled(template: str) -> None:
-    with pytest.raises(Unfilled):
+    with pytest.raises(PlaceholderError):
         filled(template, VALUES)
 
 
 @pytest.mark.parametrize("name", ["up", "empty", "none"])
 def test_what_leads_elsewhere_is_no_part_of_an_address(name: str) -> None:
-    with pytest.raises(Unfilled):
+    with pytest.raises(PlaceholderError):
         filled_url(f"https://h/things/${{{name}}}", VALUES)
 
 

@@ -95,7 +95,7 @@ def test_what_is_hidden_is_not_shown_to_the_plug_in() -> None:
     zones = Zones()
     inside = Inside()
     group = ResourceGroup(Placer(zones))
-    inside.run(group, "create", {"count": 1, "resource_def": BODY}, hides=True)
+    inside.run(group, "create", {"count": 1, "resource_def": BODY}, has_secrets=True)
     assert zones.views[0].properties == {}
     assert zones_of(inside) == {"0": "a"}
 
@@ -114,11 +114,11 @@ def test_who_is_not_named_is_made_as_the_template_says() -> None:
     ("said", "reason"),
     [
         (Refused("no zone has room"), "Saying refused to place members: no zone has room"),
-        (ValueError("secret"), "Saying failed with ValueError, and so places no members"),
-        ("for ever", "Saying did not say within 0.01 s where members are placed"),
-        ({"7": {}}, "Saying answered no properties by the names of new members"),
-        ({"0": "a"}, "Saying answered no properties by the names of new members"),
-        (None, "Saying answered no properties by the names of new members"),
+        (ValueError("secret"), "Saying failed with ValueError, so no members are created"),
+        ("for ever", "Saying did not place the members within 0.01 s"),
+        ({"7": {}}, "Saying did not return a mapping from names of new members to properties"),
+        ({"0": "a"}, "Saying did not return a mapping from names of new members to properties"),
+        (None, "Saying did not return a mapping from names of new members to properties"),
     ],
     ids=["refuses", "fails", "is silent", "names nobody", "no map", "nothing"],
 )
@@ -159,5 +159,5 @@ def test_a_plug_in_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, 
 
 def test_two_plug_ins_cannot_both_say_where_members_are(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, f"{__name__}:Zones", f"{__name__}:Zones")
-    with pytest.raises(Conflict, match="several plug-ins want to place members of groups: p0, p1"):
+    with pytest.raises(Conflict, match="several placement plug-ins are installed: p0, p1"):
         installed()

@@ -8,9 +8,9 @@ import pytest
 
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Stopped, Wait
 from engine.types.credentials import Credential, Credentials
-from engine.types.custom_constraints import Asker
-from engine.types.http_client import Unanswered
-from engine.types.poll_interval import next_look
+from engine.types.custom_constraints import ValidationContext
+from engine.types.http_client import NoResponse
+from engine.types.poll_interval import next_poll
 from engine.types.remote_stack import Endpoint, Endpoints, RemoteStack
 from engine.words import Json
 from tests.support.elsewhere import URL, Elsewhere, answer
@@ -22,7 +22,7 @@ KNOWN = {
     "west": Endpoint("west", URL, ["p", "q"]),
     "lent": Endpoint("lent", URL, ["*"], credential="ours"),
 }
-AWAY = Unanswered("no connection to heat.example.org:443: Connection refused", retry=True)
+AWAY = NoResponse("no connection to heat.example.org:443: Connection refused", retry=True)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ async def test_what_has_no_hooks_is_asked_for_them_once(
 
 
 def test_pauses_grow_up_to_the_longest() -> None:
-    pauses = [(next_look(NOW, tries, 5) - NOW).total_seconds() for tries in (0, 1, 9, 100_000)]
+    pauses = [(next_poll(NOW, tries, 5) - NOW).total_seconds() for tries in (0, 1, 9, 100_000)]
     assert pauses == pytest.approx([0.2, 0.3, 5, 5])
 
 
@@ -283,6 +283,6 @@ async def test_what_is_not_known_by_any_id_is_made_anew(stack: RemoteStack) -> N
 
 def test_projects_are_kept_apart() -> None:
     endpoints = Endpoints(KNOWN)
-    assert endpoints.broken("west", Asker("p", NOW)) is None
-    assert "no endpoint" in str(endpoints.broken("west", Asker("z", NOW)))
-    assert "no endpoint" in str(endpoints.broken("east", Asker("p", NOW)))
+    assert endpoints.validate("west", ValidationContext("p", NOW)) is None
+    assert "no endpoint" in str(endpoints.validate("west", ValidationContext("z", NOW)))
+    assert "no endpoint" in str(endpoints.validate("east", ValidationContext("p", NOW)))

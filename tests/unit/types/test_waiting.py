@@ -11,9 +11,9 @@ from engine.errors import Invalid
 from engine.hooks.tokens import TokenKeys
 from engine.types.contract import Call, Done, Failed, Wait
 from engine.types.signal_urls import SignalUrls, resource_of
-from engine.types.wait_conditions.signals import CFN, HEAT, SWIFT, Form, Tally, read_signal
+from engine.types.wait_conditions.signals import CFN, HEAT, SWIFT, SignalFormat, Tally, read_signal
 from engine.words import Json
-from tests.unit.types.calls import DOOR, NOW, STACK, a_call, findings_of, registry, run
+from tests.unit.types.calls import NOW, SIGNAL_URL, STACK, a_call, findings_of, registry, run
 
 HANDLE = UUID(int=7)
 KNOWN = registry()
@@ -33,7 +33,7 @@ OWN = KNOWN.get("OS::Heat::WaitConditionHandle")
         (SWIFT, {"data": 1, "more": 2}, ("4", "SUCCESS", "Signal 4 received", 1)),
     ],
 )  # fmt: skip
-def test_what_is_kept_of_a_signal(form: Form, sent: Json, kept: tuple[Json, ...]) -> None:
+def test_what_is_kept_of_a_signal(form: SignalFormat, sent: Json, kept: tuple[Json, ...]) -> None:
     assert tuple(read_signal(sent, form, 4).values()) == kept
 
 
@@ -50,7 +50,7 @@ def test_what_is_kept_of_a_signal(form: Form, sent: Json, kept: tuple[Json, ...]
     ],
 )
 def test_what_is_wrong_with_a_signal_is_told_all_at_once(
-    form: Form, sent: Json, places: list[str]
+    form: SignalFormat, sent: Json, places: list[str]
 ) -> None:
     with pytest.raises(Invalid) as refused:
         read_signal(sent, form, 1)
@@ -83,8 +83,8 @@ async def test_what_a_handle_gives(transport: str, given: set[str]) -> None:
     assert isinstance(done, Done) and set(done.attributes) == given
     signal = orjson.loads(done.attributes.get("signal", "{}"))
     assert signal == {
-        "CFN_SIGNAL": {"alarm_url": DOOR.signed_url},
-        "HEAT_SIGNAL": {"alarm_url": DOOR.url, "token": DOOR.token},
+        "CFN_SIGNAL": {"alarm_url": SIGNAL_URL.signed_url},
+        "HEAT_SIGNAL": {"alarm_url": SIGNAL_URL.url, "token": SIGNAL_URL.token},
     }.get(transport, {})
     assert (OWN.reference("r", done.physical_id, done.data) == "NO_SIGNAL") is (
         transport == "NO_SIGNAL"
@@ -95,8 +95,8 @@ def test_the_command_is_what_heat_gives() -> None:
     done = OWN.create(a_call(OWN, {}))
     assert isinstance(done, Done)
     assert done.attributes["curl_cli"] == (
-        f"curl -i -X POST -H 'X-Auth-Token: {DOOR.token}' -H 'Content-Type: application/json'"
-        f" -H 'Accept: application/json' {DOOR.url}"
+        f"curl -i -X POST -H 'X-Auth-Token: {SIGNAL_URL.token}' -H 'Content-Type: application/json'"
+        f" -H 'Accept: application/json' {SIGNAL_URL.url}"
     )
 
 
@@ -112,7 +112,7 @@ async def test_services_that_are_not_here_are_refused(transport: str) -> None:
 def test_what_is_plainly_no_handle_is_refused_before_anything_is_made() -> None:
     (finding,) = findings_of(CONDITION, {"handle": "h", "timeout": 9})
     assert finding.place == "resources.r.properties.handle" and "get_resource" in finding.remedy
-    for handle in ("NO_SIGNAL", str(HANDLE), DOOR.signed_url):
+    for handle in ("NO_SIGNAL", str(HANDLE), SIGNAL_URL.signed_url):
         assert findings_of(CONDITION, {"handle": handle, "timeout": 9}) == []
 
 

@@ -1,4 +1,4 @@
-"""A keeper of software configs and deployments that forgets everything in the end."""
+"""A software_store of software configs and deployments that forgets everything in the end."""
 
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -15,13 +15,13 @@ class InMemory:
     published: list[Publication] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
 
-    async def keep_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
+    async def store_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
         self.configs.setdefault((project, str(config_id)), new)
 
     async def config(self, project: str, config_id: str) -> NewConfig | None:
         return self.configs.get((project, config_id))
 
-    async def drop_config(self, project: str, config_id: str) -> None:
+    async def delete_config(self, project: str, config_id: str) -> None:
         self.configs.pop((project, config_id), None)
 
     async def publish(self, project: str, published: Publication) -> None:
@@ -37,12 +37,12 @@ class InMemory:
     async def deployment(self, project: str, deployment_id: str) -> Deployment | None:
         return self.deployments.get((project, deployment_id))
 
-    async def began(self, project: str, deployment_id: str, reason: str) -> None:
+    async def report_progress(self, project: str, deployment_id: str, reason: str) -> None:
         self.told.append(reason)
         at = project, deployment_id
         self.deployments[at] = replace(self.deployments[at], reason=reason)
 
-    async def settle(self, project: str, deployment_id: str, ended: Ended) -> None:
+    async def complete(self, project: str, deployment_id: str, ended: Ended) -> None:
         at = project, deployment_id
         self.deployments[at] = replace(
             self.deployments[at],
@@ -51,5 +51,5 @@ class InMemory:
             output_values=ended.output_values,
         )
 
-    async def withdraw(self, project: str, deployment_id: str) -> None:
+    async def unpublish(self, project: str, deployment_id: str) -> None:
         self.deployments.pop((project, deployment_id), None)

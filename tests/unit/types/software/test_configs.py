@@ -21,13 +21,13 @@ COMPONENT, MIME = "OS::Heat::SoftwareComponent", "OS::Heat::MultipartMime"
 
 
 @pytest.fixture
-def keeper() -> InMemory:
+def software_store() -> InMemory:
     return InMemory()
 
 
 @pytest.fixture
-def types(keeper: InMemory) -> Registry:
-    return registry(keeper=keeper)
+def types(software_store: InMemory) -> Registry:
+    return registry(software_store=software_store)
 
 
 async def made(types: Registry, name: str, properties: Json, **more: Json) -> Outcome:
@@ -48,7 +48,9 @@ def wrong(types: Registry, name: str, properties: Json) -> list[str]:
     ]
 
 
-async def test_a_config_is_kept_under_the_operations_key(types: Registry, keeper: InMemory) -> None:
+async def test_a_config_is_kept_under_the_operations_key(
+    types: Registry, software_store: InMemory
+) -> None:
     said: Json = {
         "config": "echo $a",
         "group": "script",
@@ -58,7 +60,7 @@ async def test_a_config_is_kept_under_the_operations_key(types: Registry, keeper
     }
     outcome = await made(types, SOFTWARE, said)
     assert outcome == Done(str(KEY), {"config": "echo $a"})
-    assert keeper.configs == {
+    assert software_store.configs == {
         ("p", str(KEY)): NewConfig(
             "s-r-111111112222",
             "script",
@@ -71,11 +73,11 @@ async def test_a_config_is_kept_under_the_operations_key(types: Registry, keeper
 
 
 async def test_what_nobody_says_is_an_empty_config_of_no_group(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     for name, empty in ((SOFTWARE, ""), (STRUCTURED, {})):
         await made(types, name, {}, project=name)
-        kept = keeper.configs[name, str(KEY)]
+        kept = software_store.configs[name, str(KEY)]
         assert (kept.group, kept.config, kept.inputs, kept.options) == (
             "Heat::Ungrouped", empty, [], {},
         )  # fmt: skip
@@ -89,18 +91,20 @@ async def test_a_cloud_config_is_what_cloud_init_reads(types: Registry) -> None:
     assert (first, yaml.safe_load(rest)) == ("#cloud-config", said)
 
 
-async def test_a_component_is_one_config_of_several(types: Registry, keeper: InMemory) -> None:
+async def test_a_component_is_one_config_of_several(
+    types: Registry, software_store: InMemory
+) -> None:
     one: Json = {"tool": "script", "config": "true"}
     outcome = await made(types, COMPONENT, {"configs": [one]})
     configs = [{"actions": ["CREATE", "UPDATE"], "config": "true", "tool": "script"}]
     assert isinstance(outcome, Done)
     assert outcome.attributes == {"config": {"configs": configs}, "configs": configs}
-    kept = keeper.configs["p", str(KEY)]
+    kept = software_store.configs["p", str(KEY)]
     assert (kept.group, kept.config) == ("component", {"configs": configs})
 
 
 async def test_a_deleted_config_is_gone_and_a_check_sees_it(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     type_ = types.get(SOFTWARE)
     await made(types, SOFTWARE, {"config": "x"})
@@ -108,7 +112,7 @@ async def test_a_deleted_config_is_gone_and_a_check_sees_it(
     assert await run(type_, "check", call) == Done(str(KEY), {"config": "x"})
     assert await run(type_, "adopt", call) == Done(str(KEY), {"config": "x"})
     assert await run(type_, "delete", call) == Done(None)
-    assert keeper.configs == {}
+    assert software_store.configs == {}
     gone = await run(type_, "check", call)
     assert isinstance(gone, Failed)
     assert gone.reason == f"Software config with id {KEY} not found"
@@ -175,9 +179,9 @@ def content(part: Message) -> str:
     return raw.decode(part.get_content_charset("ascii"))
 
 
-async def test_a_document_has_its_parts_in_order(types: Registry, keeper: InMemory) -> None:
+async def test_a_document_has_its_parts_in_order(types: Registry, software_store: InMemory) -> None:
     other = UUID(int=9)
-    await keeper.keep_config("p", other, NewConfig("c", "g", "#cloud-config\nx: grün\n"))
+    await software_store.store_config("p", other, NewConfig("c", "g", "#cloud-config\nx: grün\n"))
     text = await text_of(types, {"parts": [
         {"config": "#!/bin/sh\n"},
         {"config": str(other), "subtype": "cloud-config", "filename": "c.yaml"},
@@ -200,10 +204,10 @@ async def test_a_document_has_its_parts_in_order(types: Registry, keeper: InMemo
 
 
 async def test_the_parts_of_a_document_in_a_document_become_its_own(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     inner = await text_of(types, {"parts": [{"config": "grün", "filename": "a.txt"}]})
-    await keeper.keep_config("p", UUID(int=9), NewConfig("c", "g", inner))
+    await software_store.store_config("p", UUID(int=9), NewConfig("c", "g", inner))
     text = await text_of(types, {"parts": [
         {"config": "first"},
         {"config": inner, "type": "multipart"},
@@ -213,10 +217,10 @@ async def test_the_parts_of_a_document_in_a_document_become_its_own(
 
 
 async def test_a_part_that_is_not_there_or_no_text_fails_by_name(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
-    await keeper.keep_config("p", UUID(int=8), NewConfig("c", "g", {"a": 1}))
-    await keeper.keep_config("p", UUID(int=9), NewConfig("c", "g", "plain"))
+    await software_store.store_config("p", UUID(int=8), NewConfig("c", "g", {"a": 1}))
+    await software_store.store_config("p", UUID(int=9), NewConfig("c", "g", "plain"))
     for part, told in (
         ({"config": str(UUID(int=7))}, f"Software config with id {UUID(int=7)} not found"),
         ({"config": str(UUID(int=8))}, f"the software config {UUID(int=8)} is a map, and no text"),

@@ -16,7 +16,7 @@ from tests.unit.types.software.in_memory import InMemory
 
 NAME, STRUCTURED = "OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment"
 CONFIG = str(UUID(int=50))
-DOOR = SignalUrl("http://h/signals/1/2", "t0ken")
+SIGNAL_URL = SignalUrl("http://h/signals/1/2", "t0ken")
 SOURCE = NewConfig(
     "source", "script", "echo $a",
     inputs=[{"name": "a", "type": "String", "default": "x"}, {"name": "b", "type": "String",
@@ -28,18 +28,18 @@ SOURCE = NewConfig(
 
 
 @pytest.fixture
-def keeper() -> InMemory:
+def software_store() -> InMemory:
     return InMemory({("p", CONFIG): SOURCE})
 
 
 @pytest.fixture
-def types(keeper: InMemory) -> Registry:
-    return registry(keeper=keeper)
+def types(software_store: InMemory) -> Registry:
+    return registry(software_store=software_store)
 
 
 def call_of(types: Registry, said: Json = None, name: str = NAME, **more: Any) -> Call:
     properties: Json = {"server": "web-1", "config": CONFIG} | (said or {})
-    return a_call(types.get(name), properties, **({"door": DOOR} | more))
+    return a_call(types.get(name), properties, **({"signal_url": SIGNAL_URL} | more))
 
 
 async def asked(
@@ -62,12 +62,12 @@ def values(config: NewConfig) -> dict[str, Json]:
 
 
 async def test_a_server_gets_the_config_with_values_and_where_to_say_how_it_went(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     outcome = await asked(types, "create", call_of(types, {"input_values": {"b": 1, "c": [2]}}))
     assert isinstance(outcome, Wait)
     assert outcome.until is not None  # else the stack's timeout would not count
-    (published,) = keeper.published
+    (published,) = software_store.published
     assert (published.deployment_id, published.key, published.server_id) == (str(KEY), KEY, "web-1")
     assert (published.action, published.status, published.reason) == (
         "CREATE", "IN_PROGRESS", "Deploy data available",
@@ -92,30 +92,32 @@ async def test_a_server_gets_the_config_with_values_and_where_to_say_how_it_went
     assert {one["type"] for one in config.inputs} == {"String"}
 
 
-async def test_without_a_signal_it_is_done_at_once(types: Registry, keeper: InMemory) -> None:
+async def test_without_a_signal_it_is_done_at_once(
+    types: Registry, software_store: InMemory
+) -> None:
     said = {"signal_transport": "NO_SIGNAL", "name": "10-first"}
     outcome = await asked(types, "create", call_of(types, said))
     assert isinstance(outcome, Done)
     assert outcome.attributes == dict.fromkeys(
         ("deploy_stdout", "deploy_stderr", "deploy_status_code", "out", "trouble")
     )
-    (published,) = keeper.published
+    (published,) = software_store.published
     assert (published.status, published.reason) == ("COMPLETE", "Not waiting for outputs signal")
     assert published.config.name == "10-first"
     assert not [name for name in values(published.config) if name.startswith("deploy_signal_i")]
 
 
 async def test_without_a_config_the_server_is_told_the_values_alone(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     await asked(types, "create", call_of(types, {"config": None, "input_values": {"a": 1}}))
-    config = keeper.published[0].config
+    config = software_store.published[0].config
     assert (config.group, config.config, config.name) == ("Heat::Ungrouped", "", "s-r-111111112222")
     assert values(config)["a"] == 1
 
 
 async def test_a_config_that_is_not_there_fails_unless_it_is_to_be_deleted(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     call = call_of(types, {"config": str(UUID(int=51)), "actions": ["CREATE", "DELETE"]})
     outcome = await asked(types, "create", call)
@@ -126,21 +128,21 @@ async def test_a_config_that_is_not_there_fails_unless_it_is_to_be_deleted(
 
 @pytest.mark.parametrize("operation", ["create", "update", "delete", "suspend", "resume"])
 async def test_a_server_is_asked_in_the_actions_that_are_listed(
-    types: Registry, keeper: InMemory, operation: str
+    types: Registry, software_store: InMemory, operation: str
 ) -> None:
     action = operation.upper()
     others = [one for one in ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME") if one != action]
     quiet = await asked(types, operation, call_of(types, {"actions": others}))
-    assert isinstance(quiet, Done) and keeper.published == []
+    assert isinstance(quiet, Done) and software_store.published == []
     assert isinstance(await asked(types, operation, call_of(types, {"actions": [action]})), Wait)
-    assert values(keeper.published[0].config)["deploy_action"] == action
+    assert values(software_store.published[0].config)["deploy_action"] == action
 
 
 async def test_a_component_has_the_actions_of_its_configs(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     configs = [{"tool": "script", "actions": ["DELETE"]}, {"tool": "script", "actions": ["MINE"]}]
-    keeper.configs["p", CONFIG] = NewConfig("c", "component", {"configs": configs})
+    software_store.configs["p", CONFIG] = NewConfig("c", "component", {"configs": configs})
     assert isinstance(await asked(types, "create", call_of(types)), Done)
     assert isinstance(await asked(types, "delete", call_of(types)), Wait)
 
@@ -148,14 +150,16 @@ async def test_a_component_has_the_actions_of_its_configs(
 # -- what its signal says -------------------------------------------------------------------------
 
 
-async def test_a_signal_completes_it_with_its_outputs(types: Registry, keeper: InMemory) -> None:
+async def test_a_signal_completes_it_with_its_outputs(
+    types: Registry, software_store: InMemory
+) -> None:
     signal = {"out": "42", "other": 1, "deploy_stdout": "hello", "deploy_status_code": 0}
     outcome = await asked(types, "create", call_of(types), signal)
     assert outcome == Done(str(KEY), {
         "deploy_stdout": "hello", "deploy_stderr": None, "deploy_status_code": 0,
         "out": "42", "trouble": None,
     })  # fmt: skip
-    kept = keeper.deployments["p", str(KEY)]
+    kept = software_store.deployments["p", str(KEY)]
     assert (kept.status, kept.reason) == ("COMPLETE", "Outputs received")
     assert kept.output_values == {
         "out": "42", "deploy_stdout": "hello", "deploy_stderr": None, "deploy_status_code": 0,
@@ -181,13 +185,13 @@ FAILS: list[tuple[Json, str]] = [
 
 @pytest.mark.parametrize(("signal", "reason"), FAILS)
 async def test_a_signal_fails_it(
-    types: Registry, keeper: InMemory, signal: Json, reason: str
+    types: Registry, software_store: InMemory, signal: Json, reason: str
 ) -> None:
     call = call_of(types)
     outcome = await asked(types, "create", call, signal)
     said = {"said": call.properties}
     assert outcome == Failed(f"Deployment to server failed: {reason}", str(KEY), said)
-    kept = keeper.deployments["p", str(KEY)]
+    kept = software_store.deployments["p", str(KEY)]
     assert (kept.status, kept.reason) == ("FAILED", reason)
 
 
@@ -206,7 +210,9 @@ async def test_the_first_signal_that_ends_it_counts(types: Registry) -> None:
     assert outcome.attributes["out"] == 1
 
 
-async def test_progress_ends_nothing_and_is_told_once(types: Registry, keeper: InMemory) -> None:
+async def test_progress_ends_nothing_and_is_told_once(
+    types: Registry, software_store: InMemory
+) -> None:
     began = {"deploy_status": "IN_PROGRESS"}
     further = {"deploy_status": "IN_PROGRESS", "deploy_status_reason": "half"}
     call = call_of(types)
@@ -216,34 +222,39 @@ async def test_progress_ends_nothing_and_is_told_once(types: Registry, keeper: I
     for signals in ((began,), (began, further), (began, further)):
         called = replace(again, signals=signals)
         assert isinstance(await run(types.get(NAME), "create", called), Wait)
-    assert keeper.told == ["Deployment started", "half"]
+    assert software_store.told == ["Deployment started", "half"]
     done = replace(again, signals=(began, further, {"out": 5}))
     assert isinstance(await run(types.get(NAME), "create", done), Done)
 
 
-async def test_what_the_api_was_told_counts_as_well(types: Registry, keeper: InMemory) -> None:
+async def test_what_the_api_was_told_counts_as_well(
+    types: Registry, software_store: InMemory
+) -> None:
     call = call_of(types)
     waiting = await asked(types, "create", call)
     assert isinstance(waiting, Wait)
     again = replace(call, progress=waiting.progress)
     at = "p", str(KEY)
-    keeper.deployments[at] = replace(
-        keeper.deployments[at], status=Status.FAILED, reason="by hand", output_values={"out": 1}
+    software_store.deployments[at] = replace(
+        software_store.deployments[at],
+        status=Status.FAILED,
+        reason="by hand",
+        output_values={"out": 1},
     )
     failed = await run(types.get(NAME), "create", again)
     assert isinstance(failed, Failed)
     assert failed.reason == "Deployment to server failed: by hand"
-    keeper.deployments[at] = replace(keeper.deployments[at], status=Status.COMPLETE)
+    software_store.deployments[at] = replace(software_store.deployments[at], status=Status.COMPLETE)
     done = await run(types.get(NAME), "create", again)
     assert isinstance(done, Done) and done.attributes["out"] == 1
-    keeper.deployments.clear()
+    software_store.deployments.clear()
     assert await run(types.get(NAME), "create", again) == Failed(
         f"Deployment with id {KEY} not found"
     )
 
 
 async def test_nobody_waits_for_it_when_its_change_is_ended_early(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     call = call_of(types, superseded=True)
     waiting = await asked(types, "create", call)
@@ -255,34 +266,34 @@ async def test_nobody_waits_for_it_when_its_change_is_ended_early(
     outcome = await run(types.get(NAME), "create", again)
     assert isinstance(outcome, Failed)
     assert outcome.reason == "Deployment to server failed: Deployment cancelled."
-    assert keeper.deployments["p", str(KEY)].status == "FAILED"
+    assert software_store.deployments["p", str(KEY)].status == "FAILED"
 
 
 async def test_a_deleted_deployment_is_withdrawn_once_the_server_has_said_so(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     said = {"actions": ["CREATE", "DELETE"]}
     await asked(types, "create", call_of(types, said), {})
     call = call_of(types, said, physical_id=str(KEY), operation_key=UUID(int=77))
     assert isinstance(await asked(types, "delete", call), Wait)
-    assert keeper.deployments
+    assert software_store.deployments
     assert await asked(types, "delete", call, {}) == Done(None)
-    assert keeper.deployments == {}
+    assert software_store.deployments == {}
 
 
 async def test_one_that_somebody_took_away_is_deleted_all_the_same(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     call = call_of(types, {"actions": ["DELETE"]}, physical_id=str(KEY))
     waiting = await asked(types, "delete", call)
     assert isinstance(waiting, Wait)
-    keeper.deployments.clear()
+    software_store.deployments.clear()
     again = replace(call, progress=waiting.progress)
     assert await run(types.get(NAME), "delete", again) == Done(None)
 
 
 async def test_one_that_was_never_made_is_deleted_with_what_was_said_of_it(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     failed = await asked(types, "create", call_of(types, {"actions": ["CREATE", "DELETE"]}),
                          {"deploy_status_code": 1})  # fmt: skip
@@ -292,16 +303,16 @@ async def test_one_that_was_never_made_is_deleted_with_what_was_said_of_it(
     )
     call = replace(call, properties={})
     assert isinstance(await asked(types, "delete", call), Wait)
-    assert values(keeper.published[1].config)["deploy_action"] == "DELETE"
+    assert values(software_store.published[1].config)["deploy_action"] == "DELETE"
     assert await asked(types, "delete", replace(call, data={})) == Done(None)
-    assert keeper.deployments == {}
+    assert software_store.deployments == {}
 
 
 # -- updates --------------------------------------------------------------------------------------
 
 
 async def test_an_update_publishes_anew_and_keeps_outputs_that_are_not_given_again(
-    types: Registry, keeper: InMemory
+    types: Registry, software_store: InMemory
 ) -> None:
     await asked(types, "create", call_of(types), {"out": "old", "deploy_stdout": "one"})
     later = call_of(
@@ -310,13 +321,13 @@ async def test_an_update_publishes_anew_and_keeps_outputs_that_are_not_given_aga
     outcome = await asked(types, "update", later, {"deploy_stdout": "two"})
     assert isinstance(outcome, Done)
     assert (outcome.attributes["out"], outcome.attributes["deploy_stdout"]) == ("old", "two")
-    assert [one.deployment_id for one in keeper.published] == [str(KEY)] * 2
-    assert [one.key for one in keeper.published] == [KEY, UUID(int=7)]
+    assert [one.deployment_id for one in software_store.published] == [str(KEY)] * 2
+    assert [one.key for one in software_store.published] == [KEY, UUID(int=7)]
 
 
 @pytest.mark.parametrize(("inputs", "replaces"), [({"b": 2}, True), ({"b": 1, "a": 9}, False)])
 async def test_an_input_may_ask_for_another_deployment(
-    types: Registry, keeper: InMemory, inputs: Json, replaces: bool
+    types: Registry, software_store: InMemory, inputs: Json, replaces: bool
 ) -> None:
     await asked(types, "create", call_of(types, {"input_values": {"b": 1}}), {})
     later = call_of(
@@ -324,13 +335,13 @@ async def test_an_input_may_ask_for_another_deployment(
     )
     outcome = await asked(types, "update", later)
     assert isinstance(outcome, Replace) == replaces
-    assert len(keeper.published) == (1 if replaces else 2)
+    assert len(software_store.published) == (1 if replaces else 2)
 
 
 # -- structured -----------------------------------------------------------------------------------
 
 
-async def test_a_map_gets_its_values(types: Registry, keeper: InMemory) -> None:
+async def test_a_map_gets_its_values(types: Registry, software_store: InMemory) -> None:
     config: Json = {
         "x": {"get_input": "a"},
         "y": [{"get_input": "b"}, {"get_input": "b", "z": 1}],
@@ -338,28 +349,28 @@ async def test_a_map_gets_its_values(types: Registry, keeper: InMemory) -> None:
         "v": {"get_input": ["a"]},
         "u": {"get_input": "none"},
     }
-    keeper.configs["p", CONFIG] = replace(SOURCE, config=config)
+    software_store.configs["p", CONFIG] = replace(SOURCE, config=config)
     call = call_of(types, {"input_values": {"b": [1, 2]}}, STRUCTURED)
     await asked(types, "create", call, name=STRUCTURED)
-    assert keeper.published[0].config.config == {
+    assert software_store.published[0].config.config == {
         "x": "x", "y": [[1, 2], {"get_input": "b", "z": 1}], "w": {"other": "a"},
         "v": {"get_input": ["a"]}, "u": None,
     }  # fmt: skip
     mine = call_of(types, {"input_key": "other"}, STRUCTURED)
     await asked(types, "create", mine, name=STRUCTURED)
-    assert keeper.published[1].config.config == {**config, "w": "x"}
+    assert software_store.published[1].config.config == {**config, "w": "x"}
 
 
 @pytest.mark.parametrize(("said", "missing"), [({}, "b"), ({"b": 1}, None)])
 async def test_a_strict_one_wants_every_value(
-    types: Registry, keeper: InMemory, said: Json, missing: str | None
+    types: Registry, software_store: InMemory, said: Json, missing: str | None
 ) -> None:
-    keeper.configs["p", CONFIG] = replace(SOURCE, config={"x": [{"get_input": "b"}]})
+    software_store.configs["p", CONFIG] = replace(SOURCE, config={"x": [{"get_input": "b"}]})
     properties = {"input_values_validate": "STRICT", "input_values": said}
     outcome = await asked(types, "create", call_of(types, properties, STRUCTURED), name=STRUCTURED)
     if missing:
         assert outcome == Failed(f"The Parameter ({missing}) was not provided.")
-    assert bool(keeper.published) == (missing is None)
+    assert bool(software_store.published) == (missing is None)
 
 
 # -- what is refused ------------------------------------------------------------------------------

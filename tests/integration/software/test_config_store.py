@@ -1,4 +1,4 @@
-"""The keeper of deployments on the real store: what may be done twice, and what is whose."""
+"""The software_store of deployments on the real store: what may be done twice, and what is whose."""
 
 import asyncio
 from dataclasses import replace
@@ -27,7 +27,7 @@ select exists (select from pg_stat_activity
 
 
 @pytest.fixture
-def keeper(database: Database) -> ConfigStore:
+def software_store(database: Database) -> ConfigStore:
     return ConfigStore(database, Software(database, new_id=uuid4))
 
 
@@ -73,85 +73,85 @@ async def blocked(database: Database) -> bool:
 
 
 async def test_what_is_published_twice_by_one_operation_is_published_once(
-    database: Database, keeper: ConfigStore
+    database: Database, software_store: ConfigStore
 ) -> None:
     """As after a crash: what the server said meanwhile is not lost."""
     published = await a_publication(database)
-    await keeper.publish("p", published)
+    await software_store.publish("p", published)
     await signalled(database, published)
     ended = Ended(Status.COMPLETE, "Outputs received", {"o": 1})
-    await keeper.settle("p", published.deployment_id, ended)
-    await keeper.publish("p", published)
+    await software_store.complete("p", published.deployment_id, ended)
+    await software_store.publish("p", published)
     assert await signals(database) == 1
-    found = await keeper.deployment("p", published.deployment_id)
+    found = await software_store.deployment("p", published.deployment_id)
     assert found is not None
     assert (found.status, found.output_values, found.config) == ("COMPLETE", {"o": 1}, CONFIG)
 
 
 async def test_another_operation_forgets_the_signals_and_the_config_of_the_one_before(
-    database: Database, keeper: ConfigStore
+    database: Database, software_store: ConfigStore
 ) -> None:
     first = await a_publication(database)
-    await keeper.publish("p", first)
+    await software_store.publish("p", first)
     await signalled(database, replace(first, resource_id=ResourceId(uuid4())))
     assert await signalled(database, first) == 2
     second = replace(first, key=uuid4(), action="UPDATE", config=replace(CONFIG, config="false"))
-    await keeper.publish("p", second)
+    await software_store.publish("p", second)
     assert await signals(database) == 1
     assert await configs(database) == {second.key}
-    found = await keeper.deployment("p", first.deployment_id)
+    found = await software_store.deployment("p", first.deployment_id)
     assert found is not None and found.config.config == "false"
-    await keeper.withdraw("p", first.deployment_id)
-    await keeper.withdraw("p", first.deployment_id)
+    await software_store.unpublish("p", first.deployment_id)
+    await software_store.unpublish("p", first.deployment_id)
     assert await configs(database) == set()
 
 
 async def test_nobody_signals_while_signals_are_forgotten(
-    database: Database, keeper: ConfigStore
+    database: Database, software_store: ConfigStore
 ) -> None:
     """Signals are numbered by how many there are: both take the lock on the stack's row."""
     published = await a_publication(database)
     async with database.transaction() as conn:
         await conn.execute(LOCK_STACK, published.stack_id)
-        publishing = asyncio.create_task(keeper.publish("p", published))
+        publishing = asyncio.create_task(software_store.publish("p", published))
         await until(lambda: blocked(database))
         assert not publishing.done()
     async with asyncio.timeout(PATIENCE):
         await publishing
-    assert await keeper.deployment("p", published.deployment_id) is not None
+    assert await software_store.deployment("p", published.deployment_id) is not None
 
 
 async def test_a_config_that_somebody_put_in_its_place_is_theirs(
-    database: Database, keeper: ConfigStore
+    database: Database, software_store: ConfigStore
 ) -> None:
     published = await a_publication(database)
-    await keeper.publish("p", published)
+    await software_store.publish("p", published)
     theirs = uuid4()
-    await keeper.keep_config("p", theirs, CONFIG)
+    await software_store.store_config("p", theirs, CONFIG)
     async with database.connection() as conn:
         await conn.execute("update software_deployment set config_id = $1", theirs)
-    await keeper.withdraw("p", published.deployment_id)
+    await software_store.unpublish("p", published.deployment_id)
     assert await configs(database) == {theirs}
 
 
 async def test_what_is_another_projects_is_not_there(
-    database: Database, keeper: ConfigStore
+    database: Database, software_store: ConfigStore
 ) -> None:
     published = await a_publication(database)
-    await keeper.publish("p", published)
-    assert await keeper.deployment("q", published.deployment_id) is None
-    assert await keeper.config("q", str(published.key)) is None
-    await keeper.withdraw("q", published.deployment_id)
-    await keeper.drop_config("q", str(published.key))
-    assert await keeper.deployment("p", published.deployment_id) is not None
+    await software_store.publish("p", published)
+    assert await software_store.deployment("q", published.deployment_id) is None
+    assert await software_store.config("q", str(published.key)) is None
+    await software_store.unpublish("q", published.deployment_id)
+    await software_store.delete_config("q", str(published.key))
+    assert await software_store.deployment("p", published.deployment_id) is not None
     for nothing in ("", "web-1", str(uuid4())):
-        assert await keeper.deployment("p", nothing) is None
-        assert await keeper.config("p", nothing) is None
-        await keeper.drop_config("p", nothing)
+        assert await software_store.deployment("p", nothing) is None
+        assert await software_store.config("p", nothing) is None
+        await software_store.delete_config("p", nothing)
 
 
-async def test_a_config_is_kept_once(database: Database, keeper: ConfigStore) -> None:
+async def test_a_config_is_kept_once(database: Database, software_store: ConfigStore) -> None:
     config_id = uuid4()
-    await keeper.keep_config("p", config_id, CONFIG)
-    await keeper.keep_config("p", config_id, replace(CONFIG, config="other"))
-    assert await keeper.config("p", str(config_id)) == CONFIG
+    await software_store.store_config("p", config_id, CONFIG)
+    await software_store.store_config("p", config_id, replace(CONFIG, config="other"))
+    assert await software_store.config("p", str(config_id)) == CONFIG
