@@ -10,7 +10,7 @@ from string import Template
 from aiohttp import web
 
 from engine.errors import NotFound
-from hub.api.orchestration.documents import VERSIONS
+from hub.api.orchestration.responses import ApiVersions
 from hub.api.orchestration.versions import root
 from hub.api.parts import Route, parts_of
 from hub.dashboard.files import all_files
@@ -88,7 +88,7 @@ async def file(request: web.Request) -> web.StreamResponse:
 
 ROUTES = (
     Route("GET", "/", home, "Versions of the API; the dashboard, to who takes text/html",
-          "versions", status=300, gives=VERSIONS),
+          "versions", status=300, response=ApiVersions),
     Route("GET", "/hooks/{hook}", answer_page, "A page with buttons that answer", "hooks",
           answer="text/html"),
     Route("GET", "/dashboard/{digest}/{path:.+}", file, "A file of the dashboard", "dashboard",

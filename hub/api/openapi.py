@@ -1,27 +1,44 @@
-"""/openapi.json: written from the routes themselves, so that it cannot say otherwise."""
+"""The OpenAPI document at /openapi.json, generated from the routes and their types."""
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from aiohttp import web
+from typing_extensions import TypedDict
 
-from channels.schemas.words import MAP, TEXT, fields
 from engine.words import Json
+from hub.api.openapi_components import Components, Document
 from hub.api.parts import JSON, Route, answer
-from hub.api.problems import PROBLEM
-from hub.api.shapes import Shapes
+from hub.api.problems import Problem
 
 _PARAMETER = re.compile(r"\{(\w+)(?::[^}]*)?\}")
 _FIXED = re.compile(r"\{rest:(\w+)\}")
 
 
-def openapi(routes: Sequence[Route]) -> dict[str, Json]:
-    """An OpenAPI 3.1 document. Paths that differ only in their last word are all there."""
+class OpenApi(TypedDict):
+    openapi: str
+    info: Document
+    paths: Document
+    components: Document
+
+
+def openapi(routes: Sequence[Route]) -> OpenApi:
+    """An OpenAPI 3.1 document. Paths that differ only in their last segment are listed apart."""
+    components = Components()
+    for route in routes:
+        if route.response is not None:
+            components.response(route.response)
+        for kind in route.other_responses.values():
+            components.response(kind)
+        if route.body is not None:
+            components.request(route.body)
+    components.response(Problem)
+    components.generate()
     paths: dict[str, dict[str, Json]] = {}
-    shapes = Shapes()
     for route in routes:
         path = plain_path(route.path)
-        paths.setdefault(path, {})[route.method.lower()] = _operation(route, path, shapes)
+        paths.setdefault(path, {})[route.method.lower()] = _operation(route, path, components)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -31,7 +48,7 @@ def openapi(routes: Sequence[Route]) -> dict[str, Json]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
-        "components": {"schemas": shapes.schemas},
+        "components": {"schemas": components.schemas},
     }
 
 
@@ -39,7 +56,7 @@ def plain_path(path: str) -> str:
     return _PARAMETER.sub(r"{\1}", _FIXED.sub(r"\1", path))
 
 
-def _operation(route: Route, path: str, shapes: Shapes) -> dict[str, Json]:
+def _operation(route: Route, path: str, components: Components) -> dict[str, Json]:
     parameters: list[Json] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _PARAMETER.findall(path)
@@ -52,38 +69,42 @@ def _operation(route: Route, path: str, shapes: Shapes) -> dict[str, Json]:
         "summary": route.summary,
         "tags": [route.tag],
         "parameters": parameters,
-        "responses": _responses(route, shapes),
+        "responses": _responses(route, components),
     }
     if route.takes_body:
         schema: Json = {"type": "object"}
         if route.body is not None:
-            schema = shapes.of_model(route.body)
+            schema = components.schema(route.body, "validation")
         operation["requestBody"] = {"content": {"application/json": {"schema": schema}}}
     return operation
 
 
-def _responses(route: Route, shapes: Shapes) -> dict[str, Json]:
+def _responses(route: Route, components: Components) -> dict[str, Json]:
     found: dict[str, Json] = {str(route.status): {"description": route.summary}}
     if route.answer != JSON:
         found[str(route.status)]["content"] = {route.answer: {}}
-    elif route.gives is not None:
-        found[str(route.status)] |= _content(route.gives, shapes)
-    for status, gives in route.also.items():
-        found[str(status)] = {"description": route.summary} | _content(gives, shapes)
-    wrong = {"description": "What is wrong, where, and the remedy."}
-    return found | {"default": wrong | _content(PROBLEM, shapes)}
+    elif route.response is not None:
+        found[str(route.status)] |= _content(route.response, components)
+    for status, kind in route.other_responses.items():
+        found[str(status)] = {"description": route.summary} | _content(kind, components)
+    error = {"description": "The error: its place, the reason and the remedy."}
+    return found | {"default": error | _content(Problem, components)}
 
 
-def _content(gives: Json, shapes: Shapes) -> dict[str, Json]:
-    return {"content": {JSON: {"schema": shapes.plain(gives)}}}
+def _content(kind: object, components: Components) -> dict[str, Json]:
+    return {"content": {JSON: {"schema": components.schema(kind, "serialization")}}}
 
 
 def openapi_route(routes: Sequence[Route]) -> Route:
-    """The route of the document, which describes itself, too."""
+    """The route of the document, which contains itself. The document is generated once, at the
+    first request."""
 
     async def show(_: web.Request) -> web.Response:
-        return answer(openapi((*routes, route)))
+        return answer(document())
 
-    gives = fields({"openapi": TEXT, "info": MAP, "paths": MAP, "components": MAP})
-    route = Route("GET", "/openapi.json", show, "This document", "health", gives=gives)
+    @cache
+    def document() -> OpenApi:
+        return openapi((*routes, route))
+
+    route = Route("GET", "/openapi.json", show, "This document", "health", response=OpenApi)
     return route

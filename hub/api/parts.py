@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 import orjson
@@ -82,9 +83,10 @@ IDENTITY: web.RequestKey[Identity] = web.RequestKey("identity", Identity)
 class Route:
     """One row of the API: the document at /openapi.json is written from these.
 
-    query: name -> what it means. body: what may be sent. status, answer: what comes back; gives:
-    its schema, where it is JSON. also: schemas of answers with other statuses that are no errors.
-    needs: what whoever asks must have the right to; None: see `right`.
+    query: descriptions of the query parameters by name. body: the model of the request body.
+    status, answer: status and content type of the response. response: the type of its document if
+    it is JSON. other_responses: types of documents with other statuses that are not errors. needs:
+    the right that the caller must have; None: see `right`.
     """
 
     method: str
@@ -97,8 +99,8 @@ class Route:
     takes_body: bool = False
     status: int = 200
     answer: str = JSON
-    gives: Json = None
-    also: Mapping[int, Json] = field(default_factory=dict)
+    response: Any = None
+    other_responses: Mapping[int, Any] = field(default_factory=dict)
     needs: Right | None = None
 
     @property

@@ -3,9 +3,12 @@
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypeAliasType, TypedDict
 
 from channels.envelope import rfc3339
-from channels.schemas.words import NOTHING, TEXT, TEXT_OR_NULL, TIME, fields, list_of, or_null
 from engine.errors import (
     AnswerRefused,
     Conflict,
@@ -17,8 +20,7 @@ from engine.errors import (
     NotFound,
     Unavailable,
 )
-from engine.words import Json
-from hub.api.shapes import Shape, texts
+from hub.api.openapi_components import Time
 
 #: Nearest family first.
 STATUS: tuple[tuple[type[HeadgateError], int], ...] = (
@@ -60,6 +62,54 @@ EXPLANATION: Mapping[int, str] = {
 }
 
 
+class FindingDocument(TypedDict):
+    """One of the errors in a request."""
+
+    place: str
+    reason: str
+    remedy: str
+    type: str
+
+
+class HeatError(TypedDict):
+    type: str
+    message: str
+    traceback: None
+    findings: NotRequired[list[FindingDocument]]
+
+
+class HeatProblem(TypedDict):
+    """The error response of the routes of the Orchestration API."""
+
+    code: Annotated[int, Field(ge=400, le=599)]
+    title: str
+    explanation: str
+    error: HeatError
+
+
+class OwnError(TypedDict):
+    """`decided_by`, `decided_at` and `decision` are present when another answer came first."""
+
+    type: str
+    message: str
+    place: str
+    remedy: str
+    findings: NotRequired[list[FindingDocument]]
+    decided_by: NotRequired[str | None]
+    decided_at: NotRequired[Time | None]
+    decision: NotRequired[str | None]
+
+
+class OwnProblem(TypedDict):
+    """The error response of Headgate's own routes."""
+
+    error: OwnError
+
+
+#: The error response of every route.
+Problem = TypeAliasType("Problem", OwnProblem | HeatProblem)
+
+
 def status_of(error: HeadgateError) -> int:
     if error.code in STATUS_OF_CODE:
         return STATUS_OF_CODE[error.code]
@@ -70,7 +120,7 @@ def findings_of(error: HeadgateError) -> tuple[Finding, ...]:
     return error.findings if isinstance(error, Invalid) else (error.finding,)
 
 
-def heat_form(error: HeadgateError) -> Json:
+def heat_form(error: HeadgateError) -> HeatProblem:
     """The form the clients of the Orchestration API print, with what is found one by one."""
     message = "\n".join(_heat_line(finding) for finding in findings_of(error))
     document = heat_document(status_of(error), error.code, message)
@@ -79,7 +129,7 @@ def heat_form(error: HeadgateError) -> Json:
     return document
 
 
-def _listed(error: Invalid) -> list[Json]:
+def _listed(error: Invalid) -> list[FindingDocument]:
     return [
         {"place": one.place, "reason": one.reason, "remedy": one.remedy, "type": one.code}
         for one in error.findings
@@ -94,24 +144,13 @@ HEAT_TYPES: Mapping[str, str] = {
 }
 
 
-def heat_document(status: int, code: str, message: str) -> Json:
+def heat_document(status: int, code: str, message: str) -> HeatProblem:
     return {
         "code": status,
         "title": HTTPStatus(status).phrase,
         "explanation": EXPLANATION.get(status, HTTPStatus(status).description),
         "error": {"type": HEAT_TYPES.get(code, code), "message": message, "traceback": None},
     }
-
-
-#: All that is wrong with what was sent, one by one.
-_FINDINGS = {"findings": list_of(fields(texts(("place", "reason", "remedy", "type"))))}
-
-HEAT_PROBLEM = Shape("HeatProblem", fields({
-    "code": {"type": "integer", "minimum": 400, "maximum": 599},
-    "title": TEXT,
-    "explanation": TEXT,
-    "error": fields({"type": TEXT, "message": TEXT, "traceback": NOTHING}, _FINDINGS),
-}))  # fmt: skip
 
 
 OF_A_PROPERTY = re.compile(r"resources\..*\.properties|Resources\..*\.Properties")
@@ -125,10 +164,10 @@ def _heat_line(finding: Finding) -> str:
     return f"{said.rstrip('.')}. {finding.remedy}" if finding.remedy else said
 
 
-def own_form(error: HeadgateError) -> Json:
+def own_form(error: HeadgateError) -> OwnProblem:
     """The form of Headgate's own routes: place, reason and remedy, each by itself."""
     first = error.finding
-    document: dict[str, Json] = {
+    document: OwnError = {
         "type": error.code,
         "message": first.reason,
         "place": first.place,
@@ -142,17 +181,3 @@ def own_form(error: HeadgateError) -> Json:
         document["decided_at"] = rfc3339(decided.at) if decided.at else None
         document["decision"] = decided.decision
     return {"error": document}
-
-
-#: The last three keys: where another answer was first.
-OWN_PROBLEM = Shape("OwnProblem", fields({"error": fields(
-    texts(("type", "message", "place", "remedy")),
-    {
-        **_FINDINGS,
-        "decided_by": TEXT_OR_NULL,
-        "decided_at": or_null(TIME),
-        "decision": TEXT_OR_NULL,
-    },
-)}))  # fmt: skip
-#: What every route may answer in place of what was asked for.
-PROBLEM = Shape("Problem", {"oneOf": [OWN_PROBLEM, HEAT_PROBLEM]})

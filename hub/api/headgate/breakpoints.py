@@ -5,16 +5,15 @@ from aiohttp import web
 from channels.envelope import rfc3339
 from engine.service.hooks.missed_breakpoints import MissedBreakpoint
 from engine.store.breakpoints import BreakpointRecord
-from engine.words import Json
 from hub.api.costly_requests import costly
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, body_of, invalid, parts_of, project_of, stack_of, uuid_of
 from hub.api.signals import answer_from
 from hub.auth.roles import Right
 
 
-def _document(one: BreakpointRecord) -> dict[str, Json]:
+def _document(one: BreakpointRecord) -> responses.Breakpoint:
     return {
         "id": str(one.id),
         "at": one.pattern,
@@ -25,7 +24,7 @@ def _document(one: BreakpointRecord) -> dict[str, Json]:
     }
 
 
-def _missed(missed: MissedBreakpoint) -> dict[str, Json]:
+def _missed(missed: MissedBreakpoint) -> responses.PassedBreakpoint:
     return {
         "resource_name": missed.resource_name or None,
         "path": missed.path,
@@ -37,7 +36,7 @@ def _missed(missed: MissedBreakpoint) -> dict[str, Json]:
 async def listed(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     found = await parts_of(request).engine.breakpoints.read(stack.id)
-    return answer({"breakpoints": [_document(one) for one in found]})
+    return answer(responses.Breakpoints(breakpoints=[_document(one) for one in found]))
 
 
 async def add(request: web.Request) -> web.Response:
@@ -53,10 +52,10 @@ async def add(request: web.Request) -> web.Response:
     )
     shown = {one.id: one for one in await parts_of(request).engine.breakpoints.read(stack.id)}
     return answer(
-        {
-            "breakpoints": [_document(shown[one]) for one in done.ids if one in shown],
-            "too_late": [_missed(one) for one in done.missed],
-        },
+        responses.AddedBreakpoints(
+            breakpoints=[_document(shown[one]) for one in done.ids if one in shown],
+            too_late=[_missed(one) for one in done.missed],
+        ),
         201,
     )
 
@@ -78,16 +77,16 @@ async def run_to(request: web.Request) -> web.Response:
     missed = await parts_of(request).engine.hooks.run_to(
         project_of(request), stack.id, name, answer_from(request)
     )
-    return answer({"too_late": [_missed(one) for one in missed]}, 202)
+    return answer(responses.PassedBreakpoints(too_late=[_missed(one) for one in missed]), 202)
 
 
 ROUTES = (
     Route("GET", f"{S}/breakpoints", listed, "Breakpoints set on the live stack", "stacks",
-          gives=gives.BREAKPOINTS),
+          response=responses.Breakpoints),
     Route("POST", f"{S}/breakpoints", costly(add), "Set breakpoints; reports nodes that passed",
-          "stacks", takes_body=True, status=201, gives=gives.ADDED),
+          "stacks", takes_body=True, status=201, response=responses.AddedBreakpoints),
     Route("DELETE", f"{S}/breakpoints/{{breakpoint}}", remove, "Take a breakpoint away", "stacks",
           status=204),
     Route("POST", f"{S}/run-to", run_to, "Go on, and stop before a resource", "stacks",
-          takes_body=True, status=202, gives=gives.TOO_LATE, needs=Right.ANSWER),
+          takes_body=True, status=202, response=responses.PassedBreakpoints, needs=Right.ANSWER),
 )  # fmt: skip

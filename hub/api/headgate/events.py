@@ -1,5 +1,7 @@
 """All that happened to a stack: for whoever comes later than the stream."""
 
+from typing import cast
+
 from aiohttp import web
 
 from channels.store.history import Bounds, bounds_of, history
@@ -7,7 +9,7 @@ from channels.stream.feed import document
 from engine.errors import NotFound
 from engine.store.connection import Connection
 from engine.store.records import StackRecord
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.orchestration.stacks import S
 from hub.api.parts import (
     Route,
@@ -33,10 +35,10 @@ async def happened(request: web.Request) -> web.Response:
         found = await history(conn, stack.id, within, nested=nested, after=after, limit=limit + 1)
     shown = found[:limit]
     return answer(
-        {
-            "events": [document(one.told) for one in shown],
-            "next": shown[-1].place if len(found) > limit else None,
-        }
+        responses.History(
+            events=[cast(responses.CloudEvent, document(one.told)) for one in shown],
+            next=shown[-1].place if len(found) > limit else None,
+        )
     )
 
 
@@ -63,5 +65,5 @@ ROUTES = (
               "after": "`next` of the previous page; for a single stack also an event number",
               "limit": "at most so many",
           },
-          gives=gives.HISTORY),
+          response=responses.History),
 )  # fmt: skip

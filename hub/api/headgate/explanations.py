@@ -8,24 +8,10 @@ from channels.envelope import rfc3339
 from engine.service.reads.graphs import StackGraph
 from engine.store.records import HookRecord, NodeRecord
 from engine.words import Json
+from hub.api.headgate.responses import NodeProgress
 
 _UNFINISHED = ("waiting", "ready", "running", "parked")
 _AT_MOST = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """since, until: RFC 3339, or None. told: deliveries of a hook's notification (see the hooks
-    API). path: from the root stack."""
-
-    resource_name: str
-    path: str
-    state: str
-    phase: str
-    sentence: str
-    since: str | None
-    until: str | None
-    told: Sequence[Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +22,9 @@ class Held:
     asked: Sequence[Json]
 
 
-def reasons_in(graphs: Sequence[StackGraph], held: Mapping[tuple[UUID, str], Held]) -> list[Reason]:
+def reasons_in(
+    graphs: Sequence[StackGraph], held: Mapping[tuple[UUID, str], Held]
+) -> list[NodeProgress]:
     """Unfinished, failed and stopped nodes of the current traversal, each followed by those of its
     nested stack.
 
@@ -50,11 +38,11 @@ def _reasons(
     graph: StackGraph,
     by_stack: Mapping[UUID, StackGraph],
     held: Mapping[tuple[UUID, str], Held],
-) -> list[Reason]:
+) -> list[NodeProgress]:
     nodes = graph.nodes
     before = _waits_for(nodes)
     by_id = {node.id: node for node in nodes}
-    found: list[Reason] = []
+    found: list[NodeProgress] = []
     for node in nodes:
         path = path_in(graph.path, node.resource_name)
         hook = held.get((node.stack_id, node.resource_name)) if node.state == "parked" else None
@@ -93,14 +81,14 @@ def _waits_for(nodes: Sequence[NodeRecord]) -> dict[int, list[int]]:
     return before
 
 
-def _held(node: NodeRecord, path: str, held: Held) -> Reason:
+def _held(node: NodeRecord, path: str, held: Held) -> NodeProgress:
     hook, asked = held.hook, held.asked
     since, until = rfc3339(hook.opened_at), rfc3339(hook.deadline)
     sentence = (
         f"{_named(path)} has waited at {hook.point} since {since}; "
         f"deadline {until}, then {hook.on_timeout}; {_told(asked)}."
     )
-    return Reason(node.resource_name, path, node.state, node.phase, sentence, since, until, asked)
+    return _progress(node, path, sentence, since, until, asked)
 
 
 def _told(asked: Sequence[Json]) -> str:
@@ -148,11 +136,30 @@ def _named(path: str) -> str:
     return path or "the stack"
 
 
-def _plain(node: NodeRecord, path: str, sentence: str) -> Reason:
+def _plain(node: NodeRecord, path: str, sentence: str) -> NodeProgress:
     since = rfc3339(node.started_at) if node.started_at else None
-    return Reason(
-        node.resource_name, path, node.state, node.phase, sentence, since, until_of(node), ()
-    )
+    return _progress(node, path, sentence, since, until_of(node), ())
+
+
+def _progress(
+    node: NodeRecord,
+    path: str,
+    sentence: str,
+    since: str | None,
+    until: str | None,
+    deliveries: Sequence[Json],
+) -> NodeProgress:
+    """since, until: RFC 3339. deliveries: of the hook's notification, as in the hooks API."""
+    return {
+        "resource_name": node.resource_name,
+        "path": path,
+        "state": node.state,
+        "phase": node.phase,
+        "sentence": sentence,
+        "since": since,
+        "until": until,
+        "told": list(deliveries),
+    }
 
 
 def until_of(node: NodeRecord) -> str | None:

@@ -1,7 +1,5 @@
 """The graph of a stack's current traversal, and why it does not go on."""
 
-from dataclasses import asdict
-
 from aiohttp import web
 
 from channels.envelope import asked_documents, rfc3339
@@ -9,14 +7,13 @@ from channels.store.hook_notifications import asked_of
 from engine.service.reads.graphs import StackGraph
 from engine.store.records import TraversalRecord
 from engine.store.stack_queries import HookFilter
-from engine.words import Json
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.headgate.explanations import Held, path_in, reasons_in, unfinished_before, until_of
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, parts_of, project_of, query_flag, query_number, stack_of
 
 
-def graph_document(found: StackGraph) -> dict[str, Json]:
+def graph_document(found: StackGraph) -> responses.Graph:
     traversal, nodes = found.traversal, found.nodes
     before = unfinished_before(nodes)
     return {
@@ -46,7 +43,7 @@ def graph_document(found: StackGraph) -> dict[str, Json]:
     }
 
 
-def traversal_document(traversal: TraversalRecord) -> dict[str, Json]:
+def traversal_document(traversal: TraversalRecord) -> responses.Traversal:
     return {
         "number": traversal.number,
         "action": traversal.action,
@@ -68,7 +65,7 @@ async def graph(request: web.Request) -> web.Response:
     own, *inside = await parts_of(request).engine.reads.graph(
         await stack_of(request), nested=nested, traversal=asked
     )
-    within = [
+    within: list[responses.NestedGraph] = [
         {
             "stack_id": str(one.stack_id),
             "stack_name": one.name,
@@ -77,7 +74,10 @@ async def graph(request: web.Request) -> web.Response:
         }
         for one in inside
     ]
-    return answer(graph_document(own) | ({"stacks": within} if nested else {}))
+    document = graph_document(own)
+    if not nested:
+        return answer(document)
+    return answer(responses.GraphWithNested(**document, stacks=within))
 
 
 async def why(request: web.Request) -> web.Response:
@@ -94,10 +94,13 @@ async def why(request: web.Request) -> web.Response:
         for hook in hooks
     }
     found = reasons_in(graphs, held)
-    shown = {"id": str(stack.id), "name": stack.name, "status": f"{stack.action}_{stack.status}"}
-    return answer(
-        {"stack": shown | {"reason": stack.reason}, "nodes": [asdict(one) for one in found]}
-    )
+    shown: responses.StackProgress = {
+        "id": str(stack.id),
+        "name": stack.name,
+        "status": f"{stack.action}_{stack.status}",
+        "reason": stack.reason,
+    }
+    return answer(responses.Why(stack=shown, nodes=found))
 
 
 ROUTES = (
@@ -107,7 +110,7 @@ ROUTES = (
               "nested": "true: with the graphs of stacks inside, in `stacks`",
               "traversal": "of this traversal, by its number",
           },
-          gives=gives.GRAPH),
+          response=responses.Graph | responses.GraphWithNested),
     Route("GET", f"{S}/why", why, "Explain why a stack makes no progress", "stacks",
-          gives=gives.WHY),
+          response=responses.Why),
 )  # fmt: skip

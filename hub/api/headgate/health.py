@@ -3,17 +3,19 @@
 from aiohttp import web
 
 from engine.errors import Unavailable
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.parts import Route, answer, parts_of
 
 
 async def healthz(_: web.Request) -> web.Response:
-    return answer({"alive": True})
+    return answer(responses.Alive(alive=True))
 
 
 async def readyz(request: web.Request) -> web.Response:
     missing = await parts_of(request).ready()
-    return answer({"ready": not missing, "missing": missing}, 503 if missing else 200)
+    if missing:
+        return answer(responses.NotReady(ready=False, missing=missing), 503)
+    return answer(responses.Ready(ready=True, missing=[]))
 
 
 async def healthcheck(request: web.Request) -> web.Response:
@@ -25,9 +27,9 @@ async def healthcheck(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("GET", "/healthz", healthz, "The process is alive", "health",
-          gives=gives.ALIVE),
+          response=responses.Alive),
     Route("GET", "/readyz", readyz, "Readiness; 503 with the reasons if not ready", "health",
-          gives=gives.READY, also={503: gives.NOT_READY}),
+          response=responses.Ready, other_responses={503: responses.NotReady}),
     Route("GET", "/healthcheck", healthcheck, "Readiness as one word", "health",
           answer="text/plain"),
 )  # fmt: skip

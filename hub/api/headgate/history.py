@@ -4,7 +4,7 @@ from aiohttp import web
 
 from channels.envelope import rfc3339
 from engine.errors import NotFound
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.headgate.graph import traversal_document
 from hub.api.orchestration.stack_parts import shown_environment
 from hub.api.orchestration.stacks import S
@@ -20,8 +20,8 @@ async def versions(request: web.Request) -> web.Response:
     limit = query_limit(request, default=USUAL) or USUAL
     known, traversals = await parts_of(request).engine.reads.history(stack, limit)
     return answer(
-        {
-            "versions": [
+        responses.TemplateVersions(
+            versions=[
                 {
                     "version": one.version,
                     "description": one.description,
@@ -32,8 +32,8 @@ async def versions(request: web.Request) -> web.Response:
                 }
                 for one in known
             ],
-            "traversals": [traversal_document(one) for one in traversals],
-        }
+            traversals=[traversal_document(one) for one in traversals],
+        )
     )
 
 
@@ -43,14 +43,14 @@ async def version(request: web.Request) -> web.Response:
         raise NotFound(f'there is no version "{asked}"', code="VersionNotFound")
     found = await parts_of(request).engine.reads.version(stack, int(asked))
     return answer(
-        {
-            "version": found.version,
-            "created_at": rfc3339(found.created_at),
-            "template": found.template,
-            "source": found.source,
-            "environment": shown_environment(found),
-            "files": found.files,
-        }
+        responses.TemplateVersionContent(
+            version=found.version,
+            created_at=rfc3339(found.created_at),
+            template=found.template,
+            source=found.source,
+            environment=shown_environment(found),
+            files=found.files,
+        )
     )
 
 
@@ -58,8 +58,8 @@ async def kept(request: web.Request) -> web.Response:
     """What resources kept before they were deleted (deletion_policy Snapshot)."""
     found = await parts_of(request).engine.snapshots.kept(await stack_of(request))
     return answer(
-        {
-            "resource_snapshots": [
+        responses.ResourceSnapshots(
+            resource_snapshots=[
                 {
                     "resource_name": one.name,
                     "type": one.type,
@@ -68,15 +68,16 @@ async def kept(request: web.Request) -> web.Response:
                 }
                 for one in found
             ]
-        }
+        )
     )
 
 
 ROUTES = (
     Route("GET", f"{S}/versions", versions, "Versions of the template, and the walks toward them",
-          "stacks", query={"limit": "at most so many traversals"}, gives=gives.VERSIONS),
+          "stacks", query={"limit": "at most so many traversals"},
+          response=responses.TemplateVersions),
     Route("GET", f"{S}/versions/{{version}}", version, "One version of the template", "stacks",
-          gives=gives.VERSION),
+          response=responses.TemplateVersionContent),
     Route("GET", f"{S}/resource_snapshots", kept, "What resources kept before they went",
-          "stacks", gives=gives.KEPT),
+          "stacks", response=responses.ResourceSnapshots),
 )  # fmt: skip

@@ -14,10 +14,11 @@ from engine.principal import BY_NAME
 from engine.service import Answer
 from engine.store.records import HookRecord
 from engine.store.stack_queries import HookFilter
-from engine.words import CONFIRM, STACK_POINTS, Decision, Door, HookState, Json, Point
+from engine.words import CONFIRM, STACK_POINTS, Decision, Door, HookState, Point
 from hub.api.admission import guarded
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.headgate.trail import entry_document
+from hub.api.openapi_components import Document
 from hub.api.parts import (
     BY_TOKEN,
     Parts,
@@ -37,7 +38,7 @@ from hub.api.signals import LONGEST_REASON, AnswerBody, Signal, answer_from, rea
 from hub.auth.roles import Right
 
 
-async def documents(parts: Parts, hooks: list[HookRecord]) -> list[Json]:
+async def documents(parts: Parts, hooks: list[HookRecord]) -> list[Document]:
     async with parts.database.connection() as conn:
         notices = await asked_of(conn, hooks)
     return [
@@ -72,10 +73,10 @@ async def listed(request: web.Request) -> web.Response:
     )
     more = len(hooks) > limit
     return answer(
-        {
-            "hooks": await documents(parts, hooks[:limit]),
-            "next": str(hooks[limit - 1].id) if more else None,
-        }
+        responses.Hooks(
+            hooks=await documents(parts, hooks[:limit]),
+            next=str(hooks[limit - 1].id) if more else None,
+        )
     )
 
 
@@ -185,7 +186,9 @@ async def trail(request: web.Request) -> web.Response:
     parts = parts_of(request)
     hook = await parts.engine.reads.hook(_hook_id(request), project=project_of(request))
     return answer(
-        {"decisions": [entry_document(one) for one in await parts.engine.hooks.audit_log(hook)]}
+        responses.HookDecisions(
+            decisions=[entry_document(one) for one in await parts.engine.hooks.audit_log(hook)]
+        )
     )
 
 
@@ -202,16 +205,16 @@ QUERY = {
 }
 ROUTES = (
     Route("GET", "/v1/{project}/hooks", listed, "The inbox", "hooks", query=QUERY,
-          gives=gives.HOOKS),
+          response=responses.Hooks),
     Route("GET", "/v1/{project}/hooks/{hook}", shown, "Show a hook", "hooks",
-          gives=gives.HOOK),
+          response=responses.Hook),
     Route("POST", "/v1/{project}/hooks/{hook}/signal", signal, "Answer a hook with your role",
-          "hooks", body=Signal, takes_body=True, gives=gives.HOOK, needs=Right.ANSWER),
+          "hooks", body=Signal, takes_body=True, response=responses.Hook, needs=Right.ANSWER),
     Route("POST", "/v1/{project}/hooks/{hook}/hand-over", hand_over, "Hand a hook over",
-          "hooks", takes_body=True, gives=gives.HOOK, needs=Right.ANSWER),
+          "hooks", takes_body=True, response=responses.Hook, needs=Right.ANSWER),
     Route("GET", "/v1/{project}/hooks/{hook}/decisions", trail, "The answers to a hook",
-          "hooks", gives=gives.DECISIONS),
+          "hooks", response=responses.HookDecisions),
     Route("POST", "/hooks/{hook}/signal", guarded(signal_by_token),
           "Answer by right of the hook's token", "hooks", body=Signal,
-          takes_body=True, gives=gives.HOOK),
+          takes_body=True, response=responses.Hook),
 )  # fmt: skip

@@ -7,8 +7,8 @@ from aiohttp import web
 
 from channels.envelope import rfc3339
 from engine.store.stack_overview import STATES, Counts, OverviewFilter, Place, StackLine
-from engine.words import Action, Json
-from hub.api.headgate import documents as gives
+from engine.words import Action
+from hub.api.headgate import responses
 from hub.api.parts import (
     Route,
     answer,
@@ -24,7 +24,7 @@ from hub.api.parts import (
 USUAL = 50
 
 
-def line_document(line: StackLine) -> dict[str, Json]:
+def line_document(line: StackLine) -> responses.StackLine:
     return {
         "id": str(line.id),
         "name": line.name,
@@ -53,16 +53,18 @@ def line_document(line: StackLine) -> dict[str, Json]:
 async def overview(request: web.Request) -> web.Response:
     found = await parts_of(request).engine.overview.stacks(project_of(request), _filter(request))
     return answer(
-        {
-            "stacks": [line_document(line) for line in found.stacks],
-            "next": _marker(found.stacks[-1].place) if found.more else None,
-            "counts": _counts(found.counts),
-        }
+        responses.Overview(
+            stacks=[line_document(line) for line in found.stacks],
+            next=_marker(found.stacks[-1].place) if found.more else None,
+            counts=_counts(found.counts),
+        )
     )
 
 
-def _counts(counts: Counts | None) -> Json:
-    return counts and {"statuses": dict(counts.statuses), "waiting": counts.waiting}
+def _counts(counts: Counts | None) -> responses.StackCounts | None:
+    if counts is None:
+        return None
+    return {"statuses": dict(counts.statuses), "waiting": counts.waiting}
 
 
 def _filter(request: web.Request) -> OverviewFilter:
@@ -133,5 +135,5 @@ ROUTES = (
               "limit": "at most so many",
               "marker": "`next` of the page before",
           },
-          gives=gives.OVERVIEW),
+          response=responses.Overview),
 )  # fmt: skip

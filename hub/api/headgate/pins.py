@@ -2,10 +2,8 @@
 
 from aiohttp import web
 
-from channels.schemas.words import fields
 from engine.errors import Forbidden
-from hub.api.orchestration import documents as gives
-from hub.api.orchestration import show
+from hub.api.orchestration import responses, show
 from hub.api.orchestration.stacks import S
 from hub.api.parts import (
     Route,
@@ -51,13 +49,12 @@ async def _pinned(request: web.Request, reason: str | None) -> web.Response:
     stack, engine = await stack_of(request), parts_of(request).engine
     await engine.resource_health.pin(stack.project, stack.id, by=who.name, reason=reason)
     now = await engine.reads.find_stack(project_of(request), str(stack.id))
-    return answer({"pinned": show.pinned(now)})
+    return answer(responses.Pinned(pinned=show.pinned(now)))
 
 
-_PINNED = fields({"pinned": gives.PINNED})
 ROUTES = (
     Route("PUT", f"{S}/pin", pin, "Keep a stack, deleted or not, from being purged", "stacks",
-          takes_body=True, gives=_PINNED, needs=Right.OPERATE),
+          takes_body=True, response=responses.Pinned, needs=Right.OPERATE),
     Route("DELETE", f"{S}/pin", unpin, "Let a stack be purged when its time has come", "stacks",
-          gives=_PINNED, needs=Right.OPERATE),
+          response=responses.Pinned, needs=Right.OPERATE),
 )  # fmt: skip

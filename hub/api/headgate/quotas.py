@@ -4,8 +4,7 @@ from aiohttp import web
 
 from channels.store import subscriptions
 from engine.service.requests.quotas import CHECKS, RESOURCES, STACKS, WAITING_HOOKS, Measure
-from engine.words import Json
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.parts import Route, answer, parts_of, project_of
 
 SUBSCRIPTIONS = Measure(
@@ -17,15 +16,15 @@ MEASURES = (STACKS, RESOURCES, WAITING_HOOKS, SUBSCRIPTIONS, CHECKS)
 async def listed(request: web.Request) -> web.Response:
     project = project_of(request)
     quotas = parts_of(request).engine.quotas_of(project)
-    shown: list[Json] = []
+    shown: list[responses.Quota] = []
     async with parts_of(request).database.connection() as conn:
         for measure in MEASURES:
             limit, used = await quotas.read_usage(conn, project, measure)
             shown.append({"name": measure.name, "limit": limit or None, "used": used})
-    return answer({"quotas": shown})
+    return answer(responses.Quotas(quotas=shown))
 
 
 ROUTES = (
     Route("GET", "/v1/{project}/quotas", listed, "Quotas of a project, and usage", "access",
-          gives=gives.QUOTAS),
+          response=responses.Quotas),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from engine.hot.expressions.masking import MASK
 from engine.service.reads.resource_details import ResourceDetails, SetBreakpoint, Step
 from engine.store.records import ResourceRecord, StackRecord
 from engine.words import Json
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.headgate.explanations import path_in, until_of
 from hub.api.headgate.hooks import documents
 from hub.api.orchestration.attributes import shown_attributes
@@ -21,28 +21,27 @@ async def inspect(request: web.Request) -> web.Response:
     found = await parts.engine.resource_inspection.resource(stack, request.match_info["resource"])
     schema = parts.engine.reads.types.get(found.type)
     row = found.row
-    return answer(
-        {
-            "name": found.name,
-            "path": path_in(stack.path, found.name),
-            "type": found.type,
-            "stack": {"id": str(stack.id), "name": stack.name, "traversal": stack.traversal},
-            "physical_id": row.physical_id if row else None,
-            "status": _status(row) if row else None,
-            "properties": dict(found.properties),
-            "attributes": shown_attributes(row, schema) if row else {},
-            "metadata": _metadata(row) if row else {},
-            "requires": row.requires if row else [],
-            "required_by": list(found.required_by),
-            "inside": _inside(row),
-            "nodes": [_node(one, stack) for one in found.steps],
-            "breakpoints": [_breakpoint(one) for one in _by_point(found)],
-            "hooks": await documents(parts, list(found.hooks)),
-        }
-    )
+    document: responses.InspectedResource = {
+        "name": found.name,
+        "path": path_in(stack.path, found.name),
+        "type": found.type,
+        "stack": {"id": str(stack.id), "name": stack.name, "traversal": stack.traversal},
+        "physical_id": row.physical_id if row else None,
+        "status": _status(row) if row else None,
+        "properties": dict(found.properties),
+        "attributes": shown_attributes(row, schema) if row else {},
+        "metadata": _metadata(row) if row else {},
+        "requires": row.requires if row else [],
+        "required_by": list(found.required_by),
+        "inside": _inside(row),
+        "nodes": [_node(one, stack) for one in found.steps],
+        "breakpoints": [_breakpoint(one) for one in _by_point(found)],
+        "hooks": await documents(parts, list(found.hooks)),
+    }
+    return answer(document)
 
 
-def _status(row: ResourceRecord) -> Json:
+def _status(row: ResourceRecord) -> responses.InspectedStatus:
     return {
         "id": str(row.id),
         "action": row.action,
@@ -61,13 +60,13 @@ def _metadata(row: ResourceRecord) -> dict[str, Json]:
     return said if row.shown is None else dict.fromkeys(said, MASK)
 
 
-def _inside(row: ResourceRecord | None) -> Json:
+def _inside(row: ResourceRecord | None) -> responses.NestedStack | None:
     if row is None or row.nested_id is None:
         return None
     return {"id": str(row.nested_id), "name": row.nested_name}
 
 
-def _node(step: Step, stack: StackRecord) -> Json:
+def _node(step: Step, stack: StackRecord) -> responses.InspectedNode:
     node, wanted = step.node, step.wanted
     return {
         "id": node.id,
@@ -93,7 +92,7 @@ def _by_point(found: ResourceDetails) -> list[SetBreakpoint]:
     return sorted(found.breakpoints, key=lambda one: one.rule.point)
 
 
-def _breakpoint(one: SetBreakpoint) -> Json:
+def _breakpoint(one: SetBreakpoint) -> responses.EffectiveBreakpoint:
     rule = encode_rule(one.rule)
     return {
         "point": rule.pop("point"),
@@ -106,5 +105,5 @@ def _breakpoint(one: SetBreakpoint) -> Json:
 
 ROUTES = (
     Route("GET", f"{R}/inspect", inspect, "A resource with all that there is about it", "resources",
-          gives=gives.INSPECTED),
+          response=responses.InspectedResource),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from channels.schemas.asyncapi import asyncapi
 from channels.schemas.events import SCHEMAS
 from channels.webhook.client import WebhookChannel
 from engine.errors import NotFound, nearest
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.parts import Route, answer, parts_of
 
 
@@ -17,7 +17,7 @@ async def show(request: web.Request) -> web.Response:
 async def webhook_key(request: web.Request) -> web.Response:
     channel = parts_of(request).channels["webhook"]
     key = channel.public_key if isinstance(channel, WebhookChannel) else None
-    return answer({"public_key": key})
+    return answer(responses.PublicKey(public_key=key))
 
 
 async def schema(request: web.Request) -> web.Response:
@@ -39,10 +39,10 @@ ROUTES = (
         webhook_key,
         "What webhooks may be checked with besides their secret",
         "events",
-        gives=gives.PUBLIC_KEY,
+        response=responses.PublicKey,
     ),
     Route("GET", "/asyncapi.json", show, "Events, and the channels that carry them", "events",
-          gives=gives.ASYNCAPI),
+          response=responses.AsyncApi),
     Route("GET", "/schemas/{type}", schema, "The schema of an event's data", "events",
-          gives=gives.SCHEMA),
+          response=responses.EventSchema),
 )  # fmt: skip

@@ -7,10 +7,9 @@ from aiohttp import web
 from pydantic import Field
 
 from channels.envelope import rfc3339
-from engine.words import Json
 from hub.api.admission import ADMISSION, SESSION
 from hub.api.bodies import Body, read
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.parts import Route, answer, identity_of, invalid, project_of
 from hub.auth.address_blocks import block_of
 from hub.auth.credentials import RequestCredentials
@@ -33,7 +32,7 @@ class SignIn(Body):
     password: Annotated[str, Field(max_length=LONGEST_PASSWORD)] = ""
 
 
-def _document(who: Identity, session: Session | None) -> Json:
+def _document(who: Identity, session: Session | None) -> responses.SessionDocument:
     return {
         "name": who.name,
         "project": who.project,
@@ -86,9 +85,10 @@ async def end(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("GET", "/v1/{project}/session", shown, "Who you are here, and what you may", "access",
-          gives=gives.SESSION),
+          response=responses.SessionDocument),
     Route("POST", "/v1/{project}/session", begin, "Sign in: a cookie for browsers", "access",
-          body=SignIn, takes_body=True, status=201, gives=gives.SESSION, needs=Right.NOTHING),
+          body=SignIn, takes_body=True, status=201,
+          response=responses.SessionDocument, needs=Right.NOTHING),
     Route("DELETE", "/v1/{project}/session", end, "Sign out", "access", status=204,
           needs=Right.READ),
 )  # fmt: skip

@@ -1,11 +1,11 @@
 """Data for resources that wait for it, by right of a resource's own token."""
 
 from functools import partial
+from types import NoneType
 from uuid import UUID
 
 from aiohttp import web
 
-from channels.schemas.words import NOTHING
 from engine.errors import HeadgateError
 from engine.hooks.rule import TOKEN
 from engine.principal import Principal
@@ -53,6 +53,6 @@ def _refused() -> HeadgateError:
 QUERY = {PARAMETER: "the token, for clients that cannot send headers"}
 ROUTES = tuple(
     Route(method, PATH, guarded(send), "Send data to a resource that waits for it", "resources",
-          query=QUERY, takes_body=True, gives=NOTHING)
+          query=QUERY, takes_body=True, response=NoneType)
     for method in ("POST", "PUT")
 )  # fmt: skip

@@ -21,9 +21,8 @@ from channels.store.records import (
     SubscriptionState,
 )
 from engine.errors import Forbidden, NotFound
-from engine.words import Json
 from hub.api.bodies import Body, read
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.headgate.quotas import SUBSCRIPTIONS
 from hub.api.parts import (
     Route,
@@ -43,7 +42,7 @@ from hub.auth.roles import Right
 Globs = Annotated[list[Annotated[str, Field(min_length=1, max_length=255)]], Field(max_length=100)]
 
 
-class New(Body):
+class CreateSubscription(Body):
     """A new subscription. An empty list takes everything."""
 
     channel: Annotated[str, Field(min_length=1, max_length=100)] = "webhook"
@@ -58,7 +57,7 @@ class New(Body):
     ordered: bool = True
 
 
-class Change(Body):
+class UpdateSubscription(Body):
     """What is to change; what is left out stays."""
 
     target: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
@@ -73,7 +72,7 @@ class Change(Body):
     state: Literal["enabled", "disabled"] | None = None
 
 
-class Redeliver(Body):
+class RedeliverRequest(Body):
     """Exactly one of: a delivery's id, a time since which everything missed, or ``dead``."""
 
     delivery: str | None = None
@@ -81,7 +80,7 @@ class Redeliver(Body):
     state: Literal["dead"] | None = None
 
 
-def document(one: SubscriptionRecord) -> dict[str, Json]:
+def document(one: SubscriptionRecord) -> responses.Subscription:
     chosen = one.selection
     return {
         "id": str(one.id),
@@ -106,7 +105,7 @@ def document(one: SubscriptionRecord) -> dict[str, Json]:
     }
 
 
-def delivery_document(one: DeliveryRecord) -> dict[str, Json]:
+def delivery_document(one: DeliveryRecord) -> responses.Delivery:
     return {
         "id": str(one.id),
         "stack_id": str(one.stack_id),
@@ -126,7 +125,7 @@ def delivery_document(one: DeliveryRecord) -> dict[str, Json]:
 
 async def create(request: web.Request) -> web.Response:
     identity = identity_of(request)
-    new = await read(request, New)
+    new = await read(request, CreateSubscription)
     parts, project = parts_of(request), project_of(request)
     await channel_of(parts, new.channel).check_target(new.target)
     subscription_id, secret = parts.new_id(), parts.new_secret()
@@ -154,7 +153,8 @@ async def create(request: web.Request) -> web.Response:
             identity.name,
         )
         await parts.engine.quotas_of(project).check(conn, project, SUBSCRIPTIONS)
-    return answer(document(made) | {"secret": secret}, 201)
+    shown: responses.NewSubscription = {**document(made), "secret": secret}
+    return answer(shown, 201)
 
 
 async def listed(request: web.Request) -> web.Response:
@@ -165,7 +165,11 @@ async def listed(request: web.Request) -> web.Response:
             conn, project, marker=query_uuid(request, "marker"), limit=limit + 1
         )
     following = str(found[limit - 1].id) if len(found) > limit else None
-    return answer({"subscriptions": [document(one) for one in found[:limit]], "next": following})
+    return answer(
+        responses.Subscriptions(
+            subscriptions=[document(one) for one in found[:limit]], next=following
+        )
+    )
 
 
 async def _one(request: web.Request) -> SubscriptionRecord:
@@ -201,7 +205,7 @@ def _check_changeable(one: SubscriptionRecord, who: Identity, *, only_state: boo
 async def change(request: web.Request) -> web.Response:
     """Who changes where it goes or what it hears answers for it from then on."""
     one, who = await _one(request), identity_of(request)
-    said = await read(request, Change)
+    said = await read(request, UpdateSubscription)
     only_state = said.model_fields_set <= {"state"}
     _check_changeable(one, who, only_state=only_state)
     parts = parts_of(request)
@@ -234,8 +238,10 @@ async def test(request: web.Request) -> web.Response:
     one, parts = await _one(request), parts_of(request)
     outcome = await parts.dispatcher.test_fire(one, parts.new_id())
     if isinstance(outcome, Delivered):
-        return answer({"delivered": True, "code": outcome.code, "answer": outcome.answer})
-    return answer({"delivered": False, "code": outcome.code, "reason": outcome.reason})
+        return answer(
+            responses.TestDelivered(delivered=True, code=outcome.code, answer=outcome.answer)
+        )
+    return answer(responses.TestFailed(delivered=False, code=outcome.code, reason=outcome.reason))
 
 
 async def rotate(request: web.Request) -> web.Response:
@@ -244,7 +250,7 @@ async def rotate(request: web.Request) -> web.Response:
     secret = parts.new_secret()
     async with parts.database.connection() as conn:
         await subscriptions.rotate(conn, one.project, one.id, secret, identity_of(request).name)
-    return answer({"id": str(one.id), "secret": secret})
+    return answer(responses.RotatedSecret(id=str(one.id), secret=secret))
 
 
 async def delivered(request: web.Request) -> web.Response:
@@ -260,13 +266,15 @@ async def delivered(request: web.Request) -> web.Response:
         )
     following = str(found[limit - 1].id) if len(found) > limit else None
     return answer(
-        {"deliveries": [delivery_document(each) for each in found[:limit]], "next": following}
+        responses.Deliveries(
+            deliveries=[delivery_document(each) for each in found[:limit]], next=following
+        )
     )
 
 
 async def redeliver(request: web.Request) -> web.Response:
     one, parts, by = await _one(request), parts_of(request), identity_of(request).name
-    said = await read(request, Redeliver)
+    said = await read(request, RedeliverRequest)
     asked = [name for name, value in said.model_dump().items() if value is not None]
     if len(asked) != 1:
         raise invalid(
@@ -286,7 +294,7 @@ async def redeliver(request: web.Request) -> web.Response:
         else:
             count = await deliveries.redeliver_dead(conn, one.id)
         await deliveries.record_redelivered(conn, one, count, by)
-    return answer({"redelivered": count}, 202)
+    return answer(responses.Redelivered(redelivered=count), 202)
 
 
 def _time(text: str) -> datetime:
@@ -303,19 +311,20 @@ _S = _P + "/{subscription}"
 _PAGE = {"limit": "maximum number of items; default 100", "marker": "`next` of the page before"}
 _T = "subscriptions"
 ROUTES = (
-    Route("POST", _P, create, "Subscribe; the secret is shown this once", _T, body=New,
-          takes_body=True, status=201, gives=gives.NEW_SUBSCRIPTION),
+    Route("POST", _P, create, "Subscribe; the secret is shown this once", _T,
+          body=CreateSubscription, takes_body=True, status=201, response=responses.NewSubscription),
     Route("GET", _P, listed, "List subscriptions", _T, query=_PAGE,
-          gives=gives.SUBSCRIPTIONS),
-    Route("GET", _S, shown, "Show a subscription", _T, gives=gives.SUBSCRIPTION),
-    Route("PATCH", _S, change, "Change, pause or enable a subscription", _T, body=Change,
-          takes_body=True, gives=gives.SUBSCRIPTION),
+          response=responses.Subscriptions),
+    Route("GET", _S, shown, "Show a subscription", _T, response=responses.Subscription),
+    Route("PATCH", _S, change, "Change, pause or enable a subscription", _T,
+          body=UpdateSubscription, takes_body=True, response=responses.Subscription),
     Route("DELETE", _S, delete, "Forget a subscription and its deliveries", _T, status=204),
-    Route("POST", f"{_S}/test", test, "Send a test event now", _T, gives=gives.TRIED),
+    Route("POST", f"{_S}/test", test, "Send a test event now", _T,
+          response=responses.TestDelivered | responses.TestFailed),
     Route("POST", f"{_S}/rotate", rotate, "Rotate the signing secret", _T,
-          gives=gives.SECRET),
+          response=responses.RotatedSecret),
     Route("GET", f"{_S}/deliveries", delivered, "Deliveries, newest first", _T,
-          query=_PAGE | {"state": "pending, delivered or dead"}, gives=gives.DELIVERIES),
-    Route("POST", f"{_S}/redeliver", redeliver, "Deliver again", _T, body=Redeliver,
-          takes_body=True, status=202, gives=gives.REDELIVERED),
+          query=_PAGE | {"state": "pending, delivered or dead"}, response=responses.Deliveries),
+    Route("POST", f"{_S}/redeliver", redeliver, "Deliver again", _T, body=RedeliverRequest,
+          takes_body=True, status=202, response=responses.Redelivered),
 )  # fmt: skip

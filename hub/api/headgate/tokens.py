@@ -10,9 +10,8 @@ from channels.envelope import rfc3339
 from engine.errors import Forbidden
 from engine.store import tokens as store
 from engine.store.tokens import EVERYWHERE, TokenRecord
-from engine.words import Json
 from hub.api.bodies import Body, read
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.parts import (
     Route,
     answer,
@@ -28,7 +27,7 @@ from hub.auth.roles import Right
 from hub.auth.token_issuer import TokenRequest, given
 
 
-class NewToken(Body):
+class CreateToken(Body):
     """password: for HTTP basic, by the name; without one, a token is made. expires_in: ``90d``;
     empty: it holds until it is revoked. everywhere: in every project."""
 
@@ -39,7 +38,7 @@ class NewToken(Body):
     everywhere: bool = False
 
 
-def document(one: TokenRecord) -> dict[str, Json]:
+def document(one: TokenRecord) -> responses.Token:
     return {
         "id": str(one.id),
         "name": one.name,
@@ -57,7 +56,7 @@ def document(one: TokenRecord) -> dict[str, Json]:
 
 
 async def create(request: web.Request) -> web.Response:
-    said, who, parts = await read(request, NewToken), identity_of(request), parts_of(request)
+    said, who, parts = await read(request, CreateToken), identity_of(request), parts_of(request)
     wish = TokenRequest(
         id=parts.new_id(),
         project=_project(request, who, everywhere=said.everywhere),
@@ -76,7 +75,8 @@ async def create(request: web.Request) -> web.Response:
         kept, token = await parts.hasher.run(block_of(request.remote or ""), make)
     async with parts.database.connection() as conn:
         made = await store.create(conn, kept)
-    return answer({**document(made), "token": token}, 201)
+    shown: responses.NewToken = {**document(made), "token": token}
+    return answer(shown, 201)
 
 
 async def listed(request: web.Request) -> web.Response:
@@ -84,7 +84,7 @@ async def listed(request: web.Request) -> web.Response:
     project = _project(request, who, everywhere=query_flag(request, "everywhere"))
     async with parts_of(request).database.connection() as conn:
         found = await store.listed(conn, project, gone=query_flag(request, "gone"))
-    return answer({"tokens": [document(one) for one in found]})
+    return answer(responses.Tokens(tokens=[document(one) for one in found]))
 
 
 async def revoke(request: web.Request) -> web.Response:
@@ -111,9 +111,9 @@ EVERYWHERE_QUERY = {"everywhere": "true: those that hold in every project"}
 ROUTES = (
     Route("GET", "/v1/{project}/tokens", listed, "List tokens and passwords", "access",
           query=EVERYWHERE_QUERY | {"gone": "true: include revoked and expired tokens"},
-          gives=gives.TOKENS, needs=Right.ADMINISTER),
+          response=responses.Tokens, needs=Right.ADMINISTER),
     Route("POST", "/v1/{project}/tokens", create, "Give out a token, or a password", "access",
-          body=NewToken, takes_body=True, status=201, gives=gives.NEW_TOKEN,
+          body=CreateToken, takes_body=True, status=201, response=responses.NewToken,
           needs=Right.ADMINISTER),
     Route("DELETE", "/v1/{project}/tokens/{token}", revoke, "Revoke a token or password", "access",
           query=EVERYWHERE_QUERY, status=204, needs=Right.ADMINISTER),

@@ -9,8 +9,7 @@ from channels.envelope import rfc3339
 from channels.selection import path_of
 from engine.hooks.hash_chain import Entry
 from engine.store.audit_log import Decided, TrailFilter, TrailPlace
-from engine.words import Json
-from hub.api.headgate import documents as gives
+from hub.api.headgate import responses
 from hub.api.orchestration.stacks import S
 from hub.api.parts import (
     Route,
@@ -28,7 +27,7 @@ from hub.api.parts import (
 USUAL, SOME = 1000, 100
 
 
-def entry_document(entry: Entry) -> dict[str, Json]:
+def entry_document(entry: Entry) -> responses.AuditEntry:
     """With everything that its hash covers."""
     return {
         "number": entry.number,
@@ -56,7 +55,8 @@ async def decisions(request: web.Request) -> web.Response:
     after = query_number(request, "after", default=0)
     found = await parts_of(request).engine.reads.audit_log(stack, after=after, limit=limit + 1)
     shown = [entry_document(entry) for entry in found[:limit]]
-    return answer({"decisions": shown, "next": shown[-1]["number"] if len(found) > limit else None})
+    following = shown[-1]["number"] if len(found) > limit else None
+    return answer(responses.StackAuditLog(decisions=shown, next=following))
 
 
 async def of_project(request: web.Request) -> web.Response:
@@ -71,15 +71,16 @@ async def of_project(request: web.Request) -> web.Response:
     found = await parts_of(request).engine.overview.audit_log(project_of(request), wanted)
     shown = found[:limit]
     return answer(
-        {
-            "decisions": [_decided_document(one) for one in shown],
-            "next": _marker(shown[-1].entry) if len(found) > limit else None,
-        }
+        responses.ProjectAuditLog(
+            decisions=[_decided_document(one) for one in shown],
+            next=_marker(shown[-1].entry) if len(found) > limit else None,
+        )
     )
 
 
-def _decided_document(one: Decided) -> dict[str, Json]:
-    return entry_document(one.entry) | {
+def _decided_document(one: Decided) -> responses.ProjectAuditEntry:
+    return {
+        **entry_document(one.entry),
         "stack_name": one.stack_name,
         "path": path_of(one.stack_path or "", one.resource_name) or one.stack_path,
         "point": one.point,
@@ -123,8 +124,8 @@ ROUTES = (
               "limit": "at most so many",
               "marker": "`next` of the page before",
           },
-          gives=gives.PROJECT_TRAIL),
+          response=responses.ProjectAuditLog),
     Route("GET", f"{S}/decisions", decisions, "Who decided what: the audit trail", "stacks",
           query={"after": "entries after this number", "limit": "at most so many"},
-          gives=gives.TRAIL),
+          response=responses.StackAuditLog),
 )  # fmt: skip

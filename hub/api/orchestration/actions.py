@@ -1,11 +1,11 @@
 """Actions on a whole stack: check, suspend, resume, cancel, stop."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from types import NoneType
 from uuid import UUID
 
 from aiohttp import web
 
-from channels.schemas.words import NOTHING
 from engine.service import Engine
 from engine.words import Action
 from hub.api.orchestration.stacks import S
@@ -67,5 +67,5 @@ async def act(request: web.Request) -> web.Response:
 ROUTES = (
     Route("POST", f"{S}/actions", act,
           "Check, suspend, resume, cancel or stop a stack", "stacks", takes_body=True,
-          gives=NOTHING),
+          response=NoneType),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import cast
 
 from engine.hot.definition.stack import NestedStackDefinition
 from engine.hot.environment.environment import Environment
@@ -11,6 +12,7 @@ from engine.hot.schema.type_schema import Constraint
 from engine.hot.template.cfn_parameters import KINDS
 from engine.hot.template.template import Template
 from engine.words import Json
+from hub.api.orchestration import responses
 
 WORDS: Mapping[ParameterKind, str] = {kind: word for word, kind in KINDS.items()}
 
@@ -20,10 +22,10 @@ def described(
     environment: Environment,
     given: Mapping[str, Json],
     hidden: Collection[str],
-) -> dict[str, Json]:
+) -> responses.TemplateDescription:
     """A template and its parameters, with the values that are given to them."""
     defaults = environment.parameter_defaults
-    shown: dict[str, Json] = {
+    shown: responses.TemplateDescription = {
         "Description": template.description,
         "Parameters": {
             name: parameter(
@@ -39,12 +41,14 @@ def described(
     return shown
 
 
-def nested_parameters(nested: Mapping[str, NestedStackDefinition]) -> dict[str, Json]:
-    """Nested templates by resource, with what is nested in them."""
-    shown: dict[str, Json] = {}
+def nested_parameters(
+    nested: Mapping[str, NestedStackDefinition],
+) -> dict[str, responses.NestedTemplateDescription]:
+    """Nested templates by resource, each with the templates nested in it."""
+    shown: dict[str, responses.NestedTemplateDescription] = {}
     for name, one in nested.items():
         inside = described(one.kind.template, one.kind.environment, one.parameters, one.hidden)
-        shown[name] = {"Type": one.type} | inside
+        shown[name] = {**inside, "Type": one.type}
         if one.nested:
             shown[name]["NestedParameters"] = nested_parameters(one.nested)
     return shown
@@ -56,12 +60,12 @@ def hidden_names(template: Template, environment: Environment) -> frozenset[str]
     return frozenset(environment.encrypted_param_names).union(hides)
 
 
-def parameter(schema: ParameterSchema, value: Json, default: Json = None) -> dict[str, Json]:
+def parameter(schema: ParameterSchema, value: Json, default: Json = None) -> responses.Parameter:
     """A parameter as clients read it: keys of the older language, switches as text.
 
     default: the environment's, in place of the template's.
     """
-    shown: dict[str, Json] = {
+    shown: responses.Parameter = {
         "Type": WORDS[schema.kind],
         "Description": schema.description,
         "NoEcho": "true" if schema.hidden else "false",
@@ -76,13 +80,13 @@ def parameter(schema: ParameterSchema, value: Json, default: Json = None) -> dic
     if schema.tags:
         shown["Tags"] = list(schema.tags)
     for rule in schema.constraints:
-        shown |= constraint(rule)
+        shown = {**shown, **constraint(rule)}
     if said := [rule.description for rule in schema.constraints if rule.description]:
         shown["ConstraintDescription"] = " ".join(said)
     return shown
 
 
-def constraint(rule: Constraint) -> dict[str, Json]:
+def constraint(rule: Constraint) -> responses.ParameterConstraint:
     table: Mapping[str, Mapping[str, Json]] = {
         "length": {"MinLength": rule.min, "MaxLength": rule.max},
         "range": {"MinValue": rule.min, "MaxValue": rule.max},
@@ -91,4 +95,5 @@ def constraint(rule: Constraint) -> dict[str, Json]:
         "allowed_pattern": {"AllowedPattern": rule.pattern},
         "custom_constraint": {"CustomConstraint": rule.name},
     }
-    return {name: value for name, value in table[rule.kind].items() if value is not None}
+    shown = {name: value for name, value in table[rule.kind].items() if value is not None}
+    return cast(responses.ParameterConstraint, shown)

@@ -8,8 +8,7 @@ from engine.errors import NotFound
 from engine.store.events import EventFilter
 from engine.store.records import StackRecord
 from hub.api.addresses import base_of
-from hub.api.orchestration import documents as gives
-from hub.api.orchestration import show
+from hub.api.orchestration import responses, show
 from hub.api.orchestration.resources import R
 from hub.api.orchestration.stacks import S
 from hub.api.parts import (
@@ -56,7 +55,9 @@ async def _listed(
         raise NotFound(reason, code="HTTPNotFound")
     base = base_of(request)
     rooted = wanted.depth > 0
-    return answer({"events": [show.event(one, stack, base, rooted=rooted) for one in events]})
+    return answer(
+        responses.Events(events=[show.event(one, stack, base, rooted=rooted) for one in events])
+    )
 
 
 def _filter(request: web.Request, names: Sequence[str] | None) -> EventFilter:
@@ -88,7 +89,9 @@ async def one(request: web.Request) -> web.Response:
     event, properties = await parts_of(request).engine.reads.event(stack, event_id)
     if name != (event.resource_name or stack.name):
         raise NotFound(f"there is no event {event_id} of {name}", code="EntityNotFound")
-    return answer({"event": show.whole_event(event, stack, base_of(request), properties)})
+    return answer(
+        responses.OneEvent(event=show.whole_event(event, stack, base_of(request), properties))
+    )
 
 
 FILTERS = ("resource_status", "resource_action", "resource_name", "resource_type")
@@ -103,8 +106,9 @@ QUERY = {
 
 ROUTES = (
     Route("GET", f"{S}/events", of_stack, "Events of a stack", "events", query=QUERY,
-          gives=gives.EVENTS),
+          response=responses.Events),
     Route("GET", f"{R}/events", of_resource, "Events of a resource", "events", query=QUERY,
-          gives=gives.EVENTS),
-    Route("GET", f"{R}/events/{{event}}", one, "Show an event", "events", gives=gives.EVENT),
+          response=responses.Events),
+    Route("GET", f"{R}/events/{{event}}", one, "Show an event", "events",
+          response=responses.OneEvent),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from hub.api.orchestration import documents as gives
+from hub.api.orchestration import responses
 from hub.api.orchestration.stacks import S
 from hub.api.parts import (
     Route,
@@ -30,7 +30,7 @@ async def abandon(request: web.Request) -> web.Response:
 ROUTES = (
     Route("GET", f"{S}/export", export, "Export a stack for adoption by another server", "stacks",
           query={"partial": "true: the reason in place of each value that cannot be decrypted"},
-          gives=gives.EXPORT, needs=Right.WRITE),
+          response=responses.Export, needs=Right.WRITE),
     Route("DELETE", f"{S}/abandon", abandon, "Abandon a stack, keep its resources", "stacks",
-          gives=gives.EXPORT),
+          response=responses.Export),
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """What a create or an update would do, in the form of the Orchestration API and a little more."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from aiohttp import web
 
@@ -14,8 +15,7 @@ from engine.service.plan_view.prediction import KINDS, Preview, PreviewedResourc
 from engine.words import Json
 from hub.api.addresses import base_of
 from hub.api.costly_requests import costly
-from hub.api.orchestration import documents as gives
-from hub.api.orchestration import show
+from hub.api.orchestration import responses, show
 from hub.api.orchestration.bodies import stack_body
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
@@ -24,16 +24,18 @@ from hub.api.parts import Route, answer, identity_of, parts_of, project_of, quer
 from hub.auth.roles import Right
 
 #: The id of a stack that is not there, as clients know it.
-NO_ID = "None"
+NO_ID: Final = "None"
 
 
 def _resource(
     one: PreviewedResource, seen: Preview, project: str, users: Mapping[str, list[str]]
-) -> Json:
+) -> responses.PreviewedResource:
     stack_id = str(seen.stack_id) if seen.stack_id else NO_ID
-    identity = {"tenant": project, "stack_name": seen.name, "stack_id": stack_id}
-    parent = {"parent_resource": seen.path[-1]} if seen.path else {}
-    return parent | {
+
+    def identity(path: str) -> responses.Identity:
+        return {"tenant": project, "stack_name": seen.name, "stack_id": stack_id, "path": path}
+
+    shown: responses.PreviewedResource = {
         "resource_name": one.name,
         "path": "/".join((*seen.path, one.name)),
         "resource_type": one.type,
@@ -41,8 +43,8 @@ def _resource(
         "resource_action": "INIT" if one.kind == "added" else "CREATE",
         "resource_status": "COMPLETE",
         "resource_status_reason": "",
-        "resource_identity": identity | {"path": f"/resources/{one.name}"},
-        "stack_identity": identity | {"path": ""},
+        "resource_identity": identity(f"/resources/{one.name}"),
+        "stack_identity": identity(""),
         "stack_name": seen.name,
         "creation_time": None,
         "updated_time": None,
@@ -55,9 +57,12 @@ def _resource(
         "certain": one.certain,
         "denied": one.denied,
     }
+    if seen.path:
+        shown["parent_resource"] = seen.path[-1]
+    return shown
 
 
-def _stop(one: ExpectedHook) -> dict[str, Json]:
+def _stop(one: ExpectedHook) -> responses.ExpectedHook:
     """answer_by: who would have to answer."""
     timeout = one.rule.timeout.total_seconds() if one.rule.timeout else None
     return {
@@ -90,7 +95,9 @@ def _users(preview: Preview) -> dict[str, list[str]]:
     return users
 
 
-def _changes(preview: Preview, project: str, *, nested: bool) -> Iterator[tuple[str, Json]]:
+def _changes(
+    preview: Preview, project: str, *, nested: bool
+) -> Iterator[tuple[str, responses.PreviewedResource]]:
     """Each resource with its kind. nested: with those inside, behind the one they are in."""
     users = _users(preview)
     for one in preview.resources:
@@ -99,13 +106,19 @@ def _changes(preview: Preview, project: str, *, nested: bool) -> Iterator[tuple[
             yield from _changes(one.nested, project, nested=True)
 
 
-def preview_document(preview: Preview, project: str, *, nested: bool) -> dict[str, Json]:
+def preview_document(preview: Preview, project: str, *, nested: bool) -> responses.Preview:
     """resource_changes as clients know them; stops, stale and plan_digest are ours."""
-    changes: dict[str, list[Json]] = {kind: [] for kind in dict.fromkeys(KINDS.values())}
+    changes: dict[str, list[responses.PreviewedResource]] = {kind: [] for kind in KINDS.values()}
     for kind, shown in _changes(preview, project, nested=nested):
         changes[kind].append(shown)
     return {
-        "resource_changes": changes,
+        "resource_changes": {
+            "unchanged": changes["unchanged"],
+            "added": changes["added"],
+            "updated": changes["updated"],
+            "replaced": changes["replaced"],
+            "deleted": changes["deleted"],
+        },
         "stops": [_stop(one) for one in preview.expected_hooks],
         "stale": list(preview.stale),
         "plan_digest": preview.digest,
@@ -129,7 +142,7 @@ def _parameters(definition: StackDefinition) -> Json:
     return {"OS::stack_id" if is_hot else "AWS::StackId": NO_ID} | definition.shown_parameters()
 
 
-def _output(key: str, one: OutputDefinition) -> Json:
+def _output(key: str, one: OutputDefinition) -> responses.PreviewedOutput:
     known = is_static(one.value)
     return {
         "output_key": key,
@@ -144,9 +157,9 @@ async def create(request: web.Request) -> web.Response:
     wanted = stack_request(await stack_body(request), existing=False, requested_by=by)
     await check_sinks(parts_of(request), project_of(request), wanted)
     preview, definition = await parts_of(request).engine.dry_run.create(project, wanted)
-    document = preview_document(preview, project, nested=True)
     url = show.stack_url(base_of(request), project, wanted.name, NO_ID)
-    stack = {
+    stack: responses.PreviewedStack = {
+        **preview_document(preview, project, nested=True),
         "id": NO_ID,
         "stack_name": wanted.name,
         "links": [show.link(url)],
@@ -167,7 +180,7 @@ async def create(request: web.Request) -> web.Response:
         "outputs": [_output(key, one) for key, one in definition.outputs.items()],
         "resources": _made(preview, project),
     }
-    return answer({"stack": stack | document})
+    return answer(responses.OnePreviewedStack(stack=stack))
 
 
 async def put(request: web.Request) -> web.Response:
@@ -192,13 +205,13 @@ async def _update(request: web.Request, *, existing: bool) -> web.Response:
 NESTED = {"show_nested": "true: include resources of nested stacks, with their paths"}
 STACK_ROUTES = (
     Route("POST", "/v1/{project}/stacks/preview", costly(create), "What a create would do",
-          "stacks", takes_body=True, gives=gives.THOUGHT_OF, needs=Right.READ),
+          "stacks", takes_body=True, response=responses.OnePreviewedStack, needs=Right.READ),
 )  # fmt: skip
 #: A preview of an update evaluates the caller's template with stored values, hidden ones included.
 #: A template can reveal what it reads, so these routes need the right to update.
 ROUTES = (
     Route("PUT", f"{S}/preview", costly(put), "What an update would do", "stacks", takes_body=True,
-          query=NESTED, gives=gives.PREVIEW, needs=Right.WRITE),
+          query=NESTED, response=responses.Preview, needs=Right.WRITE),
     Route("PATCH", f"{S}/preview", costly(patch), "What an update from what it is would do",
-          "stacks", takes_body=True, query=NESTED, gives=gives.PREVIEW, needs=Right.WRITE),
+          "stacks", takes_body=True, query=NESTED, response=responses.Preview, needs=Right.WRITE),
 )  # fmt: skip

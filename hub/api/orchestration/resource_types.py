@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 import jsonschema_rs
 from aiohttp import web
 
-from channels.schemas.words import MAP
 from engine.errors import NotFound, nearest
 from engine.hot.schema.type_schema import Property, TypeSchema
-from engine.words import Json
-from hub.api.orchestration import documents as gives
+from hub.api.openapi_components import Document
+from hub.api.orchestration import responses
 from hub.api.orchestration.type_templates import FORMS, constraint
 from hub.api.parts import Route, answer, invalid, parts_of, project_of, query_flag
 
@@ -23,11 +22,11 @@ async def resource_types(request: web.Request) -> web.Response:
     types = _types(request)
     names = _wanted(request, sorted(types))
     if query_flag(request, "with_description"):
-        described = [
+        described: list[responses.ResourceTypeDescription] = [
             {"resource_type": name, "description": types[name].description} for name in names
         ]
-        return answer({"resource_types": described})
-    return answer({"resource_types": names})
+        return answer(responses.ResourceTypes(resource_types=described))
+    return answer(responses.ResourceTypes(resource_types=names))
 
 
 def _wanted(request: web.Request, names: Sequence[str]) -> list[str]:
@@ -76,8 +75,7 @@ async def type_template(request: web.Request) -> web.Response:
     return answer(FORMS[form](schema))
 
 
-def type_document(schema: TypeSchema) -> dict[str, Json]:
-    status = {"status": "SUPPORTED", "message": None, "version": None, "previous_status": None}
+def type_document(schema: TypeSchema) -> responses.ResourceType:
     return {
         "resource_type": schema.name,
         "description": schema.description,
@@ -86,12 +84,17 @@ def type_document(schema: TypeSchema) -> dict[str, Json]:
             name: {"type": str(one.kind), "description": one.description}
             for name, one in schema.attributes.items()
         },
-        "support_status": status,
+        "support_status": {
+            "status": "SUPPORTED",
+            "message": None,
+            "version": None,
+            "previous_status": None,
+        },
     }
 
 
-def property_document(one: Property) -> dict[str, Json]:
-    document: dict[str, Json] = {
+def property_document(one: Property) -> responses.Property:
+    document: responses.Property = {
         "type": str(one.kind),
         "description": one.description,
         "required": one.required,
@@ -122,10 +125,10 @@ ROUTES = (
               "version": "only types of this support version; Headgate's types have none",
               "with_description": "true: with what they are",
           },
-          gives=gives.TYPES),
+          response=responses.ResourceTypes),
     Route("GET", "/v1/{project}/resource_types/{type}", resource_type, "A resource type", "types",
-          gives=gives.TYPE),
+          response=responses.ResourceType),
     Route("GET", "/v1/{project}/resource_types/{type}/template", type_template,
           "A template to start from", "types",
-          query={"template_type": "cfn or hot; default cfn"}, gives=MAP),
+          query={"template_type": "cfn or hot; default cfn"}, response=Document),
 )  # fmt: skip

@@ -1,17 +1,16 @@
 """Resources of a stack, and Heat's way to answer a hook of one."""
 
 from collections.abc import Mapping
+from types import NoneType
 from uuid import UUID
 
 from aiohttp import web
 
-from channels.schemas.words import NOTHING
 from engine.errors import NotFound, nearest
 from engine.store.records import ResourceRecord, StackRecord
 from engine.words import Door, Json
 from hub.api.addresses import base_of
-from hub.api.orchestration import documents as gives
-from hub.api.orchestration import show
+from hub.api.orchestration import responses, show
 from hub.api.orchestration.attributes import shown_attributes
 from hub.api.orchestration.server_metadata import is_server, of_server
 from hub.api.orchestration.software_configs import sees_secrets
@@ -51,18 +50,19 @@ async def listed(request: web.Request) -> web.Response:
     resources = [
         show.resource(one, stack.project, base, requiring[one.stack_id, one.name]) for one in wanted
     ]
-    if query_flag(request, "with_detail"):
-        said = await engine.reads.descriptions(list({one.stack_id for one in wanted}))
-        resources = [
-            shown | _detail(request, one, said)
-            for shown, one in zip(resources, wanted, strict=True)
-        ]
-    return answer({"resources": resources})
+    if not query_flag(request, "with_detail"):
+        return answer(responses.Resources(resources=resources))
+    descriptions = await engine.reads.descriptions(list({one.stack_id for one in wanted}))
+    detailed: list[responses.ResourceWithDetail] = [
+        {**shown, **_detail(request, one, descriptions)}
+        for shown, one in zip(resources, wanted, strict=True)
+    ]
+    return answer(responses.Resources(resources=detailed))
 
 
 def _detail(
     request: web.Request, one: ResourceRecord, descriptions: Mapping[tuple[UUID, str], str]
-) -> dict[str, Json]:
+) -> responses.ResourceDetail:
     """Its description, and its attributes: those that it has, and null for others asked for."""
     attributes: dict[str, Json] = dict.fromkeys(request.query.getall("with_attr", []))
     attributes |= shown_attributes(one, parts_of(request).engine.reads.types.get(one.type))
@@ -95,9 +95,13 @@ async def _found(request: web.Request) -> tuple[StackRecord, ResourceRecord, lis
 async def shown(request: web.Request) -> web.Response:
     stack, one, users = await _found(request)
     said = await parts_of(request).engine.reads.descriptions([stack.id], one.name)
-    marks = {"protected": one.protected, "deletion_policy": one.deletion_policy}
-    document = show.resource(one, stack.project, base_of(request), users)
-    return answer({"resource": document | _detail(request, one, said) | marks})
+    document: responses.Resource = {
+        **show.resource(one, stack.project, base_of(request), users),
+        **_detail(request, one, said),
+        "protected": one.protected,
+        "deletion_policy": one.deletion_policy,
+    }
+    return answer(responses.OneResource(resource=document))
 
 
 async def metadata(request: web.Request) -> web.Response:
@@ -106,8 +110,8 @@ async def metadata(request: web.Request) -> web.Response:
     if is_server(engine, one.type):
         secrets = sees_secrets(request)
         found = await of_server(engine, project_of(request), one, secrets=secrets)
-        return answer({"metadata": found})
-    return answer({"metadata": one.metadata or {}})
+        return answer(responses.Metadata(metadata=found))
+    return answer(responses.Metadata(metadata=one.metadata or {}))
 
 
 async def signal(request: web.Request) -> web.Response:
@@ -171,14 +175,14 @@ MARKS = {"mark_unhealthy", "resource_status_reason", "protect"}
 
 ROUTES = (
     Route("GET", f"{S}/resources", listed, "List resources", "resources",
-          query=LIST_QUERY, gives=gives.RESOURCES),
+          query=LIST_QUERY, response=responses.Resources),
     Route("GET", R, shown, "Show a resource", "resources",
           query={"with_attr": "add this attribute, null if missing; repeatable"},
-          gives=gives.RESOURCE),
+          response=responses.OneResource),
     Route("GET", f"{R}/metadata", metadata, "Metadata of a resource", "resources",
-          gives=gives.METADATA),
+          response=responses.Metadata),
     Route("PATCH", R, mark, "Mark a resource unhealthy, or protect it", "resources",
-          takes_body=True, gives=NOTHING),
+          takes_body=True, response=NoneType),
     Route("POST", f"{R}/signal", signal, "Clear a waiting hook, Heat's way", "resources",
-          takes_body=True, gives=NOTHING, needs=Right.READ),
+          takes_body=True, response=NoneType, needs=Right.READ),
 )  # fmt: skip

@@ -10,14 +10,19 @@ from engine.service import Output, StackView
 from engine.store.events import STACK_TYPE
 from engine.store.records import EventRecord, ResourceRecord, StackRecord
 from engine.words import Json
+from hub.api.orchestration import responses
 
 #: What may stand in a part of a path as it is, besides letters, digits and `_.-~`.
 PLAIN = "!$&'()*+,;=:@"
 
 
-def time(moment: datetime | None) -> str | None:
-    """``2026-11-20T20:16:36Z``: UTC, no fractions."""
-    return f"{moment.astimezone(UTC).isoformat()[:19]}Z" if moment else None
+def time(moment: datetime) -> str:
+    """``2026-11-20T20:16:36Z``: UTC, without fractions."""
+    return f"{moment.astimezone(UTC).isoformat()[:19]}Z"
+
+
+def time_or_none(moment: datetime | None) -> str | None:
+    return time(moment) if moment else None
 
 
 def stack_url(base: str, project: str, name: str, stack_id: object) -> str:
@@ -31,11 +36,11 @@ def quoted(name: str) -> str:
     return quote(name, safe=PLAIN)
 
 
-def link(href: str, rel: str = "self") -> dict[str, str]:
+def link(href: str, rel: str = "self") -> responses.Link:
     return {"href": href, "rel": rel}
 
 
-def stack_summary(stack: StackRecord, base: str) -> dict[str, Json]:
+def stack_summary(stack: StackRecord, base: str) -> responses.StackSummary:
     """A stack in a list, where clients expect no description."""
     return {
         "id": str(stack.id),
@@ -45,8 +50,8 @@ def stack_summary(stack: StackRecord, base: str) -> dict[str, Json]:
         "stack_status": f"{stack.action}_{stack.status}",
         "stack_status_reason": stack.reason,
         "creation_time": time(stack.created_at),
-        "updated_time": time(stack.updated_at),
-        "deletion_time": time(stack.deleted_at),
+        "updated_time": time_or_none(stack.updated_at),
+        "deletion_time": time_or_none(stack.deleted_at),
         "stack_owner": stack.owner,
         "parent": str(stack.parent_id) if stack.parent_id else None,
         "stack_user_project_id": stack.project,
@@ -54,8 +59,11 @@ def stack_summary(stack: StackRecord, base: str) -> dict[str, Json]:
     }
 
 
-def stack_full(stack: StackRecord, base: str, view: StackView) -> dict[str, Json]:
-    shown = stack_summary(stack, base) | {
+def stack_full(
+    stack: StackRecord, base: str, view: StackView
+) -> responses.Stack | responses.StackWithOutputs:
+    shown: responses.Stack = {
+        **stack_summary(stack, base),
         "description": stack.description,
         "template_description": stack.description,
         "parameters": view.parameters,
@@ -68,35 +76,42 @@ def stack_full(stack: StackRecord, base: str, view: StackView) -> dict[str, Json
         "root": str(stack.root_id) if stack.root_id else None,
         "path": stack.path,
     }
-    if view.outputs is not None:
-        shown["outputs"] = [output(one) for one in view.outputs]
-    return shown
+    if view.outputs is None:
+        return shown
+    return {**shown, "outputs": [output(one) for one in view.outputs]}
 
 
-def pinned(stack: StackRecord) -> Json:
+def pinned(stack: StackRecord) -> responses.Pin | None:
     """Who keeps a stack from being purged, since when and why; None: nobody."""
     if stack.pinned_at is None:
         return None
     return {
-        "by": stack.pinned_by, "at": time(stack.pinned_at), "reason": stack.pinned_reason,
-    }  # fmt: skip
+        "by": stack.pinned_by or "",
+        "at": time(stack.pinned_at),
+        "reason": stack.pinned_reason or "",
+    }
 
 
-def output(one: Output) -> dict[str, Json]:
-    shown = {"output_key": one.key, "description": one.description, "output_value": one.value}
-    return shown | ({"output_error": one.error} if one.error else {})
+def output(one: Output) -> responses.Output:
+    shown: responses.Output = {
+        "output_key": one.key,
+        "description": one.description,
+        "output_value": one.value,
+    }
+    if one.error:
+        shown["output_error"] = one.error
+    return shown
 
 
 def resource(
     one: ResourceRecord, project: str, base: str, required_by: Sequence[str]
-) -> dict[str, Json]:
+) -> responses.ResourceSummary:
     """A resource that holds a stack is known by that one's id, also while it is being made."""
     url = stack_url(base, project, one.stack_name, one.stack_id)
     links = [link(f"{url}/resources/{quoted(one.name)}"), link(url, "stack")]
     if one.nested_id is not None and one.nested_name is not None:
         links.append(link(stack_url(base, project, one.nested_name, one.nested_id), "nested"))
-    inside = {"parent_resource": one.parent_resource} if one.parent_resource else {}
-    return {
+    shown: responses.ResourceSummary = {
         "resource_name": one.name,
         "logical_resource_id": one.name,
         "physical_resource_id": one.physical_id or str(one.nested_id or ""),
@@ -107,8 +122,10 @@ def resource(
         "updated_time": time(one.updated_at),
         "required_by": list(required_by),
         "links": links,
-        **inside,
     }
+    if one.parent_resource:
+        shown["parent_resource"] = one.parent_resource
+    return shown
 
 
 def required_by(resources: Sequence[ResourceRecord]) -> dict[tuple[UUID, str], list[str]]:
@@ -122,7 +139,7 @@ def required_by(resources: Sequence[ResourceRecord]) -> dict[tuple[UUID, str], l
 
 def event(
     one: EventRecord, stack: StackRecord, base: str, *, rooted: bool = False
-) -> dict[str, Json]:
+) -> responses.EventInList:
     """stack: that was asked about, which the event is of, or of one inside. rooted: with a link to
     it as the root stack, without which clients walk every nested stack."""
     asked = stack_url(base, stack.project, stack.name, stack.id)
@@ -147,8 +164,9 @@ def event(
 
 def whole_event(
     one: EventRecord, stack: StackRecord, base: str, properties: Mapping[str, Json]
-) -> dict[str, Json]:
-    return event(one, stack, base) | {
+) -> responses.Event:
+    return {
+        **event(one, stack, base),
         "resource_type": one.resource_type or STACK_TYPE,
         "resource_properties": dict(properties),
     }

@@ -8,8 +8,7 @@ from engine.store.records import StackRecord
 from engine.store.snapshots import SnapshotRecord
 from engine.words import Json
 from hub.api.costly_requests import costly
-from hub.api.orchestration import documents as gives
-from hub.api.orchestration import show
+from hub.api.orchestration import responses, show
 from hub.api.orchestration.stack_parts import shown_environment
 from hub.api.orchestration.stacks import S
 from hub.api.parts import (
@@ -28,7 +27,9 @@ ONE = f"{S}/snapshots/{{snapshot}}"
 LONGEST_NAME = 255
 
 
-async def _document(request: web.Request, stack: StackRecord, one: SnapshotRecord) -> Json:
+async def _document(
+    request: web.Request, stack: StackRecord, one: SnapshotRecord
+) -> responses.Snapshot:
     stored = await parts_of(request).engine.reads.version(stack, one.version)
     return {
         "id": str(one.id),
@@ -78,13 +79,15 @@ async def create(request: web.Request) -> web.Response:
 async def listed(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     found = await parts_of(request).engine.snapshots.all(stack)
-    return answer({"snapshots": [await _document(request, stack, one) for one in found]})
+    return answer(
+        responses.Snapshots(snapshots=[await _document(request, stack, one) for one in found])
+    )
 
 
 async def shown(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     found = await parts_of(request).engine.snapshots.one(stack, _asked(request))
-    return answer({"snapshot": await _document(request, stack, found)})
+    return answer(responses.OneSnapshot(snapshot=await _document(request, stack, found)))
 
 
 async def delete(request: web.Request) -> web.Response:
@@ -103,11 +106,11 @@ async def restore(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("POST", f"{S}/snapshots", create, "Make a snapshot", "snapshots", takes_body=True,
-          gives=gives.SNAPSHOT),
+          response=responses.Snapshot),
     Route("GET", f"{S}/snapshots", listed, "List snapshots", "snapshots",
-          gives=gives.SNAPSHOTS),
-    Route("GET", ONE, shown, "Show a snapshot", "snapshots", gives=gives.ONE_SNAPSHOT),
+          response=responses.Snapshots),
+    Route("GET", ONE, shown, "Show a snapshot", "snapshots", response=responses.OneSnapshot),
     Route("DELETE", ONE, delete, "Delete a snapshot", "snapshots", status=204),
     Route("POST", f"{ONE}/restore", costly(restore), "Go back to a snapshot", "snapshots",
-          status=202, gives=gives.EMPTY),
+          status=202, response=responses.Empty),
 )  # fmt: skip

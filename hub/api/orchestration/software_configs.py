@@ -6,15 +6,13 @@ from typing import Annotated, Any, Literal
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
 
-from channels.schemas.words import ANYTHING, LIST, MAP, TEXT, UUID, fields, list_of
 from engine.hot.expressions.masking import MASK
 from engine.store.software_configs import ConfigRecord
 from engine.types.software.derived_config import SIGNAL_ID
 from engine.types.software.software_store import UNGROUPED, NewConfig
 from engine.words import Json
 from hub.api.bodies import read
-from hub.api.orchestration import show
-from hub.api.orchestration.documents import TIME
+from hub.api.orchestration import responses, show
 from hub.api.parts import (
     Route,
     answer,
@@ -26,7 +24,6 @@ from hub.api.parts import (
     query_uuid,
     uuid_of,
 )
-from hub.api.shapes import Shape
 from hub.auth.roles import Right
 
 Short = Annotated[str, Field(max_length=255)]
@@ -80,20 +77,24 @@ async def create(request: web.Request) -> web.Response:
         options=sent.options or {},
     )
     made = await parts_of(request).engine.software.create_config(project_of(request), new)
-    return answer({"software_config": whole(made)})
+    return answer(responses.OneSoftwareConfig(software_config=whole(made)))
 
 
 async def listed(request: web.Request) -> web.Response:
     marker, limit = query_uuid(request, "marker"), query_limit(request, default=None)
     project = asked_project(request, "software_configs")
     found = await parts_of(request).engine.software.configs(project, marker, limit)
-    return answer({"software_configs": [_short(one) | {"project": one.project} for one in found]})
+    shown: list[responses.SoftwareConfigInList] = [
+        {**_short(one), "project": one.project} for one in found
+    ]
+    return answer(responses.SoftwareConfigs(software_configs=shown))
 
 
 async def shown(request: web.Request) -> web.Response:
     config_id = uuid_of(request.match_info["config"], "software config", "NotFound")
     found = await parts_of(request).engine.software.config(project_of(request), config_id)
-    return answer({"software_config": whole(found, secrets=sees_secrets(request))})
+    document = whole(found, secrets=sees_secrets(request))
+    return answer(responses.OneSoftwareConfig(software_config=document))
 
 
 async def delete(request: web.Request) -> web.Response:
@@ -102,7 +103,7 @@ async def delete(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-def _short(one: ConfigRecord) -> dict[str, Json]:
+def _short(one: ConfigRecord) -> responses.SoftwareConfigSummary:
     return {
         "id": str(one.id),
         "name": one.name,
@@ -116,35 +117,35 @@ def sees_secrets(request: web.Request) -> bool:
     return identity_of(request).may(Right.WRITE)
 
 
-def whole(one: ConfigRecord, *, secrets: bool = True) -> dict[str, Json]:
+def whole(one: ConfigRecord, *, secrets: bool = True) -> responses.SoftwareConfig:
     """secrets: False: without the URL that a deployment is signalled at."""
     inputs = one.inputs if secrets else [_without_url(given) for given in one.inputs]
-    more = {"config": one.config, "inputs": inputs, "outputs": one.outputs}
-    return _short(one) | more | {"options": one.options}
+    return {
+        **_short(one),
+        "config": one.config,
+        "inputs": inputs,
+        "outputs": one.outputs,
+        "options": one.options,
+    }
 
 
 def _without_url(given: Mapping[str, Json]) -> dict[str, Json]:
     return {**given, **({"value": MASK} if given.get("name") == SIGNAL_ID else {})}
 
 
-_SHORT = {"id": UUID, "name": TEXT, "group": TEXT, "creation_time": TIME}
-CONFIG = Shape("SoftwareConfig", fields({
-    **_SHORT, "config": ANYTHING, "inputs": LIST, "outputs": LIST, "options": MAP,
-}))  # fmt: skip
-_ONE = fields({"software_config": CONFIG})
-_LISTED = Shape("SoftwareConfigInList", fields({**_SHORT, "project": TEXT}))
 _P = "/v1/{project}/software_configs"
 ROUTES = (
     Route("POST", _P, create, "Make a software config", "software", body=SentConfig,
-          takes_body=True, gives=_ONE),
+          takes_body=True, response=responses.OneSoftwareConfig),
     Route("GET", _P, listed, "List software configs, newest first", "software",
-          gives=fields({"software_configs": list_of(_LISTED)}),
+          response=responses.SoftwareConfigs,
           query={
               "limit": "at most so many",
               "marker": "the last config of the page before",
               "global_tenant": "true: of every project, for those who may",
           }),
-    Route("GET", f"{_P}/{{config}}", shown, "Show a software config", "software", gives=_ONE),
+    Route("GET", f"{_P}/{{config}}", shown, "Show a software config", "software",
+          response=responses.OneSoftwareConfig),
     Route("DELETE", f"{_P}/{{config}}", delete, "Delete a software config that nothing uses",
           "software", status=204),
 )  # fmt: skip

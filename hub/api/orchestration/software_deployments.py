@@ -5,15 +5,11 @@ from typing import Any, Literal
 from aiohttp import web
 from pydantic import Field
 
-from channels.schemas.words import MAP, TEXT, UUID, fields, list_of, one_of, or_null
 from engine.store.software_configs import DeploymentChange, DeploymentRecord
-from engine.words import Json
 from hub.api.bodies import read
-from hub.api.orchestration import show
-from hub.api.orchestration.documents import TIME
-from hub.api.orchestration.software_configs import CONFIG, Lenient, Name, Short, sees_secrets, whole
+from hub.api.orchestration import responses, show
+from hub.api.orchestration.software_configs import Lenient, Name, Short, sees_secrets, whole
 from hub.api.parts import Route, answer, parts_of, project_of, uuid_of
-from hub.api.shapes import Shape
 
 Status = Literal["IN_PROGRESS", "COMPLETE", "FAILED"]
 
@@ -60,14 +56,16 @@ async def create(request: web.Request) -> web.Response:
     made = await parts_of(request).engine.software.deploy(
         project_of(request), sent.server_id, sent.complete().record()
     )
-    return answer({"software_deployment": _document(made)})
+    return answer(responses.OneSoftwareDeployment(software_deployment=_document(made)))
 
 
 async def listed(request: web.Request) -> web.Response:
     found = await parts_of(request).engine.software.deployments(
         project_of(request), request.query.get("server_id") or None
     )
-    return answer({"software_deployments": [_document(one) for one in found]})
+    return answer(
+        responses.SoftwareDeployments(software_deployments=[_document(one) for one in found])
+    )
 
 
 async def of_server(request: web.Request) -> web.Response:
@@ -75,13 +73,15 @@ async def of_server(request: web.Request) -> web.Response:
         project_of(request), request.match_info["server"]
     )
     secrets = sees_secrets(request)
-    return answer({"metadata": [whole(one, secrets=secrets) for one in found]})
+    return answer(
+        responses.DeployedConfigs(metadata=[whole(one, secrets=secrets) for one in found])
+    )
 
 
 async def shown(request: web.Request) -> web.Response:
     deployment_id = uuid_of(request.match_info["deployment"], "deployment", "NotFound")
     found = await parts_of(request).engine.software.deployment(project_of(request), deployment_id)
-    return answer({"software_deployment": _document(found)})
+    return answer(responses.OneSoftwareDeployment(software_deployment=_document(found)))
 
 
 async def change(request: web.Request) -> web.Response:
@@ -90,7 +90,7 @@ async def change(request: web.Request) -> web.Response:
     changed = await parts_of(request).engine.software.change_deployment(
         project_of(request), deployment_id, wanted
     )
-    return answer({"software_deployment": _document(changed)})
+    return answer(responses.OneSoftwareDeployment(software_deployment=_document(changed)))
 
 
 async def delete(request: web.Request) -> web.Response:
@@ -99,9 +99,8 @@ async def delete(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-def _document(one: DeploymentRecord) -> dict[str, Json]:
-    updated = {"updated_time": show.time(one.updated_at)} if one.updated_at else {}
-    return {
+def _document(one: DeploymentRecord) -> responses.SoftwareDeployment:
+    shown: responses.SoftwareDeployment = {
         "id": str(one.id),
         "config_id": str(one.config_id),
         "server_id": one.server_id,
@@ -111,38 +110,26 @@ def _document(one: DeploymentRecord) -> dict[str, Json]:
         "status": one.status,
         "status_reason": one.status_reason,
         "creation_time": show.time(one.created_at),
-        **updated,
     }
+    if one.updated_at:
+        shown["updated_time"] = show.time(one.updated_at)
+    return shown
 
 
-DEPLOYMENT = Shape("SoftwareDeployment", fields(
-    {
-        "id": UUID,
-        "config_id": UUID,
-        "server_id": TEXT,
-        "input_values": MAP,
-        "output_values": or_null(MAP),
-        "action": TEXT,
-        "status": one_of("IN_PROGRESS", "COMPLETE", "FAILED"),
-        "status_reason": TEXT,
-        "creation_time": TIME,
-    },
-    {"updated_time": TIME},
-))  # fmt: skip
-_ONE = fields({"software_deployment": DEPLOYMENT})
 _P = "/v1/{project}/software_deployments"
 _D = f"{_P}/{{deployment}}"
 ROUTES = (
     Route("POST", _P, create, "Deploy a software config to a server", "software",
-          body=SentDeployment, takes_body=True, gives=_ONE),
+          body=SentDeployment, takes_body=True, response=responses.OneSoftwareDeployment),
     Route("GET", _P, listed, "List software deployments, oldest first", "software",
           query={"server_id": "only those to this server"},
-          gives=fields({"software_deployments": list_of(DEPLOYMENT)})),
+          response=responses.SoftwareDeployments),
     Route("GET", f"{_P}/metadata/{{server}}", of_server,
           "The configs deployed to a server, with their values", "software",
-          gives=fields({"metadata": list_of(CONFIG)})),
-    Route("GET", _D, shown, "Show a software deployment", "software", gives=_ONE),
+          response=responses.DeployedConfigs),
+    Route("GET", _D, shown, "Show a software deployment", "software",
+          response=responses.OneSoftwareDeployment),
     Route("PUT", _D, change, "Say how far a software deployment is, or give it other values",
-          "software", body=SentChange, takes_body=True, gives=_ONE),
+          "software", body=SentChange, takes_body=True, response=responses.OneSoftwareDeployment),
     Route("DELETE", _D, delete, "Delete a software deployment", "software", status=204),
 )  # fmt: skip

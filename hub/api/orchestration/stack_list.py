@@ -6,10 +6,8 @@ from uuid import UUID
 from aiohttp import web
 
 from engine.store.stack_lists import StackFilter
-from engine.words import Json
 from hub.api.addresses import base_of, origin_of
-from hub.api.orchestration import documents as gives
-from hub.api.orchestration import show
+from hub.api.orchestration import responses, show
 from hub.api.parts import (
     Route,
     answer,
@@ -39,13 +37,14 @@ SORT_KEYS: Mapping[str, str] = {
 async def listed(request: web.Request) -> web.Response:
     base, wanted, project = base_of(request), _filter(request), asked_project(request, "stacks")
     found = await parts_of(request).engine.reads.list_stacks(project, wanted)
-    stacks = [show.stack_summary(one, base) for one in found.stacks]
-    if project is None:
-        stacks = [
-            shown | {"project": one.project}
-            for shown, one in zip(stacks, found.stacks, strict=True)
+    shown: responses.Stacks
+    if project is not None:
+        shown = {"stacks": [show.stack_summary(one, base) for one in found.stacks]}
+    else:
+        stacks: list[responses.StackOfProject] = [
+            {**show.stack_summary(one, base), "project": one.project} for one in found.stacks
         ]
-    shown: dict[str, Json] = {"stacks": stacks}
+        shown = {"stacks": stacks}
     if wanted.limit and len(found.stacks) == wanted.limit:
         following = request.rel_url.update_query(marker=str(found.stacks[-1].id))
         shown["links"] = [show.link(f"{origin_of(request)}{following}", "next")]
@@ -143,6 +142,6 @@ LIST_QUERY = {
 }
 ROUTES = tuple(
     Route("GET", f"/v1/{{project}}/stacks{rest}", listed, "List stacks", "stacks",
-          query=LIST_QUERY, gives=gives.STACKS)
+          query=LIST_QUERY, response=responses.Stacks)
     for rest in ("", "/detail")
 )  # fmt: skip

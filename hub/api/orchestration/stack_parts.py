@@ -4,14 +4,13 @@ from collections.abc import Collection, Mapping
 
 from aiohttp import web
 
-from channels.schemas.words import MAP, TEXT, map_of
 from engine.errors import NotFound, nearest
 from engine.hot.environment.merging import VALUES
 from engine.hot.expressions.masking import MASK
 from engine.store.records import TemplateRecord
 from engine.words import Json
-from hub.api.orchestration import documents as gives
-from hub.api.orchestration import show
+from hub.api.openapi_components import Document
+from hub.api.orchestration import responses, show
 from hub.api.orchestration.stacks import S
 from hub.api.parts import Route, answer, parts_of, stack_of
 
@@ -49,8 +48,10 @@ async def files(request: web.Request) -> web.Response:
 async def outputs(request: web.Request) -> web.Response:
     stack = await stack_of(request)
     found = await parts_of(request).engine.reads.outputs(stack)
-    keys = [{"output_key": one.key, "description": one.description} for one in found]
-    return answer({"outputs": keys})
+    keys: list[responses.OutputName] = [
+        {"output_key": one.key, "description": one.description} for one in found
+    ]
+    return answer(responses.Outputs(outputs=keys))
 
 
 async def output(request: web.Request) -> web.Response:
@@ -58,17 +59,18 @@ async def output(request: web.Request) -> web.Response:
     found = await parts_of(request).engine.reads.outputs(stack)
     for one in found:
         if one.key == key:
-            return answer({"output": show.output(one)})
+            return answer(responses.OneOutput(output=show.output(one)))
     near = nearest(key, [one.key for one in found])
     raise NotFound(f"Specified output key {key} not found.", remedy=near, code="NotFound")
 
 
 ROUTES = (
-    Route("GET", f"{S}/template", template, "The template", "stacks", gives=MAP),
-    Route("GET", f"{S}/environment", environment, "The environment", "stacks", gives=MAP),
+    Route("GET", f"{S}/template", template, "The template", "stacks", response=Document),
+    Route("GET", f"{S}/environment", environment, "The environment", "stacks", response=Document),
     Route("GET", f"{S}/files", files, "Files that came with the template", "stacks",
-          gives=map_of(TEXT)),
-    Route("GET", f"{S}/outputs", outputs, "Names of the outputs", "stacks", gives=gives.OUTPUTS),
+          response=dict[str, str]),
+    Route("GET", f"{S}/outputs", outputs, "Names of the outputs", "stacks",
+          response=responses.Outputs),
     Route("GET", f"{S}/outputs/{{key}}", output, "An output with its value", "stacks",
-          gives=gives.ONE_OUTPUT),
+          response=responses.OneOutput),
 )  # fmt: skip

@@ -4,8 +4,7 @@ from aiohttp import web
 
 from hub.api.addresses import base_of
 from hub.api.costly_requests import costly
-from hub.api.orchestration import documents as gives
-from hub.api.orchestration import show
+from hub.api.orchestration import responses, show
 from hub.api.orchestration.bodies import stack_body
 from hub.api.orchestration.requests import stack_request
 from hub.api.orchestration.sinks import check_sinks
@@ -38,7 +37,7 @@ async def create(request: web.Request) -> web.Response:
     await check_sinks(parts, project, wanted)
     stack = await parts.engine.stacks.create(project, wanted)
     url = show.stack_url(base_of(request), project, stack.name, stack.id)
-    made = {"stack": {"id": str(stack.id), "links": [show.link(url)]}}
+    made: responses.CreatedStack = {"stack": {"id": str(stack.id), "links": [show.link(url)]}}
     return answer(made, 201, {"Location": url})
 
 
@@ -46,7 +45,7 @@ async def shown(request: web.Request) -> web.Response:
     stack, engine = await stack_of(request), parts_of(request).engine
     resolved = query_flag(request, "resolve_outputs", True)
     view = await engine.reads.view(stack, with_outputs=resolved)
-    return answer({"stack": show.stack_full(stack, base_of(request), view)})
+    return answer(responses.OneStack(stack=show.stack_full(stack, base_of(request), view)))
 
 
 async def replace(request: web.Request) -> web.Response:
@@ -91,32 +90,34 @@ async def redirect(request: web.Request) -> web.Response:
     location = url + (f"/{rest}" if rest else "")
     if request.rel_url.raw_query_string:
         location += f"?{request.rel_url.raw_query_string}"
-    document = {"message": location, "code": "302 Found", "title": "Found"}
+    document: responses.Redirect = {"message": location, "code": "302 Found", "title": "Found"}
     return answer(document, 302, {"Location": location})
 
 
 SHORT = ("resources", "events", "template", "environment", "files", "actions")
 ROUTES = (
     Route("POST", "/v1/{project}/stacks", costly(create), "Make a stack", "stacks",
-          takes_body=True, status=201, gives=gives.MADE),
+          takes_body=True, status=201, response=responses.CreatedStack),
     *(Route(method, f"/v1/{{project}}/stacks/{name}", redirect,
-            "Find a stack by name, id or ARN", "stacks", status=302, gives=gives.FOUND,
+            "Find a stack by name, id or ARN", "stacks", status=302, response=responses.Redirect,
             needs=Right.READ)
       for name in ("{name}", "{name:arn:.+}")
       for method in ("GET", "POST", "PUT", "PATCH", "DELETE")),
     *(Route("GET", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", redirect,
-            f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND)
+            f"Find the {rest} of a stack by name or id", "stacks", status=302,
+            response=responses.Redirect)
       for rest in SHORT),
     *(Route("POST", f"/v1/{{project}}/stacks/{{name}}/{{rest:{rest}}}", redirect,
-            f"Find the {rest} of a stack by name or id", "stacks", status=302, gives=gives.FOUND,
+            f"Find the {rest} of a stack by name or id", "stacks", status=302,
+            response=responses.Redirect,
             needs=Right.READ)
       for rest in ("resources", "events", "template", "actions")),
     # Behind the short paths, which would match these, too.
     Route("GET", S, shown, "Show a stack", "stacks",
-          query={"resolve_outputs": "false: without outputs"}, gives=gives.STACK),
+          query={"resolve_outputs": "false: without outputs"}, response=responses.OneStack),
     Route("PUT", S, costly(replace), "Update a stack with a new template", "stacks",
-          takes_body=True, status=202, gives=gives.EMPTY),
+          takes_body=True, status=202, response=responses.Empty),
     Route("PATCH", S, costly(patch), "Update a stack; resumes a stopped one",
-          "stacks", takes_body=True, status=202, gives=gives.EMPTY),
+          "stacks", takes_body=True, status=202, response=responses.Empty),
     Route("DELETE", S, delete, "Delete a stack", "stacks", status=204),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from aiohttp import web
 from engine.errors import NotFound, nearest
 from engine.hot.language.dialect import DIALECTS, HOT
 from engine.hot.language.versions import ALIASES, VERSIONS, known_versions, template_functions
-from hub.api.orchestration import documents as gives
+from hub.api.orchestration import responses
 from hub.api.orchestration.functions import DESCRIPTIONS
 from hub.api.parts import Route, answer, query_flag
 
@@ -15,8 +15,8 @@ CONDITIONS = ("equals", "not", "and", "or", "Fn::Equals", "Fn::Not", "Fn::And", 
 
 async def versions(_: web.Request) -> web.Response:
     return answer(
-        {
-            "template_versions": [
+        responses.SupportedTemplateVersions(
+            template_versions=[
                 {
                     "version": f"{version.dialect.version}.{date}",
                     "type": "hot" if version.dialect is HOT else "cfn",
@@ -26,7 +26,7 @@ async def versions(_: web.Request) -> web.Response:
                 }
                 for date, version in VERSIONS.items()
             ]
-        }
+        )
     )
 
 
@@ -39,20 +39,20 @@ async def functions(request: web.Request) -> web.Response:
         raise NotFound(reason, remedy=near, code="NotFound")
     wanted = query_flag(request, "with_condition_func")
     return answer(
-        {
-            "template_functions": [
+        responses.TemplateFunctions(
+            template_functions=[
                 {"functions": one, "description": DESCRIPTIONS.get(one, "")}
                 for one in template_functions(name)
                 if wanted or one not in CONDITIONS
             ]
-        }
+        )
     )
 
 
 ROUTES = (
     Route("GET", "/v1/{project}/template_versions", versions, "Template versions", "templates",
-          gives=gives.TEMPLATE_VERSIONS),
+          response=responses.SupportedTemplateVersions),
     Route("GET", "/v1/{project}/template_versions/{version}/functions", functions,
-          "Functions of a template version", "templates", gives=gives.FUNCTIONS,
+          "Functions of a template version", "templates", response=responses.TemplateFunctions,
           query={"with_condition_func": "true: those of conditions too"}),
 )  # fmt: skip

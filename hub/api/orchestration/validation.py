@@ -29,7 +29,7 @@ from engine.service.requests.parsing import ParsedRequest, read_request
 from engine.words import Json
 from hub.api.costly_requests import costly
 from hub.api.nested_templates import TemplatesWanted, with_fetched
-from hub.api.orchestration import documents as gives
+from hub.api.orchestration import responses
 from hub.api.orchestration.bodies import stack_body
 from hub.api.orchestration.described import described, hidden_names, nested_parameters
 from hub.api.orchestration.requests import stack_request
@@ -105,16 +105,18 @@ class Validated:
     given: Mapping[str, Json]
     definition: StackDefinition
 
-    def document(self, show_nested: bool = False) -> dict[str, Json]:
+    def document(self, show_nested: bool = False) -> responses.ValidatedTemplate:
         """What the API answers."""
         hidden = hidden_names(self.template, self.environment)
-        shown = described(self.template, self.environment, self.given, hidden)
         document = {**self.environment.document, "parameters": dict(self.given)}
         nested = self.definition.nested
         # Defaults are those of nested templates, too.
         masked = masked_environment(document, hidden | _hidden_inside(nested))
         registry = {"resources": {}} | document.get("resource_registry", {})
-        shown["Environment"] = {"event_sinks": []} | masked | {"resource_registry": registry}
+        shown: responses.ValidatedTemplate = {
+            **described(self.template, self.environment, self.given, hidden),
+            "Environment": {"event_sinks": []} | masked | {"resource_registry": registry},
+        }
         if show_nested and nested:
             shown["NestedParameters"] = nested_parameters(nested)
         return shown
@@ -207,7 +209,7 @@ def _check_meaning(
 
 ROUTES = (
     Route("POST", "/v1/{project}/validate", costly(validate), "Validate a template", "templates",
-          takes_body=True, gives=gives.VALIDATED, needs=Right.READ,
+          takes_body=True, response=responses.ValidatedTemplate, needs=Right.READ,
           query={
               "show_nested": "true: with the parameters of nested stacks",
               "ignore_errors": "error codes to ignore, comma separated",

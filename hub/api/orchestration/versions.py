@@ -10,9 +10,8 @@ from aiohttp import web
 
 from engine.errors import Unavailable
 from engine.store.processes import ProcessRecord
-from engine.words import Json
 from hub.api.addresses import base_of
-from hub.api.orchestration import documents as gives
+from hub.api.orchestration import responses
 from hub.api.parts import Route, answer, identity_of, parts_of
 from hub.auth.roles import Right
 
@@ -21,22 +20,22 @@ _ANY_HOST = UUID("c1f0a1de-54f6-4f0c-8a6a-0d8b8c8c2f1e")
 
 
 async def root(request: web.Request) -> web.Response:
-    return answer({"versions": [_version(request)]}, status=300)
+    return answer(responses.ApiVersions(versions=[_version(request)]), status=300)
 
 
 async def version(request: web.Request) -> web.Response:
-    return answer({"version": _version(request)})
+    return answer(responses.OneApiVersion(version=_version(request)))
 
 
-def _version(request: web.Request) -> Json:
+def _version(request: web.Request) -> responses.ApiVersion:
     """Its link leaves out the project, which some clients put behind it themselves."""
-    link = {"rel": "self", "href": f"{base_of(request)}/"}
+    link: responses.Link = {"rel": "self", "href": f"{base_of(request)}/"}
     return {"id": "v1.0", "status": "CURRENT", "links": [link]}
 
 
 async def build_info(_: web.Request) -> web.Response:
-    revision = {"revision": installed("headgate")}
-    return answer({"api": revision, "engine": revision})
+    revision: responses.Revision = {"revision": installed("headgate")}
+    return answer(responses.BuildInfo(api=revision, engine=revision))
 
 
 async def services(request: web.Request) -> web.Response:
@@ -50,14 +49,17 @@ async def services(request: web.Request) -> web.Response:
         )
     all_of_them = [(one, role) for one in found for role in one.roles]
     if identity_of(request).everywhere:
-        return answer({"services": [_service(one, role) for one, role in all_of_them]})
+        return answer(
+            responses.Services(services=[_service(one, role) for one, role in all_of_them])
+        )
     by_role: dict[str, list[ProcessRecord]] = {}
     for one, role in all_of_them:
         by_role.setdefault(role, []).append(one)
-    return answer({"services": [_role(role, of) for role, of in sorted(by_role.items())]})
+    shown = [_role(role, of) for role, of in sorted(by_role.items())]
+    return answer(responses.Services(services=shown))
 
 
-def _service(one: ProcessRecord, role: str) -> dict[str, Json]:
+def _service(one: ProcessRecord, role: str) -> responses.Service:
     return {
         "id": str(uuid5(one.id, role)),
         "host": one.host,
@@ -73,7 +75,7 @@ def _service(one: ProcessRecord, role: str) -> dict[str, Json]:
     }
 
 
-def _role(role: str, processes: Sequence[ProcessRecord]) -> dict[str, Json]:
+def _role(role: str, processes: Sequence[ProcessRecord]) -> responses.Service:
     """All processes of a role as one service, which is up when any of them is."""
     together = replace(
         max(processes, key=lambda one: (one.up, one.seen_at)),
@@ -92,14 +94,16 @@ def _moment(at: datetime) -> str:
 #: A version that there is not; versions other than numbers are other paths.
 OTHER = r"/{version:v(?!1(?:\.0)?(?:/|$))[0-9][0-9.]*}"
 ROUTES = (
-    *(Route("GET", path, root, "Versions of the API", "versions", status=300, gives=gives.VERSIONS)
+    *(Route("GET", path, root, "Versions of the API", "versions", status=300,
+            response=responses.ApiVersions)
       for path in ("/versions", "/v1", "/v1/", OTHER, OTHER + "/{rest:.*}")),
     # Clients ask for these before they say who they are.
     *(Route("GET", path, version, "Version of the API, for a project", "versions",
-            gives=gives.VERSION, needs=Right.NOTHING)
+            response=responses.OneApiVersion, needs=Right.NOTHING)
       for path in ("/v1/{project}", "/v1/{project}/")),
-    Route("GET", "/v1/{project}/services", services, "What runs", "versions", gives=gives.SERVICES,
+    Route("GET", "/v1/{project}/services", services, "What runs", "versions",
+          response=responses.Services,
           needs=Right.OPERATE),
     Route("GET", "/v1/{project}/build_info", build_info, "What this server is", "versions",
-          gives=gives.BUILD),
+          response=responses.BuildInfo),
 )  # fmt: skip

@@ -92,7 +92,7 @@ def test_whoever_answers_too_late_is_told_who_decided_what_and_when() -> None:
         "ann",
         "reject",
     )
-    assert said["decided_at"].startswith("2026-01-02T03:04:05")
+    assert (said["decided_at"] or "").startswith("2026-01-02T03:04:05")
 
 
 def test_a_hook_that_nobody_decided_says_so() -> None:

@@ -44,7 +44,7 @@ def test_a_summary_has_the_keys_and_words_of_a_listed_stack() -> None:
 
 
 def test_a_stack_in_full_has_its_description_and_lists_that_are_lists() -> None:
-    shown = show.stack_full(stack(tags=[]), BASE, StackView({"size": "8"}, []))
+    shown = dict(show.stack_full(stack(tags=[]), BASE, StackView({"size": "8"}, [])))
     assert shown["description"] == shown["template_description"] == "An example"
     assert (shown["tags"], shown["outputs"], shown["capabilities"]) == ([], [], [])
     assert "outputs" not in show.stack_full(stack(), BASE, StackView({}, None))
@@ -96,8 +96,8 @@ def test_an_event_of_a_resource_goes_by_the_resources() -> None:
     shown = show.whole_event(event(name="pw"), stack(), BASE, {"length": 4})
     assert (shown["resource_name"], shown["physical_resource_id"]) == ("pw", "web-pw")
     assert (shown["resource_type"], shown["resource_properties"]) == ("Test::Secret", {"length": 4})
-    shown = show.event(event(name="pw"), stack(), BASE, rooted=True)
-    assert shown["links"][-1] == {"href": URL, "rel": "root_stack"}
+    listed = show.event(event(name="pw"), stack(), BASE, rooted=True)
+    assert listed["links"][-1] == {"href": URL, "rel": "root_stack"}
 
 
 def test_odd_names_are_quoted_in_addresses_and_plain_ones_left_alone() -> None:

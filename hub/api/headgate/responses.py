@@ -1,0 +1,510 @@
+"""Response documents of Headgate's own routes; OpenAPI components are generated from them."""
+
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import Field, WithJsonSchema
+from typing_extensions import TypeAliasType, TypedDict
+
+from engine.store.stack_overview import STATES
+from engine.words import Action, Direction, Json, Operation, Phase, State, TraversalState
+from hub.api.openapi_components import (
+    Count,
+    Document,
+    HookDocument,
+    HookPoint,
+    Time,
+    TraceParent,
+    Uuid,
+    one_of,
+)
+from hub.auth.roles import Right
+
+ActionName = Annotated[str, one_of(Action)]
+OperationName = Annotated[str, one_of(Operation)]
+DirectionName = Annotated[str, one_of(Direction)]
+NodeState = Annotated[str, one_of(State)]
+NodePhase = Annotated[str, one_of(Phase)]
+TraversalStateName = Annotated[str, one_of(TraversalState)]
+StackStatus = Annotated[str, one_of(STATES)]
+RightName = Annotated[str, one_of(right for right in Right if right is not Right.NOTHING)]
+
+
+class Alive(TypedDict):
+    alive: Literal[True]
+
+
+class Ready(TypedDict):
+    ready: Literal[True]
+    missing: Annotated[list[str], Field(max_length=0)]
+
+
+class NotReady(TypedDict):
+    ready: Literal[False]
+    missing: Annotated[list[str], Field(min_length=1)]
+
+
+Hook = TypeAliasType("Hook", HookDocument)
+
+
+class Hooks(TypedDict):
+    hooks: list[Hook]
+    next: Uuid | None
+
+
+class AuditEntry(TypedDict):
+    number: Count
+    stack_id: Uuid
+    hook_id: Uuid | None
+    kind: str
+    by: str
+    principal: str
+    token_id: str
+    door: str
+    address: str
+    at: Time
+    reason: str
+    digest: str
+    data: Json
+    form: Count
+    hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class HookDecisions(TypedDict):
+    decisions: list[AuditEntry]
+
+
+class StackAuditLog(TypedDict):
+    decisions: list[AuditEntry]
+    next: Count | None
+
+
+class ProjectAuditEntry(AuditEntry):
+    """`stack_name` is null when the stack was purged."""
+
+    stack_name: str | None
+    path: str | None
+    point: HookPoint | None
+
+
+class ProjectAuditLog(TypedDict):
+    decisions: list[ProjectAuditEntry]
+    next: str | None
+
+
+class Breakpoint(TypedDict):
+    id: Uuid
+    at: str
+    on: HookPoint
+    rule: Document
+    created_by: str
+    created_at: Time
+
+
+class Breakpoints(TypedDict):
+    breakpoints: list[Breakpoint]
+
+
+class PassedBreakpoint(TypedDict):
+    resource_name: str | None
+    path: str
+    point: HookPoint
+    reason: str
+
+
+class PassedBreakpoints(TypedDict):
+    too_late: list[PassedBreakpoint]
+
+
+class AddedBreakpoints(PassedBreakpoints):
+    breakpoints: list[Breakpoint]
+
+
+class Subscription(TypedDict):
+    id: Uuid
+    channel: str
+    target: str
+    events: list[str]
+    stacks: list[str]
+    resources: list[str]
+    types: list[str]
+    points: list[str]
+    tags: list[str]
+    nested: bool
+    ordered: bool
+    state: Annotated[str, one_of(("enabled", "disabled"))]
+    reason: str
+    origin: Annotated[str, one_of(("api", "configuration", "environment"))]
+    name: str
+    owner: str
+    stack_id: Uuid | None
+    failures: Count
+    created_at: Time
+
+
+class NewSubscription(Subscription):
+    secret: str
+
+
+class Subscriptions(TypedDict):
+    subscriptions: list[Subscription]
+    next: Uuid | None
+
+
+class RotatedSecret(TypedDict):
+    id: Uuid
+    secret: str
+
+
+class TestDelivered(TypedDict):
+    delivered: Literal[True]
+    code: int | None
+    answer: str
+
+
+class TestFailed(TypedDict):
+    delivered: Literal[False]
+    code: int | None
+    reason: str
+
+
+class Delivery(TypedDict):
+    id: Uuid
+    stack_id: Uuid
+    sequence: Count
+    event_id: Uuid
+    type: str
+    state: Annotated[str, one_of(("pending", "delivered", "dead"))]
+    attempts: Count
+    next_at: Time | None
+    code: int | None
+    error: str | None
+    answer: str | None
+    created_at: Time
+    settled_at: Time | None
+
+
+class Deliveries(TypedDict):
+    deliveries: list[Delivery]
+    next: Uuid | None
+
+
+class Redelivered(TypedDict):
+    redelivered: Count
+
+
+class PublicKey(TypedDict):
+    public_key: str | None
+
+
+EventSchema = TypedDict(
+    "EventSchema",
+    {
+        "$schema": str,
+        "$id": str,
+        "title": str,
+        "type": str,
+        "properties": Document,
+        "required": list[str],
+    },
+)
+
+
+class AsyncApi(TypedDict):
+    asyncapi: str
+    info: Document
+    defaultContentType: str
+    channels: Document
+    operations: Document
+    components: Document
+
+
+class Traversal(TypedDict):
+    number: Count
+    action: ActionName
+    state: TraversalStateName
+    reason: str
+    digest: str
+    version: Count
+    stale: list[str]
+    requested_by: str
+    worked_seconds: Annotated[float, Field(ge=0)]
+    started_at: Time
+    ended_at: Time | None
+
+
+class CurrentTraversal(TypedDict):
+    number: Count
+    action: ActionName
+    state: TraversalStateName
+    requested_by: str
+    started_at: Time
+    ended_at: Time | None
+
+
+class StackLine(TypedDict):
+    id: Uuid
+    name: str
+    action: ActionName
+    status: StackStatus
+    reason: str
+    tags: list[str]
+    owner: str
+    created_at: Time
+    updated_at: Time | None
+    traversal: CurrentTraversal
+    nodes: dict[str, Count]
+    hooks_waiting: Count
+    hooks_dry: Count
+    resources: Count
+
+
+class StackCounts(TypedDict):
+    statuses: Annotated[dict[str, int], WithJsonSchema({
+        "type": "object",
+        "properties": {status: {"type": "integer", "minimum": 0} for status in STATES},
+        "required": list(STATES),
+    })]  # fmt: skip
+    waiting: Count
+
+
+class Overview(TypedDict):
+    """`counts` is null unless the request asks for it."""
+
+    stacks: list[StackLine]
+    next: str | None
+    counts: StackCounts | None
+
+
+class Node(TypedDict):
+    id: Count
+    resource_name: str
+    path: str
+    type: str
+    operation: OperationName
+    direction: DirectionName
+    state: NodeState
+    phase: NodePhase
+    waiting_for: list[Count]
+    breakpoints: list[HookPoint]
+    reason: str | None
+    inside: Uuid | None
+    started_at: Time | None
+    ended_at: Time | None
+    until: Time | None
+
+
+class Graph(TypedDict):
+    nodes: list[Node]
+    edges: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
+    traversal: Traversal
+    sequence: Count
+
+
+class NestedGraph(Graph):
+    stack_id: Uuid
+    stack_name: str
+    path: str
+
+
+class GraphWithNested(Graph):
+    """`stacks` are the graphs of the nested stacks."""
+
+    stacks: list[NestedGraph]
+
+
+class StackProgress(TypedDict):
+    id: Uuid
+    name: str
+    status: str
+    reason: str
+
+
+class NodeProgress(TypedDict):
+    resource_name: str
+    path: str
+    state: NodeState
+    phase: NodePhase
+    sentence: str
+    since: Time | None
+    until: Time | None
+    told: list[Json]
+
+
+class Why(TypedDict):
+    stack: StackProgress
+    nodes: list[NodeProgress]
+
+
+class InspectedStack(TypedDict):
+    id: Uuid
+    name: str
+    traversal: Count
+
+
+class InspectedStatus(TypedDict):
+    id: Uuid
+    action: str
+    status: str
+    reason: str
+    protected: bool
+    deletion_policy: str
+    created_at: Time
+    updated_at: Time
+
+
+class NestedStack(TypedDict):
+    id: Uuid
+    name: str | None
+
+
+class InspectedNode(TypedDict):
+    """`properties` and `changes` are null until they are known, and after the node ended."""
+
+    id: Count
+    traversal: Count
+    type: str
+    operation: OperationName
+    direction: DirectionName
+    state: NodeState
+    phase: NodePhase
+    reason: str | None
+    waiting_for: list[str]
+    started_at: Time | None
+    ended_at: Time | None
+    until: Time | None
+    operation_key: Uuid | None
+    restarts: Count
+    properties: Document | None
+    changes: Document | None
+
+
+class EffectiveBreakpoint(TypedDict):
+    point: HookPoint
+    source: Annotated[str, one_of(("operator", "live", "step", "request", "written"))]
+    rule: Document
+    id: Uuid | None
+    created_by: str | None
+
+
+class InspectedResource(TypedDict):
+    name: str
+    path: str
+    type: str
+    stack: InspectedStack
+    physical_id: str | None
+    status: InspectedStatus | None
+    properties: Document
+    attributes: Document
+    metadata: Document
+    requires: list[str]
+    required_by: list[str]
+    inside: NestedStack | None
+    nodes: list[InspectedNode]
+    breakpoints: list[EffectiveBreakpoint]
+    hooks: list[Hook]
+
+
+class CloudEvent(TypedDict):
+    """An event as on every channel; /asyncapi.json describes its data."""
+
+    specversion: Literal["1.0"]
+    id: Uuid
+    source: str
+    type: str
+    time: Time
+    datacontenttype: str
+    dataschema: str
+    sequence: Count
+    rootstack: Uuid
+    data: Document
+    stackpath: NotRequired[str]
+    subject: NotRequired[str]
+    traceparent: NotRequired[TraceParent]
+
+
+class History(TypedDict):
+    events: list[CloudEvent]
+    next: Count | None
+
+
+class TemplateVersion(TypedDict):
+    version: Count
+    description: str
+    requested_by: str
+    created_at: Time
+    current: bool
+    reached: bool
+
+
+class TemplateVersions(TypedDict):
+    versions: list[TemplateVersion]
+    traversals: list[Traversal]
+
+
+class TemplateVersionContent(TypedDict):
+    version: Count
+    created_at: Time
+    template: Document
+    source: str | None
+    environment: Document
+    files: dict[str, str]
+
+
+class ResourceSnapshot(TypedDict):
+    resource_name: str
+    type: str
+    physical_id: str | None
+    created_at: Time
+
+
+class ResourceSnapshots(TypedDict):
+    resource_snapshots: list[ResourceSnapshot]
+
+
+class Quota(TypedDict):
+    """`limit` is null for unlimited."""
+
+    name: str
+    limit: int | None
+    used: Count
+
+
+class Quotas(TypedDict):
+    quotas: list[Quota]
+
+
+class SessionDocument(TypedDict):
+    """`csrf` and `expires_at` belong to the session of a browser, and are null without one."""
+
+    name: str
+    project: str
+    roles: list[str]
+    rights: list[RightName]
+    everywhere: bool
+    csrf: str | None
+    expires_at: Time | None
+
+
+class Token(TypedDict):
+    id: Uuid
+    name: str
+    roles: list[str]
+    kind: Annotated[str, one_of(("token", "password"))]
+    mode: Annotated[str, one_of(("none", "tokens", "keystone"))]
+    everywhere: bool
+    created_by: str
+    created_at: Time
+    expires_at: Time | None
+    used_at: Time | None
+    revoked_at: Time | None
+    revoked_by: str | None
+
+
+class Tokens(TypedDict):
+    tokens: list[Token]
+
+
+class NewToken(Token):
+    """`token` is shown only in this response; it is null for a password."""
+
+    token: str | None

@@ -1,0 +1,33 @@
+"""The OpenAPI document that is generated from the routes."""
+
+from hub.api.application import all_routes
+from hub.api.openapi import openapi
+from tests.support.documented import references
+
+DOCUMENT = openapi(all_routes())
+
+
+def test_each_component_has_a_name_of_its_own() -> None:
+    """pydantic qualifies names that two types share by their modules or by the direction."""
+    names = DOCUMENT["components"]["schemas"]
+    shared = [name for name in names if "__" in name or name.endswith(("-Input", "-Output"))]
+    assert shared == []
+
+
+def test_every_reference_leads_to_a_component() -> None:
+    known = {f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]}
+    assert set(references(DOCUMENT)) <= known
+
+
+def test_optional_keys_are_not_required() -> None:
+    schema = DOCUMENT["components"]["schemas"]["CloudEvent"]
+    assert set(schema["properties"]) - set(schema["required"]) == {
+        "stackpath",
+        "subject",
+        "traceparent",
+    }
+
+
+def test_nullable_fields_are_described_as_such() -> None:
+    limit = DOCUMENT["components"]["schemas"]["Quota"]["properties"]["limit"]
+    assert limit == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
