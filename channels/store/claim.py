@@ -61,7 +61,7 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
   left join lateral (select * from stack k where k.id = c.stack_id offset 0) k on true
   left join lateral (select * from stack r where r.id = k.root_id offset 0) r on true
   left join lateral (
-       select * from hook_now h
+       select * from hook_details h
         where h.stack_id = c.stack_id and h.id = (e.data ->> 'hook_id')::uuid offset 0) h on true
  order by c.stack_id, c.sequence
 """

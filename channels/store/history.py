@@ -27,7 +27,7 @@ select coalesce((select min(sequence) from begun where number = t.number),
  where t.stack_id = $1 and t.number = $2
 """
 READ = """
-select e.sequence as place, e.stack_project as project, e.* from event_told e
+select e.sequence as place, e.stack_project as project, e.* from event_details e
  where e.stack_id = $1 and e.sequence >= $2 and ($3::bigint is null or e.sequence < $3)
    and e.sequence > $4
  order by e.sequence limit $5
@@ -54,7 +54,7 @@ with recursive tree (id, depth) as (
      where p.place > $4 order by p.place limit $5
 )
 select p.place, e.stack_project as project, e.*
-  from page p join event_told e on e.stack_id = p.stack_id and e.sequence = p.sequence
+  from page p join event_details e on e.stack_id = p.stack_id and e.sequence = p.sequence
  order by p.place
 """
 

@@ -14,7 +14,7 @@ FLOOR = "select position, sequence from stream_floor where project = $1"
 READ_AFTER = """
 select o.position, o.project, e.*
   from outbox o
-  join event_told e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
+  join event_details e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
  where o.project = $1 and o.position >= $2 and (o.position > $2 or e.sequence > $3)
    and ($5::uuid[] is null or o.stack_id = any ($5) or e.root_id = any ($5))
  order by o.position, e.sequence limit $4
@@ -71,7 +71,7 @@ def _stream_event(row: Any) -> StreamEvent:
 
 
 def published_event(row: Any) -> PublishedEvent:
-    """Of a row of `event_told`, with the project."""
+    """Of a row of `event_details`, with the project."""
     return PublishedEvent(
         project=row["project"],
         plate=stack_header_of(row),

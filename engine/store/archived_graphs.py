@@ -7,8 +7,8 @@ from engine.store.connection import Connection
 from engine.store.records import NodeRecord
 from engine.store.stack_tree import Walk
 
-FORGET_ENDED = "select forget_nodes($1, $2, false)"
-FORGET_ALL = "select forget_nodes(id, traversal + 1, true) from stack where id = $1"
+FORGET_ENDED = "select archive_nodes($1, $2, false)"
+FORGET_ALL = "select archive_nodes(id, traversal + 1, true) from stack where id = $1"
 #: Of stacks inside the last one that a traversal began there, and so on; also of those that are
 #: gone.
 READ_WALKS = """
@@ -37,7 +37,7 @@ select p.stack_id, p.traversal, n.id, n.name as resource_name, n.type, n.operati
 """
 
 
-async def forget_nodes(conn: Connection, stack_id: UUID, before: int) -> None:
+async def archive_nodes(conn: Connection, stack_id: UUID, before: int) -> None:
     """Keep of the nodes of traversals before this one that have ended their graphs alone."""
     await conn.execute(FORGET_ENDED, stack_id, before)
 

@@ -51,7 +51,7 @@ FIND_SERVER = """
 select s.project, s.id as stack_id, s.name as stack_name, r.id, r.name, r.type, r.physical_id,
        r.shown_action as action, r.shown_status as status, r.reason, r.attributes, r.metadata,
        r.updated_at
-  from resource_now r join stack s on s.id = r.stack_id
+  from current_resource r join stack s on s.id = r.stack_id
  where r.stack_id = $1 and r.id = $2
 """
 

@@ -42,7 +42,7 @@ select h.id, h.stack_id, h.traversal, h.node, h.resource_name, h.point, h.mode, 
        n.direction, n.operation_key, h.notice, h.project, h.stack_name, h.stack_path,
        to_jsonb(r) as resource,
        clock_timestamp() as now
-  from hook_now h join traversal t on t.stack_id = h.stack_id and t.number = h.traversal
+  from hook_details h join traversal t on t.stack_id = h.stack_id and t.number = h.traversal
   left join node n on n.stack_id = h.stack_id and n.traversal = h.traversal and n.id = h.node
   left join resource r on r.stack_id = h.stack_id and r.id =
        case when n.phase = 'post' and n.operation = 'replace' then n.replacement_id

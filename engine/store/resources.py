@@ -30,7 +30,7 @@ select t.id as stack_id, t.project, t.name as stack_name, t.parent_resource, c.i
               order by q.name) as requires,
        r.deletion_policy, r.protected, r.created_at, r.updated_at
   from tree t
-  join resource_now r on r.stack_id = t.id and r.replaced_by is null
+  join current_resource r on r.stack_id = t.id and r.replaced_by is null
   left join stack c
     on c.parent_id = r.stack_id and c.parent_resource = r.id and c.deleted_at is null
  where $2::text is null or r.name = $2
@@ -102,7 +102,7 @@ select r.rules,
   from resource r where r.stack_id = $1 and r.name = $2 and r.replaced_by is null
 """
 READ_HOOKS = """
-select * from hook_now where stack_id = $1 and resource_name = $2
+select * from hook_details where stack_id = $1 and resource_name = $2
  order by opened_at desc, id desc limit $3
 """
 #: Those that are set on the stack or on one around it. path: of the stack that it is set on.

@@ -13,19 +13,19 @@ from engine.words import Json
 
 #: The usual order has an index: a page takes as long wherever it is.
 NEWEST = """
-select s.* from stack_now s
- where s.project = $1 and (s.created_at, s.id) < ($2, $3) and stack_wanted(s, $4)
+select s.* from current_stack s
+ where s.project = $1 and (s.created_at, s.id) < ($2, $3) and stack_matches(s, $4)
  order by s.created_at desc, s.id desc limit $5
 """
 OLDEST = """
-select s.* from stack_now s
- where s.project = $1 and (s.created_at, s.id) > ($2, $3) and stack_wanted(s, $4)
+select s.* from current_stack s
+ where s.project = $1 and (s.created_at, s.id) > ($2, $3) and stack_matches(s, $4)
  order by s.created_at, s.id limit $5
 """
 #: Few enough to be found one by one.
 NAMED = """
-select s.* from stack_now s
- where s.project = $1 and s.deleted_at is null and s.name = any ($2) and stack_wanted(s, $3)
+select s.* from current_stack s
+ where s.project = $1 and s.deleted_at is null and s.name = any ($2) and stack_matches(s, $3)
  order by s.created_at desc, s.id desc limit $4
 """
 MARKED = "select created_at, id from stack where project = $1 and id = $2"
@@ -39,8 +39,8 @@ with sorted as (
                                  then coalesce(to_char(s.updated_at, 'YYYYMMDDHH24MISSUS'), '')
                                  else to_char(s.created_at, 'YYYYMMDDHH24MISSUS') end
                  from unnest($3::text[]) with ordinality u (key, nth) order by u.nth) as keys,
-           stack_wanted(s, $2) as wanted
-      from stack_now s
+           stack_matches(s, $2) as wanted
+      from current_stack s
      where $1::text is null or s.project = $1
 )
 select s.* from sorted s left join sorted m on m.id = $5
@@ -52,8 +52,8 @@ select s.* from sorted s left join sorted m on m.id = $5
  limit $6
 """
 TOTAL = """
-select count(*) from stack_now s
- where ($1::text is null or s.project = $1) and stack_wanted(s, $2)
+select count(*) from current_stack s
+ where ($1::text is null or s.project = $1) and stack_matches(s, $2)
 """
 BY_AGE = ("creation_time",)
 #: Before and behind every stack.
@@ -93,7 +93,7 @@ class StackFilter:
     counted: bool = False
 
     def wishes(self) -> dict[str, Json]:
-        """For ``stack_wanted``: those that are."""
+        """For ``stack_matches``: those that are."""
         said = {name: getattr(self, name) for name in _WISHES}
         shown = {name: True for name in _SHOWN if getattr(self, name)}
         return {name: value for name, value in said.items() if value is not None} | shown

@@ -23,7 +23,7 @@ from engine.words import Json
 
 STACK_EXISTS = "select exists (select from stack where id = $1)"
 FIND_STACK = """
-select * from stack_now
+select * from current_stack
  where project = $1 and (id = $2 or name = $3 and deleted_at is null)
  order by id = $2 desc limit 1
 """
@@ -100,7 +100,7 @@ select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_
        h.deadline, h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door,
        h.decided_at, h.notice, h.rule, h.requested_by, h.requested_by_id, h.assigned,
        h.escalated_at, h.reminders, h.approved_by
-  from hook_now h
+  from hook_details h
  where h.project = $1 and ($2::text is null or h.state = $2)
    and ($3::uuid is null or h.stack_id in (select id from family))
    and ($4::text is null or h.point like $4)
@@ -125,7 +125,7 @@ select h.id, h.project, h.stack_id, h.stack_name, h.root_stack_id, h.root_stack_
        h.deadline, h.on_timeout, h.digest, h.decision, h.reason, h.decided_by, h.door,
        h.decided_at, h.notice, h.rule, h.requested_by, h.requested_by_id, h.assigned,
        h.escalated_at, h.reminders, h.approved_by
-  from hook_now h
+  from hook_details h
  where h.id = $1 and ($2::text is null or h.project = $2)
 """
 

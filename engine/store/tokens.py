@@ -67,7 +67,7 @@ insert into token_mode (token_id, mode) select id, $9 from made
 READ = """
 select id, project, name, roles, kind, hash, created_by, created_at, expires_at, used_at,
        revoked_at, revoked_by, seconds_left, mode
-  from token_now where id = $1
+  from token_details where id = $1
 """
 #: A use is written down when the last one is a minute old.
 USE = """
@@ -78,25 +78,25 @@ with used as (
 )
 select id, project, name, roles, kind, hash, created_by, created_at, expires_at, used_at,
        revoked_at, revoked_by, seconds_left, mode
-  from token_now where id = $1 and (kind = 'token' or $2) and is_accepted
+  from token_details where id = $1 and (kind = 'token' or $2) and is_accepted
 """
 PASSWORDS = """
 select id, project, name, roles, kind, hash, created_by, created_at, expires_at, used_at,
        revoked_at, revoked_by, seconds_left, mode
-  from token_now
+  from token_details
  where name = $1 and project in ($2, '*') and kind = 'password' and is_accepted
  order by project = '*'
 """
 #: None where it is not accepted now.
-ROLES_OF_ONE = "select roles from token_now where id = $1 and kind = 'token' and is_accepted"
+ROLES_OF_ONE = "select roles from token_details where id = $1 and kind = 'token' and is_accepted"
 ROLES_OF_ACCOUNT = """
-select roles from token_now
+select roles from token_details
  where project = $1 and name = $2 and kind = 'password' and is_accepted
 """
 LIST = """
 select id, project, name, roles, kind, hash, created_by, created_at, expires_at, used_at,
        revoked_at, revoked_by, seconds_left, mode
-  from token_now where project = $1 and ($2 or is_valid)
+  from token_details where project = $1 and ($2 or is_valid)
  order by created_at, id
 """
 REVOKE = """

@@ -9,7 +9,7 @@ from uuid import UUID
 from engine.hooks.rule import Rule, decode_rules, encode_rules
 from engine.plan.draft import NewRow, Plan, PlannedNode
 from engine.principal import Principal
-from engine.store.archived_graphs import forget_nodes
+from engine.store.archived_graphs import archive_nodes
 from engine.store.connection import Connection
 from engine.store.document_size import size_of
 from engine.store.encryption import Hidden, Scope
@@ -143,7 +143,7 @@ async def insert_traversal(
             records=_node_records(stack_id, number, plan, inputs, now, view, stepped=stepped),
         )
         await correct_estimates(conn, len(plan.nodes))
-    await forget_nodes(conn, stack_id, number)
+    await archive_nodes(conn, stack_id, number)
     await conn.execute(FORGET_SUCCESSORS, stack_id, number)
     successors = [
         (*node.waits_for_running, index)

@@ -169,6 +169,16 @@ async def test_an_upgraded_schema_is_that_of_a_new_database(
     assert await catalog(schema_24) == await catalog(database_url)
 
 
+async def test_attributes_of_resources_with_secret_properties_are_secret(schema_24: str) -> None:
+    await migrate(schema_24)
+    conn = await connect(schema_24)
+    try:
+        marked = await conn.fetch("select secret from resource where shown is not null")
+    finally:
+        await conn.close(timeout=5)
+    assert marked and all(row["secret"] == ["*"] for row in marked)
+
+
 async def test_the_upgrade_deletes_what_snapshots_of_deleted_stacks_left(schema_24: str) -> None:
     """Earlier versions left it; what deletion_policy: Snapshot saved stays."""
     put = """

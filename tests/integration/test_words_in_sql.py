@@ -89,7 +89,7 @@ BY_HAND: Mapping[str, list[str]] = {
     "engine.store.resource_health.MARK_HEALTH": ["failed"],
     "channels.store.claim.NEXT_DUE": ["enabled"],
     "channels.store.subscriptions.CHANGE": ["enabled", "disabled", "enabled"],
-    "1_resource_now.sql": ["UPDATE", "IN_PROGRESS"],
+    "1_current_resource.sql": ["UPDATE", "IN_PROGRESS"],
 }
 
 
@@ -132,7 +132,7 @@ def test_every_word_is_seen_with_its_column() -> None:
         ("4_apply_transitions.sql", "status = 'FAILED'", "'failed'", "status"),
         ("5_advance.sql", "v_row.kind := 'refused'", "'refusd'", "kind"),
         ("4_claim_due.sql", "n.operation not in ('begin', 'finish')", "'end'", "operation"),
-        ("3_forget_nodes.sql", "('running', 'parked', 'ready')", "'held'", "state"),
+        ("3_archive_nodes.sql", "('running', 'parked', 'ready')", "'held'", "state"),
         ("1_working_time.sql", "p_state = 'running'", "'runing'", "state"),
     ],
 )

@@ -125,7 +125,7 @@ def _coming(world: World, busy: Busy) -> Row:
 
 
 def forgotten(world: World) -> World:
-    """forget_nodes and FORGET_SUCCESSORS.
+    """archive_nodes and FORGET_SUCCESSORS.
 
     Hooks of such nodes stay in the database; here only those that wait do.
     """

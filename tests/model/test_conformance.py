@@ -62,7 +62,7 @@ class Wrong(NamedTuple):
 
 WRONG = (
     Wrong("settle does not count the claim up", "apply_transitions",
-          "claim = n.claim + 1, -- what", "claim = n.claim, -- what", sizes.CHAIN),
+          "claim = n.claim + 1, -- the same", "claim = n.claim, -- what", sizes.CHAIN),
     Wrong("settle does not look at the claim", "apply_transitions",
           "and n.id = s.node and n.claim = s.claim", "and n.id = s.node", sizes.CHAIN),
     Wrong("a claim is not counted up", "claim_due",
@@ -132,7 +132,7 @@ WRONG = (
           sizes.UPDATED),
     Wrong("nobody is told whom the newer node waits for", (traversal_start, "SET_SUCCESSORS"),
           "set successor = s.successor", "set successor = null", sizes.UPDATED),
-    Wrong("nodes that still act are forgotten", "forget_nodes",
+    Wrong("nodes that still act are forgotten", "archive_nodes",
           "n.state not in ('running', 'parked', 'ready')", "true", sizes.UPDATED),
     Wrong("what is made for a row that has gone is not seen", (current_resources, "READ_EXISTING"),
           "where n.replacement_id is not null", "where false", sizes.MADE_AND_DELETED),

@@ -1,4 +1,4 @@
--- Numbers, stores and queues events. The stacks' rows must be locked by the caller.
+-- Numbers, stores and queues events. The caller has locked the stacks' rows.
 create or replace function record_events(p_events event_draft[]) returns void
 language sql as $$
     with draft as (

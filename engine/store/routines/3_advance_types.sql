@@ -1,11 +1,11 @@
--- What the parts of `advance` hand to each other.
+-- Types of parameters and results of `advance` and its parts.
 
-drop type if exists advance_row cascade; -- and what uses it, which is made after it
+drop type if exists advance_row cascade; -- with its dependents, which are created later
 drop type if exists unread_node cascade;
 drop type if exists refused_step cascade;
 drop type if exists moved_node cascade;
 
--- A row that `advance` returns. kind: see there; what a kind does not need is null.
+-- A row of the result of `advance`. kind: see there; columns that a kind does not use are null.
 create type advance_row as (
     kind text, stack_id uuid, project text, stack_name text, traversal integer, node integer,
     claim integer, resource_id uuid, replacement_id uuid, name text, type text, operation text,
@@ -19,17 +19,17 @@ create type advance_row as (
     restarts integer, restarted boolean, size integer, reason text
 );
 
--- A claimed node whose documents are not read. size: about how many bytes they have.
+-- A claimed node whose documents are not read. size: their approximate size in bytes.
 create type unread_node as (stack_id uuid, traversal integer, id integer, size integer);
 
--- A step of which nothing was written: it would open a hook, and its traversal has ended.
+-- A step that was not written, because it opens a hook and its traversal has ended.
 create type refused_step as (
     stack_id uuid, traversal integer, node integer, claim integer, traversal_state text, reason text
 );
 
--- A node that has moved. held, holds: it was, and is now, parked without a timer. requirers: nodes
--- that wait for it. successor: the node of traversal `current` that waits for it. moved_to: the row
--- that its operation has put in the place of its resource's.
+-- A node that changed its state. held, holds: it was, or is now, parked without a timer. requirers:
+-- nodes that wait for it. successor: the node of traversal `current` that waits for it. moved_to: ID of
+-- the resource that its operation created as a replacement.
 create type moved_node as (
     stack_id uuid, traversal integer, node integer, state text, operation text, held boolean,
     holds boolean, requirers integer[], successor integer, current integer, moved_to uuid

@@ -1,5 +1,5 @@
--- Has the operations of nodes called again that wait for something: now, or as soon as one that is
--- being called right now says that it waits. The stacks' rows must be locked by the caller.
+-- Makes workers call the operations of waiting nodes again: now, or, if the operation is being called,
+-- when that call ends. The caller has locked the stacks' rows.
 create or replace function wake_nodes(p_nodes node_key[]) returns void
 language sql as $$
     with woken as (

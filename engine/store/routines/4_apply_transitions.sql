@@ -1,8 +1,7 @@
--- Applies what the node machine decided: moves the nodes, writes their resources and opens hooks.
--- p_steps as in `advance`; the stacks' rows are locked.
--- p_moved: the nodes that moved. p_events: what is to be recorded. p_refused: steps of which nothing was
--- written.
--- Called by `advance` alone, whose planner settings hold here as well.
+-- Applies the decisions of the node machine: updates nodes and resources, and opens hooks. p_steps: see
+-- `advance`; the stacks' rows are locked. p_moved: nodes that changed their state. p_events: events to
+-- record. p_refused: steps that were not written.
+-- Only `advance` calls it, so its planner settings apply.
 drop function if exists apply_transitions(text, interval, timestamptz, jsonb);
 
 create function apply_transitions(p_worker text, p_lease interval, p_now timestamptz, p_steps jsonb,
@@ -24,14 +23,14 @@ begin
                     else s.wake_at end as wake_at,
                s.progress, s.attempts, s.reason, s.awaits, s.resource, s.kept, s.events, s.hook,
                nullif(s.confirmed, 'null') as confirmed,
-               -- A traversal that has ended opens no hooks: the machine decides again.
+               -- An ended traversal opens no hooks; the machine decides again.
                t.state <> 'running' and s.hook is not null as refused,
                t.state as traversal_state, t.reason as traversal_reason,
                t.requested_by, t.requested_by_id,
                n.requirers, n.successor, n.requires, n.held, st.traversal as current,
                st.project
           from said s
-         -- One look-up by key for each step: a plain join was seen to read whole stacks.
+         -- One search by key for each step: a plain join can read whole stacks.
          cross join lateral (
                select n.requirers, n.successor, n.requires, n.woken,
                       n.state = 'parked' and n.wake_at is null as held
@@ -48,7 +47,7 @@ begin
     ), moved as (
         update node n
            set state = s.state, phase = s.phase, operation = s.operation, passed = s.passed,
-               claim = n.claim + 1, -- what was said once cannot be said again
+               claim = n.claim + 1, -- the same step is not applied twice
                progress = s.progress, attempts = s.attempts, reason = s.reason,
                confirmed = s.confirmed, awaits = s.awaits, woken = false,
                lost = 0, restarted = false,
@@ -60,7 +59,7 @@ begin
                started_at = case when s.phase = 'act' and s.state = 'running'
                                  then coalesce(n.started_at, p_now) else n.started_at end,
                ended_at = case when s.state in ('done', 'failed', 'stopped', 'dropped') then p_now end,
-               -- An update that must replace has ended; the create is another operation.
+               -- The update ended with a replacement; its create is another operation.
                operation_key = case when s.operation <> n.operation and s.phase <> 'act' then null
                                     when s.phase <> 'act' then n.operation_key
                                     when s.operation <> n.operation then gen_random_uuid()
@@ -94,7 +93,7 @@ begin
          where s.resource ->> 'write' = 'update' and r.stack_id = s.stack_id
            and r.id = (s.resource ->> 'id')::uuid
     ), failed as (
-        -- What the worker could not write whole: the rest of the row stays as it is.
+        -- The worker wrote a part of the row; the rest stays as it is.
         update resource r
            set action = s.resource ->> 'action', status = 'FAILED',
                reason = s.resource ->> 'reason',
@@ -112,7 +111,7 @@ begin
          where s.resource ->> 'write' = 'remove' and g.stack_id = s.stack_id
            and g.resource_id = (s.resource ->> 'id')::uuid
     ), replaced as (
-        -- "leave": the replacement failed and left something behind; the old one stays.
+        -- "leave": the replacement failed and its row stays; the old one remains current.
         update resource r
            set replaced_by = case s.resource ->> 'write' when 'insert'
                                   then (s.resource ->> 'id')::uuid end,
@@ -141,7 +140,7 @@ begin
                             select q.id from resource q
                              where q.name = required.name and q.stack_id = s.stack_id
                                and q.replaced_by is null offset 0) q),
-               -- What stays with a resource was last said of the row that it replaces.
+               -- The rules that stay with a resource are in the row that it replaces.
                case when s.resource ->> 'replaces' is null
                     then nullif(s.resource -> 'rules', 'null'::jsonb)
                     else (select q.rules from resource q
@@ -168,7 +167,7 @@ begin
                           requested_by, requested_by_id, wake_at)
         select s.stack_id, h.id, s.project, s.traversal, s.node, h.resource_name, h.path,
                h.point, h.mode, h.state, h.on_timeout, make_interval(secs => h.timeout),
-               -- What people said at hooks before it is for who answers this one, too.
+               -- The notice contains the answers to the node's earlier hooks.
                case when a.answers is null then h.notice
                     else h.notice || jsonb_build_object('answers', a.answers) end,
                h.digest, p_now, p_now + make_interval(secs => h.timeout),
@@ -211,8 +210,7 @@ begin
                          and s.resource ->> 'replaced_by' is not null)
       into p_moved, p_events, p_refused, v_gone
       from step s;
-    -- Whoever merely came after a resource that was replaced and is now gone, comes after its
-    -- replacement.
+    -- Dependents of a resource that was replaced and is now gone depend on its replacement.
     if v_gone is not null then
         update resource r set requires = array_replace(r.requires, g.id, g.replaced_by)
           from jsonb_to_recordset(v_gone) as g (stack_id uuid, id uuid, replaced_by uuid)

@@ -1,14 +1,14 @@
--- Claims due deliveries of one lane for p_lease seconds: p_free attempts in all, of these at most
--- p_retries that are not first ones, and p_each at once for one subscription, of which p_busy are
--- under way. With one that is first in order, up to p_behind of those behind it are claimed, except
--- over the channels in p_paced.
+-- Claims due deliveries of one queue for p_lease seconds: p_free attempts, of which at most p_retries
+-- are retries, and p_each at a time for one subscription, of which p_busy are under way. For ordered
+-- subscriptions, up to p_behind deliveries after the first one of a stack are claimed with it, except
+-- for the channels in p_paced.
 --
--- It walks over the subscriptions that have something to send, one step by index for each, however
--- much they have; then it looks into those alone that have waited longest, as many as there is room
--- for. So its cost is bounded by the number of subscriptions and the room, not by the deliveries.
+-- It steps through an index from one subscription with due deliveries to the next, and then reads only
+-- those that have waited longest, as many as p_free allows. The cost depends on the number of
+-- subscriptions and on p_free, not on the number of deliveries.
 --
--- Deliveries are looked up by their ids: by stack, number and subscription, PostgreSQL may choose an
--- index that begins with the subscription, and read all that there is of that.
+-- Deliveries are found by ID: for stack, number and subscription, PostgreSQL may choose an index whose
+-- first column is the subscription, and read all deliveries of the subscription.
 drop function if exists claim_deliveries(boolean, uuid[], bigint[], bigint, bigint, bigint,
                                          double precision, bigint, text[]);
 
@@ -17,8 +17,7 @@ create function claim_deliveries(
     p_retries bigint, p_lease double precision, p_behind bigint, p_paced text[])
 returns table (stack_id uuid, sequence bigint, subscription_id uuid, claim integer, id uuid)
 language plpgsql
--- Every look-up goes by key, also on tables that were empty when this was planned, and on those of
--- which there are no statistics.
+-- Search by key also in tables that were empty when the plan was made or have no statistics.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -39,8 +38,8 @@ begin
                   and d.subscription_id > sender.id
                 order by d.subscription_id, d.next_at limit 1) n
     ), ready as materialized (
-        -- Those that begin with a first attempt and those that begin with another one each have
-        -- places: many endpoints that fail do not hide those that work.
+        -- Subscriptions whose first delivery is a first attempt, and those with a retry, have separate
+        -- shares: many failing endpoints do not delay those that work.
         select w.id, s.ordered, least(p_each - w.busy, p_free) as room,
                row_number() over (partition by w.again order by w.next_at, w.id) as place
           from (select sender.*, coalesce((select b.busy from unnest(p_subscriptions, p_busy)
@@ -59,9 +58,9 @@ begin
                       row_number() over (order by d.subscription_id, d.next_at) as turn
                  from delivery d
                 where d.state = 'pending' and d.next_at <= now() and d.urgent = p_urgent
-                  -- As a range, in the order of the index `delivery_due`: no other has that order.
+                  -- A range in the order of the index `delivery_due`; no other index has that order.
                   and d.subscription_id >= r.id and d.subscription_id <= r.id
-                  -- What a dead dispatcher left of a run is due all at once: its first comes first.
+                  -- The leases of a dead dispatcher end together: the first delivery comes first.
                   and not (r.ordered and exists (
                       select 1 from delivery e
                        where e.subscription_id = d.subscription_id and e.stack_id = d.stack_id
@@ -74,7 +73,7 @@ begin
           from candidate c
           join delivery d on d.id = c.id
          where (c.attempts = 0 or c.place <= p_retries)
-           -- Not as it stands in the partial indexes, which are not for looking up an id.
+           -- Not the condition of the partial indexes, which do not help to find an ID.
            and case d.state when 'pending' then d.next_at <= now() end
          order by c.attempts > 0, c.place limit p_free
            for no key update of d skip locked
@@ -104,7 +103,7 @@ begin
     ), run as materialized (
         select c.id from chosen c
          union all
-        -- Up to the first that another dispatcher holds: a run has no gap.
+        -- Up to the first delivery that another dispatcher has claimed, without gaps.
         select c.id from counted c where c.place = c.nth
     ), claimed as (
         update delivery d

@@ -1,6 +1,5 @@
--- What workers are given of their nodes: with the resource, with what its properties read, with answers
--- and signals. The rows are those of `advance`.
--- It is part of the query that calls it, whose planner settings hold here as well.
+-- The rows of `advance` for claimed nodes: with the resource, the values that its properties read,
+-- answers and signals. PostgreSQL inlines it in the calling query, so its planner settings apply.
 drop function if exists read_claimed(node_key[], timestamptz);
 
 create function read_claimed(p_nodes node_key[], p_now timestamptz) returns setof advance_row

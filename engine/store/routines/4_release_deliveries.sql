@@ -1,5 +1,5 @@
--- Of each (subscription, stack) given, lets the earliest blocked delivery go, unless one is on its
--- way. The subscriptions' rows must be locked by the caller. Returns how many go.
+-- Makes the earliest blocked delivery of each given (subscription, stack) due, unless one is under way.
+-- The caller has locked the subscriptions' rows. Returns the number of deliveries.
 create or replace function release_deliveries(p_subscriptions uuid[], p_stacks uuid[])
 returns bigint
 language sql as $$

@@ -1,7 +1,6 @@
--- Counts in the traversals what the moved nodes changed: how many nodes are active and held, and with
--- that whether time counts (1_working_time.sql). One with no active node left is ending.
--- p_ready: nodes that became ready with it.
--- Called by `advance` alone, whose planner settings hold here as well.
+-- Updates the traversals of moved nodes: the numbers of active and held nodes, and the working time
+-- (1_working_time.sql). A traversal without active nodes is ending. p_ready: nodes that became ready.
+-- Only `advance` calls it, so its planner settings apply.
 drop function if exists update_clock(timestamptz, moved_node[], node_key[]);
 
 create function update_clock(p_now timestamptz, p_moved moved_node[], p_ready node_key[])
@@ -29,7 +28,7 @@ begin
                       from moved
                     union all
                     select r.stack_id, r.traversal, false, 1, 0 from unnest(p_ready) r
-                    union all -- what waited for an older operation was counted for it
+                    union all -- a node that waited for an earlier operation was counted
                     select stack_id, current, false, -1, 0 from moved
                      where successor is not null
                        and state in ('done', 'failed', 'stopped', 'dropped')) c

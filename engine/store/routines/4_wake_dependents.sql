@@ -1,7 +1,6 @@
--- Lets go what waited for nodes that have ended: within their traversals, when they are done; in the
--- newer one, however they ended.
--- Returns the nodes that became ready.
--- Called by `advance` alone, whose planner settings hold here as well.
+-- Releases the nodes that waited for ended nodes: in the same traversal if they are done, in the newer
+-- one also if they failed. Returns the nodes that became ready.
+-- Only `advance` calls it, so its planner settings apply.
 drop function if exists wake_dependents(timestamptz, moved_node[]);
 
 create function wake_dependents(p_now timestamptz, p_moved moved_node[]) returns node_key[]
@@ -16,7 +15,7 @@ begin
           from moved m cross join unnest(m.requirers) r (id)
          where m.state = 'done' group by 1, 2, 3
         union all
-        -- Nodes that waited for an older operation continue with the replacement that it made.
+        -- Nodes that waited for an earlier operation continue with the replacement it created.
         select m.stack_id, m.current, m.successor, 1, m.moved_to
           from moved m
          where m.successor is not null and m.state in ('done', 'failed', 'stopped', 'dropped')

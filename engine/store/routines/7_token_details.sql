@@ -1,9 +1,9 @@
--- A token or password with what is derived of it: how long it is valid, where it was made, and whether
--- it is accepted now. Columns by name, so that those of a later version change nothing here.
+-- A token or password with its remaining validity, the [auth] mode in which it was created, and whether
+-- it is accepted now. Columns are named, so that columns of later versions do not change the view.
 
-drop view if exists token_now cascade;
+drop view if exists token_details cascade;
 
-create view token_now as
+create view token_details as
 select t.id, t.project, t.name, t.roles, t.kind, t.hash, t.created_by, t.created_at, t.expires_at,
        t.used_at, t.revoked_at, t.revoked_by,
        extract(epoch from t.expires_at - now())::float8 as seconds_left,

@@ -1,6 +1,6 @@
--- Deletes the nodes of a stack's traversals before p_before that have ended, p_all: all of them, and
--- keeps the graphs that they made. The stack's row must be locked by the caller.
-create or replace function forget_nodes(p_stack uuid, p_before integer, p_all boolean) returns void
+-- Moves the ended nodes of a stack's traversals before p_before to past_graph; p_all: all nodes. The
+-- caller has locked the stack's row.
+create or replace function archive_nodes(p_stack uuid, p_before integer, p_all boolean) returns void
 language sql as $$
     with gone as materialized (
         delete from node n
@@ -15,14 +15,14 @@ language sql as $$
                array_agg(operation), array_agg(direction), array_agg(state), array_agg(phase),
                array_agg(reason), array_agg(requirers::text)
           from gone group by traversal
-        on conflict (stack_id, traversal) do update -- what had not ended yet
+        on conflict (stack_id, traversal) do update -- nodes that ended later
            set ids = p.ids || excluded.ids, names = p.names || excluded.names,
                types = p.types || excluded.types, operations = p.operations || excluded.operations,
                directions = p.directions || excluded.directions,
                states = p.states || excluded.states, phases = p.phases || excluded.phases,
                reasons = p.reasons || excluded.reasons, requirers = p.requirers || excluded.requirers
     )
-    -- One that had nothing to do is not forgotten.
+    -- A traversal without nodes also gets a row.
     insert into past_graph (stack_id, traversal)
     select p_stack, p_before - 1
      where p_before > 1 and not exists (select from gone where traversal = p_before - 1)

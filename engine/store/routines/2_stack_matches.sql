@@ -1,7 +1,7 @@
--- Whether a stack matches a filter; see StackFilter in engine/store/stack_lists.py. A key that the
--- filter does not have matches every stack.
+-- Whether a stack matches a filter (StackFilter in engine/store/stack_lists.py). A key that the filter
+-- lacks matches every stack.
 
-create or replace function stack_wanted(s stack_now, f jsonb) returns boolean
+create or replace function stack_matches(s current_stack, f jsonb) returns boolean
 language sql stable as $$
     select (f -> 'show_deleted' is not null or s.deleted_at is null)
        and (f -> 'show_nested' is not null or f -> 'parents' is not null or s.parent_id is null)

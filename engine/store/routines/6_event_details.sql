@@ -1,8 +1,8 @@
--- An event with all that is told of it: its stack, the outermost stack, and its hook.
+-- An event with its stack, its root stack and its hook.
 
-drop view if exists event_told;
+drop view if exists event_details;
 
-create view event_told as
+create view event_details as
 select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource_type,
        e.physical_id, e.action, e.status, e.reason, e.data, e.traceparent,
        s.project as stack_project, s.name as stack_name, s.owner, coalesce(r.tags, s.tags) as tags,
@@ -21,4 +21,4 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
   from event e
   left join stack s on s.id = e.stack_id
   left join stack r on r.id = s.root_id
-  left join hook_now h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid;
+  left join hook_details h on h.stack_id = e.stack_id and h.id = (e.data ->> 'hook_id')::uuid;

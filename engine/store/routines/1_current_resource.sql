@@ -1,8 +1,8 @@
--- A resource as it is now: with the operation that runs on it, if one does, and what that waits for.
+-- A resource with its current status: that of the operation that runs on it, if there is one.
 
-drop view if exists resource_now;
+drop view if exists current_resource;
 
-create view resource_now as
+create view current_resource as
 select r.*,
        case when n.id is null then r.action
             when n.operation in ('update', 'replace') then 'UPDATE'

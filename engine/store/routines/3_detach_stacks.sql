@@ -1,9 +1,9 @@
--- Stacks whose resource goes and leaves them as they are: they are on their own from then on.
+-- Nested stacks whose owning resource is removed while they are kept: they become root stacks.
 
--- Those that go with these steps, with all that is inside of them; to be locked with the others.
+-- The nested stacks that these steps detach, with their own nested stacks. The caller locks them.
 create or replace function left_behind(p_steps jsonb) returns uuid[]
 language sql stable as $$
-    with recursive left_one (id) as (
+    with recursive detached (id) as (
         select c.id
           from jsonb_array_elements(p_steps) s
           join stack c
@@ -11,28 +11,28 @@ language sql stable as $$
            and c.parent_resource = (s #>> '{resource,id}')::uuid
          where s #>> '{resource,write}' = 'remove'
         union all
-        select c.id from left_one l join stack c on c.parent_id = l.id
+        select c.id from detached l join stack c on c.parent_id = l.id
     )
-    select array_agg(id) from left_one
+    select array_agg(id) from detached
 $$;
 
--- Each of them whose resource is gone is an outermost stack now, and the root of what is inside.
+-- Makes each of these stacks whose owning resource is gone a root stack.
 create or replace function leave_behind(p_stacks uuid[]) returns void
 language sql as $$
-    with recursive left_one (id, root_id, cut) as (
+    with recursive detached (id, root_id, cut) as (
         select c.id, c.id, length(c.path) + 2
           from unnest(p_stacks) p (id)
           join stack c on c.id = p.id and c.parent_id is not null and c.deleted_at is null
          where not exists (select from resource r
                             where r.stack_id = c.parent_id and r.id = c.parent_resource)
         union all
-        select c.id, l.root_id, l.cut from left_one l join stack c on c.parent_id = l.id
+        select c.id, l.root_id, l.cut from detached l join stack c on c.parent_id = l.id
     )
     update stack s
        set parent_id = case when l.id <> l.root_id then s.parent_id end,
            parent_resource = case when l.id <> l.root_id then s.parent_resource end,
            root_id = nullif(l.root_id, l.id),
            path = substr(s.path, l.cut)
-      from left_one l
+      from detached l
      where s.id = l.id
 $$;

@@ -1,8 +1,8 @@
--- A hook with what is derived of it: whose approvals it has, its stack, and the outermost stack.
+-- A hook with its stack, its root stack and its approvals.
 
-drop view if exists hook_now cascade; -- and what asks for it, which is made after it
+drop view if exists hook_details cascade; -- with its dependents, which are created later
 
-create view hook_now as
+create view hook_details as
 select h.*, s.name as stack_name, s.path as stack_path,
        coalesce(s.root_id, s.id) as root_stack_id,
        case when s.root_id is null then s.name
@@ -10,7 +10,7 @@ select h.*, s.name as stack_name, s.path as stack_path,
        a.names as approved_by, a.keys as approved_keys
   from hook h join stack s on s.id = h.stack_id
  cross join lateral (
-       -- A principal counts once, by whatever name; of earlier versions the name is all there is.
+       -- A principal counts once. Entries of earlier versions have a name and no identity.
        select coalesce(array_agg(o.by order by o.first), '{}') as names,
               coalesce(array_agg(o.key order by o.first), '{}') as keys
          from (select coalesce(nullif(d.principal, ''), 'name:' || d.by) as key,

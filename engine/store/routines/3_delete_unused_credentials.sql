@@ -1,5 +1,5 @@
--- Deletes the credentials of traversals of which nothing is running, ready or waiting for a timer,
--- and that nobody is about to end. The stacks' rows must be locked by the caller.
+-- Deletes the credentials of traversals that are not ending and of which no node is ready, running or
+-- waits for a timer. The caller has locked the stacks' rows.
 create or replace function forget_credentials(p_stacks uuid[]) returns void
 language sql as $$
     delete from credential c

@@ -1,5 +1,5 @@
--- Projects that have something planned, in the order of their names, behind the one given. It hops
--- from one to the next by index, so its cost is in the projects it gives, not in their traversals.
+-- Projects with due or future work, by name, after p_after, at most p_most. It steps through an index
+-- from one project to the next: the cost depends on the number of projects, not of their traversals.
 
 create or replace function projects_after(p_after text, p_most integer) returns setof text
 language sql stable as $$

@@ -1,8 +1,8 @@
--- A stack as it is now: with its current traversal and the version of the template it should be.
+-- A stack with its current traversal and its wanted template version.
 
-drop view if exists stack_now cascade; -- and what asks for it, which is made after it
+drop view if exists current_stack cascade; -- with its dependents, which are created later
 
-create view stack_now as
+create view current_stack as
 select s.id, s.project, s.name, v.description, t.action,
        case t.state when 'complete' then 'COMPLETE' when 'failed' then 'FAILED'
                     when 'stopped' then 'STOPPED' else 'IN_PROGRESS' end as status,

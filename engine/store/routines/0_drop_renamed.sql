@@ -1,0 +1,4 @@
+-- Views and functions of earlier versions that have other names now.
+
+drop view if exists event_told, hook_now, resource_now, stack_now, token_now cascade;
+drop function if exists forget_nodes;
