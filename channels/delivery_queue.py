@@ -11,16 +11,16 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from channels.attempt import Attempts, untried
-from channels.rate_limiter import Paces
 from channels.result_writer import Settler
 from channels.store.claim import Room, claim_keys, next_due, read_claimed, renew, runs
 from channels.store.delivery_results import fail_delivery
 from channels.store.records import DeliveryState, Due, Key, Settlement
-from channels.waiting import wait_at_most
 from engine.errors import Unavailable
-from engine.loops import Fault, Supervisor
+from engine.loops import Fault, Supervisor, wait_at_most
+from engine.rate_limiter import RateLimiter
 from engine.store.database import Database
 
 #: Seconds at least between two looks at what is due, when nothing wakes the lane.
@@ -73,8 +73,9 @@ class Lane:
         self._settler = settler
         self._settings = settings
         self._under_way: dict[asyncio.Task[None], _Run] = {}
-        self._paces = Paces(lambda name: settings.rates.get(name, 0.0))
-        self._paced = [name for name, rate in settings.rates.items() if rate > 0]
+        self._limiters: dict[str, RateLimiter[UUID]] = {
+            channel: RateLimiter(rate) for channel, rate in settings.rates.items() if rate > 0
+        }
         self._stopping = False
         self._guard = (supervisor or Supervisor()).guard("lane", longest=settings.poll)
         self.wake = asyncio.Event()
@@ -127,7 +128,9 @@ class Lane:
 
         await self._guard.split(keys, read, self._fail, _named)
         now = asyncio.get_running_loop().time()
-        self._paces.spend(((one.key.subscription_id, one.channel) for one in claimed), now)
+        for due in claimed:
+            if limiter := self._limiters.get(due.channel):
+                limiter.charge(due.key.subscription_id, now)
         for run in map(_Run, runs(claimed)):
             self._under_way[group.create_task(self._carry(run))] = run
 
@@ -136,16 +139,19 @@ class Lane:
 
     def _pause(self, due: float | None) -> float:
         """due: seconds until something is. Those that are held to a rate are due again by that."""
-        more = self._paces.until_more(asyncio.get_running_loop().time())
-        waits = [one for one in (due, more) if one is not None]
+        now = asyncio.get_running_loop().time()
+        limited = (limiter.until_more(now) for limiter in self._limiters.values())
+        waits = [one for one in (due, *limited) if one is not None]
         return min([max(one, SHORTEST_PAUSE) for one in waits] + [self._settings.poll])
 
     def _room(self) -> Room:
         settings = self._settings
         first = [run.dues[0] for run in self._under_way.values() if run.sending]
         busy = Counter(due.key.subscription_id for due in first)
-        for name, left in self._paces.left(asyncio.get_running_loop().time()).items():
-            busy[name] = max(busy[name], settings.each - left)
+        now = asyncio.get_running_loop().time()
+        for limiter in self._limiters.values():
+            for subscription_id, left in limiter.left(now).items():
+                busy[subscription_id] = max(busy[subscription_id], settings.each - left)
         retrying = sum(1 for due in first if due.attempts > 1)
         return Room(
             # What waits to be written takes no place, until that piles up.
@@ -155,7 +161,7 @@ class Lane:
             each=settings.each,
             busy=busy,
             behind=settings.behind,
-            paced=self._paced,
+            paced=list(self._limiters),
         )
 
     async def _carry(self, run: _Run) -> None:

@@ -3,8 +3,7 @@
 import asyncio
 
 from channels.store.publish import Horizon, Published, pass_over, publish
-from channels.waiting import wait_at_most
-from engine.loops import BatchSize, Supervisor
+from engine.loops import BatchSize, Supervisor, wait_at_most
 from engine.store.database import Database
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from engine.back_off import BackOff
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -17,7 +19,11 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         if self.attempts < 1 or not 0 < self.first <= self.longest or self.attempt_timeout <= 0:
-            raise ValueError(f"no policy: {self}")
+            raise ValueError(f"invalid retry policy: {self}")
+
+    @property
+    def back_off(self) -> BackOff:
+        return BackOff(self.first, self.longest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +54,7 @@ def after_failure(
         return GiveUp(f"{attempts} attempts failed")
     if retry_after is not None:
         return TryAgain(min(max(retry_after, policy.first), policy.longest))
-    whole = back_off(policy, attempts)
-    return TryAgain(whole / 2 + whole / 2 * chance)
-
-
-def back_off(policy: RetryPolicy, attempts: int) -> float:
-    """The longest wait after so many attempts, chance left out; seconds."""
-    # 2 ** 60 is beyond every bound; more would only make a number nobody can hold.
-    return min(policy.first * 2.0 ** min(attempts - 1, 60), policy.longest)
+    return TryAgain(policy.back_off.pause(attempts, chance))
 
 
 def horizon(policy: RetryPolicy, attempts: int = 0) -> float:
@@ -65,4 +64,4 @@ def horizon(policy: RetryPolicy, attempts: int = 0) -> float:
     """
     left = range(max(attempts, 1), policy.attempts)
     tries = max(policy.attempts - attempts, 0)
-    return sum(back_off(policy, number) for number in left) + tries * policy.attempt_timeout
+    return sum(map(policy.back_off.ceiling, left)) + tries * policy.attempt_timeout

@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from engine.back_off import BackOff
 from engine.errors import Unavailable
 from engine.store.error_blame import Blame, blame
 
@@ -75,21 +76,8 @@ class Supervisor:
         self, name: str, *, first: float = FIRST_PAUSE, longest: float = LONGEST_PAUSE
     ) -> "Guard":
         """name: of the loop; its log events begin with it. first, longest: pauses in seconds."""
-        pauses = Pauses(min(first, longest), longest, self._random)
-        return Guard(name, pauses, self._new_id, self._failed)
-
-
-@dataclass(frozen=True, slots=True)
-class Pauses:
-    """Seconds to wait after errors in a row: twice as long each time, half of it by chance."""
-
-    first: float
-    longest: float
-    random: Callable[[], float]
-
-    def after(self, failures: int) -> float:
-        whole = min(self.longest, self.first * 2.0 ** min(failures - 1, 30))
-        return whole * (0.5 + self.random() / 2)
+        back_off = BackOff(min(first, longest), longest)
+        return Guard(name, back_off, self._random, self._new_id, self._failed)
 
 
 class Guard:
@@ -98,12 +86,14 @@ class Guard:
     def __init__(
         self,
         name: str,
-        pauses: Pauses,
+        back_off: BackOff,
+        random: Callable[[], float],
         new_id: Callable[[], str],
         failed: Callable[[str], None],
     ) -> None:
         self.name = name
-        self._pauses = pauses
+        self._back_off = back_off
+        self._random = random
         self._new_id = new_id
         self._failed = failed
 
@@ -115,7 +105,7 @@ class Guard:
                 await turn()
             except Exception as error:
                 failures += 1
-                seconds = self._pauses.after(failures)
+                seconds = self._back_off.pause(failures, self._random())
                 self._log(error, {"again_in": round(seconds, 2)})
                 await wait_at_most(stop, seconds)
             else:

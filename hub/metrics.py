@@ -24,7 +24,7 @@ from structlog.typing import FilteringBoundLogger
 from channels.store.backlog import Backlog, read_backlog
 from channels.store.records import DeliveryState
 from channels.stream.feed import Feed
-from channels.waiting import wait_at_most
+from engine.loops import wait_at_most
 from engine.store.backlog import Work, work
 from engine.store.database import Database
 from engine.work.measures import Measures

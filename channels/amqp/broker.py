@@ -19,8 +19,8 @@ from pamqp.exceptions import PAMQPException
 from structlog.typing import FilteringBoundLogger
 from yarl import URL
 
-from channels.waiting import wait_at_most
-from engine.loops import Supervisor
+from engine.back_off import BackOff
+from engine.loops import Supervisor, wait_at_most
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -97,9 +97,8 @@ class Broker:
             connection = await self._connect(url)
         except (*LOST, TimeoutError) as error:
             self._lost(url, f"it cannot be reached: {_words(error)}")
-            most = self.settings.max_retry
-            pause = min(self.settings.first_retry * 2.0 ** min(self._failures, 30), most)
-            await wait_at_most(stop, pause)
+            back_off = BackOff(self.settings.first_retry, self.settings.max_retry)
+            await wait_at_most(stop, back_off.ceiling(self._failures + 1))
             return
         try:
             await self._use(connection, url, stop, consume)

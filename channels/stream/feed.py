@@ -21,9 +21,8 @@ from channels.selection import Selection, Traits, wants
 from channels.store.records import Cursor, PublishedEvent, StreamEvent
 from channels.store.stream import events_after, floor, next_place, top
 from channels.stream import sse
-from channels.waiting import wait_at_most
 from engine.errors import Conflict, Invalid
-from engine.loops import BatchSize, Supervisor
+from engine.loops import BatchSize, Supervisor, wait_at_most
 from engine.store.database import Database
 
 log: FilteringBoundLogger = structlog.get_logger()

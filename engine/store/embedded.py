@@ -25,6 +25,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from engine import errors
+from engine.back_off import BackOff
 from engine.store.binaries import (
     Account,
     blocked_at,
@@ -52,7 +53,7 @@ PORT = 5432  # part of the socket's name; nothing listens on a network
 INITDB_TIMEOUT = 60.0
 START_TIMEOUT = 60.0  # after a crash the server first replays its log
 SUPERVISE_INTERVAL = 0.5
-LONGEST_PAUSE = 10.0
+RESTART = BackOff(SUPERVISE_INTERVAL, 10.0)
 
 MENDING = "Mend that; it is tried again in {:g} s"
 
@@ -186,8 +187,10 @@ class EmbeddedServer:
     async def _start_again(self, code: int) -> None:
         """What keeps it from starting is said, and may be mended while we try, as a full disk."""
         log.error("postgres.ended", code=code, log=str(self._log))
-        pause = SUPERVISE_INTERVAL
+        failures = 0
         while True:
+            failures += 1
+            pause = RESTART.ceiling(failures)
             try:
                 await self._start()
             except (OSError, errors.Unavailable) as error:
@@ -196,7 +199,6 @@ class EmbeddedServer:
                 log.warning("postgres.restarted", pid=self.pid)
                 return
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _start(self) -> None:
         account = find_account(self._cluster, self._account)

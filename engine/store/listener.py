@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from engine import errors
+from engine.back_off import BackOff
 from engine.store.connection import CONNECT_TIMEOUT, FAILURES, Connection, connect, connecting
 
 #: Seconds the connection may be silent before it is asked whether it still lives.
 PROBE_INTERVAL = 30.0
-#: Seconds until it is made anew, twice as many each time up to the most.
-RECONNECT_FIRST, RECONNECT_MAX = 0.1, 5.0
+#: Pauses between attempts to reconnect, in seconds.
+RECONNECT = BackOff(0.1, 5.0)
 
 
 class Listening:
@@ -94,13 +95,13 @@ class Listening:
                     callback()
 
     async def _reconnect(self) -> Connection:
-        pause = RECONNECT_FIRST
+        failures = 0
         while True:
             try:
                 return await self._connect()
             except errors.Unavailable:
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, RECONNECT_MAX)
+                failures += 1
+                await asyncio.sleep(RECONNECT.ceiling(failures))
 
 
 async def _until_lost(connection: Connection) -> None:

@@ -1,13 +1,15 @@
-"""When an operation that failed is tried again: later each time, and never all at once."""
+"""When a failed operation is retried."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from engine.back_off import BackOff
+
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """limit: how often an operation is tried again. first, longest: pauses before jitter.
+    """limit: how often an operation is retried. first, longest: pauses before jitter.
 
     random: a number from 0 up to 1.
     """
@@ -18,6 +20,6 @@ class Retrying:
     random: Callable[[], float]
 
     def pause(self, attempts: int) -> timedelta:
-        """How long to wait after so many failures before this one: half of it is by chance."""
-        whole = min(self.longest, self.first * 2.0 ** min(attempts, 30))
-        return whole * (0.5 + self.random() / 2)
+        """The pause after a failure that `attempts` failures precede."""
+        back_off = BackOff(self.first.total_seconds(), self.longest.total_seconds())
+        return timedelta(seconds=back_off.pause(attempts + 1, self.random()))

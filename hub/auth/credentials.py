@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -28,6 +29,16 @@ class RequestCredentials:
     @property
     def nothing(self) -> bool:
         return not (self.token or self.bearer or self.password or self.session_token)
+
+
+def cache_key(presented: RequestCredentials, project: str = "") -> str:
+    """A hash, so that caches hold no credential. That of a password includes the address block:
+    from elsewhere the same password counts as a new attempt."""
+    block = presented.block if presented.password else ""
+    parts = "\0".join(
+        (presented.token, presented.bearer, presented.user, presented.password, project, block)
+    )
+    return hashlib.sha256(parts.encode(errors="surrogateescape")).hexdigest()
 
 
 def request_credentials(headers: Mapping[str, str], block: str = "") -> RequestCredentials:

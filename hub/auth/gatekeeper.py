@@ -3,11 +3,12 @@
 from contextlib import AsyncExitStack
 
 from engine.errors import HeadgateError
+from engine.rate_limiter import RateLimiter
 from hub.auth.address_blocks import block_of
 from hub.auth.credentials import RequestCredentials
 from hub.auth.fair_queue import FairQueue, QueueFull
 from hub.auth.identity import Authenticator, Identity
-from hub.auth.throttle import Lockout, Pace, TooMany
+from hub.auth.throttle import Lockout, TooMany
 
 UNAUTHORIZED = "Unauthorized"
 #: Tokens from address blocks that sent too many wrong ones, which another service judges: at a
@@ -33,8 +34,8 @@ class Gatekeeper:
         lockout: float,
     ) -> None:
         self.authenticator = authenticator
-        self._by_address = Pace(by_address)
-        self._by_token = Pace(by_token)
+        self._by_address = RateLimiter[str](by_address)
+        self._by_token = RateLimiter[str](by_token)
         self._lockout = Lockout(failures, lockout)
         self._suspects = FairQueue(**SUSPECTS)
 

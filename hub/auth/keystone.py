@@ -11,12 +11,12 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Forbidden
 from engine.principal import Principal
-from hub.auth.credentials import RequestCredentials
+from engine.ttl_cache import TtlCache
+from hub.auth.credentials import RequestCredentials, cache_key
 from hub.auth.identity import Identity, writable
 from hub.auth.keystone_client import KeystoneClient, Scoped
 from hub.auth.roles import Right, Role, rights_of, with_implied
 from hub.auth.tokens import unauthorized
-from hub.auth.ttl_cache import Remembered, key_of
 
 log: FilteringBoundLogger = structlog.get_logger()
 
@@ -58,9 +58,9 @@ class Keystone:
         self._client = client
         self._rules = rules
         self._now = now
-        self._known: Remembered[Scoped] = Remembered()
-        self._trusts: Remembered[str] = Remembered()
-        self._tokens: Remembered[str] = Remembered()
+        self._known: TtlCache[str, Scoped] = TtlCache()
+        self._trusts: TtlCache[str, str] = TtlCache()
+        self._tokens: TtlCache[str, str] = TtlCache()
         self.challenge = challenge
 
     def knows(self, presented: RequestCredentials, project: str) -> bool:
@@ -133,7 +133,7 @@ class Keystone:
         of = self._known.get(_key(RequestCredentials(token=who.credential)), monotonic())
         if of is None:  # it was named in a header of its own, and never judged
             return who
-        place = key_of(
+        place = cache_key(
             RequestCredentials(token=who.key, user=",".join(sorted(of.roles))), of.project_id
         )
         trust = self._trusts.get(place, monotonic())
@@ -187,4 +187,4 @@ def _token_in(presented: RequestCredentials) -> str:
 
 
 def _key(presented: RequestCredentials) -> str:
-    return key_of(RequestCredentials(token=_token_in(presented)))
+    return cache_key(RequestCredentials(token=_token_in(presented)))

@@ -11,12 +11,12 @@ from engine.store import tokens as store
 from engine.store.database import Database
 from engine.store.sign_in_attempts import AttemptLimits
 from engine.store.tokens import TokenRecord
+from engine.ttl_cache import TtlCache
 from hub.auth import secrets
-from hub.auth.credentials import RequestCredentials
+from hub.auth.credentials import RequestCredentials, cache_key
 from hub.auth.fair_queue import FairQueue, QueueFull
 from hub.auth.hasher import queue_full
 from hub.auth.throttle import TooMany
-from hub.auth.ttl_cache import Remembered, key_of
 
 
 class PasswordChecker:
@@ -33,18 +33,18 @@ class PasswordChecker:
         self._queue = queue
         self._limits = limits
         self._remember = remember
-        self._known: Remembered[TokenRecord] = Remembered()
+        self._known: TtlCache[str, TokenRecord] = TtlCache()
         #: Until when an address block is locked out, as far as this process has learnt.
-        self._locked: Remembered[float] = Remembered()
+        self._locked: TtlCache[str, float] = TtlCache()
         self._tasks: dict[str, asyncio.Task[TokenRecord | None]] = {}
-        self.forget = self._known.forget
+        self.forget = self._known.clear
 
     async def check(self, presented: RequestCredentials, project: str) -> TokenRecord | None:
         """The password's record; None: it is wrong. Raises TooMany.
 
         Equal attempts at the same time are one.
         """
-        key = key_of(presented, project)
+        key = cache_key(presented, project)
         task = self._tasks.get(key)
         if task is None:
             task = asyncio.create_task(self._check(presented, project, key))

@@ -1,15 +1,11 @@
-"""How many requests one may send, and how often one may guess. Pure: time is handed in.
+"""The lockout after failed authentication. Pure: time is an argument. Each process counts alone."""
 
-Each process counts for itself. What is counted is bounded: the one that was quiet longest goes.
-"""
-
-from collections import OrderedDict
-from dataclasses import dataclass, field
 from math import ceil
 
 from engine.errors import LimitReached
+from engine.ttl_cache import TtlCache
 
-#: More than so many are not counted at a time.
+#: At most this many keys are counted.
 MOST = 50_000
 
 
@@ -21,53 +17,23 @@ class TooMany(LimitReached):
         self.wait = max(ceil(wait), 1)
 
 
-@dataclass(slots=True)
-class Pace:
-    """So many a second for each key, a second's worth of them at once. rate 0: any number.
+class Lockout:
+    """After `failures` wrong attempts, none `seconds` after the one before, a lockout of `seconds`.
 
-    Of each key it is kept until when what it has sent is paid for: GCRA, one number a key.
+    Times in seconds of one clock.
     """
 
-    rate: float
-    _paid: OrderedDict[str, float] = field(default_factory=OrderedDict)
-
-    def spend(self, key: str, now: float) -> float:
-        """Seconds until this one may be sent; 0.0: now, and it is counted."""
-        if self.rate <= 0:
-            return 0.0
-        ahead = max(self._paid.get(key, now) - now, 0.0)
-        price = 1.0 / self.rate
-        burst = max(1.0, price)
-        if ahead + price > burst + 1e-9:
-            return ahead + price - burst
-        self._paid[key] = now + ahead + price
-        _make_room(self._paid, key)
-        return 0.0
-
-
-@dataclass(slots=True)
-class Lockout:
-    """After `failures` wrong guesses without a pause of `seconds`, so many seconds of nothing."""
-
-    failures: int
-    seconds: float
-    _seen: OrderedDict[str, tuple[int, float]] = field(default_factory=OrderedDict)
+    def __init__(self, failures: int, seconds: float) -> None:
+        self._failures = failures
+        self._seconds = seconds
+        #: By key: how many failed in a row, and when the last did.
+        self._counts: TtlCache[str, tuple[int, float]] = TtlCache(most=MOST)
 
     def failed(self, key: str, now: float) -> None:
-        count, last = self._seen.get(key, (0, now))
-        again = count + 1 if now - last < self.seconds else 1
-        self._seen[key] = again, now
-        _make_room(self._seen, key)
+        count, _ = self._counts.get(key, now) or (0, now)
+        self._counts.keep(key, (count + 1, now), now + self._seconds)
 
     def left(self, key: str, now: float) -> float:
-        """Seconds that it is locked out for; 0.0: it is not."""
-        count, last = self._seen.get(key, (0, now))
-        return max(last + self.seconds - now, 0.0) if count >= self.failures else 0.0
-
-
-def _make_room(
-    counted: OrderedDict[str, float] | OrderedDict[str, tuple[int, float]], key: str
-) -> None:
-    counted.move_to_end(key)
-    if len(counted) > MOST:
-        counted.popitem(last=False)
+        """Seconds until the lockout ends; 0.0: there is none."""
+        count, last = self._counts.get(key, now) or (0, now)
+        return max(last + self._seconds - now, 0.0) if count >= self._failures else 0.0

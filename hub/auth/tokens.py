@@ -10,13 +10,13 @@ from engine.principal import Principal
 from engine.store import tokens as store
 from engine.store.database import Database
 from engine.store.tokens import EVERYWHERE, TokenRecord
+from engine.ttl_cache import TtlCache
 from hub.auth import secrets
 from hub.auth.account_names import AT_EVERYWHERE, ID
-from hub.auth.credentials import RequestCredentials
+from hub.auth.credentials import RequestCredentials, cache_key
 from hub.auth.identity import Identity
 from hub.auth.passwords import PasswordChecker
 from hub.auth.roles import rights_of, with_implied
-from hub.auth.ttl_cache import Remembered, key_of
 
 #: How ids of principals begin.
 OF_TOKEN, OF_ACCOUNT = "token:", "account:"
@@ -36,10 +36,10 @@ class Tokens:
         self._database = database
         self._passwords = passwords
         self._remember = remember
-        self._known: Remembered[TokenRecord] = Remembered()
+        self._known: TtlCache[str, TokenRecord] = TtlCache()
 
     def forget(self) -> None:
-        self._known.forget()
+        self._known.clear()
         self._passwords.forget()
 
     def knows(self, presented: RequestCredentials, project: str) -> bool:
@@ -86,7 +86,7 @@ class Tokens:
         token = _token_in(presented)
         token_id = secrets.id_in(token)
         if token_id is not None:
-            return await self._by_token(token, token_id, key_of(presented, project))
+            return await self._by_token(token, token_id, cache_key(presented, project))
         if presented.password and len(presented.password) <= secrets.LONGEST_PASSWORD:
             return await self._passwords.check(presented, project)
         return None

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from engine.errors import TimedOut, Unavailable
-from engine.loops import BatchSize, Fault, Pauses, Supervisor
+from engine.loops import BatchSize, Fault, Supervisor
 
 GUARD = Supervisor(new_id=lambda: "abc").guard("loop", first=0.001, longest=0.002)
 
@@ -51,12 +51,6 @@ async def test_a_cancelled_loop_ends() -> None:
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
-
-
-def test_pauses_grow_to_a_bound_and_half_of_each_is_chance() -> None:
-    least, most = Pauses(0.5, 30.0, lambda: 0.0), Pauses(0.5, 30.0, lambda: 1.0)
-    assert [least.after(number) for number in (1, 2, 3, 100)] == [0.25, 0.5, 1.0, 15.0]
-    assert [most.after(number) for number in (1, 2, 3, 100)] == [0.5, 1.0, 2.0, 30.0]
 
 
 async def test_an_internal_error_of_a_unit_is_returned_and_counted() -> None:

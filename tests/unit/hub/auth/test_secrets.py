@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from engine.errors import Invalid
 from hub.auth import secrets
-from hub.auth.credentials import RequestCredentials, request_credentials
+from hub.auth.credentials import RequestCredentials, cache_key, request_credentials
 from hub.auth.roles import IMPLIED, RIGHTS, Right, Role, rights_of, with_implied
 from hub.auth.token_issuer import TokenRequest, given
-from hub.auth.ttl_cache import MOST, Remembered, key_of
 
 
 def test_a_token_names_its_id_and_hides_the_rest() -> None:
@@ -82,28 +81,17 @@ def test_what_headers_present() -> None:
     assert request_credentials({"X-Auth-User": "ada"}).nothing
 
 
-def test_remembered_until_its_time_and_not_more_than_so_many() -> None:
-    known: Remembered[int] = Remembered()
-    known.keep("a", 1, 10.0)
-    assert (known.get("a", 9.9), known.get("a", 10.0), len(known)) == (1, None, 0)
-    for number in range(MOST + 5):
-        known.keep(str(number), number, 10.0)
-    assert len(known) == MOST and known.get("0", 0.0) is None
-    known.forget()
-    assert len(known) == 0
-
-
 def test_keys_of_what_differs_differ() -> None:
     here, there = (
         RequestCredentials(password="a", block=one) for one in ("203.0.113.7", "203.0.113.8")
     )
-    assert key_of(here) != key_of(there)
+    assert cache_key(here) != cache_key(there)
     some = [
         RequestCredentials(token="a"), RequestCredentials(bearer="a"),
         RequestCredentials(user="a"), RequestCredentials(password="a"),
         RequestCredentials(user="a", password="b"), RequestCredentials(user="a\0b"),
     ]  # fmt: skip
-    assert len({key_of(one, project) for one in some for project in ("p", "q")}) == 12
+    assert len({cache_key(one, project) for one in some for project in ("p", "q")}) == 12
 
 
 def test_each_role_has_a_right_and_what_it_implies() -> None:

@@ -1,0 +1,43 @@
+"""The one cache whose entries expire. Pure: time is an argument."""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+#: At most this many entries are kept; beyond that the entry stored first is dropped.
+MOST = 10_000
+
+
+class TtlCache(Generic[Key, Value]):
+    """Times in seconds of one clock."""
+
+    def __init__(self, *, most: int = MOST) -> None:
+        self._most = most
+        self._entries: OrderedDict[Key, tuple[Value, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many entries are stored, also expired ones that were not read since."""
+        return len(self._entries)
+
+    def get(self, key: Key, now: float) -> Value | None:
+        """None: there is no entry, or it has expired."""
+        found = self._entries.get(key)
+        if found is None:
+            return None
+        value, expires_at = found
+        if now < expires_at:
+            return value
+        del self._entries[key]
+        return None
+
+    def keep(self, key: Key, value: Value, expires_at: float) -> None:
+        self._entries[key] = value, expires_at
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._most:
+            self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        self._entries.clear()
