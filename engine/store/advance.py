@@ -15,7 +15,7 @@ from engine.store.encryption import Scope, Sealed, SealedDocument, reveal
 from engine.store.secret_rows import reveal_inputs
 from engine.words import Json
 
-ADVANCE = "select * from advance($1, $2, $3, $4, $5, $6)"
+ADVANCE = "select * from advance($1, $2, $3, $4, $5, $6, $7)"
 RENEW = """
 update node n set wake_at = clock_timestamp() + $1
   from unnest($2::uuid[], $3::integer[], $4::integer[], $5::integer[])
@@ -181,16 +181,19 @@ async def advance(
     steps: Sequence[Json],
     after: str = "",
     most_bytes: int = BATCH_BYTES,
+    *,
+    suspects: bool = True,
 ) -> Advanced:
     """Apply `steps` and claim up to `want` nodes, in one transaction.
 
     after: the project that was served last; the others come first now. most_bytes: about how much
-    the documents of claimed nodes may be together; `UNREAD`: they are not read. steps: what
+    the documents of claimed nodes may be together; `UNREAD`: they are not read. suspects: whether
+    nodes whose last worker ended while it had them are claimed as well. steps: what
     engine/work/transition_documents.py writes. A step of a node that another worker has claimed
     since is left out without a word; one that would open a hook in a traversal that has ended
     is refused.
     """
-    rows = await conn.fetch(ADVANCE, worker, lease, want, steps, after, most_bytes)
+    rows = await conn.fetch(ADVANCE, worker, lease, want, steps, after, most_bytes, suspects)
     if not rows:
         return Advanced([], [], None)
     places = _places(tuple(rows[0].keys()))

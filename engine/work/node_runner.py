@@ -73,9 +73,19 @@ class NodeRunner:
         self._queue = queue
         self._wake = wake
         self.held: dict[Claim, asyncio.Task[None] | None] = {}
+        self._last_tries: set[Claim] = set()
 
     def running(self) -> list[asyncio.Task[None]]:
         return [task for task in self.held.values() if task is not None]
+
+    @property
+    def has_last_try(self) -> bool:
+        """Whether it has a node that fails if its worker ends once more.
+
+        Another node that ended workers must not run beside it: its failure would be counted twice.
+        """
+        self._last_tries &= self.held.keys()
+        return bool(self._last_tries)
 
     def forget(self, but: Collection[Claim]) -> None:
         """Hold only these nodes from now on; the tasks of the others have ended."""
@@ -111,6 +121,8 @@ class NodeRunner:
     def carry_on(self, group: asyncio.TaskGroup, work: Work, claimed_at: float) -> None:
         """Decide the next step of a node; call its operation if that is where it is."""
         self.held[work.key] = None
+        if work.lost == MOST_LOST - 1:
+            self._last_tries.add(work.key)
         with _named(work):
             try:
                 reach("worker.take_up", work.name)

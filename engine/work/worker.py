@@ -243,8 +243,9 @@ class Worker:
         most = UNREAD if self._unread else BATCH_BYTES
         async with self._database.connection() as conn:
             got = await advance(
-                conn, self._name, self._settings.lease, want, steps, self._served, most
-            )
+                conn, self._name, self._settings.lease, want, steps, self._served, most,
+                suspects=not self._runner.has_last_try,
+            )  # fmt: skip
         reach("advance.after")
         if want:
             self._unread, self._singly = False, max(0, self._singly - 1)

@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -33,6 +34,7 @@ class Forked:
     def __init__(self, said: socket.socket) -> None:
         """said: its number and, when it has ended, its exit code, each of them in a message."""
         self._said = said
+        self._reading = threading.Lock()
         self.returncode: int | None = None
         try:
             self.pid = self._told(PATIENCE)
@@ -50,17 +52,26 @@ class Forked:
         return int(said)
 
     def poll(self) -> int | None:
-        if self.returncode is None and select.select([self._said], [], [], 0)[0]:
-            self.returncode = self._told(PATIENCE)
-            self._said.close()
+        """The exit code; None while the process runs. Any thread may ask while another waits."""
+        if self._reading.acquire(blocking=False):
+            try:
+                if self.returncode is None and select.select([self._said], [], [], 0)[0]:
+                    self._read_exit_code(PATIENCE)
+            finally:
+                self._reading.release()
         return self.returncode
 
     def wait(self, timeout: float) -> int:
         """The exit code. Raises TimeoutError."""
-        if self.returncode is None:
-            self.returncode = self._told(timeout)
-            self._said.close()
+        with self._reading:
+            if self.returncode is None:
+                self._read_exit_code(timeout)
+        assert self.returncode is not None
         return self.returncode
+
+    def _read_exit_code(self, seconds: float) -> None:
+        self.returncode = self._told(seconds)
+        self._said.close()
 
     def terminate(self) -> None:
         os.kill(self.pid, signal.SIGTERM)

@@ -1,16 +1,17 @@
 -- Claims what is due at p_seen for p_worker, in at most 16 traversals: nodes, up to p_want, and
--- traversals that are to be ended. p_after, p_bytes: see `advance`.
+-- traversals that are to be ended. p_after, p_bytes, p_suspects: see `advance`.
 -- p_now: the time of the claims. p_due: the traversals, whose stacks are locked now. p_ends: those that
 -- are to be ended. p_claimed, p_unread: the nodes. p_served: the project that was served last. p_events:
 -- what is to be recorded.
 -- Called by `advance` alone, whose planner settings hold here as well.
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint);
+drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean);
 
 create function claim_due(p_worker text, p_lease interval, p_seen timestamptz, p_want integer,
-                          p_after text, p_bytes bigint, out p_now timestamptz, out p_due node_key[],
-                          out p_ends node_key[], out p_claimed node_key[],
-                          out p_unread unread_node[], out p_served text,
-                          out p_events event_draft[])
+                          p_after text, p_bytes bigint, p_suspects boolean,
+                          out p_now timestamptz, out p_due node_key[], out p_ends node_key[],
+                          out p_claimed node_key[], out p_unread unread_node[],
+                          out p_served text, out p_events event_draft[])
 language plpgsql as $$
 begin
     -- Each project with something due has its turn before any has a second one. A stack
@@ -61,6 +62,9 @@ begin
                  from node n
                 where n.stack_id = d.stack_id and n.traversal = d.traversal
                   and n.wake_at <= p_now
+                  and (p_suspects
+                       or n.lost + (n.state = 'running' and n.worker is not null)::integer
+                          not between 1 and 2)
                 order by n.wake_at, n.id limit p_want) n
          where not exists (select from unnest(p_ends) e
                             where e.stack_id = d.stack_id and e.traversal = d.traversal)

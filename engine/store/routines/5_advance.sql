@@ -13,6 +13,8 @@
 -- p_after: the project that was served last; the others have their turn first.
 -- p_bytes: about how much the documents of newly claimed nodes may be together; one node is always
 -- claimed. Negative: their documents are not read.
+-- p_suspects: false: claim no node whose last worker ended while it had the node, because the worker
+-- makes the last try of such a node now.
 --
 -- Returns rows of these kinds:
 --   turn     the project that was served last this time
@@ -24,9 +26,10 @@
 drop function if exists advance(text, interval, integer, jsonb);
 drop function if exists advance(text, interval, integer, jsonb, text);
 drop function if exists advance(text, interval, integer, jsonb, text, bigint);
+drop function if exists advance(text, interval, integer, jsonb, text, bigint, boolean);
 
 create function advance(p_worker text, p_lease interval, p_want integer, p_steps jsonb,
-                        p_after text, p_bytes bigint)
+                        p_after text, p_bytes bigint, p_suspects boolean)
 returns setof advance_row
 language plpgsql
 -- Every look-up goes by key. Planning anew for each call costs more than carrying it out; and a plan
@@ -80,7 +83,7 @@ begin
     if p_want > 0 then
         select c.p_now, c.p_due, c.p_ends, c.p_claimed, c.p_unread, c.p_served, c.p_events
           into v_now, v_due, v_ends, v_claimed, v_unread, v_served, v_started
-          from claim_due(p_worker, p_lease, v_now, p_want, p_after, p_bytes) c;
+          from claim_due(p_worker, p_lease, v_now, p_want, p_after, p_bytes, p_suspects) c;
         v_events := v_events || v_started;
         v_mine := v_mine || v_claimed;
     end if;

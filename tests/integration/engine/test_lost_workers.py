@@ -3,6 +3,8 @@
 Workers are moved by hand; a process goes on with what they leave.
 """
 
+import asyncio
+from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
@@ -14,12 +16,12 @@ from engine.service import Engine
 from engine.service.requests.requests import StackRequest
 from engine.store.advance import MOST_LOST, UNREAD, Advanced, advance, release
 from engine.store.database import Database
-from engine.types.contract import Wait
+from engine.types.contract import Call, Outcome, Wait
 from engine.words import Json
 from tests.support.changes import FAR
 from tests.support.front import a_front, a_registry
 from tests.support.hands import LEASE, Hands, time_passes
-from tests.support.program import Program, program
+from tests.support.program import PATIENCE, Program, eventually, program
 from tests.support.things import Thing, World
 
 PROJECT = "p"
@@ -185,3 +187,54 @@ async def test_an_operation_that_is_called_again_is_shown(bench: Bench, database
     assert [dict(one)["type"] for one in kinds] == ["headgate.resource.create.restarted"]
     assert kinds[0]["data"]["operation_key"] == key
     assert kinds[0]["data"]["attempt"] == 2
+
+
+async def test_while_the_last_try_of_a_node_runs_no_other_suspect_is_claimed(bench: Bench) -> None:
+    await bench.create("s", "a", "b")
+    await bench.begin()
+    await bench.lose(1)
+    fresh = await bench.create("t", "c")
+    async with bench.database.connection() as conn:
+        got = await advance(conn, "hand", LEASE, 10, [], suspects=False)
+    assert {work.key.stack_id for work in got.work} == {fresh}
+    assert [work.name for work in (await bench.claim()).work] == ["a", "b"]
+
+
+class HeldThing(Thing):
+    """Its creation of `a` lasts until `released` is set."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.released = asyncio.Event()
+
+    def create(self, call: Call) -> Outcome | Awaitable[Outcome]:  # type: ignore[override]
+        outcome = super().create(call)
+        return self._once_released(outcome) if call.resource_name == "a" else outcome
+
+    async def _once_released(self, outcome: Outcome) -> Outcome:
+        async with asyncio.timeout(PATIENCE):
+            await self.released.wait()
+        return outcome
+
+
+async def test_a_worker_runs_nothing_that_ended_workers_beside_a_last_try(
+    bench: Bench, database_url: str
+) -> None:
+    """If it ended the process, the node beside it would fail with it."""
+    await bench.create("s", "a", "b")
+    await bench.begin()
+    await bench.lose(MOST_LOST - 1)
+    thing = HeldThing(bench.world)
+    async with program(database_url, {"engine.poll": "1s"}, types=[thing]) as run:
+
+        async def calls_a() -> bool:
+            return "create" in bench.world.operations("a")
+
+        await eventually(calls_a)
+        # A stack that nothing is known about completes meanwhile: the worker claims.
+        await run.create("other", {"c": {"type": "Test::Thing"}})
+        assert await run.until_ended("other") == "CREATE_COMPLETE"
+        assert bench.world.operations("b") == []
+        thing.released.set()
+        assert await run.until_ended("s") == "CREATE_COMPLETE"
+    assert bench.world.operations("b") == ["create"]
