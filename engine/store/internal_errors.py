@@ -58,7 +58,7 @@ with step as (
      where h.stack_id = $1 and h.id = $2 and h.rule ->> 'dry' is distinct from 'true'
 )
 select count(*) from step s
- cross join lateral advance('', interval '0', 0, jsonb_build_array(s.step, true), '', 0)
+ cross join lateral advance('', interval '0', 0, jsonb_build_array(s.step), '', 0, true)
 """
 SILENCE = """
 update hook set wake_at = null where stack_id = $1 and id = $2 and state = 'waiting'
