@@ -1,68 +1,94 @@
-"""Fixtures for every test: a PostgreSQL, a fresh database in it, a directory it can live in."""
+"""Fixtures of all tests: servers of the run, a new database, directories for embedded servers.
+
+Fixtures import what they start, so that a test of the pure core loads none of it.
+"""
 
 import gc
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
-import structlog
 
-from engine.store.database import Database, open_database
-from tests.support.keys import A_SEALER
-from tests.support.keystone import Keystone, running_keystone
 from tests.support.memory import prefer_memory
-from tests.support.postgres import TestServer, lay_cluster, open_directory, running_server
-from tests.support.rabbit import Rabbit, running_rabbit
+
+if TYPE_CHECKING:
+    from engine.store.database import Database
+    from tests.support.keystone import Keystone
+    from tests.support.postgres import TestServer
+    from tests.support.rabbit import Rabbit
 
 prefer_memory()
 
-# Short tracebacks: a loop that fails again and again is to show what fails, not to fill the screen.
-structlog.configure(
-    processors=[
-        structlog.processors.add_log_level,
-        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
-    ]
-)
+
+def shorten_tracebacks() -> None:
+    """Log short tracebacks: a loop that fails repeatedly must not fill the output."""
+    import structlog
+
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+        ]
+    )
+
+
+def pytest_configure() -> None:
+    """Collect no garbage while tests are collected: almost none arises."""
+    gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """The collector need not look through thousands of tests again and again."""
+    """Exclude the collected tests from garbage collection."""
+    gc.enable()
+    if "structlog" in sys.modules:
+        shorten_tracebacks()
     gc.collect()
     gc.freeze()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def postgres() -> AsyncIterator[TestServer]:
+async def postgres() -> "AsyncIterator[TestServer]":
     """A PostgreSQL server for the whole run, with a migrated database to copy."""
+    from tests.support.postgres import running_server
+
     async with running_server() as server:
         yield server
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def rabbit() -> AsyncIterator[Rabbit]:
-    """A RabbitMQ for the whole run; tests take exchanges and queues of their own."""
+async def rabbit() -> "AsyncIterator[Rabbit]":
+    """A RabbitMQ for the whole run; tests use their own exchanges and queues."""
+    from tests.support.rabbit import running_rabbit
+
     async with running_rabbit() as broker:
         yield broker
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def keystone() -> AsyncIterator[Keystone]:
-    """A Keystone for the whole run; tests make projects and users of their own."""
-    async with running_keystone() as one:
-        yield one
+async def keystone() -> "AsyncIterator[Keystone]":
+    """A Keystone for the whole run; tests create their own projects and users."""
+    from tests.support.keystone import running_keystone
+
+    async with running_keystone() as server:
+        yield server
 
 
 @pytest_asyncio.fixture
-async def database_url(postgres: TestServer) -> AsyncIterator[str]:
-    """The URL of a database with the whole schema and nothing in it."""
+async def database_url(postgres: "TestServer") -> AsyncIterator[str]:
+    """The URL of an empty, migrated database."""
     async with postgres.new_database() as url:
         yield url
 
 
 @pytest_asyncio.fixture
-async def database(database_url: str) -> AsyncIterator[Database]:
-    """An open database with the whole schema and nothing in it."""
+async def database(database_url: str) -> "AsyncIterator[Database]":
+    """An open, empty, migrated database."""
+    from engine.store.database import open_database
+    from tests.support.keys import A_SEALER
+
     opened = await open_database(database_url, sealer=A_SEALER)
     try:
         yield opened
@@ -72,13 +98,17 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def data_directory() -> Iterator[Path]:
-    """A directory for data that an embedded server may use, also when root runs the tests."""
+    """A directory that an embedded server can use even if root runs the tests."""
+    from tests.support.postgres import open_directory
+
     with open_directory() as directory:
         yield directory / "data"
 
 
 @pytest.fixture
 def laid_directory(data_directory: Path) -> Path:
-    """The same, with a cluster in it that was made before."""
+    """A data directory that contains an initialized cluster."""
+    from tests.support.postgres import lay_cluster
+
     lay_cluster(data_directory)
     return data_directory

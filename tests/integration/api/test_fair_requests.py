@@ -8,12 +8,14 @@ import pytest
 from engine.words import Json
 from tests.integration.api.test_access import bearer, guarded
 from tests.support.access import given_directly
+from tests.support.costly_templates import COSTLY_TEMPLATES
 from tests.support.program import eventually, resource, template
-from tests.unit.hot.bombs import BOMBS
 
 #: Threads of one reader.
 TOGETHER = 20
-BOMB = BOMBS["a repeat of a repeat"].text.replace("Test::Thing", "OS::Heat::TestResource")
+COSTLY_TEMPLATE = COSTLY_TEMPLATES["a repeat of a repeat"].text.replace(
+    "Test::Thing", "OS::Heat::TestResource"
+)
 WAYS = {
     "validate": ("POST", "/v1/alpha/validate"),
     "preview": ("POST", "/v1/alpha/stacks/preview"),
@@ -32,7 +34,7 @@ async def test_a_reader_with_many_costly_requests_delays_no_other_project(
         role = "author" if way == "update-preview" else "reader"
         reader = bearer(await given_directly(run.database, "alpha", "ann", [role]))
         method, path = WAYS[way][0], WAYS[way][1].format(id=made["stack"]["id"])
-        body: Json = {"template": BOMB}
+        body: Json = {"template": COSTLY_TEMPLATE}
         if way == "preview":
             body["stack_name"] = "new"
 
@@ -66,7 +68,9 @@ async def test_one_user_may_have_only_so_many_waiting(database_url: str) -> None
 
         async def costly() -> None:
             url = f"{run.url}/v1/p/validate"
-            async with run.session.post(url, json={"template": BOMB}, headers=reader) as answer:
+            async with run.session.post(
+                url, json={"template": COSTLY_TEMPLATE}, headers=reader
+            ) as answer:
                 if answer.status == 429:
                     assert int(answer.headers["Retry-After"]) > 0
                     refused.append(await answer.json())

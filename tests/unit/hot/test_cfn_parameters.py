@@ -4,7 +4,6 @@ import pytest
 
 from engine.hot.definition.stack import StackDefinition
 from engine.words import Json
-from hub.api.orchestration.described import parameter
 from tests.unit.hot.cfn_support import AWS, HEAT, cfn
 from tests.unit.hot.hot_support import defined, faults
 
@@ -108,12 +107,3 @@ def test_a_value_that_breaks_a_rule_is_refused_in_its_words(
 def test_hidden_values(said: Json, hidden: bool) -> None:
     made = stack(Type="String", Default="x", NoEcho=said)
     assert made.shown_parameters()["p"] == ("******" if hidden else "x")
-
-
-def test_a_parameter_is_shown_as_it_was_written() -> None:
-    written: dict[str, Json] = {
-        "Type": "Number", "Default": 5, "NoEcho": "true", "MinValue": 1, "MaxValue": 9,
-        "AllowedValues": [5, 7], "Description": "d", "ConstraintDescription": "c", "Label": "l",
-    }  # fmt: skip
-    shown = written | {"ConstraintDescription": "c c"}  # of each of two rules
-    assert parameter(stack(**written).schemas["p"], None) == shown

@@ -172,15 +172,24 @@ def explored(
     """Every answer to every input from every fresh node, through the store's moves, too.
 
     anything: a worker may find that anything else is to be done than what was planned.
+
+    Without a row in the table, an input is refused whatever the node; it is tried on one node. The
+    first input is tried on every node, so that every node is in the result.
     """
     queue = [(node, False) for node in starts]
     seen = set(queue)
+    without_row: set[tuple[State, Phase, type[Input]]] = set()
     for node, begun in queue:
         assert len(queue) < MOST, "there is no end of nodes: some input is accepted for ever"
         for said in inputs:
             usual_claims = (None, node.operation, Operation.REPLACE)
             if isinstance(said, Claimed) and not (anything or said.operation in usual_claims):
                 continue
+            at = (node.state, node.phase, type(said))
+            if at in without_row and said is not inputs[0]:
+                continue
+            if at not in TABLE:
+                without_row.add(at)
             answer = decide(node, said)
             yield Reached(node, begun, said, answer)
             if isinstance(answer, Refused):

@@ -1,4 +1,4 @@
-"""Builders of templates that are small and would cost much."""
+"""Builders of small templates that are expensive to define."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,18 +12,18 @@ LARGE = "z" * 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bomb:
-    """said: a part of the first finding, or of the last with ``last``; empty: it is no fault."""
+class CostlyTemplate:
+    """finding: a part of an expected finding; empty if the template is valid."""
 
     text: str
-    said: str = ""
+    finding: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, Json] = field(default_factory=dict)
     environment: str = "{}"
 
 
 def each(count: int, value: Json) -> str:
-    """A template with so many resources of one value."""
+    """A template with `count` resources whose property has one value."""
     body = json.dumps({"type": "Test::Thing", "properties": {"value": value}})
     return JSON + '"resources": {' + ", ".join(f'"r{n}": {body}' for n in range(count)) + "}}"
 
@@ -50,7 +50,7 @@ def nested(snippet: Callable[[Json], Json], value: Json, times: int) -> Json:
 
 
 def patterns(count: int, pattern: Callable[[int], str], value: str) -> str:
-    """A template with so many parameters, each with a pattern of its own for one value."""
+    """A template with `count` parameters with one default and a different pattern each."""
     return section(
         "parameters",
         count,
@@ -63,12 +63,12 @@ def patterns(count: int, pattern: Callable[[int], str], value: str) -> str:
 
 
 def letters(first: int, count: int, form: str = "{}") -> str:
-    """So many letters that no other pattern has, each in a form."""
+    """`count` letters from the letter number `first` on, each formatted with `form`."""
     return "".join(form.format(chr(0x4E00 + first + n)) for n in range(count))
 
 
 def of_text(text: str, many: int, snippet: str) -> str:
-    """YAML in which a resource has a text, and so many others the same by an alias."""
+    """YAML in which one resource has a text, and `many` others use it through an alias."""
     rest = "".join(
         f" r{n}: {{type: Test::Thing, properties: {{value: {snippet}}}}}\n" for n in range(many)
     )

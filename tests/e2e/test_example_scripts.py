@@ -16,7 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 
-SCRIPTS = Path(__file__).parents[3] / "examples" / "web-service"
+SCRIPTS = Path(__file__).parents[2] / "examples" / "web-service"
 SECRET = "hunter2-the-secret"
 PATIENCE = 20.0
 #: An operation's key, and the id that Headgate makes of it when what create printed was lost.

@@ -1,0 +1,71 @@
+"""Costly templates are defined or refused, in a process with little memory and time.
+
+The kernel ends the process when one template takes more CPU time than `MOST_TIME`.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from engine.errors import Invalid
+from engine.hot.definition.stack import define_stack
+from engine.hot.environment.environment import parse_environment
+from engine.hot.syntax.document import read_document
+from engine.hot.template.template import parse_template
+from tests.support.costly_templates import COSTLY_TEMPLATES
+from tests.support.template_builders import CostlyTemplate
+from tests.unit.hot.hot_support import PSEUDO, TYPES, nothing_to_say
+
+#: Seconds of CPU time for one template; bytes of memory for the process.
+MOST_TIME, MOST_MEMORY = 6, 600_000_000
+
+
+def outcome(costly: CostlyTemplate) -> list[str]:
+    """The findings; empty if the template can be defined."""
+    try:
+        define_stack(
+            template=parse_template(read_document(costly.text, "template")),
+            environment=parse_environment(read_document(costly.environment, "environment")),
+            parameters=costly.parameters,
+            files=costly.files,
+            pseudo=PSEUDO,
+            types=TYPES,
+            check_properties=nothing_to_say,
+        )
+    except Invalid as invalid:
+        return [str(one) for one in invalid.findings]
+    return []
+
+
+def define_all() -> None:
+    """Run in the limited process: prints the name and the findings of each template."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    for name, costly in COSTLY_TEMPLATES.items():
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        end = int(used.ru_utime + used.ru_stime) + 1 + MOST_TIME
+        resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
+        print(json.dumps([name, outcome(costly)]), flush=True)
+
+
+@pytest.fixture(scope="module")
+def findings() -> dict[str, list[str]]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"from {__name__} import define_all; define_all()"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return {name: found for name, found in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("name", COSTLY_TEMPLATES)
+def test_a_costly_template_is_defined_or_refused_within_its_limits(
+    name: str, findings: dict[str, list[str]]
+) -> None:
+    assert name in findings, "the process ended before or during this template"
+    found, expected = findings[name], COSTLY_TEMPLATES[name].finding
+    assert any(expected in one for one in found) if expected else not found
+    assert all(len(one) < 6_000 for one in found)
