@@ -5,7 +5,7 @@ Fixtures import what they start, so that a test of the pure core loads none of i
 
 import gc
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,14 +35,18 @@ def shorten_tracebacks() -> None:
     )
 
 
-def pytest_configure() -> None:
-    """Collect no garbage while tests are collected: almost none arises."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Suspend garbage collection while tests are collected: almost no garbage arises."""
     gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
     """Exclude the collected tests from garbage collection."""
-    gc.enable()
     if "structlog" in sys.modules:
         shorten_tracebacks()
     gc.collect()

@@ -9,8 +9,8 @@ ROOT = Path(__file__).parents[2]
 CORE = ("hooks", "hot", "node", "plan")
 #: Libraries and packages that the pure core does not need.
 IMPURE = {
-    "aio_pika", "aiohttp", "asyncpg", "channels", "cryptography", "hub", "jsonschema_rs",
-    "playwright", "prometheus_client", "schemathesis", "structlog", "typer", "uvloop",
+    "aio_pika", "aiohttp", "asyncpg", "channels", "cryptography", "hub", "playwright",
+    "prometheus_client", "schemathesis", "typer", "uvloop",
     "engine.loops", "engine.service", "engine.store", "engine.work",
     "tests.support.forks", "tests.support.keystone", "tests.support.postgres",
     "tests.support.program", "tests.support.rabbit",
