@@ -291,6 +291,7 @@ def _of_stack(scene: _Scene) -> dict[str, Json]:
         "traversal": event.data["traversal"],
         "version": event.data["version"],
         "stale": event.data.get("stale", []),
+        "warnings": event.data.get("warnings", []),
     }
 
 

@@ -6,6 +6,7 @@ The rule is one for all channels. An answer in a response is noted when its deli
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -50,15 +51,25 @@ def refused_note(reason: str) -> str:
     return kept_text(f"the answer was refused: {reason}")
 
 
+class IgnoredReason(StrEnum):
+    """Why an answer by message does not count, for the metrics."""
+
+    MALFORMED = "malformed"
+    INVALID_TOKEN = "invalid_token"  # noqa: S105 - a label, not a secret
+    REFUSED = "refused"
+    INTERNAL_ERROR = "internal_error"
+
+
 @dataclass(frozen=True, slots=True)
 class IgnoredAnswer:
     """An answer by message that does not count.
 
     subscription_id: the subscription whose token it has; None: it has no valid token of the hook.
-    answer: what it said, without the token; recorded only with a subscription_id.
+    answer: its content without the token; recorded only with a subscription_id.
     """
 
     reason: str
+    kind: IgnoredReason
     subscription_id: UUID | None = None
     answer: str = ""
 

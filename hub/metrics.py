@@ -21,6 +21,7 @@ from prometheus_client import (
 )
 from structlog.typing import FilteringBoundLogger
 
+from channels.ignored_answers import IgnoredReason
 from channels.store.backlog import Backlog, read_backlog
 from channels.store.records import DeliveryState
 from channels.stream.feed import Feed
@@ -93,6 +94,10 @@ class Metrics(Measures):
         self._answers = Counter(
             "headgate_answers", "Answers taken", ("door", "decision"), registry=registry
         )
+        self._ignored = Counter(
+            "headgate_amqp_answers_ignored", "Answers over AMQP that do not count", ("reason",),
+            registry=registry,
+        )  # fmt: skip
         self._expired = Counter(
             "headgate_hooks_expired", "Hooks that expired without an answer", registry=registry
         )
@@ -181,6 +186,9 @@ class Metrics(Measures):
 
     def hook_answered(self, door: str, decision: str) -> None:
         self._answers.labels(door, decision).inc()
+
+    def answer_ignored(self, reason: IgnoredReason) -> None:
+        self._ignored.labels(reason).inc()
 
     def hooks_expired(self, count: int) -> None:
         self._expired.inc(count)

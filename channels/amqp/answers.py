@@ -17,7 +17,7 @@ from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 from structlog.typing import FilteringBoundLogger
 
 from channels.amqp.broker import LOST, Broker, NotPublished
-from channels.ignored_answers import IgnoredAnswer
+from channels.ignored_answers import IgnoredAnswer, IgnoredReason
 from engine.errors import Unavailable
 from engine.loops import Fault, Supervisor
 from engine.words import Json
@@ -46,7 +46,8 @@ class Refused(Exception):
 
 
 class Answers:
-    """at_once: how many messages are worked on at the same time."""
+    """at_once: how many messages are processed concurrently. ignored: counts messages that were
+    moved to the queue of refused answers."""
 
     def __init__(
         self,
@@ -55,12 +56,14 @@ class Answers:
         record: RecordIgnored,
         *,
         at_once: int = 16,
+        ignored: Callable[[IgnoredReason], None] = lambda _: None,
         supervisor: Supervisor | None = None,
     ) -> None:
         self._broker = broker
         self._take = take
         self._record = record
         self._at_once = at_once
+        self._ignored = ignored
         self._guard = (supervisor or Supervisor()).guard("amqp.answer")
 
     async def consume(self, connection: AbstractConnection) -> None:
@@ -87,29 +90,30 @@ class Answers:
         except Exception:
             await message.reject(requeue=False)
             raise
+        self._ignored(IgnoredReason.INTERNAL_ERROR)
         await message.ack()
 
     async def _settle(self, message: AbstractIncomingMessage) -> None:
-        refusal = await self._refusal(message)
+        ignored = await self._taken(message)
         try:
-            await self._reply(message, refusal)
-            if refusal is not None:
-                await self._set_aside(message, refusal)
+            await self._reply(message, ignored.reason if ignored is not None else None)
+            if ignored is not None:
+                await self._set_aside(message, ignored.reason)
+                self._ignored(ignored.kind)
         except NotPublished as error:
             log.warning("amqp.answer.kept", message=message.message_id, reason=str(error))
             await message.nack(requeue=True)
         else:
             await message.ack()
 
-    async def _refusal(self, message: AbstractIncomingMessage) -> str | None:
-        """Why it does not count, which is recorded; None: it was taken."""
+    async def _taken(self, message: AbstractIncomingMessage) -> IgnoredAnswer | None:
+        """Records and returns an answer that does not count; None: it was accepted."""
         while True:
             try:
                 ignored = await self._judge(message)
-                if ignored is None:
-                    return None
-                await self._keep(message, ignored)
-                return ignored.reason
+                if ignored is not None:
+                    await self._keep(message, ignored)
+                return ignored
             except Unavailable as error:
                 log.warning("amqp.answer.waits", hook=message.correlation_id, reason=str(error))
                 await asyncio.sleep(PAUSE)
@@ -118,12 +122,12 @@ class Answers:
         try:
             hook_id, token, answer = read(message.correlation_id, message.body)
         except Refused as error:
-            return IgnoredAnswer(str(error))
+            return IgnoredAnswer(str(error), IgnoredReason.MALFORMED)
         taking = self._take(hook_id, token, answer, message.user_id or "")
         ignored = await self._guard.attempt(taking, hook=str(hook_id))
         if isinstance(ignored, Fault):
-            # Set aside like any other: one that breaks us is not to come again and again.
-            return IgnoredAnswer(str(ignored))
+            # Redelivery would raise the same error again.
+            return IgnoredAnswer(str(ignored), IgnoredReason.INTERNAL_ERROR)
         if ignored is None or ignored.subscription_id is None:
             return ignored
         reason = ignored.reason.replace(token, HIDDEN)

@@ -139,6 +139,7 @@ def _of_stack(action: str, moment: str) -> Json:
         "traversal": COUNT,
         "version": COUNT,
         "stale": list_of(TEXT),
+        "warnings": list_of(TEXT),
     }  # fmt: skip
 
 

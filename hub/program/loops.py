@@ -16,7 +16,7 @@ from channels.amqp.notifications import HeatChannel
 from channels.amqp.publisher import AmqpChannel
 from channels.contract import Channel, ReceiverDecision
 from channels.dispatcher import Dispatcher
-from channels.ignored_answers import IgnoredAnswer, IgnoredAnswers
+from channels.ignored_answers import IgnoredAnswer, IgnoredAnswers, IgnoredReason
 from channels.plugins import installed as installed_channels
 from channels.retry import horizon
 from channels.store.configured_subscriptions import configure
@@ -288,7 +288,11 @@ class Loops:
     def _amqp(self, broker: Broker, consumes: bool) -> LoopRun:
         ignored = IgnoredAnswers(self.database, self.answerers.entitled, AmqpChannel.name)
         answers = Answers(
-            broker, self._answered_by_message, ignored.record, supervisor=self.supervisor
+            broker,
+            self._answered_by_message,
+            ignored.record,
+            ignored=self.metrics.answer_ignored,
+            supervisor=self.supervisor,
         )
         return lambda stop: broker.run(stop, answers.consume if consumes else None)
 
@@ -340,9 +344,11 @@ class Loops:
         """An answer that came over AMQP, by right of the hook's token."""
         automation = await self.answerers.holder(hook_id, token)
         if automation is None:
-            return IgnoredAnswer("this is not the hook's token")
+            return IgnoredAnswer("this is not the hook's token", IgnoredReason.INVALID_TOKEN)
         refused = await self._taken(hook_id, body, automation, Door.AMQP, sender)
-        return IgnoredAnswer(refused, automation.id) if refused is not None else None
+        if refused is None:
+            return None
+        return IgnoredAnswer(refused, IgnoredReason.REFUSED, automation.id)
 
     async def _taken(
         self,

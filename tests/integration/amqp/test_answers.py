@@ -7,6 +7,7 @@ from uuid import UUID
 import orjson
 import pytest
 from aio_pika.abc import AbstractIncomingMessage
+from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from channels.amqp.answers import Answers
@@ -205,7 +206,7 @@ async def test_an_answer_that_breaks_us_is_set_aside_and_comes_no_more(
         raise ZeroDivisionError("no")
 
     with monkeypatch.context() as patch:
-        patch.setattr(run.engine, "answer", broken)
+        patch.setattr(run.engine.hooks, "answer", broken)
         said = await box.answer(notice)
     assert not said["taken"]
     assert said["reason"].startswith("internal error ")
@@ -231,7 +232,7 @@ async def test_a_projects_notice_of_the_operators_hook_has_no_way_to_answer(
     assert await guarded.until_ended("s") == "CREATE_FAILED"
 
 
-@pytest.mark.parametrize("stage", ["_reply", "_refusal"])
+@pytest.mark.parametrize("stage", ["_reply", "_taken"])
 async def test_a_message_at_any_stage_of_which_we_break_holds_up_no_other(
     run: Program, box: Post, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
@@ -359,3 +360,26 @@ async def test_an_answer_waits_to_be_noted_for_a_database_that_is_away(
     assert not orjson.loads((await box.next(box.replies)).body)["taken"]
     (row,) = await noted(run, mine)
     assert row["error"] == "the answer was ignored: the body is not an object"
+
+
+async def test_answers_that_do_not_count_are_counted_by_reason(run: Program, box: Post) -> None:
+    await subscribe(run, box, events=[WAITING])
+    await run.create("s", {"a": thing()}, environment=ASKS)
+    notice = await box.next()
+    assert (await box.answer(notice, "reject"))["taken"]
+    assert not (await box.answer(notice))["taken"]
+    assert not (await box.answer(notice, token="another"))["taken"]
+    assert not (await box.answer(notice, token=""))["taken"]
+
+    async def counted() -> dict[str, float] | None:
+        _, text = await run.call("GET", "//metrics")
+        found = {
+            sample.labels["reason"]: sample.value
+            for family in text_string_to_metric_families(str(text))
+            for sample in family.samples
+            if sample.name == "headgate_amqp_answers_ignored_total"
+        }
+        return found if len(found) == 3 else None
+
+    expected = {"refused": 1.0, "invalid_token": 1.0, "malformed": 1.0}
+    assert await eventually(counted) == expected

@@ -138,6 +138,8 @@ def test_what_only_some_events_say() -> None:
         return rendered(kind, event=replace(event, data={**event.data, **said}))["data"]
 
     assert data(began)["stale"] == [] and data(began, stale=["b"])["stale"] == ["b"]
+    assert data(began)["warnings"] == []
+    assert data(began, warnings=["no match"])["warnings"] == ["no match"]
     assert data(gone)["resource"]["replaced"] is False
     assert data(gone, replaced=True)["resource"]["replaced"] is True
     assert data(moved)["moved"] is None and "moved" not in data(gone)
