@@ -1,7 +1,7 @@
-"""Types whose stack inside holds members that are alike.
+"""Groups: types whose nested stack contains members of the same kind. All of them are pure.
 
-All of it is pure. A group decides turn by turn (turns.py): from its properties, from what the stack
-inside holds now and from what was answered, to the next template of the stack inside (document.py).
+A group changes in steps (group_steps.py). It computes each step, and the template of the nested
+stack for it (member_template.py), from its properties, its current members and the answers.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from engine.types.placement import Placer
 
 
 def groups(placer: Placer | None = None) -> Sequence[ResourceType]:
-    """placer: says where new members come to be."""
+    """The group types. placer: places new members."""
     return (
         ResourceGroup(placer),
         ResourceChain(),

@@ -1,4 +1,4 @@
-"""OS::Heat::AutoScalingGroup: members that are alike, as many as policies say."""
+"""OS::Heat::AutoScalingGroup: identical members whose number scaling policies adjust."""
 
 from collections.abc import Mapping
 
@@ -14,12 +14,18 @@ from engine.hot.schema.type_schema import (
 )
 from engine.types.contract import Call, Child
 from engine.types.groups.batches import Policy
-from engine.types.groups.group import of_batches, policy_of, read_inside, sound, whole_number
-from engine.types.groups.member_template import Body, among, sample
+from engine.types.groups.group import (
+    batch_properties,
+    member_attributes,
+    policy_of,
+    sound_members,
+    whole_number,
+)
+from engine.types.groups.member_template import Body, property_place, sample
 from engine.types.groups.scaling_group import ScalingGroup
 from engine.words import Json, Point
 
-WAYS: Mapping[str, Aggregation] = {
+AGGREGATIONS: Mapping[str, Aggregation] = {
     "refs": Aggregation.REFERENCES,
     "refs_map": Aggregation.REFERENCES_BY_NAME,
     "outputs": Aggregation.EACH_BY_NAME,
@@ -32,62 +38,64 @@ FROM_ZERO = (Constraint("range", min=0),)
 class AutoScalingGroup(ScalingGroup):
     schema = TypeSchema(
         "OS::Heat::AutoScalingGroup",
-        description="Members that are alike, as many as scaling policies say.",
+        description="Identical members whose number scaling policies adjust.",
         properties={
             "resource": Property(
                 Kind.MAP,
-                "What each member is, as a template would say it.",
+                "Definition of each member, as in the resources section of a template.",
                 required=True,
                 update_allowed=True,
             ),
             "max_size": Property(
                 Kind.INTEGER,
-                "The most members.",
+                "Maximum number of members.",
                 required=True,
                 constraints=FROM_ZERO,
                 update_allowed=True,
             ),
             "min_size": Property(
                 Kind.INTEGER,
-                "The least members.",
+                "Minimum number of members.",
                 required=True,
                 constraints=FROM_ZERO,
                 update_allowed=True,
             ),
             "cooldown": Property(
                 Kind.INTEGER,
-                "Seconds after a change of size in which policies do nothing.",
+                "Seconds after a change of size in which scaling policies have no effect.",
                 update_allowed=True,
             ),
             "desired_capacity": Property(
-                Kind.INTEGER, "How many members, unless a policy says.", update_allowed=True
+                Kind.INTEGER,
+                "Number of members until a scaling policy changes it.",
+                update_allowed=True,
             ),
             "rolling_updates": Property(
                 Kind.MAP,
                 "How members are replaced when their definition changes.",
                 default={"min_in_service": 0, "max_batch_size": 1, "pause_time": 0},
                 update_allowed=True,
-                fields=of_batches("change"),
+                fields=batch_properties("change"),
             ),
         },
         attributes={
-            "refs": Attribute(Kind.LIST, "What get_resource gives of each member."),
-            "refs_map": Attribute(Kind.MAP, "The same, by the members' names."),
+            "refs": Attribute(Kind.LIST, "The values of get_resource for the members."),
+            "refs_map": Attribute(Kind.MAP, "The values of get_resource, by member name."),
             "outputs": Attribute(
                 Kind.MAP,
-                "One attribute of each member, by their names.",
+                "One attribute of each member, by member name.",
                 takes_member_attribute=True,
             ),
             "outputs_list": Attribute(
                 Kind.LIST, "One attribute of each member.", takes_member_attribute=True
             ),
-            "current_size": Attribute(Kind.INTEGER, "How many members there are.", public=True),
+            "current_size": Attribute(Kind.INTEGER, "Current number of members.", public=True),
         },
         steps=(Point.PRE_BATCH, Point.PRE_SCALE_IN),
         grouping=Grouping(
             lambda properties: sample({"member": properties.get("resource")}),
             lambda properties: _size(properties),
-            lambda place: among(place, "resource"),
+            lambda place: property_place(place, "resource"),
         ),
     )
 
@@ -109,7 +117,7 @@ class AutoScalingGroup(ScalingGroup):
         return properties.get("cooldown") or 0
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
-        return read_inside(sound(child), WAYS, by_place=True)
+        return member_attributes(sound_members(child), AGGREGATIONS, by_index=True)
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
@@ -124,10 +132,12 @@ class AutoScalingGroup(ScalingGroup):
             return
         if (least is not None and size < least) or (most is not None and size > most):
             reason = "desired_capacity must be between min_size and max_size"
-            findings.add(f"{place}.desired_capacity", reason, f"Write {least} to {most}.")
+            findings.add(
+                f"{place}.desired_capacity", reason, f"Use a value from {least} to {most}."
+            )
 
 
 def _size(properties: Mapping[str, Json]) -> int | None:
-    """What it begins with."""
+    """The initial size; None if unknown."""
     size = properties.get("desired_capacity")
     return whole_number(properties.get("min_size") if size is None else size)

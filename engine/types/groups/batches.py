@@ -1,12 +1,12 @@
-"""How many members change at a time, so that enough of them stay in service."""
+"""Rolling updates: how many members change at a time, so that enough stay in service."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """most: members that change in one batch. in_service: members that are to be there untouched
-    meanwhile, as far as there are so many. pause: seconds between two batches."""
+    """most: members that change in one batch. in_service: the minimum number of members that do not
+    change meanwhile, if there are that many. pause: seconds between two batches."""
 
     most: int
     in_service: int = 0
@@ -15,19 +15,19 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """size: of the group after it. changes: members that are new or changed in it."""
+    """size: of the group after the batch. changes: members that it creates or changes."""
 
     size: int
     changes: int
 
 
 def next_batch(target: int, current: int, up_to_date: int, policy: Policy) -> Batch | None:
-    """Return the next batch of a group on its way to a size and a definition; None: it is there.
+    """Return the next batch toward a size and a definition; None if the group has both.
 
-    current: members there are. up_to_date: those of them that already are as they should be.
+    current: the number of members. up_to_date: those that already have the new definition.
 
-    Where changing so many would leave too few in service, the group grows for a while: the new ones
-    are up to date, and a later batch takes away what is too much.
+    If a batch would leave too few members in service, the group grows temporarily: the new members
+    are up to date, and a later batch removes the surplus.
     """
     if up_to_date >= current == target:
         return None

@@ -1,4 +1,4 @@
-"""What all groups have in common, whatever their members are."""
+"""The base class and shared functions of all groups."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class Group(ResourceType):
 
     @abstractmethod
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
-        """What is read of it, once its members are as they should be."""
+        """The attributes of the group after a successful operation."""
 
     def done(self, call: Call, child: Child) -> Done:
         return Done(str(child.id), self.attributes(call, child), call.data)
@@ -42,15 +42,15 @@ class Group(ResourceType):
         )
 
     def check(self, call: Call) -> Outcome:
-        return self._visit(call, Operation.CHECK)
+        return self._act(call, Operation.CHECK)
 
     def suspend(self, call: Call) -> Outcome:
-        return self._visit(call, Operation.SUSPEND)
+        return self._act(call, Operation.SUSPEND)
 
     def resume(self, call: Call) -> Outcome:
-        return self._visit(call, Operation.RESUME)
+        return self._act(call, Operation.RESUME)
 
-    def _visit(self, call: Call, operation: Operation) -> Outcome:
+    def _act(self, call: Call, operation: Operation) -> Outcome:
         return run_nested(
             call, operation, ActOnNested(operation), lambda child: self.done(call, child)
         )
@@ -60,35 +60,35 @@ def _gone(child: Child) -> Done:
     return Done(None)
 
 
-def sound(child: Child) -> list[Member]:
-    """Members that did not fail, the oldest first."""
+def sound_members(child: Child) -> list[Member]:
+    """The members that have not failed, oldest first."""
     there = [one for one in child.members if one.status != FAILED]
     return sorted(there, key=lambda one: (one.created_at, one.name))
 
 
-def read_inside(
-    members: Sequence[Member], ways: Mapping[str, Aggregation], *, of_each: bool = False,
-    by_place: bool = False,
+def member_attributes(
+    members: Sequence[Member], aggregations: Mapping[str, Aggregation], *, of_each: bool = False,
+    by_index: bool = False,
 ) -> dict[str, Json]:  # fmt: skip
     known = ((one.name, one.reference, one.attributes) for one in members)
     secret = {one.name: one.secret for one in members}
-    return members_entry(known, ways, of_each=of_each, by_index=by_place, secret=secret)
+    return members_entry(known, aggregations, of_each=of_each, by_index=by_index, secret=secret)
 
 
 def whole_number(value: Json) -> int | None:
-    """What is written as one; None where that is not known yet."""
+    """A value as an integer; None if it is not known yet."""
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):
         return None
 
 
-def of_batches(name: str, *, in_service: bool = True) -> dict[str, Property]:
-    """What a policy about batches may say. name: what is done in them."""
+def batch_properties(name: str, *, in_service: bool = True) -> dict[str, Property]:
+    """The properties of a batch policy. name: the verb for their descriptions."""
     fields = {
         "max_batch_size": Property(
             Kind.INTEGER,
-            f"Members to {name} at once.",
+            f"Maximum number of members to {name} at once.",
             default=1,
             constraints=(Constraint("range", min=1),),
             update_allowed=True,
@@ -104,7 +104,7 @@ def of_batches(name: str, *, in_service: bool = True) -> dict[str, Property]:
     if in_service:
         fields["min_in_service"] = Property(
             Kind.INTEGER,
-            "Members that stay in service meanwhile.",
+            "Minimum number of members in service meanwhile.",
             default=0,
             constraints=(Constraint("range", min=0),),
             update_allowed=True,
@@ -112,12 +112,12 @@ def of_batches(name: str, *, in_service: bool = True) -> dict[str, Property]:
     return fields
 
 
-def policy_of(said: Mapping[str, Json] | None) -> Policy | None:
-    """None: nothing is said of batches."""
-    if said is None:
+def policy_of(given: Mapping[str, Json] | None) -> Policy | None:
+    """The policy from its properties; None without a policy."""
+    if given is None:
         return None
     return Policy(
-        said.get("max_batch_size") or 1,
-        said.get("min_in_service") or 0,
-        said.get("pause_time") or 0,
+        given.get("max_batch_size") or 1,
+        given.get("min_in_service") or 0,
+        given.get("pause_time") or 0,
     )

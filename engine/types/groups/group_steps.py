@@ -1,7 +1,7 @@
-"""The way of a group to what it should be, in turns: one change of the stack inside after another.
+"""The steps of a group's operation: a sequence of changes of its nested stack.
 
-What each turn does is decided when it comes, from what the stack inside really holds: so it does
-not matter who ended the one before, in which operation, or how.
+Each step is computed from the current members of the nested stack, so it does not matter how, or in
+which operation, the previous step ended.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,8 +21,8 @@ from engine.types.contract import (
     RunNested,
     Wait,
 )
-from engine.types.groups.member_placement import PLACED, placed, view_of
-from engine.types.groups.member_template import Body, CurrentMembers, present
+from engine.types.groups.member_placement import PLACED, group_view, placed
+from engine.types.groups.member_template import Body, CurrentMembers, current_members
 from engine.types.nested_commands import run_nested
 from engine.types.placement import Placer, Places
 from engine.words import Json
@@ -33,10 +33,11 @@ LONGEST_PAUSE = 3_155_760_000
 
 @dataclass(frozen=True, slots=True)
 class MemberChange:
-    """The members after a turn, and what it means for those there are.
+    """The members after a step, and the differences from the current ones.
 
-    bodies: in the order in which members are read. altered: names of those that get another body;
-    made, gone: of those that come and go. open: who could be altered, or be gone, instead.
+    bodies: the definitions, in reading order. altered: the names of members with a new definition.
+    made, gone: the names of created and removed members. open: the names of members that an answer
+    can choose instead.
     """
 
     bodies: Mapping[str, Body]
@@ -55,9 +56,9 @@ class MemberChange:
 
 @dataclass(frozen=True, slots=True)
 class GroupStep:
-    """kind: the beginning of its step's name. ask: the point where somebody may choose other
-    members, or "". pause: seconds to wait before it, if it follows one of its kind. kept: what is
-    decided with it for all turns that follow."""
+    """kind: the start of the step's name. ask: the hook point where an answer can choose other
+    members, or "". pause: seconds to wait before the step if it follows one of the same kind. kept:
+    records for all following steps."""
 
     kind: str
     change: MemberChange
@@ -68,9 +69,9 @@ class GroupStep:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """number: of the turn, from 1. step: its name, once it has begun. last: the kind of the turn
-    before it; "" at the first. asked: the turn for which somebody was asked last. until: when the
-    pause before the turn is over. kept: what was decided for the whole operation.
+    """number: of the step, from 1. step: its name, once it runs. last: the kind of the previous
+    step; "" at the first. asked: the last step for which hooks were opened. until: the end of the
+    pause before the step. kept: records for the whole operation.
     """
 
     number: int = 1
@@ -89,84 +90,84 @@ class Progress:
 
 
 class Plan(Protocol):
-    """What one group wants."""
+    """The plan of one group."""
 
     def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
-        """What is decided when the operation begins, and holds through all its turns."""
+        """The records that are computed at the start of the operation, for all its steps."""
 
-    def turn(
+    def step(
         self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
     ) -> GroupStep | None:
-        """The next turn; None: everything is as it should be. names: chosen by an answer."""
+        """The next step; None if the group is up to date. names: chosen by an answer."""
 
     def goal(
         self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
     ) -> ReconcileNested:
-        """What a turn brings the stack inside to."""
+        """The command of a step for the nested stack."""
 
 
-def go(
+def run_steps(
     call: Call, plan: Plan, done: Callable[[Child], Done], placer: Placer | None = None
 ) -> Outcome | Awaitable[Outcome]:
-    """One call of an operation that takes turns. placer: says where new members come to be."""
-    there = present(call.child)
+    """One call of an operation that runs in steps. placer: places new members."""
+    there = current_members(call.child)
     at = Progress(**call.progress) if call.progress else Progress(kept=plan.kept(there))
     if at.step and call.child is not None and call.child.step == at.step:
         ended = run_nested(call, at.step, ReconcileNested(None), done)
         if not isinstance(ended, Done):
             return ended
         at = at.after()
-    turn = _next_turn(call, plan, there, at, done)
-    if not isinstance(turn, GroupStep):
-        return turn
-    if placer is None or not turn.change.made:
-        return _begun(plan, turn, there, at, {})
-    return _placed(call, plan, turn, there, at, placer)
+    step = _next_step(call, plan, there, at, done)
+    if not isinstance(step, GroupStep):
+        return step
+    if placer is None or not step.change.made:
+        return _start(plan, step, there, at, {})
+    return _place(call, plan, step, there, at, placer)
 
 
-def _next_turn(
+def _next_step(
     call: Call, plan: Plan, there: CurrentMembers, at: Progress, done: Callable[[Child], Done]
 ) -> GroupStep | Outcome:
-    """Every operation brings the stack inside somewhere at least once: what is in the templates of
-    its members may have changed, though nothing of the group itself did."""
-    turn = plan.turn(there, at, None)
-    if turn is None and at.last and call.child is not None:
+    """Each operation has at least one step: the templates of the members may have changed although
+    the group's properties have not."""
+    step = plan.step(there, at, None)
+    if step is None and at.last and call.child is not None:
         return done(call.child)
-    turn = turn or GroupStep("members", MemberChange(there.bodies))
-    held = _paused(call, turn, at) or _asked(call, turn, at)
+    step = step or GroupStep("members", MemberChange(there.bodies))
+    held = _paused(call, step, at) or _asked(call, step, at)
     if held is not None:
         return held
-    names = chosen(turn.ask, _seen(turn), call.answers.get(turn.ask))
+    names = chosen(step.ask, _seen(step), call.answers.get(step.ask))
     if names is not None and not isinstance(names, BadChoice):
-        turn = plan.turn(there, at, names) or turn
-    return turn
+        step = plan.step(there, at, names) or step
+    return step
 
 
-async def _placed(
-    call: Call, plan: Plan, turn: GroupStep, there: CurrentMembers, at: Progress, placer: Placer
+async def _place(
+    call: Call, plan: Plan, step: GroupStep, there: CurrentMembers, at: Progress, placer: Placer
 ) -> Outcome:
-    places = await placer.place(view_of(call, turn.change.bodies, turn.change.made, there))
+    places = await placer.place(group_view(call, step.change.bodies, step.change.made, there))
     if isinstance(places, str):
         return _failed(call, places)
-    return _begun(plan, turn, there, at, {name: dict(one) for name, one in places.items()})
+    return _start(plan, step, there, at, {name: dict(one) for name, one in places.items()})
 
 
-def _begun(
-    plan: Plan, turn: GroupStep, there: CurrentMembers, at: Progress, places: Places
+def _start(
+    plan: Plan, step: GroupStep, there: CurrentMembers, at: Progress, places: Places
 ) -> RunNested:
-    change = turn.change
+    change = step.change
     bodies = {name: placed(body, places.get(name, {})) for name, body in change.bodies.items()}
     known = {**there.group.get(PLACED, {}), **places}
     remembered = {name: known[name] for name in bodies if known.get(name)}
-    step, kept = f"{turn.kind}-{at.number}", {**at.kept, **turn.kept, PLACED: remembered}
+    name, kept = f"{step.kind}-{at.number}", {**at.kept, **step.kept, PLACED: remembered}
     goal = plan.goal(replace(change, bodies=bodies), there, kept)
-    return RunNested(step, goal, at.document(step=step, kept=kept))
+    return RunNested(name, goal, at.document(step=name, kept=kept))
 
 
-def _paused(call: Call, turn: GroupStep, at: Progress) -> Outcome | None:
-    if not turn.pause or at.last != turn.kind:
+def _paused(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
+    if not step.pause or at.last != step.kind:
         return None
-    pause = timedelta(seconds=min(turn.pause, LONGEST_PAUSE))
+    pause = timedelta(seconds=min(step.pause, LONGEST_PAUSE))
     until = datetime.fromisoformat(at.until) if at.until else call.now + pause
     if call.now >= until:
         return None
@@ -175,16 +176,16 @@ def _paused(call: Call, turn: GroupStep, at: Progress) -> Outcome | None:
     return Wait(until, at.document(until=until.isoformat()))
 
 
-def _asked(call: Call, turn: GroupStep, at: Progress) -> Outcome | None:
-    if not turn.ask:
+def _asked(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
+    if not step.ask:
         return None
     if at.asked != at.number:
-        return Confirm(turn.ask, at.document(asked=at.number), _seen(turn))
-    said = call.confirmed
-    if said is None or said.accepted:
+        return Confirm(step.ask, at.document(asked=at.number), _seen(step))
+    answer = call.confirmed
+    if answer is None or answer.accepted:
         return None
-    why = f": {said.reason}" if said.reason else ""
-    return _failed(call, f"{turn.ask} rejected by {said.by}{why}")
+    why = f": {answer.reason}" if answer.reason else ""
+    return _failed(call, f"{step.ask} rejected by {answer.by}{why}")
 
 
 def _failed(call: Call, reason: str) -> Failed:
@@ -192,15 +193,15 @@ def _failed(call: Call, reason: str) -> Failed:
     return Failed(reason, there, call.data)
 
 
-def _seen(turn: GroupStep) -> dict[str, Json]:
-    """What there is to look at: see engine/hooks/member_choice.py."""
-    if not turn.ask:
+def _seen(step: GroupStep) -> dict[str, Json]:
+    """The data for the reviewer; see engine/hooks/member_choice.py."""
+    if not step.ask:
         return {}
-    change = turn.change
+    change = step.change
     seen = {"altered": change.altered, "made": change.made, "gone": change.gone}
-    named = change.altered or () if CHOICES[turn.ask].fewer else change.gone
+    named = change.altered or () if CHOICES[step.ask].fewer else change.gone
     return {
         **{name: [*members] for name, members in seen.items()},
-        CHOICES[turn.ask].key: [*named],
+        CHOICES[step.ask].key: [*named],
         MAY_CHOOSE: [*change.open],
     }

@@ -1,4 +1,4 @@
-"""OS::Heat::InstanceGroup: members of type AWS::EC2::Instance, as a launch configuration says."""
+"""OS::Heat::InstanceGroup: AWS::EC2::Instance members from a launch configuration."""
 
 import re
 from collections.abc import Awaitable, Mapping
@@ -15,34 +15,34 @@ from engine.hot.schema.type_schema import (
 )
 from engine.types.contract import Call, Child, Done, Failed, Outcome, ResourceType
 from engine.types.groups.batches import Policy
-from engine.types.groups.group import read_inside, sound
+from engine.types.groups.group import member_attributes, sound_members
 from engine.types.groups.member_template import Body, sample
 from engine.types.groups.scaling_group import ScalingGroup
 from engine.words import Json, Point
 
 INSTANCE: Final = "AWS::EC2::Instance"
-#: Members are counted against quotas when they are made; this bounds what a policy may ask for.
+#: The size limit for scaling policies. Quotas count members when they are created.
 MOST: Final = 1_000_000
 _PAUSE = re.compile(r"PT(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?")
 LONGEST_PAUSE: Final = 3600
-#: What Heat lists where an instance has none.
-NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - nothing is bound to it
+#: The address that Heat lists for an instance without one.
+NO_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - not used to bind a socket
 
 
 class LaunchConfiguration(ResourceType):
     uses_credential = False
     schema = TypeSchema(
         "AWS::AutoScaling::LaunchConfiguration",
-        description="What the instances of an instance group are.",
+        description="Properties of the instances of an instance group.",
         properties={
             **{
-                name: Property(Kind.STRING, "Handed to each instance as it is.")
+                name: Property(Kind.STRING, "Passed to each instance unchanged.")
                 for name in (
                     "ImageId", "InstanceType", "KeyName", "UserData", "KernelId", "RamDiskId"
                 )
             },
             **{
-                name: Property(Kind.LIST, "Handed to each instance as it is.")
+                name: Property(Kind.LIST, "Passed to each instance unchanged.")
                 for name in ("SecurityGroups", "BlockDeviceMappings", "NovaSchedulerHints")
             },
         },
@@ -58,18 +58,20 @@ class LaunchConfiguration(ResourceType):
 class InstanceGroup(ScalingGroup):
     schema = TypeSchema(
         "OS::Heat::InstanceGroup",
-        description="Instances that are alike, as a launch configuration says.",
+        description="Identical instances from a launch configuration.",
         properties={
-            "AvailabilityZones": Property(Kind.LIST, "Taken for Heat's sake.", required=True),
+            "AvailabilityZones": Property(
+                Kind.LIST, "Accepted for compatibility with Heat; no effect.", required=True
+            ),
             "LaunchConfigurationName": Property(
                 Kind.STRING,
-                "What get_resource gives of a launch configuration.",
+                "Value of get_resource for a launch configuration.",
                 required=True,
                 update_allowed=True,
             ),
             "Size": Property(
                 Kind.INTEGER,
-                "How many members.",
+                "Number of members.",
                 required=True,
                 constraints=(Constraint("range", min=0),),
                 update_allowed=True,
@@ -89,7 +91,7 @@ class InstanceGroup(ScalingGroup):
         },
         attributes={
             "InstanceList": Attribute(
-                Kind.STRING, "The attribute PublicIp of each member, with commas."
+                Kind.STRING, "The attribute PublicIp of each member, comma-separated."
             )
         },
         update_policy={
@@ -124,8 +126,8 @@ class InstanceGroup(ScalingGroup):
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         if call.referenced is None:
             name = call.properties["LaunchConfigurationName"]
-            said = f"LaunchConfigurationName ({name}) reference can not be found."
-            return Failed(said, call.physical_id, call.data)
+            reason = f"LaunchConfigurationName ({name}) reference can not be found."
+            return Failed(reason, call.physical_id, call.data)
         return super().create(call)
 
     def body(self, call: Call) -> Body:
@@ -143,32 +145,32 @@ class InstanceGroup(ScalingGroup):
         return 0, MOST
 
     def policy(self, call: Call) -> Policy | None:
-        said = call.update_policy.get("RollingUpdate")
-        if said is None:
+        given = call.update_policy.get("RollingUpdate")
+        if given is None:
             return None
         return Policy(
-            said.get("MaxBatchSize") or 1,
-            said.get("MinInstancesInService") or 0,
-            min(_seconds(said.get("PauseTime") or "PT0S"), LONGEST_PAUSE),
+            given.get("MaxBatchSize") or 1,
+            given.get("MinInstancesInService") or 0,
+            min(_seconds(given.get("PauseTime") or "PT0S"), LONGEST_PAUSE),
         )
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
-        members = sound(child)
+        members = sound_members(child)
         addresses = [str(one.attributes.get("PublicIp") or NO_ADDRESS) for one in members]
         listed = ",".join(addresses) or None
-        return {"InstanceList": listed, **read_inside(members, {}, by_place=True)}
+        return {"InstanceList": listed, **member_attributes(members, {}, by_index=True)}
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
         if properties.get("LoadBalancerNames"):
             reason = "members are not registered with load balancers"
-            remedy = "Leave it out, and give the load balancer InstanceList with get_attr."
+            remedy = "Remove it, and pass InstanceList to the load balancer with get_attr."
             findings.add(f"{place}.LoadBalancerNames", reason, remedy)
 
 
 def _seconds(text: str) -> int:
-    """Of ``PT1H2M3S``."""
+    """The seconds of a duration such as ``PT1H2M3S``."""
     match = _PAUSE.fullmatch(text)
     hours, minutes, seconds = (
         int(part or 0) for part in (match.groups() if match else ()) or (0, 0, 0)

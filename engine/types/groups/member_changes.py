@@ -1,4 +1,4 @@
-"""Which members a turn makes, changes and takes away."""
+"""Which members a step of a group creates, changes and removes."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -8,15 +8,15 @@ from uuid import UUID
 from engine.types.groups.group_steps import MemberChange
 from engine.types.groups.member_template import Body, CurrentMembers
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
-#: Letters of a member's name.
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+#: Characters of a member's name.
 LENGTH = 12
 
 BodyOf = Callable[[str], Body]
 
 
 def indexed_names(size: int, removed: Collection[str]) -> list[str]:
-    """The first numbers from 0 that were not removed."""
+    """The first numbers from 0 without the removed ones."""
     return list(islice((str(n) for n in count() if str(n) not in removed), size))
 
 
@@ -25,7 +25,7 @@ def by_index(names: Collection[str]) -> list[str]:
 
 
 def fresh_names(key: UUID, number: int, taken: Collection[str]) -> Iterator[str]:
-    """Names nobody has, the same whenever a turn of an operation is decided again."""
+    """Unused names, the same whenever a step of an operation is computed again."""
     for place in count():
         name = _short(f"{key}/{number}/{place}")
         if name not in taken:
@@ -33,10 +33,10 @@ def fresh_names(key: UUID, number: int, taken: Collection[str]) -> Iterator[str]
 
 
 def _short(text: str) -> str:
-    """Twelve letters, the first of which is none that YAML or people take for a number."""
+    """Twelve characters; the first is a letter, so YAML does not read the name as a number."""
     bits = int.from_bytes(sha256(text.encode()).digest()[:8])
-    letters = [_LETTERS[(bits >> (5 * place)) & 31] for place in range(LENGTH)]
-    return _LETTERS[(bits >> 59) % 26] + "".join(letters[1:])
+    characters = [_ALPHABET[(bits >> (5 * place)) & 31] for place in range(LENGTH)]
+    return _ALPHABET[(bits >> 59) % 26] + "".join(characters[1:])
 
 
 def indexed_change(
@@ -47,10 +47,10 @@ def indexed_change(
     body_of: BodyOf,
     chosen: Sequence[str] | None,
 ) -> MemberChange:
-    """A batch of a group whose members are numbers.
+    """A batch of a group with numbered members.
 
-    names: after it. target: names when all is done; others are there for a while, and are left
-    alone. The highest are altered first.
+    names: after the batch. target: the final names; other members are temporary and do not change.
+    The highest numbers change first.
     """
     stay = [name for name in names if name in there.sound]
     made = [name for name in names if name not in there.sound]
@@ -65,8 +65,8 @@ def aged_change(
     there: CurrentMembers, size: int, changes: int, body_of: BodyOf, new_names: Iterator[str],
     chosen: Sequence[str] | None,
 ) -> MemberChange:  # fmt: skip
-    """A batch of a group whose members have an age: the oldest are altered first, and go first
-    where there are too many; but who failed before them, and who is as it should be after them."""
+    """A batch of a group whose members are ordered by age. The oldest change first. If there are
+    too many, failed members are removed first, then the oldest; up-to-date members last."""
     going = sorted(
         there.bodies, key=lambda name: (name in there.sound, there.bodies[name] == body_of(name))
     )
@@ -99,7 +99,7 @@ def all_at_once(there: CurrentMembers, names: Sequence[str], body_of: BodyOf) ->
 
 
 def only(there: CurrentMembers, names: Sequence[str]) -> MemberChange:
-    """These of those that there are, as they are."""
+    """Keep these members unchanged, and remove the others."""
     bodies = {name: there.bodies[name] for name in names if name in there.bodies}
     return MemberChange(bodies, gone=_gone(there, bodies))
 

@@ -1,4 +1,4 @@
-"""Members with the properties that a placement plug-in gave them."""
+"""Members with properties from a placement plug-in."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -8,7 +8,7 @@ from engine.types.groups.member_template import FAILED, Body, CurrentMembers
 from engine.types.placement import GroupView, PlacedMember
 from engine.words import Json
 
-#: What a group keeps of itself: the properties that were answered, by member.
+#: In the group's records: the properties from the plug-in, by member.
 PLACED: Final = "placed"
 
 
@@ -16,16 +16,16 @@ def placed(body: Body, place: Mapping[str, Json]) -> Body:
     return {**body, "properties": {**(body.get("properties") or {}), **place}} if place else body
 
 
-def in_place(body_of: Callable[[str], Body], there: CurrentMembers) -> Callable[[str], Body]:
-    """Bodies of members that stay where they are."""
+def with_placement(body_of: Callable[[str], Body], there: CurrentMembers) -> Callable[[str], Body]:
+    """Definitions of existing members, with the properties of their placement."""
     known = there.group.get(PLACED) or {}
     return lambda name: placed(body_of(name), known.get(name, {}))
 
 
-def view_of(
+def group_view(
     call: Call, bodies: Mapping[str, Body], new: Sequence[str], there: CurrentMembers
 ) -> GroupView:
-    """What the plug-in is given."""
+    """The argument of the plug-in."""
     body, known = bodies[new[0]], there.group.get(PLACED) or {}
     return GroupView(
         call.project,

@@ -1,8 +1,8 @@
-"""The template of the stack inside of a group: written, and read back.
+"""The template of a group's nested stack: built from the members, and read back.
 
-Bodies of members are values, whatever they look like: what would be a function in a template is
-handed over as a parameter. So is everything of the members that may be hidden. What the group keeps
-of itself travels as a parameter too, so that it changes with the members and never without them.
+The definitions of members are plain values. A value that looks like a template function becomes a
+parameter, and so do all values that may be secret. The group's own records are a parameter too, so
+they change together with the members.
 """
 
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ from engine.words import Json
 
 VERSION: Final = "2015-04-30"
 FUNCTIONS: Final = frozenset(VERSIONS[VERSION].functions)
-#: Parameters of the stack inside.
+#: Parameters of the nested stack.
 LITERALS: Final = "literals"
 GROUP: Final = "group"
-#: Sections of a member's body that hold values of the template around.
+#: Sections of a member's definition with values from the parent template.
 VALUES: Final = ("properties", "metadata", "update_policy")
 FAILED: Final = "FAILED"
 
@@ -27,11 +27,11 @@ Body = Mapping[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class CurrentMembers:
-    """What the stack inside holds.
+    """The members of the nested stack.
 
-    bodies: of members that there are, by name, in the order in which they would go: failed ones
-    first, then the oldest. sound: those that did not fail. references: by name. group: what the
-    group kept of itself.
+    bodies: the definitions by name, in the order of removal: failed members first, then the oldest.
+    sound: the names of members that have not failed. references: by name. group: the group's own
+    records.
     """
 
     bodies: Mapping[str, Body] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class CurrentMembers:
     group: Mapping[str, Json] = field(default_factory=dict)
 
 
-def written(
+def build_template(
     bodies: Mapping[str, Body], group: Mapping[str, Json], *, has_secrets: bool = False
 ) -> ReconcileNested:
     """The command that gives a nested stack these members. has_secrets: they may have secrets."""
@@ -60,20 +60,20 @@ def written(
 def sample(
     bodies: Mapping[str, Json],
 ) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
-    """For Grouping.sample: None where a body is not known."""
+    """For Grouping.sample: None if a definition is unknown."""
     if not all(isinstance(body, dict) and "type" in body for body in bodies.values()):
         return None
-    goal = written(bodies, {})
+    goal = build_template(bodies, {})
     return (goal.template or {}, goal.parameters) if bodies else None
 
 
-def among(place: str, start: str) -> str:
-    """For Grouping.place, where all members are alike: ``resources.0.type`` is ``start.type``."""
+def property_place(place: str, start: str) -> str:
+    """For Grouping.place if all members are alike: ``resources.0.type`` is ``start.type``."""
     return ".".join((start, *place.split(".")[2:]))
 
 
-def present(child: Child | None) -> CurrentMembers:
-    """Read back what `written` has led to."""
+def current_members(child: Child | None) -> CurrentMembers:
+    """Read the members back from the nested stack."""
     if child is None:
         return CurrentMembers()
     resources = child.template.get("resources") or {}

@@ -1,17 +1,17 @@
-"""OS::Heat::ResourceChain: a member of each type that is named, one after the other."""
+"""OS::Heat::ResourceChain: one member of each listed type, in order."""
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
 from engine.hot.expressions.member_attributes import Aggregation
 from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema
 from engine.types.contract import Call, Child, Outcome, ReconcileNested
-from engine.types.groups.group import Group, read_inside
-from engine.types.groups.group_steps import GroupStep, MemberChange, Progress, go
+from engine.types.groups.group import Group, member_attributes
+from engine.types.groups.group_steps import GroupStep, MemberChange, Progress, run_steps
 from engine.types.groups.member_changes import all_at_once, by_index
-from engine.types.groups.member_template import Body, CurrentMembers, sample, written
+from engine.types.groups.member_template import Body, CurrentMembers, build_template, sample
 from engine.words import Json
 
-WAYS: Mapping[str, Aggregation] = {
+AGGREGATIONS: Mapping[str, Aggregation] = {
     "refs": Aggregation.REFERENCES,
     "attributes": Aggregation.EACH_BY_NAME,
 }
@@ -20,7 +20,7 @@ WAYS: Mapping[str, Aggregation] = {
 class ResourceChain(Group):
     schema = TypeSchema(
         "OS::Heat::ResourceChain",
-        description="One member of each type that is named, with the same properties.",
+        description="One member of each listed type, with the same properties.",
         properties={
             "resources": Property(
                 Kind.LIST,
@@ -37,34 +37,36 @@ class ResourceChain(Group):
             "resource_properties": Property(Kind.MAP, "Properties of each member."),
         },
         attributes={
-            "refs": Attribute(Kind.LIST, "What get_resource gives of each member."),
+            "refs": Attribute(Kind.LIST, "The values of get_resource for the members."),
             "attributes": Attribute(
                 Kind.MAP,
-                "One attribute of each member, by their names.",
+                "One attribute of each member, by member name.",
                 takes_member_attribute=True,
             ),
         },
         grouping=Grouping(
             lambda properties: _sample(properties),
             lambda properties: None,
-            lambda place: _among(place),
+            lambda place: _property_place(place),
             of_each=True,
         ),
     )
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        return go(call, _ChainPlan(call), lambda child: self.done(call, child))
+        return run_steps(call, _ChainPlan(call), lambda child: self.done(call, child))
 
     def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
         return self.create(call)
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
         known = {one.name: one for one in child.members}
-        return read_inside([known[name] for name in by_index(known)], WAYS, of_each=True)
+        return member_attributes(
+            [known[name] for name in by_index(known)], AGGREGATIONS, of_each=True
+        )
 
 
 def chained(properties: Mapping[str, Json]) -> Iterator[tuple[str, Body]]:
-    """Name and body of each member."""
+    """The name and definition of each member."""
     for place, type_name in enumerate(properties.get("resources") or []):
         body: dict[str, Json] = {"type": type_name}
         if given := properties.get("resource_properties"):
@@ -83,7 +85,7 @@ def _sample(
     return sample(dict(chained(properties))) if all(isinstance(t, str) for t in types) else None
 
 
-def _among(place: str) -> str:
+def _property_place(place: str) -> str:
     name, _, rest = place.removeprefix("resources.").partition(".")
     if rest.startswith("properties"):
         return "resource_properties" + rest.removeprefix("properties")
@@ -93,7 +95,7 @@ def _among(place: str) -> str:
 class _ChainPlan:
     def __init__(self, call: Call) -> None:
         self._bodies = dict(chained(call.properties))
-        self._hides = call.has_secrets
+        self._has_secrets = call.has_secrets
 
     def kept(self, there: CurrentMembers) -> Mapping[str, Json]:
         return {}
@@ -101,9 +103,9 @@ class _ChainPlan:
     def goal(
         self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
     ) -> ReconcileNested:
-        return written(change.bodies, kept, has_secrets=self._hides)
+        return build_template(change.bodies, kept, has_secrets=self._has_secrets)
 
-    def turn(
+    def step(
         self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
     ) -> GroupStep | None:
         change = all_at_once(there, [*self._bodies], self._bodies.__getitem__)

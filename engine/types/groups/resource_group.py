@@ -1,4 +1,4 @@
-"""OS::Heat::ResourceGroup: so many members that are alike but for their number."""
+"""OS::Heat::ResourceGroup: members that differ only in their index."""
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
@@ -13,15 +13,27 @@ from engine.hot.schema.type_schema import (
 )
 from engine.types.contract import Call, Child, Outcome
 from engine.types.groups.batches import Policy
-from engine.types.groups.group import Group, of_batches, policy_of, read_inside, whole_number
-from engine.types.groups.group_steps import go
+from engine.types.groups.group import (
+    Group,
+    batch_properties,
+    member_attributes,
+    policy_of,
+    whole_number,
+)
+from engine.types.groups.group_steps import run_steps
 from engine.types.groups.member_changes import by_index
-from engine.types.groups.member_placement import in_place
-from engine.types.groups.member_template import Body, CurrentMembers, among, present, sample
+from engine.types.groups.member_placement import with_placement
+from engine.types.groups.member_template import (
+    Body,
+    CurrentMembers,
+    current_members,
+    property_place,
+    sample,
+)
 from engine.types.groups.step_plans import REMOVED, IndexedPlan
 from engine.words import Json, Point
 
-WAYS: Mapping[str, Aggregation] = {
+AGGREGATIONS: Mapping[str, Aggregation] = {
     "refs": Aggregation.REFERENCES,
     "refs_map": Aggregation.REFERENCES_BY_NAME,
     "attributes": Aggregation.EACH_BY_NAME,
@@ -32,11 +44,11 @@ INDEX = "%index%"
 class ResourceGroup(Group):
     schema = TypeSchema(
         "OS::Heat::ResourceGroup",
-        description="Members that are alike but for their number, from 0.",
+        description="Members that differ only in their index, which starts at 0.",
         properties={
             "count": Property(
                 Kind.INTEGER,
-                "How many members.",
+                "Number of members.",
                 default=1,
                 constraints=(Constraint("range", min=0),),
                 update_allowed=True,
@@ -49,7 +61,7 @@ class ResourceGroup(Group):
             ),
             "resource_def": Property(
                 Kind.MAP,
-                "What each member is, as a template would say it.",
+                "Definition of each member, as in a template.",
                 required=True,
                 update_allowed=True,
                 fields={
@@ -60,7 +72,7 @@ class ResourceGroup(Group):
             ),
             "removal_policies": Property(
                 Kind.LIST,
-                "Members to remove, whatever the count does.",
+                "Members to remove, independent of count.",
                 default=[],
                 update_allowed=True,
                 items=Property(
@@ -81,44 +93,44 @@ class ResourceGroup(Group):
             ),
         },
         attributes={
-            "refs": Attribute(Kind.LIST, "What get_resource gives of each member."),
-            "refs_map": Attribute(Kind.MAP, "The same, by the members' names."),
+            "refs": Attribute(Kind.LIST, "The values of get_resource for the members."),
+            "refs_map": Attribute(Kind.MAP, "The values of get_resource, by member name."),
             "attributes": Attribute(
                 Kind.MAP,
-                "One attribute of each member, by their names.",
+                "One attribute of each member, by member name.",
                 takes_member_attribute=True,
             ),
             "removed_rsrc_list": Attribute(Kind.LIST, "Names that are never used again."),
         },
         update_policy={
-            "rolling_update": Property(Kind.MAP, fields=of_batches("change")),
-            "batch_create": Property(Kind.MAP, fields=of_batches("make", in_service=False)),
+            "rolling_update": Property(Kind.MAP, fields=batch_properties("change")),
+            "batch_create": Property(Kind.MAP, fields=batch_properties("create", in_service=False)),
         },
         steps=(Point.PRE_BATCH, Point.PRE_SCALE_IN),
         grouping=Grouping(
             lambda properties: _sample(properties),
             lambda properties: whole_number(properties.get("count", 1)),
-            lambda place: among(place, "resource_def"),
+            lambda place: property_place(place, "resource_def"),
             of_each=True,
         ),
     )
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         policy = policy_of(call.update_policy.get("batch_create"))
-        return self._go(call, _plan(call, policy, creates=policy is not None))
+        return self._run(call, _plan(call, policy, creates=policy is not None))
 
     def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
         policy = policy_of(call.update_policy.get("rolling_update"))
-        return self._go(call, _plan(call, policy, creates=False))
+        return self._run(call, _plan(call, policy, creates=False))
 
-    def _go(self, call: Call, plan: IndexedPlan) -> Outcome | Awaitable[Outcome]:
-        return go(call, plan, lambda child: self.done(call, child), self.placer)
+    def _run(self, call: Call, plan: IndexedPlan) -> Outcome | Awaitable[Outcome]:
+        return run_steps(call, plan, lambda child: self.done(call, child), self.placer)
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
         known = {one.name: one for one in child.members}
         members = [known[name] for name in by_index(known)]
-        removed = present(child).group.get(REMOVED, [])
-        inside = read_inside(members, WAYS, of_each=True)
+        removed = current_members(child).group.get(REMOVED, [])
+        inside = member_attributes(members, AGGREGATIONS, of_each=True)
         return {"removed_rsrc_list": [*removed], **inside}
 
 
@@ -127,7 +139,7 @@ def _plan(call: Call, policy: Policy | None, *, creates: bool) -> IndexedPlan:
     body, index = properties["resource_def"], properties["index_var"]
     return IndexedPlan(
         properties["count"],
-        in_place(lambda name: numbered(body, index, name), present(call.child)),
+        with_placement(lambda name: numbered(body, index, name), current_members(call.child)),
         lambda there: [*_removed(call, there)],
         call.has_secrets,
         policy,
@@ -138,7 +150,7 @@ def _plan(call: Call, policy: Policy | None, *, creates: bool) -> IndexedPlan:
 def _sample(
     properties: Mapping[str, Json],
 ) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
-    """A group of none may be of anything: so templates switch parts of themselves off."""
+    """A group with count 0 is not validated: templates disable parts of themselves with it."""
     body, index = properties.get("resource_def"), properties.get("index_var") or INDEX
     if not isinstance(body, dict) or "type" not in body or not isinstance(index, str):
         return None
@@ -148,7 +160,7 @@ def _sample(
 
 
 def numbered(body: Body, index: str, name: str) -> Body:
-    """The body of one member: nothing that is null, and its name wherever the variable stands."""
+    """The definition of one member: without nulls, and with its name for the index variable."""
     whole: dict[str, Json] = {"type": body["type"]}
     for section in ("properties", "metadata"):
         given = body.get(section)
@@ -160,7 +172,7 @@ def numbered(body: Body, index: str, name: str) -> Body:
 
 
 def replaced(value: Json, index: str, name: str) -> Json:
-    """Keys stay as they are, as in Heat."""
+    """Replace the index variable in all values; keys do not change, as in Heat."""
     if isinstance(value, str):
         return value.replace(index, name)
     if isinstance(value, dict):
@@ -171,7 +183,7 @@ def replaced(value: Json, index: str, name: str) -> Json:
 
 
 def _removed(call: Call, there: CurrentMembers) -> Iterator[str]:
-    """Names that policies name, or by what get_resource gives; those nobody has mean nothing."""
+    """The members in the removal policies, by name or value of get_resource; others are ignored."""
     before: Sequence[str] = there.group.get(REMOVED, [])
     if call.properties["removal_policies_mode"] == "append":
         yield from before

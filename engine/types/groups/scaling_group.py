@@ -1,4 +1,4 @@
-"""What groups have in common whose members have an age, and whose size policies adjust."""
+"""The base class of groups whose size scaling policies adjust."""
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Mapping
@@ -9,14 +9,14 @@ from typing import Final
 from engine.types.contract import Call, Child, Done, Outcome
 from engine.types.groups.batches import Policy
 from engine.types.groups.group import Group
-from engine.types.groups.group_steps import go
+from engine.types.groups.group_steps import run_steps
 from engine.types.groups.member_changes import fresh_names
-from engine.types.groups.member_placement import in_place
-from engine.types.groups.member_template import Body, CurrentMembers, present
+from engine.types.groups.member_placement import with_placement
+from engine.types.groups.member_template import Body, CurrentMembers, current_members
 from engine.types.groups.step_plans import AgedPlan
 from engine.words import Json
 
-#: Of a group's data: until when no policy adjusts it, and what its size came from.
+#: In a group's data: the end of the cooldown, and the cause of the current size.
 COOLDOWN_END: Final = "cooldown_end"
 SIZED_BY: Final = "sized_by"
 #: Seconds: a hundred years.
@@ -26,40 +26,40 @@ LONGEST_COOLDOWN: Final = 3_155_760_000
 class ScalingGroup(Group):
     @abstractmethod
     def body(self, call: Call) -> Body:
-        """Of every member."""
+        """The definition of every member."""
 
     @abstractmethod
     def wanted_size(self, properties: Mapping[str, Json]) -> int | None:
-        """What the template says of the size; None: nothing."""
+        """The size in the template; None if it has none."""
 
     @abstractmethod
     def bounds(self, properties: Mapping[str, Json]) -> tuple[int, int]:
-        """The least and the most members."""
+        """The minimum and maximum number of members."""
 
     def policy(self, call: Call) -> Policy | None:
-        """How members change in batches; None: all at once."""
+        """The batch policy; None: all members change at once."""
         return None
 
     def cooldown(self, properties: Mapping[str, Json]) -> float:
-        """Seconds for which no policy adjusts it after its size was decided."""
+        """The cooldown in seconds."""
         return 0
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
         body = self.body(call)
         plan = AgedPlan(
             lambda there: self._size(call, there),
-            in_place(lambda name: body, present(call.child)),
+            with_placement(lambda name: body, current_members(call.child)),
             lambda number, there: fresh_names(call.operation_key, number, there.bodies),
             call.has_secrets,
             self.policy(call),
         )
-        return go(call, plan, lambda child: self._sized(call, child), self.placer)
+        return run_steps(call, plan, lambda child: self._sized(call, child), self.placer)
 
     def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
         return self.create(call)
 
     def _size(self, call: Call, there: CurrentMembers) -> int:
-        """What a policy asks for, else what the template does; else it stays."""
+        """The size from the scaling policy, else from the template, else the current size."""
         least, most = self.bounds(call.properties)
         asked = (call.adjusted or {}).get("size")
         wanted = self.wanted_size(call.properties) if asked is None else asked
@@ -79,5 +79,5 @@ class ScalingGroup(Group):
 
 
 def cooldown_end(data: Mapping[str, Json]) -> datetime | None:
-    said = data.get(COOLDOWN_END)
-    return datetime.fromisoformat(said) if said else None
+    end = data.get(COOLDOWN_END)
+    return datetime.fromisoformat(end) if end else None

@@ -1,4 +1,4 @@
-"""OS::Heat::ScalingPolicy: each signal gives a group another size."""
+"""OS::Heat::ScalingPolicy: each signal adjusts the size of a group."""
 
 from collections.abc import Mapping
 
@@ -13,17 +13,17 @@ class ScalingPolicy(ResourceType):
     uses_credential = False
     schema = TypeSchema(
         "OS::Heat::ScalingPolicy",
-        description="Gives a scaling group another size whenever it is sent a signal.",
+        description="Adjusts the size of a scaling group at each signal.",
         properties={
             "auto_scaling_group_id": Property(
-                Kind.STRING, "What get_resource gives of the group.", required=True
+                Kind.STRING, "Value of get_resource for the group.", required=True
             ),
             "scaling_adjustment": Property(
-                Kind.NUMBER, "How much to adjust.", required=True, update_allowed=True
+                Kind.NUMBER, "Amount of the adjustment.", required=True, update_allowed=True
             ),
             "adjustment_type": Property(
                 Kind.STRING,
-                "What is adjusted: the size by members, to a size, or by per cent.",
+                "Change by a number of members, set a size, or change by a percentage.",
                 required=True,
                 constraints=(Constraint("allowed_values", allowed=tuple(Adjustment)),),
                 update_allowed=True,
@@ -41,10 +41,8 @@ class ScalingPolicy(ResourceType):
             ),
         },
         attributes={
-            "alarm_url": Attribute(
-                Kind.STRING, "Where to send signals, with the token in it.", secret=True
-            ),
-            "signal_url": Attribute(Kind.STRING, "Where to send signals with a token."),
+            "alarm_url": Attribute(Kind.STRING, "Signal URL with the token in it.", secret=True),
+            "signal_url": Attribute(Kind.STRING, "Signal URL, which requires a token."),
         },
         signals=True,
     )
@@ -61,7 +59,7 @@ class ScalingPolicy(ResourceType):
         return Done(None)
 
     def adopt(self, call: Call) -> Outcome:
-        """Where signals were sent to is not here: it is another place from now on."""
+        """An adopted resource gets a new signal URL; the one of its former server is not valid."""
         return self.create(call)
 
     def adjust(self, properties: Mapping[str, Json]) -> SizeAdjustment | None:
@@ -78,5 +76,5 @@ class ScalingPolicy(ResourceType):
     ) -> None:
         kind, step = properties.get("adjustment_type"), properties.get("min_adjustment_step")
         if step is not None and kind not in (None, Adjustment.PERCENT):
-            reason = f"min_adjustment_step goes with {Adjustment.PERCENT} only"
-            findings.add(f"{place}.min_adjustment_step", reason, "Leave it out.")
+            reason = f"min_adjustment_step is valid only with {Adjustment.PERCENT}"
+            findings.add(f"{place}.min_adjustment_step", reason, "Remove it.")

@@ -1,4 +1,4 @@
-"""What a group wants next: to shrink, then to change in batches, or everything at once."""
+"""The plans of groups: scale in, then change in batches or all at once."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from engine.types.groups.member_changes import (
     indexed_names,
     only,
 )
-from engine.types.groups.member_template import CurrentMembers, written
+from engine.types.groups.member_template import CurrentMembers, build_template
 from engine.words import Json, Point
 
-#: Kinds of turns.
+#: Kinds of steps.
 SCALE_IN: Final = "scale-in"
 BATCH: Final = "batch"
 MEMBERS: Final = "members"
-#: What a group keeps of itself: names that are never used again.
+#: In the group's records: names that are never used again.
 REMOVED: Final = "removed"
-#: What it is to have in the end.
+#: In the group's records: the final size.
 SIZE: Final = "size"
 
 
@@ -50,9 +50,9 @@ class IndexedPlan:
     def goal(
         self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
     ) -> ReconcileNested:
-        return written(change.bodies, kept, has_secrets=self.has_secrets)
+        return build_template(change.bodies, kept, has_secrets=self.has_secrets)
 
-    def turn(
+    def step(
         self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
     ) -> GroupStep | None:
         removed = at.kept[REMOVED]
@@ -78,7 +78,7 @@ class IndexedPlan:
         self, there: CurrentMembers, counted: Sequence[str], removed: Sequence[str],
         names: Sequence[str] | None, *, rolls: bool,
     ) -> GroupStep:  # fmt: skip
-        """Who is chosen to go though others would by their number, is never replaced."""
+        """Remove the highest numbers, or the chosen members, whose numbers are not used again."""
         if names is not None:
             last = by_index({*counted}.difference(names))[-1:]
             early = [one for one in names if last and by_index([one, *last])[0] == one]
@@ -92,10 +92,10 @@ class IndexedPlan:
 
 @dataclass(frozen=True, slots=True)
 class AgedPlan:
-    """Members have names by chance, and an age.
+    """The plan of a group whose members have random names and are ordered by age.
 
-    find_size(what is there): of the group, when the operation has ended. new_names(number of the
-    turn, what is there): names for new members.
+    find_size(current members): the final size of the group. new_names(number of the step, current
+    members): names for new members.
     """
 
     find_size: Callable[[CurrentMembers], int]
@@ -110,9 +110,9 @@ class AgedPlan:
     def goal(
         self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
     ) -> ReconcileNested:
-        return written(change.bodies, kept, has_secrets=self.has_secrets)
+        return build_template(change.bodies, kept, has_secrets=self.has_secrets)
 
-    def turn(
+    def step(
         self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
     ) -> GroupStep | None:
         target = at.kept[SIZE]

@@ -1,8 +1,8 @@
-"""Headgate::HTTP: a resource made, changed and cleared away by requests to a service.
+"""Headgate::HTTP: a resource that HTTP requests to a service create, update and delete.
 
-A request that changes something carries the key of its operation, and is not sent again once its
-answer was saved. An operation that is called again before that looks for what the lost one made,
-where the template says how (`find`), and else sends it again with the same key.
+A request that changes something has the operation key, and is not repeated once its response is
+saved. After a crash before that, the operation first looks for the object of the lost request, if
+the template defines `find`; otherwise it repeats the request with the same key.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -16,10 +16,10 @@ from engine.types.http.json_paths import InvalidPath, is_path
 from engine.types.http.placeholders import PlaceholderError, names_in
 from engine.types.http.remote_object import (
     RemoteObject,
-    look_again,
-    made_of,
+    object_in_progress,
+    object_of,
+    poll_again,
     progress_of,
-    saved,
     since_of,
     then_read,
 )
@@ -27,22 +27,22 @@ from engine.types.http.requests import build
 from engine.types.http.responses import (
     ACCEPTED,
     Readiness,
+    check_status,
     document,
     drifted,
     id_in,
-    judge,
     readiness,
     with_response,
 )
 from engine.types.http.schema import DEFAULT_TIMEOUT, METHODS, SCHEMA
-from engine.types.http.validation import check, lacking
+from engine.types.http.validation import check, missing_property
 from engine.types.http_client import GONE, HttpClient, NoResponse, Response, ServiceError
 from engine.types.text_cleaning import mask_secrets
 from engine.words import Json
 
 __all__ = ["Http", "HttpSettings"]
 
-#: A change of these alone sends nothing: they say what to do later, and how to read.
+#: A change of only these properties sends no request: they matter to later operations.
 LATER = frozenset(
     {"attributes", "check", "compare", "credential", "delete", "find", "headers", "hidden", "id",
      "idempotency_header", "interval", "read", "ready", "timeout", "update"}
@@ -55,7 +55,7 @@ _OFF = (
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """max_timeout: the longest that a template may wait for something to be ready."""
+    """max_timeout: the upper limit for the property `timeout`."""
 
     enabled: bool = False
     max_timeout: timedelta = timedelta(hours=1)
@@ -75,15 +75,15 @@ class Http(ResourceType):
     async def create(self, call: Call) -> Outcome:
         begun = RemoteObject.begun(call)
         if call.progress is not None:
-            return await self._guarded(call, saved(call), self._settled(call))
-        return await self._guarded(call, begun, self._make(call, begun))
+            return await self._guarded(call, object_in_progress(call), self._wait_until_ready(call))
+        return await self._guarded(call, begun, self._create(call, begun))
 
     async def update(self, call: Call) -> Outcome:
-        made = made_of(call)
+        made = object_of(call)
         if call.progress is not None:
-            return await self._guarded(call, saved(call), self._settled(call))
+            return await self._guarded(call, object_in_progress(call), self._wait_until_ready(call))
         if _sends_nothing(call, made):
-            return await self._guarded(call, made, self._settled(call, made))
+            return await self._guarded(call, made, self._wait_until_ready(call, made))
         if not call.properties.get("update"):
             return Replace()
         return await self._guarded(call, made, self._change(call, made))
@@ -91,24 +91,24 @@ class Http(ResourceType):
     async def delete(self, call: Call) -> Outcome:
         if not call.properties.get("delete"):
             return Done(None)
-        made = made_of(call)
-        return await self._guarded(call, made, self._clear(call, made))
+        made = object_of(call)
+        return await self._guarded(call, made, self._delete(call, made))
 
     async def check(self, call: Call) -> Outcome:
         if not (call.properties.get("check") or call.properties.get("read")):
             reason = "CHECK not supported: no read"
             return Done(call.physical_id, call.attributes, call.data, reason)
-        made = made_of(call)
+        made = object_of(call)
         return await self._guarded(call, made, self._compare(call, made))
 
     async def adopt(self, call: Call) -> Outcome:
-        made = made_of(call)
+        made = object_of(call)
         if not call.properties.get("read"):
             return made.done()
         return await self._guarded(call, made, self._compare(call, made))
 
     def needs_replace(self, call: Call) -> bool:
-        return not _sends_nothing(call, made_of(call)) and not call.properties.get("update")
+        return not _sends_nothing(call, object_of(call)) and not call.properties.get("update")
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
@@ -125,41 +125,41 @@ class Http(ResourceType):
                 "The operator sets the longest: [resource_types.http] max_timeout.",
             )
 
-    async def _make(self, call: Call, made: RemoteObject) -> Outcome:
-        if lacks := lacking(call.properties):
-            raise ServiceError(lacks)
-        found = await self._found(call, made) if call.properties.get("find") else None
+    async def _create(self, call: Call, made: RemoteObject) -> Outcome:
+        if reason := missing_property(call.properties):
+            raise ServiceError(reason)
+        found = await self._find(call, made) if call.properties.get("find") else None
         if found is not None:
             return Wait(call.now, progress_of(replace(made, id=found)))
-        answer = await self._send(call, "create", made)
+        response = await self._send(call, "create", made)
         reads = is_path(call.properties.get("id")) or call.properties.get("attributes")
-        answered = document("create", answer) if reads else None
+        answered = document("create", response) if reads else None
         made_id = id_in(call.properties.get("id"), made.key, answered)
         if made_id is None and call.properties.get("find"):
-            made_id = await self._found(call, made)
+            made_id = await self._find(call, made)
         if made_id is None:
-            raise ServiceError(f"create: the answer has no id at {call.properties['id']}")
+            raise ServiceError(f"create: the response has no id at {call.properties['id']}")
         return then_read(call, with_response(replace(made, id=made_id), call.properties, answered))
 
     async def _change(self, call: Call, made: RemoteObject) -> Outcome:
-        answer = await self._send(call, "update", made)
+        response = await self._send(call, "update", made)
         reads = call.properties.get("attributes") and not call.properties.get("read")
-        answered = document("update", answer) if reads else None
+        answered = document("update", response) if reads else None
         return then_read(call, with_response(made, call.properties, answered))
 
-    async def _found(self, call: Call, made: RemoteObject) -> str | None:
-        """The id of what an operation that was lost has made; None: nothing."""
+    async def _find(self, call: Call, made: RemoteObject) -> str | None:
+        """The ID of the object that a lost request created; None if there is none."""
         try:
-            answer = await self._send(call, "find", made)
-        except ServiceError as trouble:
-            if trouble.status in GONE:
+            response = await self._send(call, "find", made)
+        except ServiceError as error:
+            if error.status in GONE:
                 return None
             raise
-        return id_in(call.properties.get("id"), made.key, document("find", answer))
+        return id_in(call.properties.get("id"), made.key, document("find", response))
 
-    async def _settled(self, call: Call, made: RemoteObject | None = None) -> Outcome:
-        """Read until it is ready. made: there is no progress yet."""
-        made = made or saved(call)
+    async def _wait_until_ready(self, call: Call, made: RemoteObject | None = None) -> Outcome:
+        """Read until the object is ready. made: at the first call, before there is progress."""
+        made = made or object_in_progress(call)
         if not call.properties.get("read"):
             return with_response(made, call.properties, None).done()
         since = since_of(call)
@@ -167,104 +167,117 @@ class Http(ResourceType):
             answered = document("read", await self._send(call, "read", made))
             made = with_response(made, call.properties, answered)
             how, state = readiness(call.properties.get("ready"), answered)
-        except ServiceError as trouble:
-            early = call.properties.get("ready") and trouble.status in GONE
-            if not (trouble.retry or early):
+        except ServiceError as error:
+            early = call.properties.get("ready") and error.status in GONE
+            if not (error.retry or early):
                 raise
-            how, state = Readiness.NOT_YET, str(trouble)
+            how, state = Readiness.NOT_YET, str(error)
         if how is Readiness.READY:
             return made.done()
         if how is Readiness.FAILED:
-            raise ServiceError(f"it has failed: {state}")
+            raise ServiceError(f"the object has failed: {state}")
         if self._is_over(call, since):
-            raise ServiceError(f"it was not ready within {self._seconds(call):g} s: {state}")
-        return look_again(call, made, since, f"it is not ready: {self._masked(call, made, state)}")
+            raise ServiceError(
+                f"the object was not ready within {self._seconds(call):g} s: {state}"
+            )
+        return poll_again(
+            call, made, since, f"the object is not ready: {self._masked(call, made, state)}"
+        )
 
-    async def _clear(self, call: Call, made: RemoteObject) -> Outcome:
-        made = await self._located(call, made)
+    async def _delete(self, call: Call, made: RemoteObject) -> Outcome:
+        made = await self._with_id(call, made)
         if made.id is None and "id" in names_in(call.properties["delete"]):
-            return Done(None, reason="it is unknown what it may have created")
+            return Done(None, reason="unknown whether the lost request created an object")
         if call.progress is not None:
-            return await self._gone(call, made)
+            return await self._wait_until_deleted(call, made)
         try:
-            answer = await self._send(call, "delete", made)
-        except ServiceError as trouble:
-            if trouble.status in GONE:
+            response = await self._send(call, "delete", made)
+        except ServiceError as error:
+            if error.status in GONE:
                 return Done(None)
             raise
-        if answer.status == ACCEPTED and call.properties.get("read"):
-            return look_again(call, made, call.now, "its deletion was accepted")
+        if response.status == ACCEPTED and call.properties.get("read"):
+            return poll_again(call, made, call.now, "the service accepted the delete request")
         return Done(None)
 
-    async def _located(self, call: Call, made: RemoteObject) -> RemoteObject:
+    async def _with_id(self, call: Call, made: RemoteObject) -> RemoteObject:
         if made.id is not None or not call.properties.get("find") or call.progress is not None:
             return made
-        return replace(made, id=await self._found(call, made))
+        return replace(made, id=await self._find(call, made))
 
-    async def _gone(self, call: Call, made: RemoteObject) -> Outcome:
+    async def _wait_until_deleted(self, call: Call, made: RemoteObject) -> Outcome:
         since = since_of(call)
         try:
             await self._send(call, "read", made)
-        except ServiceError as trouble:
-            if trouble.status in GONE:
+        except ServiceError as error:
+            if error.status in GONE:
                 return Done(None)
-            if not trouble.retry:
+            if not error.retry:
                 raise
         if self._is_over(call, since):
             seconds = self._seconds(call)
-            raise ServiceError(f"delete was accepted, and it was still there {seconds:g} s later")
-        return look_again(call, made, since, "its deletion was accepted, and it is still there")
+            raise ServiceError(
+                f"delete was accepted, but the object still existed {seconds:g} s later"
+            )
+        return poll_again(
+            call,
+            made,
+            since,
+            "the service accepted the delete request, but the object still exists",
+        )
 
     async def _compare(self, call: Call, made: RemoteObject) -> Outcome:
         name = "check" if call.properties.get("check") else "read"
         try:
             answered = document(name, await self._send(call, name, made))
-        except ServiceError as trouble:
-            if trouble.status in GONE:
-                raise ServiceError(f"it is gone: the service answered {trouble.status}") from None
+        except ServiceError as error:
+            if error.status in GONE:
+                raise ServiceError(
+                    f"the object does not exist: the service answered {error.status}"
+                ) from None
             raise
         wrong = drifted(call.properties.get("compare"), answered)
         if wrong:
-            raise ServiceError(f"it differs from the request at {', '.join(wrong)}")
+            raise ServiceError(f"the object differs from `compare` at {', '.join(wrong)}")
         how, state = readiness(call.properties.get("ready"), answered)
         if how is not Readiness.READY:
-            raise ServiceError(f"it is not ready: {state}")
+            raise ServiceError(f"the object is not ready: {state}")
         return with_response(made, call.properties, answered if name == "read" else None).done()
 
     async def _send(self, call: Call, name: str, made: RemoteObject) -> Response:
-        """Raises ServiceError unless it went well."""
+        """Send one request. Raises ServiceError unless its response is a success."""
         if not self._settings.enabled:
             raise ServiceError(". ".join(_OFF))
-        said = call.properties[name]
+        definition = call.properties[name]
         try:
             request = build(name, call.properties, made.values(), str(call.operation_key))
             if lent := call.properties.get("credential"):
                 headers = self._credentials.headers(lent, call.project, request.url)
                 request = replace(request, headers={**request.headers, **headers})
-            answer = await self._web.ask(request)
+            response = await self._web.ask(request)
         except (PlaceholderError, CredentialDenied) as error:
             raise ServiceError(f"{name}: {error}") from None
         except NoResponse as error:
             raise ServiceError(f"{name}: {error}", retry=error.retry) from None
-        judge(name, answer, said.get("expect") or [])
-        return answer
+        check_status(name, response, definition.get("expect") or [])
+        return response
 
     async def _guarded(self, call: Call, made: RemoteObject, run: Awaitable[Outcome]) -> Outcome:
-        """The one place where trouble becomes a failure; what was made is kept with it."""
+        """Convert errors to Failed, with the data of the object."""
         try:
             return await run
-        except ServiceError as trouble:
-            reason, retry = self._masked(call, made, str(trouble)), trouble.retry
-        except (InvalidPath, PlaceholderError) as error:  # what was not known before is read now
+        except ServiceError as error:
+            reason, retry = self._masked(call, made, str(error)), error.retry
+        except (InvalidPath, PlaceholderError) as error:  # values that validation did not know
             reason, retry = str(error), False
         return Failed(reason, made.id, made.data(unfinished=True), retry=retry)
 
-    def _masked(self, call: Call, made: RemoteObject, said: str) -> str:
-        """What a service said, without what it was told in confidence."""
+    def _masked(self, call: Call, made: RemoteObject, text: str) -> str:
+        """A text from a service with the secrets of the requests masked."""
         sent = [call.properties.get(name) or {} for name in METHODS]
         given = [one.get(part) for one in sent for part in ("headers", "body")]
         secrets = _texts([call.properties.get("headers"), *given, made.secrets])
-        return mask_secrets(said, [*secrets, *self._credentials.secrets()])
+        return mask_secrets(text, [*secrets, *self._credentials.secrets()])
 
     def _is_over(self, call: Call, since: datetime) -> bool:
         return call.now >= since + timedelta(seconds=self._seconds(call))
@@ -275,12 +288,12 @@ class Http(ResourceType):
 
 
 def _sends_nothing(call: Call, made: RemoteObject) -> bool:
-    """Only what to do later has changed. Without any change, or after a failure, there is work."""
+    """Whether only properties in LATER changed, and the last operation did not fail."""
     return bool(call.changed) and call.changed <= LATER and not made.unfinished
 
 
 def _texts(value: Json) -> list[str]:
-    """All texts in a value, at any depth; not the names of what it holds."""
+    """All strings in a value, at any depth, without keys."""
     if isinstance(value, dict):
         return [text for item in value.values() for text in _texts(item)]
     if isinstance(value, list):

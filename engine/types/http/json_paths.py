@@ -1,8 +1,7 @@
-"""JSON paths (RFC 9535) into answers, of a kind that takes no longer than reading the answer once.
+"""JSON paths (RFC 9535) into responses, restricted to those with linear cost.
 
-Names, indexes, slices, ``*``, and filters that compare what names and indexes lead to. What could
-cost more than the answer is long is refused: ``..``, several selectors in one bracket, functions,
-and paths from the root inside of a filter.
+Supported: names, indexes, slices, ``*``, and filters that compare values at names and indexes.
+Refused: ``..``, several selectors in one bracket, functions, and paths from the root in a filter.
 """
 
 from collections.abc import Iterator
@@ -23,9 +22,9 @@ from jsonpath.selectors import (
 from engine.words import Json
 
 _ENVIRONMENT = JSONPathEnvironment(strict=True)
-#: Characters of a path.
+#: Maximum number of characters of a path.
 LONGEST = 200
-#: How a path begins; what begins otherwise is a text.
+#: The prefixes that distinguish a path from plain text.
 BEGINNINGS = ("$.", "$[")
 _SELECTORS = (Filter, IndexSelector, NameSelector, SliceSelector, WildcardSelector)
 _EXPRESSIONS = (
@@ -41,7 +40,7 @@ _EXPRESSIONS = (
 
 
 class InvalidPath(ValueError):
-    """It is no JSON path, or one of a kind that is not taken."""
+    """The text is not a JSON path, or not a supported one."""
 
 
 def is_path(text: Json) -> bool:
@@ -49,7 +48,7 @@ def is_path(text: Json) -> bool:
 
 
 def first(path: str, document: Json) -> tuple[Json] | None:
-    """The first value that a path leads to, alone in a tuple; None: it leads nowhere.
+    """The first value at a path, in a tuple of one; None if there is none.
 
     Raises InvalidPath.
     """
@@ -62,18 +61,18 @@ def first(path: str, document: Json) -> tuple[Json] | None:
 
 @lru_cache(maxsize=1024)
 def read_path(path: str) -> JSONPath:
-    """Raises InvalidPath."""
+    """Compile a path. Raises InvalidPath."""
     if len(path) > LONGEST:
         raise InvalidPath(f"is longer than {LONGEST} characters")
     if not path.startswith("$"):
-        raise InvalidPath("is not a valid JSON path: one begins with $")
+        raise InvalidPath("is not a valid JSON path: it must start with $")
     try:
         compiled = _ENVIRONMENT.compile(path)
     except (JSONPathError, RecursionError) as error:
-        said = str(error).splitlines()[0] if isinstance(error, JSONPathError) else "too deep"
-        raise InvalidPath(f"is not a valid JSON path: {said}") from None
+        detail = str(error).splitlines()[0] if isinstance(error, JSONPathError) else "too deep"
+        raise InvalidPath(f"is not a valid JSON path: {detail}") from None
     if not isinstance(compiled, JSONPath) or not _is_plain(compiled):
-        raise InvalidPath("is a JSON path of a kind that is not taken")
+        raise InvalidPath("uses JSON path features that are not supported")
     return compiled
 
 

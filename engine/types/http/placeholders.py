@@ -1,8 +1,8 @@
-"""``${...}`` in requests: what is only known of a resource when it is made, put in as a value.
+"""Placeholders ``${...}`` in requests, for values that are known only after creation.
 
-In an address a value is encoded, so that it stays one part of a path or query; a text in a body
-that is nothing but a placeholder becomes the value itself, of whatever kind. What was put in is not
-read again, and ``$${`` stands for ``${``.
+In a URL, a value is percent-encoded, so it stays one part of the path or query. A string in a body
+that consists of one placeholder becomes the value itself, of any type. Inserted values are not
+expanded again, and ``$${`` stands for ``${``.
 """
 
 import re
@@ -13,12 +13,12 @@ from engine.types.text_cleaning import as_text
 from engine.words import Json
 
 _PLACE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
-#: As a part of a path these lead elsewhere.
+#: Path segments that would change the target of a URL.
 _ELSEWHERE = frozenset({"", ".", ".."})
 
 
 class PlaceholderError(ValueError):
-    """A placeholder has no value, or none that can stand where it is."""
+    """A placeholder has no value, or a value that is invalid at its place."""
 
 
 def names_in(template: Json) -> Iterator[str]:
@@ -35,7 +35,7 @@ def names_in(template: Json) -> Iterator[str]:
 
 
 def filled(template: Json, values: Mapping[str, Json]) -> Json:
-    """Raises PlaceholderError."""
+    """Insert the values. Raises PlaceholderError."""
     if isinstance(template, str):
         whole = _PLACE.fullmatch(template)
         if whole is not None and whole[1] is not None:
@@ -49,12 +49,12 @@ def filled(template: Json, values: Mapping[str, Json]) -> Json:
 
 
 def filled_text(template: str, values: Mapping[str, Json]) -> str:
-    """Raises PlaceholderError."""
+    """Insert the values. Raises PlaceholderError."""
     return _PLACE.sub(lambda found: _text(found, values), template)
 
 
 def filled_url(template: str, values: Mapping[str, Json]) -> str:
-    """Raises PlaceholderError."""
+    """Insert the values. Raises PlaceholderError."""
     return _PLACE.sub(lambda found: _part(found, values), template)
 
 
@@ -71,7 +71,5 @@ def _text(found: re.Match[str], values: Mapping[str, Json]) -> str:
 def _part(found: re.Match[str], values: Mapping[str, Json]) -> str:
     text = _text(found, values)
     if text in _ELSEWHERE:
-        raise PlaceholderError(
-            f"${{{found[1]}}} is a value that would lead elsewhere in an address"
-        )
+        raise PlaceholderError(f"${{{found[1]}}} is a value that would change the path of the URL")
     return quote(text, safe="")

@@ -1,4 +1,4 @@
-"""What is known of a thing that a service made: kept with the resource, and put into requests."""
+"""The object that a service created: its data, and the progress of operations on it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ from engine.words import Json
 
 @dataclass(frozen=True, slots=True)
 class RemoteObject:
-    """id: None while it is not known. key: of the operation that made it. unfinished: the operation
-    before failed half way."""
+    """id: None while it is unknown. key: of the operation that created it. unfinished: the previous
+    operation failed."""
 
     id: str | None
     key: str
@@ -28,7 +28,7 @@ class RemoteObject:
 
     @classmethod
     def read(cls, kept: Mapping[str, Json], physical_id: str | None, key: str) -> Self:
-        """From a resource's data; key: of what is adopted."""
+        """Read the object from a resource's data. key: for an adopted object."""
         return cls(
             physical_id,
             kept.get("key") or key,
@@ -46,7 +46,7 @@ class RemoteObject:
         }
 
     def values(self) -> dict[str, Json]:
-        """What placeholders stand for."""
+        """The values of the placeholders."""
         return {
             "id": self.id,
             "key": self.key,
@@ -59,28 +59,28 @@ class RemoteObject:
         return Done(self.id, attributes, self.data(), reason)
 
 
-def made_of(call: Call) -> RemoteObject:
+def object_of(call: Call) -> RemoteObject:
     if call.progress is not None:
-        return saved(call)
+        return object_in_progress(call)
     return RemoteObject.read(call.data, call.physical_id, str(call.operation_key))
 
 
-def saved(call: Call) -> RemoteObject:
+def object_in_progress(call: Call) -> RemoteObject:
     made = (call.progress or {})["made"]
     return RemoteObject.read(made, made["id"], made["key"])
 
 
 def since_of(call: Call) -> datetime:
-    said = (call.progress or {}).get("since")
-    return datetime.fromisoformat(said) if said else call.now
+    since = (call.progress or {}).get("since")
+    return datetime.fromisoformat(since) if since else call.now
 
 
 def then_read(call: Call, made: RemoteObject) -> Outcome:
-    """What was made is saved before anything else is asked."""
+    """Save the object before the next request."""
     return Wait(call.now, progress_of(made)) if call.properties.get("read") else made.done()
 
 
-def look_again(call: Call, made: RemoteObject, since: datetime, reason: str) -> Wait:
+def poll_again(call: Call, made: RemoteObject, since: datetime, reason: str) -> Wait:
     tries = (call.progress or {}).get("tries", 0)
     longest = float(call.properties.get("interval") or DEFAULT_INTERVAL)
     progress = {**progress_of(made), "since": since.isoformat(), "tries": tries + 1}

@@ -1,4 +1,4 @@
-"""From what a template says of a request to the request. Pure."""
+"""Builds requests from the properties of a resource. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -11,60 +11,60 @@ from engine.types.http_client import Request
 from engine.types.text_cleaning import as_text
 from engine.words import Json
 
-#: Headers that belong to the connection, or say how a body is sent.
+#: Headers of the connection and the transfer of the body.
 FORBIDDEN = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer",
      "transfer-encoding", "upgrade"}
 )  # fmt: skip
-#: Methods that change something.
+#: Methods that can change the service's state.
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-#: Where an address ends of which no part may come from a service: it says where secrets are sent.
+#: The part of a URL that must not contain placeholders: it determines where secrets are sent.
 _AUTHORITY = re.compile(r"[^/]*//[^/?#]*")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
-def address(properties: Mapping[str, Json], said: Mapping[str, Json]) -> str:
-    """Where a request goes, placeholders still in it."""
-    url = str(said["url"])
+def address(properties: Mapping[str, Json], definition: Mapping[str, Json]) -> str:
+    """The URL of a request, with placeholders."""
+    url = str(definition["url"])
     return f"{str(properties.get('base') or '').rstrip('/')}{url}" if url.startswith("/") else url
 
 
 def origin(url: str) -> str:
-    """The beginning of an address that says whom it is of; "" where it has none."""
+    """The scheme and authority of a URL; "" if it has none."""
     found = _AUTHORITY.match(url)
     return found[0] if found else ""
 
 
-def method(name: str, said: Mapping[str, Json]) -> str:
-    return said.get("method") or METHODS[name]
+def method(name: str, definition: Mapping[str, Json]) -> str:
+    return definition.get("method") or METHODS[name]
 
 
 def build(
     name: str, properties: Mapping[str, Json], values: Mapping[str, Json], key: str
 ) -> Request:
-    """name: of the request. values: what placeholders stand for. key: of the operation.
+    """Build a request. name: such as `create`. values: of placeholders. key: operation key.
 
     Raises PlaceholderError.
     """
-    said = properties[name]
-    how = method(name, said)
-    headers = _headers(properties, said, values)
+    definition = properties[name]
+    how = method(name, definition)
+    headers = _headers(properties, definition, values)
     given = {header.lower() for header in headers}
-    body = filled(said.get("body"), values)
+    body = filled(definition.get("body"), values)
     if body is not None and "content-type" not in given:
         headers["Content-Type"] = "text/plain" if isinstance(body, str) else "application/json"
     idempotent = properties.get("idempotency_header")
     if idempotent and how in CHANGING and idempotent.lower() not in given:
         headers[idempotent] = key
-    return Request(how, filled_url(address(properties, said), values), headers, _raw(body))
+    return Request(how, filled_url(address(properties, definition), values), headers, _raw(body))
 
 
 def _headers(
-    properties: Mapping[str, Json], said: Mapping[str, Json], values: Mapping[str, Json]
+    properties: Mapping[str, Json], definition: Mapping[str, Json], values: Mapping[str, Json]
 ) -> dict[str, str]:
-    """Those of the request over those of every request; null leaves one out."""
-    own = said.get("headers") or {}
+    """The headers of the request override the common headers; null removes one."""
+    own = definition.get("headers") or {}
     over = {header.lower() for header in own}
     usual = properties.get("headers") or {}
     both = {header: value for header, value in usual.items() if header.lower() not in over} | own
@@ -75,7 +75,7 @@ def _headers(
     }
     for header, value in headers.items():
         if _CONTROL.search(value):
-            raise PlaceholderError(f"the header {header} would hold control characters")
+            raise PlaceholderError(f"the header {header} would contain control characters")
     return headers
 
 
@@ -86,11 +86,11 @@ def _raw(body: Json) -> bytes | None:
 
 
 def bad_header(name: str, value: Json) -> str | None:
-    """Why a header may not be sent; None: it may."""
+    """The reason why a header is not allowed; None if it is."""
     if not _NAME.fullmatch(name):
         return "is not a valid header name"
     if name.lower() in FORBIDDEN:
-        return "belongs to the connection"
+        return "is a header of the connection"
     if isinstance(value, dict | list):
         return "is not a string"
-    return "holds control characters" if _CONTROL.search(as_text(value)) else None
+    return "contains control characters" if _CONTROL.search(as_text(value)) else None

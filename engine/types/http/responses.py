@@ -1,4 +1,4 @@
-"""What an answer says: whether it went well, what to keep of it, whether it is ready. Pure."""
+"""Evaluation of responses: success, attributes, readiness. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,9 +13,9 @@ from engine.types.http_client import BUSY, Response, ServiceError
 from engine.types.text_cleaning import as_text, decode_text, replace_nul
 from engine.words import Json
 
-#: It was taken, and is still to be done.
+#: The status of a request that is accepted but not complete.
 ACCEPTED = 202
-#: Letters of an answer that are told.
+#: Characters of a response that messages contain.
 KEPT = 500
 
 
@@ -25,25 +25,25 @@ class Readiness(StrEnum):
     FAILED = "failed"
 
 
-def judge(name: str, answer: Response, expect: list[int]) -> None:
-    """Raises ServiceError unless the answer has a status of success."""
+def check_status(name: str, answer: Response, expect: list[int]) -> None:
+    """Raises ServiceError unless the response has a success status."""
     status = answer.status
     if status in expect or (not expect and 200 <= status < 300):
         return
     if 300 <= status < 400:
         where = answer.headers.get("location", "")
-        said = f" to {where.partition('?')[0][:KEPT]}" if where else ""
+        target = f" to {where.partition('?')[0][:KEPT]}" if where else ""
         raise ServiceError(
-            f"{name}: the service redirects{said}, which is not followed; name where it leads",
+            f"{name}: the service redirects{target}; redirects are not followed",
             status=status,
         )
-    said = decode_text(answer.body).strip()[:KEPT].strip()
-    reason = f"{name}: the service answered {status}{f': {said}' if said else ''}"
+    text = decode_text(answer.body).strip()[:KEPT].strip()
+    reason = f"{name}: the service answered {status}{f': {text}' if text else ''}"
     raise ServiceError(reason, retry=status in BUSY, status=status)
 
 
 def document(name: str, answer: Response) -> Json:
-    """The JSON of an answer; None for an empty one. Raises ServiceError."""
+    """The JSON of a response; None if it is empty. Raises ServiceError."""
     if not answer.body.strip():
         return None
     try:
@@ -54,21 +54,21 @@ def document(name: str, answer: Response) -> Json:
         ) from None
 
 
-def id_in(said: str | None, key: str, answered: Json) -> str | None:
-    """The id, where a resource says how to find it; its key, where it does not. None: it is not
-    in the answer."""
-    if not said:
+def id_in(source: str | None, key: str, answered: Json) -> str | None:
+    """The ID from the property `id`: a JSON path into the response, or a text with placeholders.
+    The operation key without that property. None if the response has no ID."""
+    if not source:
         return key
-    if not is_path(said):
-        return filled_text(said, {"key": key})
-    found = first(filled_text(said, {"key": key}), answered)
+    if not is_path(source):
+        return filled_text(source, {"key": key})
+    found = first(filled_text(source, {"key": key}), answered)
     return None if found is None or found[0] in (None, "") else as_text(found[0])
 
 
 def with_response(
     made: RemoteObject, properties: Mapping[str, Json], answered: Json
 ) -> RemoteObject:
-    """What is made, with the attributes that an answer gives; those it does not give stay."""
+    """The object with the attributes in a response; others keep their values."""
     hidden = properties.get("hidden") or []
     given = {
         name: found[0]
@@ -85,7 +85,7 @@ def with_response(
 
 
 def readiness(ready: Mapping[str, Json] | None, answered: Json) -> tuple[Readiness, str]:
-    """Whether what read gave is ready, and its state as a text."""
+    """Whether the object is ready, and its state as text."""
     if not ready:
         return Readiness.READY, ""
     found = first(ready["path"], answered)
@@ -98,12 +98,12 @@ def readiness(ready: Mapping[str, Json] | None, answered: Json) -> tuple[Readine
 
 
 def _among(value: Json, known: list[Json]) -> bool:
-    """As it is, or as its text: templates and services do not always agree on kinds."""
+    """Compare the value, or its text: a template may use another type than the service."""
     return value in known or as_text(value) in [as_text(one) for one in known]
 
 
 def drifted(compare: Mapping[str, Json] | None, answered: Json) -> list[str]:
-    """The paths where what is there is not what is wanted."""
+    """The paths at which the response differs from `compare`."""
     return [
         path
         for path, wanted in (compare or {}).items()

@@ -1,11 +1,11 @@
-"""Headgate::HTTP as data: its properties and attributes."""
+"""The schema of Headgate::HTTP."""
 
 from collections.abc import Mapping
 
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.credentials import CONSTRAINT
 
-#: The requests a resource may have, with the method of each that says none.
+#: The requests of a resource, with their default methods.
 METHODS: Mapping[str, str] = {
     "create": "POST",
     "find": "GET",
@@ -26,18 +26,18 @@ def _request(name: str, description: str) -> Property:
         update_allowed=True,
         fields={
             "url": Property(
-                Kind.STRING, "Where; what begins with / stands behind `base`.", required=True
+                Kind.STRING, "URL; a URL that starts with / is appended to `base`.", required=True
             ),
             "method": Property(
                 Kind.STRING,
-                f"How; {METHODS[name]} if not said.",
+                f"HTTP method; the default is {METHODS[name]}.",
                 constraints=(Constraint("allowed_values", allowed=_KNOWN),),
             ),
             "headers": Property(Kind.MAP, "Headers of this request."),
-            "body": Property(Kind.ANY, "A text is sent as it is, anything else as JSON."),
+            "body": Property(Kind.ANY, "A string is sent unchanged, any other value as JSON."),
             "expect": Property(
                 Kind.LIST,
-                "Statuses of success; from 200 to 299 if not said.",
+                "Success statuses; the default is 200 to 299.",
                 items=Property(
                     Kind.INTEGER,
                     "A status.",
@@ -50,39 +50,37 @@ def _request(name: str, description: str) -> Property:
 
 SCHEMA = TypeSchema(
     "Headgate::HTTP",
-    description="Is made, changed and cleared away by requests to a service. Off unless allowed.",
+    description="Manages an object of a service with HTTP requests. Off by default.",
     properties={
-        "base": Property(
-            Kind.STRING, "What addresses that begin with / stand behind.", update_allowed=True
-        ),
+        "base": Property(Kind.STRING, "Prefix of URLs that start with /.", update_allowed=True),
         "credential": Property(
             Kind.STRING,
-            "Name of a credential of the operator's.",
+            "Name of a credential that the operator configures.",
             update_allowed=True,
             constraints=(Constraint("custom_constraint", name=CONSTRAINT),),
         ),
         "headers": Property(Kind.MAP, "Headers of every request.", update_allowed=True),
-        "create": _request("create", "Makes it."),
+        "create": _request("create", "Creates the object."),
         "find": _request(
             "find", "Finds the object of a lost create request before create is sent again."
         ),
-        "read": _request("read", "Tells how it is."),
+        "read": _request("read", "Reads the state of the object."),
         "update": _request(
             "update", "Updates in place; without it, an update replaces the resource."
         ),
-        "delete": _request("delete", "Clears it away; without one, it is only forgotten."),
-        "check": _request("check", "Sent by a check; read if not said."),
+        "delete": _request("delete", "Deletes the object; without it, the object is kept."),
+        "check": _request("check", "Sent by a check; the default is read."),
         "id": Property(
             Kind.STRING,
-            "JSON path to its id, in the answer to create or find; or a text that is the id.",
+            "JSON path to the ID in the response to create or find, or the ID itself.",
             update_allowed=True,
         ),
         "attributes": Property(
-            Kind.MAP, "JSON paths to its attributes, by name.", update_allowed=True
+            Kind.MAP, "JSON paths of the attributes, by name.", update_allowed=True
         ),
         "hidden": Property(
             Kind.LIST,
-            "Attributes that are secrets.",
+            "Names of secret attributes.",
             update_allowed=True,
             items=Property(Kind.STRING, "Name of an attribute."),
         ),
@@ -92,11 +90,13 @@ SCHEMA = TypeSchema(
             update_allowed=True,
             fields={
                 "path": Property(Kind.STRING, "JSON path to the state.", required=True),
-                "values": Property(Kind.LIST, "It is ready.", required=True),
-                "failed": Property(Kind.LIST, "It has failed."),
+                "values": Property(Kind.LIST, "States of a ready object.", required=True),
+                "failed": Property(Kind.LIST, "States of a failed object."),
             },
         ),
-        "compare": Property(Kind.MAP, "What a check wants, by JSON path.", update_allowed=True),
+        "compare": Property(
+            Kind.MAP, "Expected values in a check, by JSON path.", update_allowed=True
+        ),
         "idempotency_header": Property(
             Kind.STRING,
             "Header with the key of the operation, in requests that change something.",
@@ -105,21 +105,21 @@ SCHEMA = TypeSchema(
         ),
         "interval": Property(
             Kind.NUMBER,
-            "Longest pause between two looks at whether it is ready, in seconds.",
+            "Longest interval between two polls of ready, in seconds.",
             default=DEFAULT_INTERVAL,
             update_allowed=True,
             constraints=(Constraint("range", min=0.1, max=3_600),),
         ),
         "timeout": Property(
             Kind.NUMBER,
-            "Seconds until it must be ready, or gone.",
+            "Seconds in which the object must become ready, or be deleted.",
             default=DEFAULT_TIMEOUT,
             update_allowed=True,
             constraints=(Constraint("range", min=0.1, max=604_800),),
         ),
     },
     attributes={
-        "outputs": Attribute(Kind.MAP, "What the paths of `attributes` lead to, by name."),
-        "secrets": Attribute(Kind.MAP, "Those of them that are `hidden`.", secret=True),
+        "outputs": Attribute(Kind.MAP, "Values of `attributes`, by name, without the hidden ones."),
+        "secrets": Attribute(Kind.MAP, "Values of the hidden attributes, by name.", secret=True),
     },
 )

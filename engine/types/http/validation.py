@@ -1,4 +1,4 @@
-"""What can be wrong with the properties of Headgate::HTTP before anything is asked. Pure."""
+"""Validation of the properties of Headgate::HTTP. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -11,16 +11,16 @@ from engine.words import Json
 
 #: (place below the properties, reason, remedy)
 Wrong = tuple[str, str, str]
-#: (reason, remedy) for an address that may not be reached.
+#: Returns (reason, remedy) for a URL that the egress policy denies.
 Refusal = Callable[[str], tuple[str, str] | None]
 
-#: What is known of a resource before it is made.
+#: The placeholders that are known before the resource is created.
 BEFORE = ("key",)
-_PATH = "Write a path such as $.status.phase; docs/reference/resource-types.md says which."
+_PATH = "Write a path such as $.status.phase; see docs/reference/resource-types.md."
 
 
 def check(properties: Mapping[str, Json], refusal: Refusal, place: str, findings: Findings) -> None:
-    """properties: those that are known; what a resource is yet to give is absent."""
+    """Add findings. properties: without values that are unknown before creation."""
     for where, reason, remedy in _all(properties, refusal):
         findings.add(f"{place}.{where}", reason, remedy)
 
@@ -35,7 +35,7 @@ def _all(properties: Mapping[str, Json], refusal: Refusal) -> Iterator[Wrong]:
     if isinstance(attributes, Mapping):
         for name in properties.get("hidden") or []:
             if name not in attributes:
-                remedy = nearest(str(name), list(attributes)) or "Name it in `attributes`, too."
+                remedy = nearest(str(name), list(attributes)) or "Add it to `attributes`."
                 yield "hidden", f'hides "{name}", which is not one of its attributes', remedy
     header = properties.get("idempotency_header")
     if isinstance(header, str) and header and (wrong := bad_header(header, "")):
@@ -43,19 +43,21 @@ def _all(properties: Mapping[str, Json], refusal: Refusal) -> Iterator[Wrong]:
 
 
 def _request(name: str, properties: Mapping[str, Json], refusal: Refusal) -> Iterator[Wrong]:
-    said = properties[name]
+    request = properties[name]
     known = [*BEFORE] if name in ("create", "find") else _known_after(properties)
-    for one in dict.fromkeys(names_in({key: said.get(key) for key in ("url", "headers", "body")})):
+    for one in dict.fromkeys(
+        names_in({key: request.get(key) for key in ("url", "headers", "body")})
+    ):
         if known is not None and one not in known:
             remedy = nearest(one, known) or f"Known here: {', '.join(known)}."
             yield name, f"${{{one}}} is not known in this request", remedy
-    yield from _headers(f"{name}.headers", said.get("headers"))
-    if "url" in said and ("base" in properties or not str(said["url"]).startswith("/")):
-        yield from _address(name, address(properties, said), refusal)
+    yield from _headers(f"{name}.headers", request.get("headers"))
+    if "url" in request and ("base" in properties or not str(request["url"]).startswith("/")):
+        yield from _address(name, address(properties, request), refusal)
 
 
 def _known_after(properties: Mapping[str, Json]) -> list[str] | None:
-    """None: nobody can tell yet."""
+    """The placeholders in requests after create; None if they are not known yet."""
     attributes = properties.get("attributes") or {}
     hidden = properties.get("hidden") or []
     if not isinstance(attributes, Mapping):
@@ -67,8 +69,8 @@ def _known_after(properties: Mapping[str, Json]) -> list[str] | None:
 def _address(name: str, url: str, refusal: Refusal) -> Iterator[Wrong]:
     whose = origin(url)
     if "${" in whose or not whose:
-        remedy = "Write https://host/path; placeholders stand behind the host."
-        yield f"{name}.url", "does not say whose address it is", remedy
+        remedy = "Write https://host/path; use placeholders only after the host."
+        yield f"{name}.url", "has no fixed host", remedy
     elif (wrong := refusal(whose)) is not None:
         yield f"{name}.url", *wrong
 
@@ -76,7 +78,7 @@ def _address(name: str, url: str, refusal: Refusal) -> Iterator[Wrong]:
 def _headers(place: str, headers: Json) -> Iterator[Wrong]:
     for name, value in (headers if isinstance(headers, Mapping) else {}).items():
         if value is not None and (wrong := bad_header(str(name), value)):
-            yield f"{place}.{name}", wrong, "Leave it out, or mend it."
+            yield f"{place}.{name}", wrong, "Remove or correct it."
 
 
 def _paths(properties: Mapping[str, Json]) -> Iterator[Wrong]:
@@ -96,12 +98,12 @@ def _paths(properties: Mapping[str, Json]) -> Iterator[Wrong]:
             yield place, str(error), _PATH
 
 
-def lacking(properties: Mapping[str, Json]) -> str | None:
-    """What is said for nothing, of properties that are all known; None: nothing is."""
+def missing_property(properties: Mapping[str, Json]) -> str | None:
+    """The reason why a property lacks another one that it needs; None if there is none."""
     if properties.get("ready") and not properties.get("read"):
         return "ready uses the result of read, which is missing"
     if properties.get("compare") and not (properties.get("read") or properties.get("check")):
         return "compare uses the result of read, which is missing"
     if properties.get("find") and not is_path(properties.get("id")):
-        return "find looks for an id, and nothing says where it is: give its JSON path in id"
+        return "find needs the JSON path of the ID in the property id"
     return None

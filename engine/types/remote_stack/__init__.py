@@ -1,8 +1,8 @@
-"""OS::Heat::Stack: a stack at another Headgate or Heat, by the Orchestration API.
+"""OS::Heat::Stack: a stack of another Headgate or Heat server, managed with the Orchestration API.
 
-Its name over there is made from the key of the operation that makes it, so a lost create finds it
-again; everything else may be asked for twice. That API wakes nobody: the stack is looked at again
-and again, soon at first, then seldom, and nothing is held meanwhile.
+The remote name is derived from the operation key of the create, so that a repeated create finds the
+stack. All other requests are idempotent. The API has no notifications: Headgate polls the stack
+with increasing intervals, without holding a worker or connection meanwhile.
 """
 
 import re
@@ -14,7 +14,7 @@ from engine.types.contract import Call, Done, Failed, Outcome, Replace, Resource
 from engine.types.credentials import CredentialDenied, Credentials
 from engine.types.http_client import HttpClient, ServiceError
 from engine.types.remote_stack.api import Api, RemoteStackId
-from engine.types.remote_stack.endpoints import USUAL, Endpoint, Endpoints, unknown
+from engine.types.remote_stack.endpoints import DEFAULT, Endpoint, Endpoints, unknown
 from engine.types.remote_stack.polling import PollState, data_of, ended, is_about, under_way
 from engine.types.remote_stack.schema import SCHEMA
 from engine.types.text_cleaning import mask_secrets
@@ -22,15 +22,15 @@ from engine.words import Json
 
 __all__ = ["Endpoint", "Endpoints", "RemoteStack"]
 
-#: Letters of each of the names that a stack's name is made of.
+#: Characters of each part of a remote stack's name.
 LONGEST = 100
-_ODD = re.compile(r"[^A-Za-z0-9_.-]")
-_OWN_ALONE = (
-    "is for those who act by their own token: a credential of the operator's is at stake",
-    "Leave it out; the operator names an authority in [resource_types.remote_stack] ca_file.",
+_INVALID = re.compile(r"[^A-Za-z0-9_.-]")
+_OWN_TOKEN_ONLY = (
+    "is only allowed with the token of the request: it could expose a credential of the operator",
+    "Remove it; the operator sets the CA in [resource_types.remote_stack] ca_file.",
 )
 
-#: Has an endpoint begin something; the stack it is about, or None: there is none.
+#: Starts an action at an endpoint. Returns the stack, or None if it does not exist.
 Begin = Callable[[Api, Call], Awaitable[RemoteStackId | None]]
 
 
@@ -41,43 +41,43 @@ class RemoteStack(ResourceType):
     schema = SCHEMA
 
     def __init__(self, endpoints: Endpoints, web: HttpClient, credentials: Credentials) -> None:
-        """web: for addresses that the operator names."""
+        """web: the client for URLs that the operator configures."""
         self._endpoints = endpoints
         self._web = web
         self._credentials = credentials
         self.constraints = (endpoints,)
 
     async def create(self, call: Call) -> Outcome:
-        return await self._carried(call, "CREATE", _create)
+        return await self._run_action(call, "CREATE", _create)
 
     async def update(self, call: Call) -> Outcome:
         if call.kept:
-            return await self._carried(call, "RESTORE", _restore)
+            return await self._run_action(call, "RESTORE", _restore)
         if call.progress is None and call.physical_id is None:
             return Replace()
-        return await self._carried(call, "UPDATE", _update)
+        return await self._run_action(call, "UPDATE", _update)
 
     async def delete(self, call: Call) -> Outcome:
-        return await self._carried(call, "DELETE", _delete)
+        return await self._run_action(call, "DELETE", _delete)
 
     async def check(self, call: Call) -> Outcome:
-        return await self._carried(call, "CHECK", _act("check"))
+        return await self._run_action(call, "CHECK", _act("check"))
 
     async def suspend(self, call: Call) -> Outcome:
-        return await self._carried(call, "SUSPEND", _act("suspend"))
+        return await self._run_action(call, "SUSPEND", _act("suspend"))
 
     async def resume(self, call: Call) -> Outcome:
-        return await self._carried(call, "RESUME", _act("resume"))
+        return await self._run_action(call, "RESUME", _act("resume"))
 
     async def snapshot(self, call: Call) -> Outcome:
-        return await self._guarded(call, self._keep)
+        return await self._guarded(call, self._snapshot)
 
     async def adopt(self, call: Call) -> Outcome:
-        return await self._guarded(call, self._take)
+        return await self._guarded(call, self._adopt)
 
     def needs_replace(self, call: Call) -> bool:
         before = ((call.previous or {}).get("context") or {}).get("region_name")
-        return _region(call.properties) != (before or USUAL)
+        return _region(call.properties) != (before or DEFAULT)
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
@@ -87,36 +87,36 @@ class RemoteStack(ResourceType):
         lent = context.get("credential_secret_id") or (endpoint and endpoint.credential)
         for name in ("ca_cert", "insecure"):
             if context.get(name) and lent:
-                findings.add(f"{place}.context.{name}", *_OWN_ALONE)
+                findings.add(f"{place}.context.{name}", *_OWN_TOKEN_ONLY)
 
-    async def _carried(self, call: Call, action: str, begin: Begin) -> Outcome:
-        """Begin it, unless the progress says that it was begun; then look how far it is."""
+    async def _run_action(self, call: Call, action: str, begin: Begin) -> Outcome:
+        """Start the action at the first call; poll its state at further calls."""
 
         async def carry(api: Api, call: Call) -> Outcome:
             if call.progress is None:
                 place = await begin(api, call)
                 if place is None:
                     return Done(None)
-                return Wait(call.now, PollState(place, call.now).written())
-            return await self._looked(api, call, action)
+                return Wait(call.now, PollState(place, call.now).to_progress())
+            return await self._poll(api, call, action)
 
         return await self._guarded(call, carry)
 
-    async def _looked(self, api: Api, call: Call, action: str) -> Outcome:
+    async def _poll(self, api: Api, call: Call, action: str) -> Outcome:
         waiting, endpoint = PollState.read(call.progress or {}), api.endpoint
         if call.superseded:
             return Failed("superseded", waiting.place.id, data_of(waiting.place))
         try:
             shown = await api.show(waiting.place)
-        except ServiceError as trouble:
-            if not trouble.retry or waiting.lost(call.now, endpoint):
+        except ServiceError as error:
+            if not error.retry or waiting.lost(call.now, endpoint):
                 raise
-            return waiting.again(call.now, endpoint, str(trouble))
+            return waiting.again(call.now, endpoint, str(error))
         if shown is None and action == "DELETE":
             return Done(None)
         if shown is None:
-            raise ServiceError(f"the stack {waiting.place.name} is not there any more")
-        if not is_about(shown, action):  # not begun yet; or somebody else has it do something
+            raise ServiceError(f"the stack {waiting.place.name} does not exist any more")
+        if not is_about(shown, action):  # not started yet, or another client started an action
             if waiting.lost(call.now, endpoint):
                 raise ServiceError(f"the stack {shown.place.name} does not reach {action}")
             return waiting.again(call.now, endpoint, under_way(shown, endpoint, None))
@@ -127,23 +127,23 @@ class RemoteStack(ResourceType):
         waiting = replace(waiting, hooks=hooks is not None)
         return waiting.again(call.now, endpoint, under_way(shown, endpoint, hooks))
 
-    async def _keep(self, api: Api, call: Call) -> Outcome:
+    async def _snapshot(self, api: Api, call: Call) -> Outcome:
         if call.progress is None:
             place = _place(call)
-            made = await api.keep(place, str(call.operation_key))
-            return Wait(call.now, PollState(place, call.now, snapshot=made).written())
+            made = await api.create_snapshot(place, str(call.operation_key))
+            return Wait(call.now, PollState(place, call.now, snapshot=made).to_progress())
         waiting = PollState.read(call.progress)
-        status, reason = await api.kept(waiting.place, waiting.snapshot)
+        status, reason = await api.snapshot_status(waiting.place, waiting.snapshot)
         match status:
             case "COMPLETE":
                 return Done(call.physical_id, call.attributes, {"snapshot": waiting.snapshot})
             case "IN_PROGRESS" if not call.superseded:
-                said = f"the snapshot of {waiting.place.name} is under way"
-                return waiting.again(call.now, api.endpoint, said)
+                reason = f"the snapshot of {waiting.place.name} is in progress"
+                return waiting.again(call.now, api.endpoint, reason)
             case _:
                 raise ServiceError(f"the snapshot of {waiting.place.name} is {status}: {reason}")
 
-    async def _take(self, api: Api, call: Call) -> Outcome:
+    async def _adopt(self, api: Api, call: Call) -> Outcome:
         place = await api.find(call.physical_id or "")
         shown = await api.show(place) if place is not None else None
         if shown is None:
@@ -151,16 +151,16 @@ class RemoteStack(ResourceType):
         return Done(shown.place.id, shown.attributes, data_of(shown.place))
 
     async def _guarded(self, call: Call, run: Callable[[Api, Call], Awaitable[Outcome]]) -> Outcome:
-        """The one place where trouble becomes a failure; what is there is kept with it."""
+        """Convert errors to Failed, with the ID and name of the remote stack."""
         place = PollState.read(call.progress).place if call.progress else None
         name = place.name if place else call.data.get("name") or name_of(call)
         try:
             return await run(self._api(call), call)
-        except ServiceError as trouble:
+        except ServiceError as error:
             secrets = [*self._credentials.secrets(), call.credential]
-            reason = mask_secrets(str(trouble), secrets)
+            reason = mask_secrets(str(error), secrets)
             left = place.id if place else call.physical_id
-            return Failed(reason, left, {"name": name}, retry=trouble.retry)
+            return Failed(reason, left, {"name": name}, retry=error.retry)
 
     def _api(self, call: Call) -> Api:
         """Raises ServiceError."""
@@ -171,7 +171,7 @@ class RemoteStack(ResourceType):
             raise ServiceError(unknown(region, call.project))
         lent = context.get("credential_secret_id") or endpoint.credential
         if lent and (context.get("ca_cert") or context.get("insecure")):
-            raise ServiceError(" ".join(_OWN_ALONE))
+            raise ServiceError("ca_cert or insecure {}. {}".format(*_OWN_TOKEN_ONLY))
         headers = {"X-Auth-Token": call.credential} if call.credential else {}
         try:
             if lent:
@@ -189,19 +189,19 @@ class RemoteStack(ResourceType):
 
 
 def _region(properties: Mapping[str, Json]) -> str:
-    return (properties.get("context") or {}).get("region_name") or USUAL
+    return (properties.get("context") or {}).get("region_name") or DEFAULT
 
 
 def name_of(call: Call) -> str:
-    """Of the stack over there: the same for the same operation."""
+    """The name of the remote stack, the same in all calls of an operation."""
     ours = f"{call.stack_name[:LONGEST]}-{call.resource_name[:LONGEST]}"
-    return f"{_ODD.sub('-', ours)}-{call.operation_key.hex[:12]}"
+    return f"{_INVALID.sub('-', ours)}-{call.operation_key.hex[:12]}"
 
 
 def _body(call: Call) -> dict[str, Json]:
-    said = call.properties
-    body = {"template": said["template"], "parameters": said.get("parameters") or {}}
-    return body | ({"timeout_mins": said["timeout"]} if said.get("timeout") else {})
+    given = call.properties
+    body = {"template": given["template"], "parameters": given.get("parameters") or {}}
+    return body | ({"timeout_mins": given["timeout"]} if given.get("timeout") else {})
 
 
 def _place(call: Call) -> RemoteStackId:
@@ -223,7 +223,7 @@ async def _restore(api: Api, call: Call) -> RemoteStackId:
 
 
 async def _delete(api: Api, call: Call) -> RemoteStackId | None:
-    """A create that was lost may have made it all the same: it is known by its name."""
+    """Delete by ID, or by name: a create without a saved response may have succeeded."""
     if "name" not in call.data:
         return None
     place = _place(call) if call.physical_id else await api.find(call.data["name"])
@@ -241,7 +241,7 @@ def _act(action: str) -> Begin:
 
 
 async def _hooks(api: Api, waiting: PollState) -> Sequence[Mapping[str, Json]] | None:
-    """Those that wait over there. They are for people: the stack is waited for either way."""
+    """The waiting hooks of the remote stack, for the status reason; () if they cannot be read."""
     try:
         return await api.hooks(waiting.place) if waiting.hooks else None
     except ServiceError:

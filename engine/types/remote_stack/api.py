@@ -1,4 +1,4 @@
-"""The Orchestration API of another endpoint: what is asked of it, and what it answers."""
+"""A client for the Orchestration API of a remote endpoint."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,18 +20,18 @@ from engine.types.remote_stack.endpoints import Endpoint
 from engine.types.text_cleaning import decode_text, replace_nul
 from engine.words import Json
 
-#: It is there already; or it cannot be changed now.
+#: The stack exists, or has an action in progress.
 CONFLICT = 409
-#: It is elsewhere: Heat sends those who ask by name on to the address with the id.
+#: Heat redirects requests by name to the URL with the ID.
 FOUND = 302
-#: What there is of a stack that is shown.
-WHOLE = ("id", "stack_name", "stack_status")
-#: Letters of an answer that are told.
+#: The required fields of a stack.
+REQUIRED = ("id", "stack_name", "stack_status")
+#: Characters of a response that messages contain.
 KEPT = 500
 
 
 class RemoteStackId(NamedTuple):
-    """Where a stack is at its endpoint."""
+    """The name and ID of a stack at its endpoint."""
 
     name: str
     id: str
@@ -39,7 +39,7 @@ class RemoteStackId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RemoteStackView:
-    """A stack as it is now. action, status: such as UPDATE and IN_PROGRESS."""
+    """The current state of a stack. action, status: such as UPDATE and IN_PROGRESS."""
 
     place: RemoteStackId
     action: str
@@ -61,9 +61,9 @@ class RemoteStackView:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """Asks one endpoint as somebody. key: of the operation.
+    """A client for one endpoint. headers: with the credential. key: the operation key.
 
-    Every method raises ServiceError when the endpoint does not do what it is asked.
+    All methods raise ServiceError if a request fails.
     """
 
     web: HttpClient
@@ -77,20 +77,22 @@ class Api:
         answer = await self._ask("GET", f"/stacks/{quote(name_or_id, safe='')}", bad=False)
         if answer.status in GONE:
             return None
-        if answer.status == FOUND:  # where it leads is not followed: only what it names is read
+        if answer.status == FOUND:  # the redirect is not followed: its URL has the name and ID
             parts = urlsplit(answer.headers.get("location", "")).path.split("/")
             return RemoteStackId(*parts[-2:]) if len(parts) > 2 else None
-        return RemoteStackView.read(_stack(_good(answer, "it was looked for"))).place
+        return RemoteStackView.read(
+            _stack(_check_status(answer, "the request to find the stack"))
+        ).place
 
     async def create(self, name: str, body: Mapping[str, Json]) -> RemoteStackId:
-        """The stack of this name, made if it is not there."""
+        """Create a stack, or find the one with this name."""
         if (found := await self.find(name)) is not None:
             return found
         sent = {"stack_name": name, "disable_rollback": True, **body}
         answer = await self._ask("POST", "/stacks", sent, bad=False)
         if answer.status == CONFLICT and (found := await self.find(name)) is not None:
             return found
-        made = _stack(_good(answer, "it was to be made"), ("id",))
+        made = _stack(_check_status(answer, "the request to create the stack"), ("id",))
         return RemoteStackId(name, str(made["id"]))
 
     async def update(self, place: RemoteStackId, body: Mapping[str, Json]) -> None:
@@ -99,21 +101,21 @@ class Api:
     async def delete(self, place: RemoteStackId) -> None:
         answer = await self._ask("DELETE", _at(place), bad=False)
         if answer.status not in GONE:
-            _good(answer, "it was to be deleted")
+            _check_status(answer, "the request to delete the stack")
 
     async def act(self, place: RemoteStackId, action: str) -> None:
         """action: check, suspend or resume."""
         await self._ask("POST", f"{_at(place)}/actions", {action: None})
 
     async def show(self, place: RemoteStackId) -> RemoteStackView | None:
-        """None: it is gone."""
+        """The state of a stack; None if it does not exist."""
         answer = await self._ask("GET", _at(place), bad=False)
         if answer.status in GONE:
             return None
-        return RemoteStackView.read(_stack(_good(answer, "it was looked at")))
+        return RemoteStackView.read(_stack(_check_status(answer, "the request to read the stack")))
 
-    async def keep(self, place: RemoteStackId, name: str) -> str:
-        """The id of the snapshot of this name, made if it is not there."""
+    async def create_snapshot(self, place: RemoteStackId, name: str) -> str:
+        """The ID of the snapshot with this name; creates it if it does not exist."""
         path = f"{_at(place)}/snapshots"
         for one in _json(await self._ask("GET", path)).get("snapshots") or []:
             if one.get("name") == name:
@@ -121,32 +123,32 @@ class Api:
         made = _json(await self._ask("POST", path, {"name": name}))
         if "id" not in made:
             raise ServiceError(
-                "the endpoint's answer tells of no snapshot; is it an Orchestration API?"
+                "the endpoint's response has no snapshot; is it an Orchestration API?"
             )
         return str(made["id"])
 
-    async def kept(self, place: RemoteStackId, snapshot: str) -> tuple[str, str]:
+    async def snapshot_status(self, place: RemoteStackId, snapshot: str) -> tuple[str, str]:
         """(status, reason) of a snapshot."""
         answer = await self._ask("GET", f"{_at(place)}/snapshots/{quote(snapshot, safe='')}")
-        said = _json(answer)["snapshot"]
-        return str(said["status"]), str(said.get("status_reason") or "")
+        document = _json(answer)["snapshot"]
+        return str(document["status"]), str(document.get("status_reason") or "")
 
     async def restore(self, place: RemoteStackId, snapshot: str) -> None:
         await self._ask("POST", f"{_at(place)}/snapshots/{quote(snapshot, safe='')}/restore")
 
     async def hooks(self, place: RemoteStackId) -> list[Mapping[str, Json]] | None:
-        """Its waiting hooks, as Headgate tells of them; None: this is no Headgate."""
+        """The waiting hooks; None if the endpoint is not a Headgate server."""
         answer = await self._ask("GET", f"/hooks?state=waiting&stack={place.id}", bad=False)
         try:
-            said = _json(answer) if answer.status == 200 else {}
+            document = _json(answer) if answer.status == 200 else {}
         except ServiceError:
             return None
-        return said.get("hooks") if isinstance(said, dict) else None
+        return document.get("hooks") if isinstance(document, dict) else None
 
     async def _ask(
         self, method: str, path: str, body: Mapping[str, Json] | None = None, *, bad: bool = True
     ) -> Response:
-        """bad: whether a status that is not of success is trouble."""
+        """Send a request. bad: raise ServiceError for statuses other than success."""
         changes = method != "GET"
         headers = {**self.headers, "Accept": "application/json"}
         if changes:
@@ -165,48 +167,48 @@ class Api:
             raise ServiceError(f"{self.endpoint.name}: {error}", retry=error.retry) from None
         if answer.status in BUSY:
             raise ServiceError(f"{self.endpoint.name} answered {answer.status}", retry=True)
-        return _good(answer, f"{method} {path.partition('?')[0]}") if bad else answer
+        return _check_status(answer, f"{method} {path.partition('?')[0]}") if bad else answer
 
 
 def _at(place: RemoteStackId) -> str:
     return f"/stacks/{quote(place.name, safe='')}/{quote(place.id, safe='')}"
 
 
-def _good(answer: Response, doing: str) -> Response:
+def _check_status(answer: Response, doing: str) -> Response:
     if 200 <= answer.status < 300:
         return answer
-    said = _message(answer)
+    document = _message(answer)
     raise ServiceError(
-        f"the endpoint answered {answer.status} when {doing}{f': {said}' if said else ''}",
+        f"the endpoint answered {answer.status} to {doing}{f': {document}' if document else ''}",
         retry=answer.status == CONFLICT,
         status=answer.status,
     )
 
 
 def _message(answer: Response) -> str:
-    """Of an error of the Orchestration API; else the beginning of what was said."""
+    """The message of an error response, or the start of its text."""
     try:
-        said = orjson.loads(answer.body)["error"]["message"]
+        document = orjson.loads(answer.body)["error"]["message"]
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        said = decode_text(answer.body)
-    return str(replace_nul(str(said))).strip()[:KEPT]
+        document = decode_text(answer.body)
+    return str(replace_nul(str(document))).strip()[:KEPT]
 
 
 def _json(answer: Response) -> Mapping[str, Json]:
     try:
-        said = replace_nul(orjson.loads(answer.body))
+        document = replace_nul(orjson.loads(answer.body))
     except orjson.JSONDecodeError:
-        said = None
-    if not isinstance(said, dict):
+        document = None
+    if not isinstance(document, dict):
         raise ServiceError(
             "the endpoint's response is not a JSON object; is it an Orchestration API?"
         )
-    return said
+    return document
 
 
-def _stack(answer: Response, needs: Sequence[str] = WHOLE) -> Mapping[str, Json]:
-    """What an answer tells of a stack, with all that is needed of it."""
+def _stack(answer: Response, needs: Sequence[str] = REQUIRED) -> Mapping[str, Json]:
+    """The stack in a response. needs: the required fields. Raises ServiceError."""
     stack = _json(answer).get("stack")
     if not isinstance(stack, dict) or not set(needs) <= stack.keys():
-        raise ServiceError("the endpoint's answer tells of no stack; is it an Orchestration API?")
+        raise ServiceError("the endpoint's response has no stack; is it an Orchestration API?")
     return stack

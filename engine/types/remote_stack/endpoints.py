@@ -1,4 +1,4 @@
-"""Endpoints of the Orchestration API that the operator names, for stacks that live elsewhere."""
+"""The endpoints for remote stacks, from the settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,15 +8,15 @@ from engine.types.custom_constraints import CustomConstraint, ValidationContext
 from engine.words import Json
 
 CONSTRAINT = "headgate.region"
-#: The endpoint of those that name none.
-USUAL = "default"
+#: The endpoint of a resource without `region_name`.
+DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """url: of a project; its stacks are at ``url/stacks``. projects: which of ours may use it, as
-    patterns. credential: a name; "" for the token of whoever asked. ca_pem: an authority, as text.
-    interval: seconds of the longest pause between two looks. patience: seconds that it may be away.
+    """url: of a project; its stacks are at ``url/stacks``. projects: patterns of the local projects
+    that may use it. credential: a name; "" for the token of the request. ca_pem: a CA certificate.
+    interval: the longest poll interval in seconds. patience: seconds that it may be unavailable.
     """
 
     name: str
@@ -29,8 +29,7 @@ class Endpoint:
 
 
 class Endpoints(CustomConstraint):
-    """Those of the configuration, by name; as a constraint: whether the context's project may use
-    one."""
+    """The configured endpoints by name. As a constraint: whether the project may use one."""
 
     name = CONSTRAINT
 
@@ -46,7 +45,7 @@ class Endpoints(CustomConstraint):
         return found if lent else None
 
     def named(self, name: Json) -> Endpoint | None:
-        """For whatever project."""
+        """The endpoint with this name, for any project."""
         return self._known.get(name) if isinstance(name, str) else None
 
 

@@ -1,4 +1,4 @@
-"""PollState for a stack at another endpoint, and what people read of it meanwhile. Pure."""
+"""The progress of an operation on a remote stack, and its status reasons. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,17 +11,17 @@ from engine.types.remote_stack.api import RemoteStackId, RemoteStackView
 from engine.types.remote_stack.endpoints import Endpoint
 from engine.words import Json
 
-#: So many of its hooks are named.
+#: Maximum number of hooks in a reason.
 MOST_HOOKS = 5
-#: So many of those who were asked.
+#: Maximum number of notified targets of a hook in a reason.
 MOST_ASKED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class PollState:
-    """How far an operation has come. seen: when what was asked for was last seen under way. tries:
-    how often it was looked. hooks: whether the endpoint tells of waiting hooks. snapshot: the id of
-    the one that is being made; ""."""
+    """The progress of an operation. seen: when the action was last seen in progress. tries: number
+    of polls. hooks: whether the endpoint lists waiting hooks. snapshot: the ID of the snapshot in
+    progress, or ""."""
 
     place: RemoteStackId
     seen: datetime
@@ -39,7 +39,7 @@ class PollState:
             progress["snapshot"],
         )
 
-    def written(self) -> dict[str, Json]:
+    def to_progress(self) -> dict[str, Json]:
         return {
             "name": self.place.name,
             "id": self.place.id,
@@ -50,11 +50,11 @@ class PollState:
         }
 
     def again(self, now: datetime, endpoint: Endpoint, reason: str) -> Wait:
-        progress = replace(self, tries=self.tries + 1).written()
+        progress = replace(self, tries=self.tries + 1).to_progress()
         return Wait(next_poll(now, self.tries, endpoint.interval), progress, reason)
 
     def lost(self, now: datetime, endpoint: Endpoint) -> bool:
-        """Whether it was out of sight for longer than one waits."""
+        """Whether the action was not seen for longer than the endpoint's patience."""
         return now - self.seen > timedelta(seconds=endpoint.patience)
 
 
@@ -63,13 +63,13 @@ def data_of(place: RemoteStackId) -> dict[str, Json]:
 
 
 def is_about(shown: RemoteStackView, action: str) -> bool:
-    """Whether a stack does, or did, what is waited for. What was made may have been changed since,
-    by somebody over there: it is made all the same."""
+    """Whether the last action of a stack is the requested one. A create also counts as done if
+    another client has since changed the stack."""
     return shown.action == action or (action == "CREATE" and shown.action != "DELETE")
 
 
 def ended(call: Call, shown: RemoteStackView, endpoint: Endpoint) -> Outcome:
-    """Of what has come to its end over there."""
+    """The outcome of a remote action that has ended."""
     place, data = shown.place, data_of(shown.place)
     match shown.status:
         case "COMPLETE" if shown.action == "DELETE":
@@ -77,12 +77,12 @@ def ended(call: Call, shown: RemoteStackView, endpoint: Endpoint) -> Outcome:
         case "COMPLETE":
             return Done(place.id, shown.attributes, data)
         case "STOPPED":
-            return Stopped(_unwell(shown, endpoint), place.id, data)
+            return Stopped(_failure_reason(shown, endpoint), place.id, data)
         case _:
-            return Failed(_unwell(shown, endpoint), place.id, data)
+            return Failed(_failure_reason(shown, endpoint), place.id, data)
 
 
-def _unwell(shown: RemoteStackView, endpoint: Endpoint) -> str:
+def _failure_reason(shown: RemoteStackView, endpoint: Endpoint) -> str:
     what = f"the stack {shown.place.name} at {endpoint.name} is {shown.action}_{shown.status}"
     return f"{what}: {shown.reason}" if shown.reason else what
 
@@ -90,7 +90,7 @@ def _unwell(shown: RemoteStackView, endpoint: Endpoint) -> str:
 def under_way(
     shown: RemoteStackView, endpoint: Endpoint, hooks: Sequence[Mapping[str, Json]] | None
 ) -> str:
-    """What is waited for. hooks: those that wait over there."""
+    """The reason of a wait. hooks: the waiting hooks of the remote stack."""
     what = f"the stack {shown.place.name} at {endpoint.name} is {shown.action}_{shown.status}"
     named = [_hook(one, endpoint) for one in (hooks or [])[:MOST_HOOKS]]
     more = len(hooks or []) - len(named)
@@ -100,9 +100,9 @@ def under_way(
 def _hook(hook: Mapping[str, Json], endpoint: Endpoint) -> str:
     where = hook.get("path") or hook.get("resource_name") or "the stack"
     asked = [str(one.get("target")) for one in (hook.get("asked") or [])[:MOST_ASKED]]
-    told = f"notified: {', '.join(asked)}" if asked else "no subscription was notified"
+    notified = f"notified: {', '.join(asked)}" if asked else "no subscription was notified"
     return (
         f"its hook {hook.get('id')} waits at {hook.get('point')} of {where}"
-        f" until {hook.get('deadline')}, {told}:"
+        f" until {hook.get('deadline')}, {notified}:"
         f" {endpoint.url}/hooks/{hook.get('id')}"
     )

@@ -1,4 +1,4 @@
-"""OS::Heat::Stack as data: its properties and attributes."""
+"""The schema of OS::Heat::Stack."""
 
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.credentials import CONSTRAINT as CREDENTIAL
@@ -6,26 +6,26 @@ from engine.types.remote_stack.endpoints import CONSTRAINT as REGION
 
 SCHEMA = TypeSchema(
     "OS::Heat::Stack",
-    description="A stack at another endpoint of the Orchestration API.",
+    description="A stack of another Headgate or Heat server.",
     properties={
         "context": Property(
             Kind.MAP,
-            "Where, and as whom.",
+            "Endpoint and credential.",
             update_allowed=True,
             fields={
                 "region_name": Property(
                     Kind.STRING,
-                    "Name of an endpoint of the operator's; another one replaces.",
+                    "Name of a configured endpoint; a change replaces the resource.",
                     constraints=(Constraint("custom_constraint", name=REGION),),
                 ),
                 "credential_secret_id": Property(
                     Kind.STRING,
-                    "Name of a credential of the operator's.",
+                    "Name of a credential that the operator configures.",
                     update_allowed=True,
                     constraints=(Constraint("custom_constraint", name=CREDENTIAL),),
                 ),
                 "ca_cert": Property(
-                    Kind.STRING, "An authority to trust, as PEM text.", update_allowed=True
+                    Kind.STRING, "CA certificate in PEM form.", update_allowed=True
                 ),
                 "insecure": Property(
                     Kind.BOOLEAN,
@@ -40,15 +40,15 @@ SCHEMA = TypeSchema(
         ),
         "timeout": Property(
             Kind.INTEGER,
-            "Minutes that the other side may work on it.",
+            "Timeout of the remote stack in minutes.",
             update_allowed=True,
             constraints=(Constraint("range", min=1, max=525_600),),
         ),
         "parameters": Property(Kind.MAP, "Its parameters.", default={}, update_allowed=True),
     },
     attributes={
-        "stack_name": Attribute(Kind.STRING, "Its name over there."),
-        "outputs": Attribute(Kind.MAP, "What it puts out, by name."),
+        "stack_name": Attribute(Kind.STRING, "Name of the remote stack."),
+        "outputs": Attribute(Kind.MAP, "Outputs of the remote stack, by name."),
     },
     snapshots=True,
 )

@@ -18,7 +18,7 @@ __all__ = ["ServerUrls", "SoftwareStore", "software_types"]
 
 
 def software_types(software_store: SoftwareStore, servers: ServerUrls) -> list[ResourceType]:
-    """servers: where servers ask what is deployed to them."""
+    """The software types. servers: the metadata URLs of servers."""
     configs = (SoftwareConfig, StructuredConfig, CloudConfig, SoftwareComponent, MultipartMime)
     deployments = (SoftwareDeployment, StructuredDeployment)
     own = [*(type_(software_store) for type_ in (*configs, *deployments)), DeployedServer(servers)]

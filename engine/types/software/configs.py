@@ -1,6 +1,6 @@
-"""Software configs as resources: kept where the API keeps them, so that both see each other's.
+"""Software configs as resources. They are stored with the configs that the API creates.
 
-A config never changes: any other property makes a new one, and what reads it moves over.
+A config is immutable: a change of any property creates a new one.
 """
 
 from abc import abstractmethod
@@ -23,12 +23,12 @@ from engine.types.software.schema import (
 from engine.types.software.software_store import UNGROUPED, NewConfig, SoftwareStore
 from engine.words import Json
 
-#: The group of a config that is made of several, each for actions of its own.
+#: The group of a config with several parts, each for certain actions.
 COMPONENT = "component"
 
 
 class Config(ResourceType):
-    """What all kinds of configs have in common; each says what is to be kept."""
+    """The base class of configs."""
 
     uses_credential = False
 
@@ -36,14 +36,14 @@ class Config(ResourceType):
         self._software_store = software_store
 
     @abstractmethod
-    async def written(self, call: Call) -> NewConfig | Failed:
-        """What is to be kept."""
+    async def build(self, call: Call) -> NewConfig | Failed:
+        """The config to store, or Failed."""
 
     def attributes_of(self, kept: NewConfig) -> dict[str, Json]:
         return {"config": kept.config}
 
     async def create(self, call: Call) -> Outcome:
-        new = await self.written(call)
+        new = await self.build(call)
         if isinstance(new, Failed):
             return new
         await self._software_store.store_config(call.project, call.operation_key, new)
@@ -70,22 +70,22 @@ def no_config(config_id: str) -> str:
     return f"Software config with id {config_id} not found"
 
 
-def _as_it_is(call: Call, config: Json, group: str) -> NewConfig:
-    said = call.properties
+def _new_config(call: Call, config: Json, group: str) -> NewConfig:
+    given = call.properties
     return NewConfig(
         call.own_name,
         group,
         config,
-        listed(said.get("inputs")),
-        listed(said.get("outputs")),
-        said.get("options") or {},
+        listed(given.get("inputs")),
+        listed(given.get("outputs")),
+        given.get("options") or {},
     )
 
 
 class SoftwareConfig(Config):
     schema = TypeSchema(
         "OS::Heat::SoftwareConfig",
-        description="A script or manifest with typed inputs and outputs. Any change makes another.",
+        description="A script or manifest with typed inputs and outputs; immutable.",
         properties={
             "group": GROUP,
             "config": Property(Kind.STRING, "The script or manifest."),
@@ -96,9 +96,9 @@ class SoftwareConfig(Config):
         attributes={"config": Attribute(Kind.STRING, "The script or manifest.")},
     )
 
-    async def written(self, call: Call) -> NewConfig:
-        said = call.properties
-        return _as_it_is(call, said.get("config") or "", said.get("group") or UNGROUPED)
+    async def build(self, call: Call) -> NewConfig:
+        given = call.properties
+        return _new_config(call, given.get("config") or "", given.get("group") or UNGROUPED)
 
 
 class StructuredConfig(Config):
@@ -115,20 +115,20 @@ class StructuredConfig(Config):
         attributes={"config": Attribute(Kind.MAP, "The map.")},
     )
 
-    async def written(self, call: Call) -> NewConfig:
-        said = call.properties
-        return _as_it_is(call, said.get("config") or {}, said.get("group") or UNGROUPED)
+    async def build(self, call: Call) -> NewConfig:
+        given = call.properties
+        return _new_config(call, given.get("config") or {}, given.get("group") or UNGROUPED)
 
 
 class CloudConfig(Config):
     schema = TypeSchema(
         "OS::Heat::CloudConfig",
-        description="A cloud-config of cloud-init, written from a map.",
-        properties={"cloud_config": Property(Kind.MAP, "What cloud-init is to do.")},
-        attributes={"config": Attribute(Kind.STRING, "The cloud-config, as text.")},
+        description="A cloud-config document for cloud-init, from a map.",
+        properties={"cloud_config": Property(Kind.MAP, "Instructions for cloud-init.")},
+        attributes={"config": Attribute(Kind.STRING, "The cloud-config document.")},
     )
 
-    async def written(self, call: Call) -> NewConfig:
+    async def build(self, call: Call) -> NewConfig:
         document = yaml.dump(
             call.properties.get("cloud_config") or {}, Dumper=yaml.CSafeDumper, allow_unicode=True
         )
@@ -150,7 +150,7 @@ class SoftwareComponent(Config):
                     fields={
                         "actions": Property(
                             Kind.LIST,
-                            "Actions that it is used in.",
+                            "Actions that use the config.",
                             default=list(DEFAULT_ACTIONS),
                             constraints=(Constraint("length", min=1),),
                             items=Property(Kind.STRING),
@@ -167,13 +167,13 @@ class SoftwareComponent(Config):
             "options": OPTIONS,
         },
         attributes={
-            "config": Attribute(Kind.MAP, "What is kept: {configs: [...]}."),
+            "config": Attribute(Kind.MAP, "The stored map: {configs: [...]}."),
             "configs": Attribute(Kind.LIST, "The configs, and when each is used."),
         },
     )
 
-    async def written(self, call: Call) -> NewConfig:
-        return _as_it_is(call, {"configs": call.properties["configs"]}, COMPONENT)
+    async def build(self, call: Call) -> NewConfig:
+        return _new_config(call, {"configs": call.properties["configs"]}, COMPONENT)
 
     def attributes_of(self, kept: NewConfig) -> dict[str, Json]:
         configs = kept.config.get("configs") if isinstance(kept.config, dict) else None
@@ -185,8 +185,8 @@ class SoftwareComponent(Config):
         check_lists(properties, place, findings)
         seen: set[str] = set()
         for number, one in enumerate(properties.get("configs") or ()):
-            said = one.get("actions") if isinstance(one, dict) else None
-            actions = DEFAULT_ACTIONS if said is None else said
+            listed_actions = one.get("actions") if isinstance(one, dict) else None
+            actions = DEFAULT_ACTIONS if listed_actions is None else listed_actions
             twice = sorted({str(action) for action in actions if action in seen})
             if twice:
                 findings.add(

@@ -1,4 +1,4 @@
-"""OS::Heat::DeployedServer: a server that is there already, which software is deployed to."""
+"""OS::Heat::DeployedServer: an existing server, as the target of software deployments."""
 
 from collections.abc import Mapping
 
@@ -9,9 +9,9 @@ from engine.types.software.server_metadata_urls import ServerUrls, access_key
 from engine.words import Json
 
 CFN, HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
-#: Those that need a service Headgate does without.
+#: Transports of services that Headgate does not use.
 REFUSED = ("POLL_TEMP_URL", "ZAQAR_MESSAGE")
-#: A type with this attribute is a server: its metadata shows what is deployed to it.
+#: A type with this attribute is a server: its metadata lists its deployments.
 OS_COLLECT_CONFIG = "os_collect_config"
 
 
@@ -23,7 +23,9 @@ class DeployedServer(ResourceType):
         description="An existing server, whose agent polls for its deployments.",
         properties={
             "name": Property(Kind.STRING, "Name of the server.", update_allowed=True),
-            "metadata": Property(Kind.MAP, "Taken for Heat's sake.", update_allowed=True),
+            "metadata": Property(
+                Kind.MAP, "Accepted for compatibility with Heat; no effect.", update_allowed=True
+            ),
             "software_config_transport": Property(
                 Kind.STRING,
                 "How the agent polls for its metadata.",
@@ -33,7 +35,7 @@ class DeployedServer(ResourceType):
             ),
             "deployment_swift_data": Property(
                 Kind.MAP,
-                "Taken for Heat's sake.",
+                "Accepted for compatibility with Heat; no effect.",
                 default={},
                 update_allowed=True,
                 fields={
@@ -54,13 +56,13 @@ class DeployedServer(ResourceType):
         self._urls = urls
 
     def create(self, call: Call) -> Outcome:
-        return self._made(call, str(call.operation_key))
+        return self._done(call, str(call.operation_key))
 
     def update(self, call: Call) -> Outcome:
-        return self._made(call, call.physical_id)
+        return self._done(call, call.physical_id)
 
     def adopt(self, call: Call) -> Outcome:
-        return self._made(call, call.physical_id)
+        return self._done(call, call.physical_id)
 
     def delete(self, call: Call) -> Outcome:
         return Done(None)
@@ -71,20 +73,20 @@ class DeployedServer(ResourceType):
         transport = properties.get("software_config_transport")
         wrong = ""
         if transport in REFUSED:
-            wrong = f"{transport} needs a service that Headgate does without"
+            wrong = f"{transport} needs a service that Headgate does not use"
         elif transport == HEAT and not self._urls.keystone:
             wrong = f"{HEAT} needs Keystone, which this server does not use"
         if wrong:
-            remedy = f"Take {CFN}, which has its own credentials."
+            remedy = f"Use {CFN}, which has its own credentials."
             findings.add(f"{place}.software_config_transport", wrong, remedy)
 
-    def _made(self, call: Call, physical_id: str | None) -> Done:
+    def _done(self, call: Call, physical_id: str | None) -> Done:
         name = call.properties.get("name") or call.data.get("name") or call.own_name
-        attributes = {"name": name, OS_COLLECT_CONFIG: self._collecting(call)}
+        attributes = {"name": name, OS_COLLECT_CONFIG: self._collector_settings(call)}
         return Done(physical_id, attributes, {"name": call.data.get("name") or call.own_name})
 
-    def _collecting(self, call: Call) -> dict[str, Json]:
-        """Settings of a transport that was another before are null: the agent forgets them."""
+    def _collector_settings(self, call: Call) -> dict[str, Json]:
+        """The settings of the former transport become null, so that the agent removes them."""
         section, settings = self._settings(call)
         before = call.attributes.get(OS_COLLECT_CONFIG) or {}
         gone = {

@@ -1,9 +1,9 @@
-"""OS::Heat::SoftwareDeployment and StructuredDeployment: a config for a server, until it says how
-that went.
+"""OS::Heat::SoftwareDeployment and StructuredDeployment: apply a config to a server and wait for
+the result.
 
-An operation publishes the config with its values and is called again when a signal comes, or when
-somebody says through the API how far the deployment is. Between the two it is a row. Data of one
-that was never made holds what was said of it, so that its server can be told that it goes.
+An operation publishes the config with its input values. It is called again when a signal arrives or
+the API changes the status of the deployment; meanwhile the deployment is only a row. The data of a
+failed deployment contains its properties, so that its deletion can be sent to the server.
 """
 
 from collections.abc import Mapping
@@ -43,10 +43,10 @@ from engine.types.software.software_store import (
 )
 from engine.words import Json, Status
 
-#: What an operation knows when it is called again.
+#: The progress of an operation after publication.
 _PUBLISHED: Json = {"published": True}
-#: A signal wakes it sooner. A wait with an end is one that the stack's timeout is counted against.
-_LOOK = timedelta(days=1)
+#: A signal ends the wait earlier. The stack's timeout counts only waits that have an end.
+_POLL = timedelta(days=1)
 
 
 class SoftwareDeployment(ResourceType):
@@ -54,7 +54,7 @@ class SoftwareDeployment(ResourceType):
     cancellable = True
     schema = TypeSchema(
         "OS::Heat::SoftwareDeployment",
-        description="A software config for a server, with values; waits until it was applied.",
+        description="A software config for a server, with input values; waits for the result.",
         properties=PROPERTIES,
         attributes=ATTRIBUTES,
         any_attribute=True,
@@ -87,7 +87,7 @@ class SoftwareDeployment(ResourceType):
     async def check(self, call: Call) -> Outcome:
         found = await self._software_store.deployment(call.project, _id_of(call))
         if found is None:
-            return Done(call.physical_id, call.attributes, call.data, "nothing was deployed yet")
+            return Done(call.physical_id, call.attributes, call.data, "nothing is deployed yet")
         return Done(call.physical_id, attributes_of(found.config.outputs, found.output_values))
 
     async def adopt(self, call: Call) -> Outcome:
@@ -101,12 +101,12 @@ class SoftwareDeployment(ResourceType):
         check_transport(properties, place, findings)
 
     def applied(self, call: Call, source: NewConfig, inputs: NewConfig) -> Json:
-        """What the server gets as its config. inputs: with their values. Raises MissingInput."""
+        """The config for the server. inputs: with their values. Raises MissingInput."""
         return source.config
 
     async def _deploy(self, call: Call, action: str) -> Outcome:
         if call.progress is not None:
-            return await self._look(call, action)
+            return await self._poll(call, action)
         source = await self._source(call)
         if source is None and action == "DELETE":
             return Done(None)
@@ -125,7 +125,7 @@ class SoftwareDeployment(ResourceType):
         return await self._publish(call, action, config, found)
 
     async def _source(self, call: Call) -> NewConfig | None:
-        """None: the config is not there."""
+        """The config; None if it does not exist."""
         config_id = call.properties.get("config")
         if not config_id:
             return NewConfig("", UNGROUPED, "")
@@ -150,15 +150,15 @@ class SoftwareDeployment(ResourceType):
         await self._software_store.publish(call.project, published)
         return _done(call, config, found) if silent else _wait(call, published.reason)
 
-    async def _look(self, call: Call, action: str) -> Outcome:
-        """How far the server is, by what it has said since, or by what the API was told."""
+    async def _poll(self, call: Call, action: str) -> Outcome:
+        """The state of the deployment, from signals and from the API."""
         found = await self._software_store.deployment(call.project, _id_of(call))
         if found is None and action == "DELETE":
             return Done(None)
         if found is None:
             return Failed(_no_deployment(call), call.physical_id)
         if found.status == Status.IN_PROGRESS:
-            found = await self._heard(call, found)
+            found = await self._apply_signals(call, found)
         if found.status == Status.IN_PROGRESS and call.superseded:
             found = await self._ended(call, found, _cancelled(found))
         match found.status:
@@ -170,15 +170,15 @@ class SoftwareDeployment(ResourceType):
             case _:
                 return _wait(call, found.reason)
 
-    async def _heard(self, call: Call, found: Deployment) -> Deployment:
-        """The first signal that ends it counts; what comes after it changes nothing."""
+    async def _apply_signals(self, call: Call, found: Deployment) -> Deployment:
+        """Apply the signals. The first final signal counts; later ones have no effect."""
         began = ""
         for signal in call.signals:
-            said = progress_of(signal)
-            if said is None:
+            reason = progress_of(signal)
+            if reason is None:
                 ended = ended_by(signal, found.config.outputs, found.output_values)
                 return await self._ended(call, found, ended)
-            began = said
+            began = reason
         if began and began != found.reason:
             await self._software_store.report_progress(call.project, _id_of(call), began)
             return replace(found, reason=began)
@@ -191,18 +191,18 @@ class SoftwareDeployment(ResourceType):
         )
 
 
-def _wait(call: Call, how_far: str) -> Wait:
-    until = call.now if call.superseded else call.now + _LOOK
-    return Wait(until, _PUBLISHED, reason=f"{how_far} (server {call.properties['server']})")
+def _wait(call: Call, progress: str) -> Wait:
+    until = call.now if call.superseded else call.now + _POLL
+    return Wait(until, _PUBLISHED, reason=f"{progress} (server {call.properties['server']})")
 
 
 def _cancelled(found: Deployment) -> Ended:
-    """Its change was ended early: nobody waits for the server any more."""
+    """The result when the change has ended early."""
     return Ended(Status.FAILED, "Deployment cancelled.", found.output_values)
 
 
 def _id_of(call: Call) -> str:
-    """The deployment's id; the same as long as the resource lives."""
+    """The ID of the deployment, constant for the lifetime of the resource."""
     return call.physical_id or str(call.operation_key)
 
 
@@ -216,7 +216,7 @@ def _done(call: Call, config: NewConfig, found: Deployment | None) -> Done:
 
 
 def _actions(call: Call, source: NewConfig) -> set[str]:
-    """The actions that the server is to act on; a component has its own."""
+    """The actions that are sent to the server; a component defines its own."""
     if source.group == COMPONENT and isinstance(source.config, dict):
         configs = source.config.get("configs") or ()
         return {action for one in configs for action in one.get("actions") or DEFAULT_ACTIONS}
@@ -224,7 +224,7 @@ def _actions(call: Call, source: NewConfig) -> set[str]:
 
 
 def _other(before: NewConfig, after: NewConfig) -> bool:
-    """Whether an input differs whose change makes a new deployment."""
+    """Whether an input with `replace_on_change` has changed."""
     old = values_of(before)
     return any(
         one.get("replace_on_change") and one["name"] in old and old[one["name"]] != one["value"]
@@ -235,7 +235,7 @@ def _other(before: NewConfig, after: NewConfig) -> bool:
 class StructuredDeployment(SoftwareDeployment):
     schema = TypeSchema(
         "OS::Heat::StructuredDeployment",
-        description="A config that is a map, with values filled in; waits until it was applied.",
+        description="A config that is a map, with input values inserted; waits for the result.",
         properties=STRUCTURED,
         attributes=ATTRIBUTES,
         any_attribute=True,

@@ -1,4 +1,4 @@
-"""OS::Heat::SoftwareDeploymentGroup and its like: one deployment for each of several servers."""
+"""OS::Heat::SoftwareDeploymentGroup and its variants: one deployment for each server."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,47 +7,53 @@ from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Grouping, Kind, Property, TypeSchema
 from engine.types.contract import Call, Child, Outcome, ReconcileNested
 from engine.types.groups.batches import Policy
-from engine.types.groups.group import Group, of_batches, policy_of, read_inside
-from engine.types.groups.group_steps import GroupStep, MemberChange, Progress, go
+from engine.types.groups.group import Group, batch_properties, member_attributes, policy_of
+from engine.types.groups.group_steps import GroupStep, MemberChange, Progress, run_steps
 from engine.types.groups.member_changes import all_at_once
-from engine.types.groups.member_template import Body, CurrentMembers, among, sample, written
+from engine.types.groups.member_template import (
+    Body,
+    CurrentMembers,
+    build_template,
+    property_place,
+    sample,
+)
 from engine.types.groups.step_plans import BATCH, MEMBERS
 from engine.types.software.deployment_schema import PROPERTIES, STRUCTURED, check_transport
 from engine.types.software.deployment_signals import STATUS_CODE, STDERR, STDOUT
 from engine.words import Json, Point
 
-#: Attributes of the group, and of its members.
+#: Attributes of the group, with those of its members.
 TOGETHER = {
     "deploy_stdouts": STDOUT,
     "deploy_stderrs": STDERR,
     "deploy_status_codes": STATUS_CODE,
 }
-SERVERS = Property(
-    Kind.MAP, "Ids of servers, by the names of the members.", required=True, update_allowed=True
-)
+SERVERS = Property(Kind.MAP, "IDs of servers, by member name.", required=True, update_allowed=True)
 
 
 def schema_of(name: str, properties: Mapping[str, Property], members: str) -> TypeSchema:
-    """members: their type."""
+    """The schema of a group. members: the type of its members."""
     shared = {key: one for key, one in properties.items() if key != "server"}
     return TypeSchema(
         name,
         description=f"One {members} for each server.",
         properties={"servers": SERVERS, **shared},
         attributes={
-            key: Attribute(Kind.MAP, f"{one} of each member, by their names.")
+            key: Attribute(Kind.MAP, f"{one} of each member, by member name.")
             for key, one in TOGETHER.items()
         },
         any_attribute=True,
         update_policy={
-            "rolling_update": Property(Kind.MAP, fields=of_batches("change", in_service=False)),
-            "batch_create": Property(Kind.MAP, fields=of_batches("make", in_service=False)),
+            "rolling_update": Property(
+                Kind.MAP, fields=batch_properties("change", in_service=False)
+            ),
+            "batch_create": Property(Kind.MAP, fields=batch_properties("create", in_service=False)),
         },
         steps=(Point.PRE_BATCH,),
         grouping=Grouping(
             lambda given: _sample(given, members),
             lambda given: _size(given),
-            lambda place: _among(place),
+            lambda place: _property_place(place),
         ),
     )
 
@@ -59,25 +65,25 @@ class DeploymentGroup(Group):
         self.schema = schema_of(name, properties, members)
 
     def create(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        return self._go(call, "batch_create", "")
+        return self._run(call, "batch_create", "")
 
     def update(self, call: Call) -> Outcome | Awaitable[Outcome]:
-        return self._go(call, "rolling_update", Point.PRE_BATCH)
+        return self._run(call, "rolling_update", Point.PRE_BATCH)
 
-    def _go(self, call: Call, which: str, ask: str) -> Outcome | Awaitable[Outcome]:
+    def _run(self, call: Call, which: str, ask: str) -> Outcome | Awaitable[Outcome]:
         policy = policy_of(call.update_policy.get(which))
         plan = _Plan(deployments(call.properties, self._members), policy, ask, call.has_secrets)
-        return go(call, plan, lambda child: self.done(call, child))
+        return run_steps(call, plan, lambda child: self.done(call, child))
 
     def attributes(self, call: Call, child: Child) -> Mapping[str, Json]:
-        """Each attribute that members have is one of the group: a map, by the members' names."""
+        """Each attribute of the members is an attribute of the group: a map by member name."""
         names = {name for member in child.members for name in member.attributes}
         shown = {TOGETHER_OF.get(name, name): name for name in sorted(names)}
         together = {
             group: {member.name: member.attributes.get(name) for member in child.members}
             for group, name in shown.items()
         }
-        return {**together, **read_inside(child.members, {})}
+        return {**together, **member_attributes(child.members, {})}
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
@@ -86,7 +92,7 @@ class DeploymentGroup(Group):
 
 
 def deployment_groups() -> list[DeploymentGroup]:
-    """With the names that they had before."""
+    """The groups, with their former names."""
     single, structured = "OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment"
     return [
         DeploymentGroup("OS::Heat::SoftwareDeploymentGroup", PROPERTIES, single),
@@ -100,7 +106,7 @@ TOGETHER_OF = {one: group for group, one in TOGETHER.items()}
 
 
 def deployments(properties: Mapping[str, Json], members: str) -> dict[str, Body]:
-    """Bodies of the members, by name."""
+    """The definitions of the members, by name."""
     shared = {
         name: value for name, value in properties.items() if name != "servers" and value is not None
     }
@@ -111,9 +117,9 @@ def deployments(properties: Mapping[str, Json], members: str) -> dict[str, Body]
     }
 
 
-def _among(place: str) -> str:
-    """What is wrong with a member is said of the property that all share."""
-    name = among(place, "").removeprefix(".properties.")
+def _property_place(place: str) -> str:
+    """The place of a member's finding in the properties that all members share."""
+    name = property_place(place, "").removeprefix(".properties.")
     return "servers" if name.startswith((".", "server")) else name
 
 
@@ -125,7 +131,7 @@ def _size(properties: Mapping[str, Json]) -> int | None:
 def _sample(
     properties: Mapping[str, Json], members: str
 ) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
-    """All are alike but for their server."""
+    """A sample of one member: members differ only in their server."""
     if not isinstance(properties.get("servers"), dict):
         return None
     return sample(dict(list(deployments(properties, members).items())[:1]))
@@ -133,8 +139,8 @@ def _sample(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Members have the names of their servers. policy: None: all change at once. ask: where
-    somebody may choose who is changed first, or ""."""
+    """The plan of a group whose members have the names in `servers`. policy: None: all members
+    change at once. ask: the hook point at which an answer can choose members, or ""."""
 
     bodies: Mapping[str, Body]
     policy: Policy | None
@@ -147,9 +153,9 @@ class _Plan:
     def goal(
         self, change: MemberChange, there: CurrentMembers, kept: Mapping[str, Json]
     ) -> ReconcileNested:
-        return written(change.bodies, kept, has_secrets=self.has_secrets)
+        return build_template(change.bodies, kept, has_secrets=self.has_secrets)
 
-    def turn(
+    def step(
         self, there: CurrentMembers, at: Progress, names: Sequence[str] | None
     ) -> GroupStep | None:
         change = all_at_once(there, [*self.bodies], self.bodies.__getitem__)
@@ -157,18 +163,18 @@ class _Plan:
             return None
         if self.policy is None:
             return GroupStep(MEMBERS, change)
-        late = [*change.made, *change.altered]
-        batch = [*(late[: self.policy.most] if names is None else names)]
+        pending = [*change.made, *change.altered]
+        batch = [*(pending[: self.policy.most] if names is None else names)]
         bodies = {
-            name: body if name not in late or name in batch else there.bodies[name]
+            name: body if name not in pending or name in batch else there.bodies[name]
             for name, body in self.bodies.items()
-            if name not in late or name in batch or name in there.bodies
+            if name not in pending or name in batch or name in there.bodies
         }
-        turn = MemberChange(
+        step = MemberChange(
             bodies,
             [name for name in change.made if name in batch],
             [name for name in change.altered if name in batch],
             change.gone,
             change.altered,
         )
-        return GroupStep(BATCH, turn, self.ask if turn.altered else "", self.policy.pause)
+        return GroupStep(BATCH, step, self.ask if step.altered else "", self.policy.pause)

@@ -1,4 +1,4 @@
-"""Properties and attributes of deployments, of single ones and of groups of them."""
+"""The properties and attributes of deployments and their groups."""
 
 from collections.abc import Mapping
 
@@ -10,34 +10,34 @@ from engine.types.software.schema import ACTIONS, DEFAULT_ACTIONS
 from engine.words import Json
 
 PROPERTIES: Mapping[str, Property] = {
-    "config": Property(Kind.STRING, "Id of the software config.", update_allowed=True),
-    "server": Property(Kind.STRING, "Id of the server.", required=True),
+    "config": Property(Kind.STRING, "ID of the software config.", update_allowed=True),
+    "server": Property(Kind.STRING, "ID of the server.", required=True),
     "input_values": Property(Kind.MAP, "Values for the config's inputs.", update_allowed=True),
     "actions": Property(
         Kind.LIST,
-        "Actions on the deployment that the server is to act on.",
+        "Actions of the deployment that are sent to the server.",
         default=list(DEFAULT_ACTIONS),
         update_allowed=True,
         items=Property(Kind.STRING, constraints=(Constraint("allowed_values", allowed=ACTIONS),)),
     ),
     "name": Property(
         Kind.STRING,
-        "Name of the config that the server gets; it works through them by name.",
+        "Name of the config on the server, which applies configs in the order of their names.",
         update_allowed=True,
     ),
     "signal_transport": Property(
         Kind.STRING,
-        "How the server says how it went; NO_SIGNAL: it does not.",
+        "How the server reports the result; NO_SIGNAL: it does not.",
         default=CFN,
         constraints=(Constraint("allowed_values", allowed=TRANSPORTS),),
     ),
 }
 ATTRIBUTES = {
-    STDOUT: Attribute(Kind.ANY, "What was printed on the server."),
-    STDERR: Attribute(Kind.ANY, "What was printed to standard error."),
-    STATUS_CODE: Attribute(Kind.ANY, "The exit code there: 0 when it went well.", public=True),
+    STDOUT: Attribute(Kind.ANY, "Standard output on the server."),
+    STDERR: Attribute(Kind.ANY, "Standard error on the server."),
+    STATUS_CODE: Attribute(Kind.ANY, "Exit code on the server; 0 for success.", public=True),
 }
-#: Of StructuredDeployment.
+#: The properties of StructuredDeployment.
 STRUCTURED: Mapping[str, Property] = {
     **PROPERTIES,
     "input_key": Property(
@@ -58,6 +58,6 @@ def check_transport(properties: Mapping[str, Json], place: str, findings: Findin
     if properties.get("signal_transport") in REFUSED:
         findings.add(
             f"{place}.signal_transport",
-            f"{properties['signal_transport']} needs a service that Headgate does without",
-            f"Take {CFN}: the server sends a POST to a URL with a token of its own.",
+            f"{properties['signal_transport']} needs a service that Headgate does not use",
+            f"Use {CFN}: the server sends a POST request to a signed URL.",
         )

@@ -1,4 +1,4 @@
-"""What a server's signal says of its deployment. Pure."""
+"""Evaluation of the signals of deployments. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,17 +6,17 @@ from engine.types.software.software_store import Ended
 from engine.words import Json, Status
 
 STDOUT, STDERR, STATUS_CODE = "deploy_stdout", "deploy_stderr", "deploy_status_code"
-#: What every deployment gives back, besides the outputs of its config.
-USUAL = (STDOUT, STDERR, STATUS_CODE)
-#: By which a signal says that the work goes on; with a reason, if there is one.
+#: The outputs of every deployment, in addition to those of its config.
+COMMON_OUTPUTS = (STDOUT, STDERR, STATUS_CODE)
+#: The fields of a progress signal: the status, and an optional reason.
 PROGRESS, PROGRESS_REASON = "deploy_status", "deploy_status_reason"
 _BEGAN = "Deployment started"
-#: Letters of a reason: error outputs may be long.
+#: Maximum characters of a reason: error outputs may be long.
 LONGEST_REASON = 4_000
 
 
 def progress_of(signal: Mapping[str, Json]) -> str | None:
-    """What a signal that ends nothing says; None for one that does."""
+    """The reason in a progress signal; None for a final signal."""
     if signal.get(PROGRESS) != Status.IN_PROGRESS:
         return None
     return str(signal.get(PROGRESS_REASON) or _BEGAN)[:LONGEST_REASON]
@@ -25,12 +25,12 @@ def progress_of(signal: Mapping[str, Json]) -> str | None:
 def ended_by(
     signal: Mapping[str, Json], outputs: Sequence[Mapping[str, Json]], before: Mapping[str, Json]
 ) -> Ended:
-    """outputs: of the config. before: values that were given back earlier; unless they are given
-    again, they stay."""
+    """The result in a final signal. outputs: of the config. before: earlier output values, which
+    stay unless the signal has new ones."""
     given = {one["name"]: signal[one["name"]] for one in outputs if one["name"] in signal}
-    usual = {name: signal.get(name) for name in USUAL}
+    common = {name: signal.get(name) for name in COMMON_OUTPUTS}
     wrong = _wrong(signal, outputs)
-    values = {**before, **given, **usual}
+    values = {**before, **given, **common}
     if wrong:
         reason = ", ".join(f"{name} : {why}" for name, why in wrong.items())
         return Ended(Status.FAILED, reason[:LONGEST_REASON], values)
@@ -38,7 +38,7 @@ def ended_by(
 
 
 def _wrong(signal: Mapping[str, Json], outputs: Sequence[Mapping[str, Json]]) -> dict[str, str]:
-    """By output, why it says that the deployment has failed."""
+    """The reasons of a failure, by output."""
     code = signal.get(STATUS_CODE)
     wrong: dict[str, str] = {}
     if code is not None and str(code) not in ("", "0"):
@@ -53,6 +53,6 @@ def _wrong(signal: Mapping[str, Json], outputs: Sequence[Mapping[str, Json]]) ->
 def attributes_of(
     outputs: Sequence[Mapping[str, Json]], values: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """What ``get_attr`` reads: null for what was not given back (yet)."""
-    names = [*USUAL, *(str(one["name"]) for one in outputs)]
+    """The attributes; null for outputs without a value."""
+    names = [*COMMON_OUTPUTS, *(str(one["name"]) for one in outputs)]
     return {name: values.get(name) for name in names} | dict(values)

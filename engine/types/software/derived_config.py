@@ -1,6 +1,6 @@
-"""The config that a server gets: the source config with values, and where to say how it went.
+"""The derived config for a server: the source config with input values and the signal URL. Pure.
 
-Names of inputs and transports are those that agents on servers know. Pure.
+The names of inputs and transports are Heat's, which agents on servers expect.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,27 +12,27 @@ from engine.types.software.software_store import UNGROUPED, NewConfig
 from engine.words import Json
 
 CFN, HEAT, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
-#: Those that need a service Headgate does without.
+#: Transports of services that Headgate does not use.
 REFUSED = ("TEMP_URL_SIGNAL", "ZAQAR_SIGNAL")
 TRANSPORTS = (CFN, REFUSED[0], HEAT, NO_SIGNAL, REFUSED[1])
-#: The input with the URL at which a deployment is signalled. It is a secret.
+#: The input with the signal URL of a deployment. It is a secret.
 SIGNAL_ID = "deploy_signal_id"
 
 
 class MissingInput(Exception):
-    """The config names an input that has no value; its name."""
+    """The config refers to an input without a value; the text is its name."""
 
 
 def derived(call: Call, action: str, source: NewConfig) -> NewConfig:
-    """source, with the values in its inputs."""
-    said = call.properties
-    inputs = [*_valued(source, said.get("input_values") or {}), *_of_deployment(call, action)]
-    name = said.get("name") or source.name or call.own_name
+    """The source config with the values of its inputs."""
+    given = call.properties
+    inputs = [*_valued(source, given.get("input_values") or {}), *_of_deployment(call, action)]
+    name = given.get("name") or source.name or call.own_name
     return replace(source, name=name, group=source.group or UNGROUPED, inputs=inputs)
 
 
 def _valued(source: NewConfig, values: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
-    """The inputs of the config, and then the values that it has no input for."""
+    """The inputs of the config, followed by values without a declared input."""
     for one in source.inputs:
         yield {**one, "value": values.get(one["name"], one.get("default"))}
     known = {one["name"] for one in source.inputs}
@@ -43,19 +43,19 @@ def _valued(source: NewConfig, values: Mapping[str, Json]) -> Iterator[dict[str,
 
 def _of_deployment(call: Call, action: str) -> Iterator[dict[str, Json]]:
     transport = call.properties["signal_transport"]
-    yield _input("deploy_server_id", call.properties["server"], "The server it is for")
-    yield _input("deploy_action", action, "What is done to the deployment")
+    yield _input("deploy_server_id", call.properties["server"], "ID of the server")
+    yield _input("deploy_action", action, "Action of the deployment")
     stack = f"{call.stack_name}/{call.stack_id}"
-    yield _input("deploy_stack_id", stack, "The stack that the deployment is in")
-    yield _input("deploy_resource_name", call.resource_name, "The deployment's name in the stack")
-    yield _input("deploy_signal_transport", transport, "How the server says how it went")
+    yield _input("deploy_stack_id", stack, "Stack of the deployment")
+    yield _input("deploy_resource_name", call.resource_name, "Name of the deployment in the stack")
+    yield _input("deploy_signal_transport", transport, "How the server reports the result")
     if transport != NO_SIGNAL:
         yield from _signalled(call.signal_url)
 
 
 def _signalled(signal_url: SignalUrl) -> Iterator[dict[str, Json]]:
-    yield _input(SIGNAL_ID, signal_url.signed_url, "Where the server says how it went")
-    yield _input("deploy_signal_verb", "POST", "The HTTP method to say it with")
+    yield _input(SIGNAL_ID, signal_url.signed_url, "Where the server reports the result")
+    yield _input("deploy_signal_verb", "POST", "HTTP method of the report")
 
 
 def _input(name: str, value: Json, description: str) -> dict[str, Json]:

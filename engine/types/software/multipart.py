@@ -1,4 +1,4 @@
-"""OS::Heat::MultipartMime: one MIME document of several parts, such as cloud-init reads."""
+"""OS::Heat::MultipartMime: a MIME document with several parts, for cloud-init."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from engine.types.software.schema import GROUP
 from engine.types.software.software_store import UNGROUPED, NewConfig
 from engine.words import Json
 
-#: What may stand behind text/ in a Content-Type.
+#: A valid text subtype in a Content-Type.
 SUBTYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*")
 _MULTIPART = "multipart"
 _NO_MULTIPART = "is not a multipart message"
@@ -25,7 +25,7 @@ _NO_MULTIPART = "is not a multipart message"
 class MultipartMime(Config):
     schema = TypeSchema(
         "OS::Heat::MultipartMime",
-        description="A MIME document of several parts, kept as a software config.",
+        description="A MIME document with several parts, stored as a software config.",
         properties={
             "group": GROUP,
             "parts": Property(
@@ -41,7 +41,7 @@ class MultipartMime(Config):
                         "filename": Property(Kind.STRING, "Name of the part."),
                         "type": Property(
                             Kind.STRING,
-                            "multipart: its parts become parts of this one.",
+                            "multipart: the parts of the config become parts of this document.",
                             default="text",
                             constraints=(
                                 Constraint("allowed_values", allowed=("text", _MULTIPART)),
@@ -49,8 +49,8 @@ class MultipartMime(Config):
                         ),
                         "subtype": Property(
                             Kind.STRING,
-                            "Kind of text, such as cloud-config; taken from the filename if left"
-                            " out.",
+                            "Text subtype, such as cloud-config; the default is derived from the"
+                            " filename.",
                         ),
                     },
                 ),
@@ -59,7 +59,7 @@ class MultipartMime(Config):
         attributes={"config": Attribute(Kind.STRING, "The document.")},
     )
 
-    async def written(self, call: Call) -> NewConfig | Failed:
+    async def build(self, call: Call) -> NewConfig | Failed:
         parts: list[Message] = []
         for number, one in enumerate(call.properties.get("parts") or ()):
             text = await self._text(call.project, one["config"])
@@ -70,14 +70,14 @@ class MultipartMime(Config):
         group = call.properties.get("group") or UNGROUPED
         return NewConfig(call.own_name, group, document(parts, call.operation_key))
 
-    async def _text(self, project: str, said: str) -> str | Failed:
-        if not _is_id(said):
-            return said
-        kept = await self._software_store.config(project, said)
+    async def _text(self, project: str, text_or_id: str) -> str | Failed:
+        if not _is_id(text_or_id):
+            return text_or_id
+        kept = await self._software_store.config(project, text_or_id)
         if kept is None:
-            return Failed(no_config(said))
+            return Failed(no_config(text_or_id))
         if not isinstance(kept.config, str):
-            return Failed(f"the software config {said} is a map, and no text")
+            return Failed(f"the software config {text_or_id} is a map, not text")
         return kept.config
 
     def check_properties(
@@ -91,16 +91,20 @@ class MultipartMime(Config):
 def _check_part(one: Mapping[str, Json], place: str, findings: Findings) -> None:
     text, subtype, filename = (one.get(name) for name in ("config", "subtype", "filename"))
     if isinstance(subtype, str) and subtype and not SUBTYPE.fullmatch(subtype):
-        findings.add(f"{place}.subtype", "is not a text type", "Write cloud-config or the like.")
+        findings.add(
+            f"{place}.subtype", "is not a text type", "Use a subtype such as cloud-config."
+        )
     if isinstance(filename, str) and not filename.isprintable():
-        findings.add(f"{place}.filename", "holds a character that no header can", "Leave it out.")
+        findings.add(
+            f"{place}.filename", "contains a character that is invalid in a header", "Remove it."
+        )
     multipart = one.get("type") == _MULTIPART and isinstance(text, str) and not _is_id(text)
     if multipart and not message_from_string(str(text)).is_multipart():
-        findings.add(f"{place}.config", _NO_MULTIPART, "Say `type: text`, or leave type out.")
+        findings.add(f"{place}.config", _NO_MULTIPART, "Set `type: text`, or remove type.")
 
 
 def document(parts: list[Message], key: UUID) -> str:
-    """One document of them; the same whenever the same operation makes it."""
+    """The document with these parts, the same in all calls of an operation."""
     return MIMEMultipart(boundary=f"==============={key.hex}==", _subparts=parts).as_string()
 
 
@@ -123,9 +127,9 @@ def _part(text: str, subtype: str, filename: str) -> Message:
     return part
 
 
-def _is_id(said: str) -> bool:
+def _is_id(text: str) -> bool:
     try:
-        UUID(said)
+        UUID(text)
     except ValueError:
         return False
     return True

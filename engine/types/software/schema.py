@@ -1,4 +1,4 @@
-"""What configs and deployments have in common, as data: inputs and outputs, and rules for them."""
+"""The shared properties of configs and deployments, and rules for inputs and outputs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from engine.types.software.software_store import UNGROUPED
 from engine.types.value import CONVERT
 from engine.words import Json
 
-#: Kinds of inputs and outputs, with how OS::Heat::Value calls them.
+#: Types of inputs and outputs, with the corresponding types of OS::Heat::Value.
 KINDS: Mapping[str, str] = {
     "String": "string",
     "Number": "number",
@@ -16,23 +16,23 @@ KINDS: Mapping[str, str] = {
     "Json": "json",
     "Boolean": "boolean",
 }
-#: What a deployment may be meant for; and what it is when nothing is said.
+#: The actions of a deployment, and the default ones.
 ACTIONS = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
 DEFAULT_ACTIONS = ("CREATE", "UPDATE")
 _KIND = Constraint("allowed_values", allowed=tuple(KINDS))
-_ANYTHING = {
+_COMMON_FIELDS = {
     "name": Property(Kind.STRING, "Name.", required=True),
-    "description": Property(Kind.STRING, "What it is for."),
-    "type": Property(Kind.STRING, "Kind of its value.", default="String", constraints=(_KIND,)),
+    "description": Property(Kind.STRING, "Description."),
+    "type": Property(Kind.STRING, "Type of the value.", default="String", constraints=(_KIND,)),
 }
 INPUTS = Property(
     Kind.LIST,
-    "What the config takes.",
+    "Inputs of the config.",
     items=Property(
         Kind.MAP,
         fields={
-            **_ANYTHING,
-            "default": Property(Kind.ANY, "Its value when a deployment gives none."),
+            **_COMMON_FIELDS,
+            "default": Property(Kind.ANY, "Default value."),
             "replace_on_change": Property(
                 Kind.BOOLEAN,
                 "Whether a changed value triggers a new deployment.",
@@ -43,42 +43,40 @@ INPUTS = Property(
 )
 OUTPUTS = Property(
     Kind.LIST,
-    "What the config gives back.",
+    "Outputs of the config.",
     items=Property(
         Kind.MAP,
         fields={
-            **_ANYTHING,
+            **_COMMON_FIELDS,
             "error_output": Property(
                 Kind.BOOLEAN,
-                "Whether the deployment has failed when this has a value.",
+                "Whether a value of this output means failure.",
                 default=False,
             ),
         },
     ),
 )
-GROUP = Property(
-    Kind.STRING, "The tool on the server that is to use the config.", default=UNGROUPED
-)
-OPTIONS = Property(Kind.MAP, "Options of the tool on the server.")
+GROUP = Property(Kind.STRING, "Tool on the server that uses the config.", default=UNGROUPED)
+OPTIONS = Property(Kind.MAP, "Options of that tool.")
 
 
 def listed(entries: Json) -> list[dict[str, Json]]:
-    """Inputs or outputs as they are kept: without what nobody said."""
+    """Inputs or outputs without nulls, as they are stored."""
     return [
         {name: value for name, value in one.items() if value is not None} for one in entries or ()
     ]
 
 
 def check_lists(properties: Mapping[str, Json], place: str, findings: Findings) -> None:
-    """Names that are there twice, and defaults that are not of their input's kind."""
+    """Add findings for duplicate names, and for defaults of another type than their input."""
     for name in ("inputs", "outputs"):
         _check_names(_maps(properties.get(name)), f"{place}.{name}", findings)
     for number, one in enumerate(_maps(properties.get("inputs"))):
         if not _is(one.get("type") or "String", one.get("default")):
             findings.add(
                 f"{place}.inputs[{number}].default",
-                f"the default of the input {one.get('name')} is no {one['type']}",
-                "Mend the default or the type.",
+                f"the default of the input {one.get('name')} is not a {one['type']}",
+                "Correct the default or the type.",
             )
 
 
@@ -87,12 +85,14 @@ def _check_names(entries: Sequence[Mapping[str, Json]], place: str, findings: Fi
     for number, one in enumerate(entries):
         name = one.get("name")
         if isinstance(name, str) and name in seen:
-            findings.add(f"{place}[{number}].name", f'there is a second "{name}"', "Rename one.")
+            findings.add(
+                f"{place}[{number}].name", f'the name "{name}" is not unique', "Rename one."
+            )
         seen.add(str(name))
 
 
 def _is(kind: str, default: Json) -> bool:
-    """An empty text is taken for no default."""
+    """Whether a default has a type. An empty string counts as no default."""
     if kind == "String" or kind not in KINDS or default in (None, ""):
         return True
     try:

@@ -1,7 +1,7 @@
-"""Where a server asks what is deployed to it, by right of a key and a secret of its own.
+"""Metadata URLs: where a server polls for its deployments, with its own access key and secret.
 
-Nothing of it is stored: both are made from the ids of the resource and its stack. They are void
-once the resource has gone.
+Neither is stored: both are derived from the IDs of the resource and its stack. They are invalid
+once the resource is deleted.
 """
 
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ _ID = 32
 
 @dataclass(frozen=True, slots=True)
 class ServerUrls:
-    """base: the public URL, without a slash at its end. keystone: URL of the
-    Keystone that says who somebody is here; empty where none does."""
+    """base: the public URL, without a trailing slash. keystone: the URL of Keystone; empty if the
+    server does not use it."""
 
     keys: TokenKeys = field(repr=False)
     base: str
@@ -31,17 +31,17 @@ class ServerUrls:
         return server_secret(self.keys.newest, stack_id, resource_id)
 
     def accepted_secrets(self, stack_id: UUID, resource_id: UUID) -> list[str]:
-        """Of each accepted version of the key."""
+        """The secrets from all accepted versions of the key."""
         return [server_secret(key, stack_id, resource_id) for key in self.keys.for_signals]
 
 
 def access_key(stack_id: UUID, resource_id: UUID) -> str:
-    """Says which server asks; no secret."""
+    """The access key, which identifies the server; not secret."""
     return f"{stack_id.hex}{resource_id.hex}"
 
 
 def owner_of(key: str) -> tuple[UUID, UUID] | None:
-    """The ids of the stack and the resource that an access key is of; None: it is none."""
+    """The IDs of the stack and the resource in an access key; None if it is invalid."""
     try:
         stack_id, resource_id = UUID(key[:_ID]), UUID(key[_ID:])
     except ValueError:

@@ -1,8 +1,7 @@
 """The port through which software types store configs and deployments.
 
 The types compute what to store; engine/service/software/config_store.py does the I/O.
-Everything is a project's own. All of it may be called again with the same arguments, and then
-changes nothing. Raises Unavailable.
+All objects belong to a project. All methods are idempotent and raise Unavailable.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,13 +11,13 @@ from uuid import UUID
 
 from engine.words import Json, ResourceId, StackId, Status
 
-#: The group of a config that names none.
+#: The default group of a config.
 UNGROUPED = "Heat::Ungrouped"
 
 
 @dataclass(frozen=True, slots=True)
 class NewConfig:
-    """config: text, or a map. inputs, outputs: lists of {name, type, ...}."""
+    """config: a string or a map. inputs, outputs: lists of {name, type, ...}."""
 
     name: str
     group: str
@@ -30,10 +29,10 @@ class NewConfig:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What a server is to see of a deployment.
+    """A deployment as its server sees it.
 
-    key: of the operation; config is kept under it. config: with the values in its inputs.
-    status: COMPLETE when nobody will say how it ended, else IN_PROGRESS.
+    key: the operation key, under which the config is stored. config: with input values. status:
+    COMPLETE if the server reports no result, else IN_PROGRESS.
     """
 
     deployment_id: str
@@ -50,7 +49,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """How far a deployment is. config: what its server sees."""
+    """The state of a deployment. config: as its server sees it."""
 
     status: str
     reason: str
@@ -60,7 +59,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a server's work ended: COMPLETE or FAILED, and what it gave back."""
+    """The result from a server: COMPLETE or FAILED, and the output values."""
 
     status: Status
     reason: str
@@ -69,25 +68,25 @@ class Ended:
 
 class SoftwareStore(Protocol):
     async def store_config(self, project: str, config_id: UUID, new: NewConfig) -> None:
-        """Under this id, once: what is there already stays as it is."""
+        """Store a config under this ID. An existing config does not change."""
 
     async def config(self, project: str, config_id: str) -> NewConfig | None:
-        """None: there is none, or it is another project's."""
+        """The object; None if it does not exist in this project."""
 
     async def delete_config(self, project: str, config_id: str) -> None:
-        """Also when it is gone. Raises Invalid while a deployment uses it."""
+        """Delete a config if it exists. Raises Invalid while a deployment uses it."""
 
     async def publish(self, project: str, published: Publication) -> None:
-        """Show the server its config, and forget the signals that came before."""
+        """Publish the config to the server, and delete earlier signals."""
 
     async def deployment(self, project: str, deployment_id: str) -> Deployment | None:
-        """None: there is none, or it is another project's."""
+        """The object; None if it does not exist in this project."""
 
     async def report_progress(self, project: str, deployment_id: str, reason: str) -> None:
-        """Somebody says that the server is at it; told once for each reason."""
+        """Record the progress of the server; one event for each reason."""
 
     async def complete(self, project: str, deployment_id: str, ended: Ended) -> None:
-        """Write down how it ended."""
+        """Record the result."""
 
     async def unpublish(self, project: str, deployment_id: str) -> None:
-        """The server is not to see it any more. Also when it is gone."""
+        """Remove the deployment from its server, if it exists."""

@@ -1,4 +1,4 @@
-"""Handles that take signals from outside, and conditions that wait for them."""
+"""Wait conditions, and handles that receive signals for them."""
 
 from engine.types.contract import ResourceType
 from engine.types.wait_conditions.conditions import CONDITIONS, WaitCondition
@@ -9,18 +9,18 @@ WAITING: tuple[ResourceType, ...] = (
     TransportHandle(),
     SignedHandle(
         "AWS::CloudFormation::WaitConditionHandle",
-        "A signed URL that takes signals; get_resource gives it.",
+        "A signed URL that accepts signals; it is the value of get_resource.",
         CFN,
     ),
     SignedHandle(
         "OS::Heat::UpdateWaitConditionHandle",
-        "A signed URL that takes signals; each update makes another.",
+        "A signed URL that accepts signals; each update creates a new one.",
         CFN,
         renewed=True,
     ),
     SignedHandle(
         "OS::Heat::SwiftSignalHandle",
-        "A signed URL that takes signals, where Heat has one of Swift's.",
+        "A signed URL that accepts signals; in Heat, a TempURL of Swift.",
         SWIFT,
         shows=True,
     ),

@@ -1,4 +1,4 @@
-"""Conditions: resources that are made once so many signals have come to a handle."""
+"""Wait conditions: resources that complete when a handle has received enough signals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ LONGEST = 43_200
 
 @dataclass(frozen=True, slots=True)
 class ConditionNames:
-    """What differs between the types. handles: the types it may wait for. called: in what it says
-    when it fails. most: signals that may be asked for; None: any number."""
+    """The differences between the types. handles: the accepted types of handles. called: the name
+    in failure reasons. most: the maximum count; None: unlimited."""
 
     name: str
     handle: str
@@ -55,20 +55,20 @@ CONDITIONS = (
 def _schema(words: ConditionNames) -> TypeSchema:
     return TypeSchema(
         words.name,
-        description=f"Waits until so many signals have come to {' or '.join(words.handles)}.",
+        description=f"Waits for a number of signals to {' or '.join(words.handles)}.",
         properties={
             words.handle: Property(
-                Kind.STRING, "Whose signals: get_resource of a handle.", required=True
+                Kind.STRING, "The handle: its value of get_resource.", required=True
             ),
             words.timeout: Property(
                 words.seconds,
-                "Seconds to wait at most.",
+                "Timeout in seconds.",
                 required=True,
                 constraints=(Constraint("range", min=1, max=LONGEST),),
             ),
             words.count: Property(
                 Kind.INTEGER,
-                "How many signals of success.",
+                "Number of SUCCESS signals to wait for.",
                 default=1,
                 update_allowed=words.counts_anew,
                 constraints=(Constraint("range", min=1, max=words.most),),
@@ -76,14 +76,14 @@ def _schema(words: ConditionNames) -> TypeSchema:
         },
         attributes={
             words.data: Attribute(
-                Kind.STRING, "JSON: the data of the signals, by their ids.", public=True
+                Kind.STRING, "The data of the signals by ID, as JSON.", public=True
             )
         },
     )
 
 
 class WaitCondition(ResourceType):
-    """The time counts from the beginning of the operation; progress keeps its end."""
+    """The timeout starts with the operation; its end is in the progress."""
 
     uses_credential = False
     cancellable = True
@@ -96,13 +96,13 @@ class WaitCondition(ResourceType):
         if call.properties[self._words.handle] == NO_SIGNAL:
             return self._done(call, Tally(()))
         if not call.progress:
-            return self._begun(call)
+            return self._start(call)
         if call.awaited not in self._words.handles:
             return Failed(self._no_handle())
-        return self._waiting(call, Tally(call.signals))
+        return self._evaluate(call, Tally(call.signals))
 
     def update(self, call: Call) -> Outcome:
-        """Wait anew, for as many as are wanted now; those that have come count."""
+        """Wait again, for the new count; earlier signals count."""
         return self.create(call)
 
     def delete(self, call: Call) -> Outcome:
@@ -115,15 +115,15 @@ class WaitCondition(ResourceType):
         if isinstance(handle, str) and handle != NO_SIGNAL and resource_of(handle) is None:
             findings.add(f"{place}.{self._words.handle}", *self._wrong_handle())
 
-    def _begun(self, call: Call) -> Outcome:
-        """Called again at once, with what the handle has heard already."""
+    def _start(self, call: Call) -> Outcome:
+        """Wait for the handle; called again at once with the signals that it already has."""
         awaited = resource_of(call.properties[self._words.handle], call.stack_id)
         if awaited is None:
             return Failed(self._no_handle())
         until = call.now + timedelta(seconds=call.properties[self._words.timeout])
         return Wait(call.now, {"until": until.isoformat()}, awaits=awaited)
 
-    def _waiting(self, call: Call, tally: Tally) -> Outcome:
+    def _evaluate(self, call: Call, tally: Tally) -> Outcome:
         words, wanted = self._words, call.properties[self._words.count]
         if failures := tally.reasons(FAILURE):
             return Failed(f"{words.called}Failure: {';'.join(failures)}")
@@ -135,8 +135,10 @@ class WaitCondition(ResourceType):
         until = datetime.fromisoformat(progress["until"])
         if call.now < until:
             return Wait(until, progress, awaits=resource_of(call.properties[words.handle]))
-        said = "".join(f" - {';'.join(reasons)}" for reasons in [tally.reasons(SUCCESS)] if reasons)
-        return Failed(f"{words.called}Timeout: {len(tally)} of {wanted} received{said}")
+        received = "".join(
+            f" - {';'.join(reasons)}" for reasons in [tally.reasons(SUCCESS)] if reasons
+        )
+        return Failed(f"{words.called}Timeout: {len(tally)} of {wanted} received{received}")
 
     def _done(self, call: Call, tally: Tally) -> Done:
         data = orjson.dumps(tally.data()).decode()
@@ -146,7 +148,7 @@ class WaitCondition(ResourceType):
         return " ".join(self._wrong_handle())
 
     def _wrong_handle(self) -> tuple[str, str]:
-        """(reason, remedy); a handle may be a secret, so it is not shown."""
+        """(reason, remedy). The value of a handle may be a secret, so it is not included."""
         kinds = " or ".join(self._words.handles)
         reason = "this is not a valid wait condition handle."
-        return reason, f"Give {{get_resource: NAME}} of a resource of this stack of type {kinds}."
+        return reason, f"Use {{get_resource: NAME}} of a resource of this stack of type {kinds}."

@@ -1,4 +1,4 @@
-"""Handles: resources that are nothing but a place to send signals to."""
+"""Handles: resources that only receive signals."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,10 +11,10 @@ from engine.types.signal_urls import SignalUrl
 from engine.types.wait_conditions.signals import HEAT, SignalFormat, read_signal
 from engine.words import Json
 
-#: Also what such a handle gives as its reference: there is nobody to wait for.
+#: Also the value of get_resource of such a handle: conditions do not wait for it.
 NO_SIGNAL = "NO_SIGNAL"
-#: What is given for each transport. What is not said of one is null.
-_GIVEN: Mapping[str, Callable[[SignalUrl], Mapping[str, Json]]] = {
+#: The attributes for each transport; the others are null.
+_ATTRIBUTES: Mapping[str, Callable[[SignalUrl], Mapping[str, Json]]] = {
     "TOKEN_SIGNAL": lambda signal_url: {
         "token": signal_url.token,
         "endpoint": signal_url.url,
@@ -28,8 +28,8 @@ _GIVEN: Mapping[str, Callable[[SignalUrl], Mapping[str, Json]]] = {
     },
     NO_SIGNAL: lambda signal_url: {"signal": "{}"},
 }
-#: Transports of services that are not here.
-_ELSEWHERE = {"TEMP_URL_SIGNAL": "Swift", "ZAQAR_SIGNAL": "Zaqar"}
+#: Transports of services that Headgate does not use.
+_UNSUPPORTED = {"TEMP_URL_SIGNAL": "Swift", "ZAQAR_SIGNAL": "Zaqar"}
 
 
 def _text(document: Json) -> str:
@@ -42,21 +42,21 @@ class TransportHandle(ResourceType):
     uses_credential = False
     schema = TypeSchema(
         "OS::Heat::WaitConditionHandle",
-        description="Takes signals from outside, with a token of its own.",
+        description="Accepts external signals with its own token.",
         properties={
             "signal_transport": Property(
                 Kind.STRING,
                 "Transport of the signal.",
                 default="TOKEN_SIGNAL",
-                constraints=(Constraint("allowed_values", allowed=(*_GIVEN, *_ELSEWHERE)),),
+                constraints=(Constraint("allowed_values", allowed=(*_ATTRIBUTES, *_UNSUPPORTED)),),
             )
         },
         attributes={
-            "token": Attribute(Kind.STRING, "Of TOKEN_SIGNAL: the token.", secret=True),
-            "endpoint": Attribute(Kind.STRING, "Of TOKEN_SIGNAL: where to POST to."),
+            "token": Attribute(Kind.STRING, "Token, for TOKEN_SIGNAL.", secret=True),
+            "endpoint": Attribute(Kind.STRING, "URL for POST requests, for TOKEN_SIGNAL."),
             "curl_cli": Attribute(
                 Kind.STRING,
-                "Of TOKEN_SIGNAL: a command that signals success; --data-binary says more.",
+                "curl command that signals success, for TOKEN_SIGNAL; add data with --data-binary.",
                 secret=True,
             ),
             "signal": Attribute(
@@ -70,17 +70,17 @@ class TransportHandle(ResourceType):
 
     def create(self, call: Call) -> Outcome:
         transport = call.properties["signal_transport"]
-        wrong = _elsewhere(transport)
+        wrong = _unsupported(transport)
         if wrong:
             return Failed(" ".join(wrong))
-        given = _GIVEN[transport](call.signal_url)
+        given = _ATTRIBUTES[transport](call.signal_url)
         return Done(str(call.resource_id), given, {"transport": transport})
 
     def delete(self, call: Call) -> Outcome:
         return Done(None)
 
     def adopt(self, call: Call) -> Outcome:
-        """Where signals were sent to is not here: it is another place from now on."""
+        """An adopted handle gets a new signal URL; the one of its former server is not valid."""
         return self.create(call)
 
     def reference(
@@ -95,23 +95,23 @@ class TransportHandle(ResourceType):
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
-        wrong = _elsewhere(properties.get("signal_transport"))
+        wrong = _unsupported(properties.get("signal_transport"))
         if wrong:
             findings.add(f"{place}.signal_transport", *wrong)
 
 
-def _elsewhere(transport: Json) -> tuple[str, str] | None:
-    """(reason, remedy)"""
-    if transport not in _ELSEWHERE:
+def _unsupported(transport: Json) -> tuple[str, str] | None:
+    """(reason, remedy) for a transport that is not supported; else None."""
+    if transport not in _UNSUPPORTED:
         return None
-    reason = f"{transport} needs {_ELSEWHERE[transport]}, which is not used here."
-    return reason, f"Use one of {', '.join(_GIVEN)}."
+    reason = f"{transport} needs {_UNSUPPORTED[transport]}, which Headgate does not use."
+    return reason, f"Use one of {', '.join(_ATTRIBUTES)}."
 
 
 class SignedHandle(ResourceType):
-    """A handle whose reference is a URL with the token in it.
+    """A handle whose value of get_resource is a signed URL.
 
-    shows: it has attributes that give the URL, too. renewed: each update makes another.
+    shows: it also has attributes with the URL. renewed: each update creates a new URL.
     """
 
     uses_credential = False
@@ -145,7 +145,7 @@ class SignedHandle(ResourceType):
         return Done(None)
 
     def adopt(self, call: Call) -> Outcome:
-        """Where signals were sent to is not here: it is another place from now on."""
+        """An adopted handle gets a new signal URL; the one of its former server is not valid."""
         return self.create(call)
 
     def reference(
@@ -158,11 +158,11 @@ class SignedHandle(ResourceType):
 
 
 _URL_ATTRIBUTES: Mapping[str, Attribute] = {
-    "token": Attribute(Kind.STRING, "Empty: the URL needs none."),
+    "token": Attribute(Kind.STRING, "Empty: the URL contains the token."),
     "endpoint": Attribute(Kind.STRING, "The URL.", secret=True),
     "curl_cli": Attribute(
         Kind.STRING,
-        "A command that signals success; --data-binary says more.",
+        "curl command that signals success; add data with --data-binary.",
         secret=True,
     ),
 }

@@ -1,4 +1,4 @@
-"""A signal as it is sent, and what is kept of it: id, status, reason, data."""
+"""Signals to handles: their formats, and the stored id, status, reason and data."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ STATUSES = (SUCCESS, FAILURE)
 
 @dataclass(frozen=True, slots=True)
 class SignalFormat:
-    """How the parts of a signal are called. whole: all of them must be sent. loose: others may be,
-    and are dropped."""
+    """The field names of a signal. whole: all fields are required. loose: unknown fields are
+    ignored."""
 
     id: str
     status: str
@@ -33,7 +33,7 @@ SWIFT = SignalFormat("id", "status", "reason", "data", loose=True)
 
 
 def read_signal(sent: Mapping[str, Json], form: SignalFormat, number: int) -> dict[str, Json]:
-    """What is kept. number: stands in for the id, where none is sent. Raises Invalid."""
+    """Validate a signal. number: the default of the ID. Raises Invalid."""
     findings = Findings()
     known = f"Known: {', '.join(form.parts)}."
     if not form.loose:
@@ -42,27 +42,29 @@ def read_signal(sent: Mapping[str, Json], form: SignalFormat, number: int) -> di
             findings.add(name, "is not a field of a signal", remedy, "Invalid")
     if form.whole:
         for name in (name for name in form.parts if name not in sent):
-            findings.add(name, "is missing", f"All are needed: {', '.join(form.parts)}.", "Invalid")
+            findings.add(
+                name, "is missing", f"Required fields: {', '.join(form.parts)}.", "Invalid"
+            )
     status = _or(sent.get(form.status), SUCCESS)
     if status not in STATUSES:
         findings.add(form.status, "is not known", "Send SUCCESS or FAILURE.", "Invalid")
     key = _or(sent.get(form.id), number)
     if isinstance(key, dict | list):
-        findings.add(form.id, "must be a text or a number", "Send one.", "Invalid")
+        findings.add(form.id, "must be a string or a number", "Correct its type.", "Invalid")
     reason = _or(sent.get(form.reason), f"Signal {number} received")
     if not isinstance(reason, str):
-        findings.add(form.reason, "must be a text", "Send one.", "Invalid")
+        findings.add(form.reason, "must be a string", "Correct its type.", "Invalid")
     findings.raise_if_any()
     return {"id": str(key), "status": status, "reason": reason, "data": sent.get(form.data)}
 
 
 def _or(value: Json, default: Json) -> Json:
-    """Null counts as not sent."""
+    """The value; the default for null."""
     return default if value is None else value
 
 
 class Tally:
-    """What was kept, counted: of several with one id, the last."""
+    """The stored signals by ID: the last one of each ID counts."""
 
     def __init__(self, kept: Iterable[Mapping[str, Json]]) -> None:
         self._by_id = {one["id"]: one for one in kept}
@@ -74,5 +76,5 @@ class Tally:
         return [one["reason"] for one in self._by_id.values() if one["status"] == status]
 
     def data(self) -> dict[str, Json]:
-        """By id."""
+        """The data by ID."""
         return {key: one["data"] for key, one in self._by_id.items()}

@@ -141,7 +141,7 @@ async def test_things_are_made_changed_checked_and_cleared_away(
     await running.act(name, "check")
     assert await running.until_ended(name) == "CHECK_FAILED"
     queue = (await running.resources(name))["queue"]
-    assert queue["resource_status_reason"] == "it is gone: the service answered 404"
+    assert queue["resource_status_reason"] == "the object does not exist: the service answered 404"
 
     told = str([await running.events(name), await running.resources(name)])
     assert PASSWORD not in told and "guest" not in told and before["password_hash"] not in told

@@ -19,7 +19,7 @@ from engine.types.contract import (
     RunNested,
     Wait,
 )
-from engine.types.groups.member_template import present, written
+from engine.types.groups.member_template import build_template, current_members
 from engine.words import Json
 from tests.unit.types.calls import a_call
 from tests.unit.types.child_stacks import brought_to
@@ -45,11 +45,11 @@ class Inside:
 
     @property
     def bodies(self) -> dict[str, Any]:
-        return dict(present(self.child).bodies)
+        return dict(current_members(self.child).bodies)
 
     def members(self, bodies: Mapping[str, Any], failed: tuple[str, ...] = ()) -> "Inside":
         """As if it had been made so, one member a second."""
-        self._brought("before", written(bodies, {}), failed)
+        self._brought("before", build_template(bodies, {}), failed)
         return self
 
     def run(

@@ -13,7 +13,7 @@ import yaml
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, Wait
 from engine.types.credentials import Credential, Credentials
 from engine.types.http import Http, HttpSettings
-from engine.types.http.validation import lacking
+from engine.types.http.validation import missing_property
 from engine.types.http_client import NoResponse
 from engine.words import Json
 from tests.support.shelf import URL, Shelf, answer, properties
@@ -115,9 +115,9 @@ async def test_what_cannot_be_reached_is_asked_again(http: Http, shelf: Shelf) -
     [
         (answer(400, {"error": "no such colour"}), 'answered 400: {"error":"no such colour"}'),
         (answer(302, location="https://b.example.org/x?token=1"),
-         "redirects to https://b.example.org/x, which is not followed"),
-        (answer(200, {"name": "x"}), "the answer has no id at $.id"),
-        (answer(200, "x"), "the answer has no id at $.id"),
+         "redirects to https://b.example.org/x; redirects are not followed"),
+        (answer(200, {"name": "x"}), "the response has no id at $.id"),
+        (answer(200, "x"), "the response has no id at $.id"),
     ],
     ids=["refused", "elsewhere", "without an id", "a text"],
 )  # fmt: skip
@@ -163,14 +163,14 @@ async def test_it_is_waited_for_until_it_is_ready(http: Http, shelf: Shelf) -> N
 async def test_what_has_failed_is_not_waited_for(http: Http, shelf: Shelf) -> None:
     shelf.will("GET", answer(200, {"state": "broken"}))
     outcome = await ended(http, "create", a_call(http, properties(ready=READY)))
-    assert why(outcome) == "it has failed: broken"
+    assert why(outcome) == "the object has failed: broken"
     assert isinstance(outcome, Failed) and outcome.physical_id == "t0"
 
 
 async def test_it_is_not_waited_for_longer_than_was_said(http: Http, shelf: Shelf) -> None:
     shelf.will("GET", *(answer(200, {"state": "starting"}) for _ in range(300)))
     outcome = await ended(http, "create", a_call(http, properties(ready=READY, timeout=20)))
-    assert why(outcome) == "it was not ready within 20 s: starting"
+    assert why(outcome) == "the object was not ready within 20 s: starting"
     assert len(shelf.asked) < 30
 
 
@@ -251,7 +251,7 @@ async def test_a_delete_that_was_only_accepted_is_waited_for(http: Http, shelf: 
     assert shelf.methods().count("DELETE") == 1
     shelf.will("DELETE", answer(202))
     outcome = await ended(http, "delete", later(http, done, properties(timeout=5)))
-    assert "it was still there 5 s later" in why(outcome)
+    assert "the object still existed 5 s later" in why(outcome)
 
 
 async def test_what_a_failed_create_left_is_looked_for(http: Http, shelf: Shelf) -> None:
@@ -292,12 +292,14 @@ async def test_a_check_sees_drift_and_says_where(http: Http, shelf: Shelf) -> No
     assert isinstance(await run(http, "check", later(http, done, said)), Done)
     shelf.things["t0"]["colour"] = "green"
     drifted = await run(http, "check", later(http, done, said))
-    assert why(drifted) == "it differs from the request at $.colour"
+    assert why(drifted) == "the object differs from `compare` at $.colour"
     shelf.things["t0"] |= {"colour": "red", "state": "broken"}
-    assert why(await run(http, "check", later(http, done, said))) == "it is not ready: broken"
+    assert (
+        why(await run(http, "check", later(http, done, said))) == "the object is not ready: broken"
+    )
     shelf.things.clear()
     gone = await run(http, "check", later(http, done, said))
-    assert why(gone) == "it is gone: the service answered 404"
+    assert why(gone) == "the object does not exist: the service answered 404"
 
 
 async def test_without_a_read_there_is_no_check(http: Http) -> None:
@@ -379,18 +381,18 @@ def wrong(http: Http, **more: Json) -> str:
         ({"read": {"url": "/${di}"}}, 'read: ${di} is not known in this request. Known here: id'),
         ({"create": {"url": "/${id}"}}, "create: ${id} is not known in this request. Known here"),
         ({"update": {"url": "/", "body": ["${outputs.color}"]}}, 'Did you mean "outputs.colour"'),
-        ({"base": "https://${id}.example.org"}, "read.url: does not say whose address"),
-        ({"read": {"url": "https://${id}.example.org/x"}}, "read.url: does not say whose address"),
+        ({"base": "https://${id}.example.org"}, "read.url: has no fixed host"),
+        ({"read": {"url": "https://${id}.example.org/x"}}, "read.url: has no fixed host"),
         ({"read": {"url": "http://127.0.0.1/x"}}, "read.url: is elsewhere"),
-        ({"headers": {"Host": "x"}}, "headers.Host: belongs to the connection"),
-        ({"headers": {"X": "a\nb"}}, "headers.X: holds control characters"),
+        ({"headers": {"Host": "x"}}, "headers.Host: is a header of the connection"),
+        ({"headers": {"X": "a\nb"}}, "headers.X: contains control characters"),
         ({"headers": {"a b": "x"}}, "headers.a b: is not a valid header name"),
-        ({"id": "$..id"}, "id: is a JSON path of a kind that is not taken"),
+        ({"id": "$..id"}, "id: uses JSON path features that are not supported"),
         ({"attributes": {"x": "name"}}, "attributes.x: is not a valid JSON path"),
         ({"compare": {"$.a[": 1}}, "compare.$.a[: is not a valid JSON path"),
         ({"ready": {"path": 1, "values": []}}, "ready.path: is not a valid JSON path"),
         ({"hidden": ["color"]}, 'hidden: hides "color", which is not one of its attributes'),
-        ({"idempotency_header": "Host"}, "idempotency_header: belongs to the connection"),
+        ({"idempotency_header": "Host"}, "idempotency_header: is a header of the connection"),
         ({"timeout": 601}, "timeout: is longer than the 600 seconds allowed here"),
     ],
 )  # fmt: skip
@@ -403,8 +405,8 @@ def test_what_is_wrong_is_told_at_its_place(http: Http, more: dict[str, Json], s
     [
         ({"ready": READY, "read": None}, "ready uses the result of read, which is missing"),
         ({"compare": {"$.a": 1}, "read": None}, "compare uses the result of read"),
-        ({"find": {"url": URL}, "id": None}, "find looks for an id"),
-        ({"find": {"url": URL}, "id": "a-text"}, "find looks for an id"),
+        ({"find": {"url": URL}, "id": None}, "find needs the JSON path"),
+        ({"find": {"url": URL}, "id": "a-text"}, "find needs the JSON path"),
     ],
 )
 async def test_what_is_said_for_nothing_is_told_before_anything_is_sent(
@@ -416,7 +418,7 @@ async def test_what_is_said_for_nothing_is_told_before_anything_is_sent(
 
 async def test_paths_that_are_only_known_now_may_be_wrong(http: Http, shelf: Shelf) -> None:
     call = a_call(http, properties(attributes={"colour": "$..colour"}, read=None))
-    assert "of a kind that is not taken" in why(await run(http, "create", call))
+    assert "features that are not supported" in why(await run(http, "create", call))
 
 
 def test_what_is_right_is_not_wrong(http: Http) -> None:
@@ -430,7 +432,7 @@ def test_the_examples_of_the_page_are_right(http: Http) -> None:
     parts = {name: said for block in blocks[1:] for name, said in block.items()}
     for said in (whole, {"base": URL, **parts}):
         read = {**said, "base": URL, "credential": None}
-        assert findings_of(http, read) == [] and lacking(read) is None
+        assert findings_of(http, read) == [] and missing_property(read) is None
     assert len(blocks) == 4 and {"create", "find", "id", "hidden"} <= parts.keys()
 
 

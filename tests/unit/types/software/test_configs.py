@@ -223,7 +223,7 @@ async def test_a_part_that_is_not_there_or_no_text_fails_by_name(
     await software_store.store_config("p", UUID(int=9), NewConfig("c", "g", "plain"))
     for part, told in (
         ({"config": str(UUID(int=7))}, f"Software config with id {UUID(int=7)} not found"),
-        ({"config": str(UUID(int=8))}, f"the software config {UUID(int=8)} is a map, and no text"),
+        ({"config": str(UUID(int=8))}, f"the software config {UUID(int=8)} is a map, not text"),
         ({"config": str(UUID(int=9)), "type": "multipart"}, "is not a multipart message"),
     ):
         outcome = await made(types, MIME, {"parts": [{"config": "x"}, part]})
