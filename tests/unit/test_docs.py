@@ -102,6 +102,20 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor[1:] in known, anchor
 
 
+def test_the_architecture_names_files_and_functions_that_exist() -> None:
+    text = (DOCS / "explanation" / "architecture.md").read_text()
+    files = set(re.findall(r"`((?:engine|hub|channels)/[\w/.-]*)`", text))
+    assert [one for one in sorted(files) if not (DOCS.parent / one).exists()] == []
+    journeys = re.findall(r"`([\w/]+\.(?:py|sql))` `(?:\w+\.)?(\w+)`", text)
+    assert len(journeys) > 50
+    unknown = [
+        (path, name)
+        for path, name in journeys
+        if not re.search(rf"\b(?:def|class|function) {name}\b", (DOCS.parent / path).read_text())
+    ]
+    assert unknown == []
+
+
 def test_every_function_is_listed_with_the_version_that_has_it_first() -> None:
     text = (REFERENCE / "templates.md").read_text().split("## Functions")[1]
     rows = dict(re.findall(r"^\| `(\w+)` \| (\d{4}-\d\d-\d\d) \|", text, re.M))

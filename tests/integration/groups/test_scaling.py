@@ -143,7 +143,7 @@ async def test_policies_that_cannot_be_are_refused_and_one_of_no_group_is_told_s
 ) -> None:
     for made, told in (
         (policy(1, "twice"), '"twice" is not an allowed value'),
-        (policy(1, min_adjustment_step=2), "goes with percent_change_in_capacity only"),
+        (policy(1, min_adjustment_step=2), "valid only with percent_change_in_capacity"),
     ):
         sent = {"stack_name": "s", "template": template({"g": scaled(), "up": made})}
         status, refused = await running.call("POST", "/stacks", sent)

@@ -44,7 +44,7 @@ async def asked(url: str, **settings: Any) -> Failed:
          "create: the service answered 500: a <b>trace</b>", False),
         (answers("503 Busy"), "create: the service answered 503", True),
         (answers("302 Found", "Location: http://169.254.169.254/x"),
-         "redirects to http://169.254.169.254/x, which is not followed", False),
+         "redirects to http://169.254.169.254/x; redirects are not followed", False),
         (answers("200 OK", body=b"<html>"), "create: the response is not valid JSON", False),
         (answers("200 OK", JSON, body=b'{"id": null}'), "the response has no id at $.id", False),
         (answers("201 Created"), "the response has no id at $.id", False),

@@ -206,7 +206,10 @@ async def is_refused(here: Program, west: Program) -> None:
     await create(here, "refused", around(remote({"a": {"type": "No::Such"}})))
     assert await here.until_ended("refused") == "CREATE_FAILED"
     reason = (await here.resources("refused"))["far"]["resource_status_reason"]
-    assert "the endpoint answered 400 to the request to create the stack" in reason and "No::Such" in reason
+    assert (
+        "the endpoint answered 400 to the request to create the stack" in reason
+        and "No::Such" in reason
+    )
     assert await there_of(west, "refused") == []
     await here.at("DELETE", "refused")
     await gone(here, "refused")

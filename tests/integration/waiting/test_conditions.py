@@ -260,7 +260,7 @@ async def test_what_is_no_handle_of_the_stack_is_refused_by_name(run: Program) -
     assert await run.until_ended("s") == "CREATE_FAILED"
     for name in wrong:
         said = await reason(run, name)
-        assert "not a valid wait condition handle. Give {get_resource: NAME}" in said
+        assert "not a valid wait condition handle. Use {get_resource: NAME}" in said
 
 
 async def test_the_command_that_it_gives_signals(run: Program) -> None:
