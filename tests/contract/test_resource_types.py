@@ -1,4 +1,4 @@
-"""What every resource type must do, whoever wrote it: run over all that are registered."""
+"""The contract of resource types, checked for all registered types."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -103,7 +103,7 @@ EXAMPLES: Mapping[str, tuple[dict[str, Json], dict[str, Json]]] = {
         {"create": {"url": shelf.URL, "body": {"a": 1}}},
     ),
 }
-#: Properties that fail, with SECRET in them wherever a secret can be.
+#: Properties that fail, with SECRET at every place that can hold a secret.
 FAILING: Mapping[str, dict[str, Json]] = {
     "OS::Heat::TestResource": {"value": SECRET, "fail": True},
     "OS::Heat::RandomString": {
@@ -231,7 +231,7 @@ def test_its_schema_refuses_what_it_does_not_know(type_: ResourceType) -> None:
 # -- operations -----------------------------------------------------------------------------------
 
 
-async def test_is_made_changed_and_cleared_away(
+async def test_is_created_updated_and_deleted(
     type_: ResourceType, example: tuple[dict[str, Json], dict[str, Json]]
 ) -> None:
     before, after = example
@@ -261,7 +261,7 @@ async def test_is_made_changed_and_cleared_away(
 async def test_may_be_called_again_by_the_same_key(
     type_: ResourceType, example: tuple[dict[str, Json], dict[str, Json]], operation: str
 ) -> None:
-    """As after a crash: nothing of the first call was kept; the second must end as well."""
+    """After a crash before anything was saved, the second call must succeed too."""
     before, after = example
     done = await made(type_, before)
     call = (
@@ -278,7 +278,7 @@ async def test_may_be_called_again_by_the_same_key(
 async def test_may_be_called_again_from_any_saved_progress(
     type_: ResourceType, example: tuple[dict[str, Json], dict[str, Json]]
 ) -> None:
-    """A call that was lost after its outcome `Wait` was saved is made again with that progress."""
+    """After a crash, an operation is called again with the progress of its last `Wait`."""
     call = a_call(type_, example[0])
     outcome = await run(type_, "create", call)
     while isinstance(outcome, Wait):
@@ -293,7 +293,7 @@ async def test_may_be_called_again_from_any_saved_progress(
 
 
 async def test_making_another_makes_another_thing(type_: ResourceType) -> None:
-    """Unless the resource is told its id by what it is made of."""
+    """Except if the properties determine the ID."""
     if type_.schema.name == "Headgate::Command":
         properties: dict[str, Json] = {"create": [PYTHON, "-c", "pass"]}
     else:

@@ -19,7 +19,7 @@ import pytest
 SCRIPTS = Path(__file__).parents[2] / "examples" / "web-service"
 SECRET = "hunter2-the-secret"
 PATIENCE = 20.0
-#: An operation's key, and the id that Headgate makes of it when what create printed was lost.
+#: An operation key, and the ID that Headgate derives from it if the output of create was lost.
 KEY, OWN_ID = "11111111-2222-4333-8444-555555555555", "web-it-111111112222"
 Ran = subprocess.CompletedProcess[str]
 
@@ -81,7 +81,7 @@ def answer(url: str) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """An empty folder; what was started in it and lives still is ended afterwards."""
+    """An empty folder; processes started in it are ended afterwards."""
     yield tmp_path
     for pid in pids(tmp_path):
         with suppress(ProcessLookupError):
@@ -89,7 +89,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def pids(folder: Path) -> list[int]:
-    """Of all that serve in this folder, with or without a file that says so."""
+    """The PIDs of all services of this folder, with or without a PID file."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -157,7 +157,7 @@ def test_the_configuration_is_removed_and_the_one_that_replaced_it_stays(folder:
         assert [*folder.iterdir()] == [Path(new["path"])]
 
 
-def test_of_a_write_that_was_lost_nothing_stays(folder: Path) -> None:
+def test_a_lost_write_leaves_nothing(folder: Path) -> None:
     ran("write_config.py", "write", folder, SECRET=SECRET, HEADGATE_OPERATION_KEY=KEY)
     (folder / f"config-{KEY}.new").touch()
     for other in ("", "web-it-0123456789ab"):
@@ -256,7 +256,7 @@ def test_a_start_that_fails_leaves_nothing(folder: Path, config: str) -> None:
 
 @pytest.mark.parametrize("moment", ["log", "pid", "new", "state"])
 def test_a_start_that_is_ended_leaves_no_server(folder: Path, config: str, moment: str) -> None:
-    """As by Headgate when time is over: SIGTERM, so far into the start as this file is there."""
+    """End the start with SIGTERM, as Headgate does after a timeout, once this file exists."""
     process = starting(folder, config)
     until(lambda: process.poll() is not None or (folder / f"service-a.{moment}").exists())
     process.terminate()
@@ -268,7 +268,7 @@ def test_a_start_that_is_ended_leaves_no_server(folder: Path, config: str, momen
 
 
 def test_a_service_whose_start_was_lost_is_stopped(folder: Path, config: str) -> None:
-    """Ended when it had started the service, but before anybody read what it printed."""
+    """Ended after it started the service, before its output was read."""
     printed(start(folder, config, KEY))
     (pid,) = pids(folder)
     stop(folder, OWN_ID)
@@ -277,7 +277,7 @@ def test_a_service_whose_start_was_lost_is_stopped(folder: Path, config: str) ->
 
 
 def test_a_number_in_a_file_is_not_trusted(folder: Path, config: str) -> None:
-    """The pid of an instance that died may belong to somebody else by now."""
+    """The PID of an instance that died may now belong to another process."""
     other = subprocess.Popen(["/bin/sleep", "60"])
     try:
         (folder / "service-a.pid").write_text(str(other.pid))

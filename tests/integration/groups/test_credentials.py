@@ -1,4 +1,4 @@
-"""What a group that is scaled acts with: what came with the signal, and nothing that came before."""
+"""A scaled group uses the credential of the signal, and no earlier one."""
 
 from tests.integration.groups.test_scaling import policy
 from tests.integration.hooks.conftest import run, world
@@ -14,7 +14,7 @@ GROUP: Json = {
 }
 
 
-async def test_who_signals_a_policy_brings_what_is_acted_with(run: Program, world: World) -> None:
+async def test_a_signal_to_a_policy_supplies_the_credential(run: Program, world: World) -> None:
     sent = template({"g": GROUP, "up": policy()})
     body = {"stack_name": "s", "template": sent}
     made = await run.call("POST", "/stacks", body, headers={"X-Auth-Token": "planted-secret-71"})

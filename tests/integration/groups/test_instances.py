@@ -1,4 +1,4 @@
-"""Instance groups: members of a type that somebody else brings, as a launch configuration says."""
+"""Instance groups: members of a plug-in's type, from a launch configuration."""
 
 from tests.integration.nested.test_lives import output
 from tests.support.program import Json, Program

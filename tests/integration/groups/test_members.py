@@ -1,4 +1,4 @@
-"""Groups through the whole program: made, changed in batches, asked about, read, cleared away."""
+"""Groups in the running program: create, batches, hooks, reads and delete."""
 
 import json
 
@@ -20,7 +20,7 @@ def shown(*attribute: Json) -> Json:
 
 
 async def values(http: Program, name: str = "s") -> dict[str, Json]:
-    """What each member of the group holds."""
+    """The value of each member of the group."""
     child = await child_of(http, name, "g")
     said = await http.at("GET", child, "/resources?with_detail=true")
     return {one["resource_name"]: one["attributes"]["output"] for one in said["resources"]}
@@ -111,7 +111,7 @@ async def test_a_rolling_update_asks_before_each_batch_and_members_are_exchanged
     assert await values(running) == dict.fromkeys("0123", "w")
 
 
-async def test_an_answer_chooses_who_goes(running: Program) -> None:
+async def test_an_answer_chooses_the_removed_members(running: Program) -> None:
     await running.create("s", {"g": group(4)})
     assert await running.until_ended("s") == "CREATE_COMPLETE"
     hooks = {"hooks": [{"at": "g", "on": "pre-scale-in"}]}
@@ -141,7 +141,7 @@ async def test_members_may_be_templates_and_breakpoints_reach_into_them(running:
 
 
 async def a_hook(http: Program) -> Json:
-    """The one hook that waits anywhere, once it does."""
+    """The only waiting hook, once there is one."""
 
     async def found() -> Json:
         waiting = (await http.call("GET", "/hooks?state=waiting"))[1]["hooks"]

@@ -1,4 +1,4 @@
-"""A placement plug-in says where members of a group come to be."""
+"""Placement plug-ins in the running program."""
 
 from engine.types.placement import GroupView, Placement, Places, Refused
 from tests.integration.groups.test_members import group, values

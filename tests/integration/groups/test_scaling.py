@@ -1,4 +1,4 @@
-"""Signals to policies give groups another size: each is a change of the stack, with all it has."""
+"""Signals to scaling policies start changes that resize groups."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ async def begin(http: Program, **resources: Json) -> None:
 
 
 async def signal(http: Program, name: str = "up", body: Json = None) -> str:
-    """What became of it, as the last event says."""
+    """The reason of the last event."""
     stack = await http.stack("s")
     path = f"/stacks/s/{stack['id']}/resources/{name}/signal"
     status, said = await http.call("POST", path, body)
@@ -106,7 +106,7 @@ async def test_a_group_that_is_busy_or_rests_is_left_alone_and_the_event_says_so
     assert await signal(running) == "g was not scaled: its stack is UPDATE_FAILED"
 
 
-async def test_an_answer_chooses_who_goes_and_an_update_sets_the_size_again(
+async def test_an_answer_chooses_the_removed_members_and_an_update_sets_the_size_again(
     running: Program,
 ) -> None:
     await begin(running, down=policy(-1))
@@ -183,8 +183,10 @@ async def test_the_example_grows_changes_in_batches_and_shrinks(running: Program
     assert len(await output(running, "crew", "workers")) == 2
 
 
-async def test_a_scaling_inside_is_superseded_by_a_change_around_it(running: Program) -> None:
-    """Nobody around waits for what a stack inside does of its own, and so nobody waits for ever."""
+async def test_a_scaling_of_a_nested_group_is_superseded_by_a_change_of_its_parent(
+    running: Program,
+) -> None:
+    """A parent does not wait for a change that its nested stack started itself."""
     files = {"inner.yaml": json.dumps({"heat_template_version": "2018-08-31", **INNER})}
 
     def around(value: str) -> Json:

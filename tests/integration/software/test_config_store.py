@@ -1,4 +1,4 @@
-"""The software_store of deployments on the real store: what may be done twice, and what is whose."""
+"""The store of configs and deployments on a real database: idempotency and projects."""
 
 import asyncio
 from dataclasses import replace
@@ -50,7 +50,7 @@ async def a_publication(database: Database) -> Publication:
 
 
 async def signalled(database: Database, of: Publication) -> int:
-    """One more signal; how many there are now."""
+    """Send a signal; returns the number of signals."""
     async with database.connection() as conn:
         await conn.execute(SIGNAL, of.stack_id, of.resource_id)
     return await signals(database)
@@ -67,15 +67,15 @@ async def configs(database: Database) -> set[UUID]:
 
 
 async def blocked(database: Database) -> bool:
-    """Whether somebody waits for a lock."""
+    """Whether a session waits for a lock."""
     async with database.connection() as conn:
         return bool(await conn.fetchval(BLOCKED))
 
 
-async def test_what_is_published_twice_by_one_operation_is_published_once(
+async def test_publishing_is_idempotent_for_one_operation(
     database: Database, software_store: ConfigStore
 ) -> None:
-    """As after a crash: what the server said meanwhile is not lost."""
+    """After a crash, signals of the server are kept."""
     published = await a_publication(database)
     await software_store.publish("p", published)
     await signalled(database, published)
@@ -106,7 +106,7 @@ async def test_another_operation_forgets_the_signals_and_the_config_of_the_one_b
     assert await configs(database) == set()
 
 
-async def test_nobody_signals_while_signals_are_forgotten(
+async def test_no_signal_arrives_while_signals_are_deleted(
     database: Database, software_store: ConfigStore
 ) -> None:
     """Signals are numbered by how many there are: both take the lock on the stack's row."""
@@ -121,7 +121,7 @@ async def test_nobody_signals_while_signals_are_forgotten(
     assert await software_store.deployment("p", published.deployment_id) is not None
 
 
-async def test_a_config_that_somebody_put_in_its_place_is_theirs(
+async def test_a_config_of_another_owner_is_not_overwritten(
     database: Database, software_store: ConfigStore
 ) -> None:
     published = await a_publication(database)
@@ -134,7 +134,7 @@ async def test_a_config_that_somebody_put_in_its_place_is_theirs(
     assert await configs(database) == {theirs}
 
 
-async def test_what_is_another_projects_is_not_there(
+async def test_objects_of_another_project_are_not_found(
     database: Database, software_store: ConfigStore
 ) -> None:
     published = await a_publication(database)

@@ -1,4 +1,4 @@
-"""Software configs that templates make, and the API's, see each other."""
+"""Software configs of templates are visible in the API, and the reverse."""
 
 from tests.support.program import Json, Program, template
 
@@ -47,7 +47,7 @@ async def test_a_config_is_replaced_with_what_reads_it_and_goes_with_its_stack(
     assert await ids(running) == []
 
 
-async def test_a_config_that_somebody_deployed_is_not_deleted_until_they_let_it_go(
+async def test_a_deployed_config_cannot_be_deleted(
     running: Program,
 ) -> None:
     stack_id = await running.create("s", {"script": config("echo 1")})

@@ -1,4 +1,4 @@
-"""Deployments of templates on the real store: published to servers, ended by their signals."""
+"""Deployments on a real database: published to servers, ended by their signals."""
 
 import jsonschema_rs
 import pytest
@@ -38,13 +38,13 @@ def stack_of(**said: Json) -> Json:
 
 
 async def metadata(run: Program, server: str = "web-1") -> list[Json]:
-    """What a server gets."""
+    """The deployments that a server gets."""
     _, said = await run.call("GET", f"{DEPLOYMENTS}/metadata/{server}")
     return list(said["metadata"])
 
 
 async def published(run: Program, action: str, server: str = "web-1") -> dict[str, Json]:
-    """The values that a server gets, as soon as it is to act."""
+    """The input values for a server, once they are published."""
 
     async def found() -> dict[str, Json] | None:
         for one in await metadata(run, server):
@@ -58,7 +58,7 @@ async def published(run: Program, action: str, server: str = "web-1") -> dict[st
 
 
 async def say(run: Program, values: Json, body: Json) -> int:
-    """What the server says, to where it was told to."""
+    """Send the server's signal to its signal URL."""
     path = values["deploy_signal_id"].removeprefix(run.url)
     status, _ = await run.call(values["deploy_signal_verb"], f"/{path}", body)
     return status
@@ -114,7 +114,7 @@ async def test_a_signal_that_says_it_failed_fails_the_resource_and_the_next_upda
 
 
 async def test_an_update_waits_for_a_signal_of_its_own(running: Program) -> None:
-    """The same URL, the same deployment; what the server said before is of no account."""
+    """The URL and the deployment stay the same; earlier signals do not count."""
     await running.create("s", stack_of())
     first = await published(running, "CREATE")
     await say(running, first, {"out": "one"})
@@ -155,7 +155,7 @@ async def test_a_server_may_have_work_when_it_is_suspended_resumed_and_deleted(
     assert await say(running, values, {}) == 404
 
 
-async def test_an_old_deployment_is_told_to_go_while_its_successor_stands(
+async def test_an_old_deployment_is_deleted_while_its_replacement_exists(
     running: Program,
 ) -> None:
     """Another server is another deployment; each is signalled at its own URL."""
@@ -175,8 +175,8 @@ async def test_an_old_deployment_is_told_to_go_while_its_successor_stands(
     assert len(await metadata(running, "web-2")) == 1
 
 
-async def test_somebody_may_say_that_it_began_and_how_it_ended(running: Program) -> None:
-    """By the API, as by a signal: an event tells, `why` says so, and the end wakes the resource."""
+async def test_the_api_can_report_progress_and_results(running: Program) -> None:
+    """Through the API, as with a signal: there is an event, and the result wakes the resource."""
     await running.create("s", stack_of())
     values = await published(running, "CREATE")
     await running.waiting_count("s", 1)
@@ -211,9 +211,7 @@ async def test_somebody_may_say_that_it_began_and_how_it_ended(running: Program)
     assert shown["resource"]["attributes"]["out"] == "by hand"
 
 
-async def test_progress_is_told_as_an_event_of_the_operation(
-    running: Program, receiver: Receiver
-) -> None:
+async def test_progress_is_an_event_of_the_operation(running: Program, receiver: Receiver) -> None:
     wanted = {"target": receiver.url, "events": ["headgate.resource.*.progress"]}
     await running.call("POST", "/subscriptions", wanted)
     await running.create("s", stack_of())
@@ -228,7 +226,7 @@ async def test_progress_is_told_as_an_event_of_the_operation(
     jsonschema_rs.validator_for(SCHEMAS[kind], validate_formats=True).validate(event)
 
 
-async def test_a_deployment_that_somebody_deletes_fails_its_resource(running: Program) -> None:
+async def test_a_deployment_deleted_through_the_api_fails_its_resource(running: Program) -> None:
     await running.create("s", stack_of())
     await published(running, "CREATE")
     await running.waiting_count("s", 1)
@@ -240,7 +238,7 @@ async def test_a_deployment_that_somebody_deletes_fails_its_resource(running: Pr
 
 
 @pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
-async def test_what_cannot_be_is_refused_before_anything_is_stored(
+async def test_invalid_properties_are_refused_before_anything_is_stored(
     running: Program, transport: str
 ) -> None:
     sent = {"stack_name": "s", "template": template(stack_of(signal_transport=transport))}
@@ -272,7 +270,7 @@ async def test_a_group_deploys_to_each_server_in_batches(running: Program) -> No
     assert await running.until_ended("s") == "CREATE_COMPLETE"
     shown = (await running.at("GET", "s", "/resources/read"))["resource"]["attributes"]["value"]
     assert shown == [{"one": "o1", "two": "o2"}, {"one": "1", "two": "2"}, "2"]
-    # One server more, and one that goes; whoever stays and is told nothing new is left alone.
+    # One server is added and one removed; unchanged servers get no new deployment.
     group["properties"]["servers"] = {"two": "web-2", "three": "web-3"}
     await running.update("s", "PUT", template=template({"script": SCRIPT, "group": group}))
     third = await published(running, "CREATE", "web-3")

@@ -1,4 +1,4 @@
-"""Servers that are there already: their agents ask what is deployed, with keys of their own."""
+"""Deployed servers: their agents poll for deployments with their own keys."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def stack_of() -> Json:
 
 
 async def agent_of(run: Program, name: str = "s") -> Json:
-    """Settings of the server's agent, as a person takes them from the stack."""
+    """The settings of the server's agent, from the stack's outputs."""
 
     async def found() -> Json:
         return (await run.at("GET", name, "/outputs/agent"))["output"]["output_value"]
@@ -47,7 +47,7 @@ def values(config: Json) -> dict[str, Json]:
     return {one["name"]: one.get("value") for one in config["inputs"]}
 
 
-async def test_the_real_agent_is_given_its_work_and_the_server_says_how_it_went(
+async def test_the_real_agent_gets_its_deployment_and_reports_the_result(
     running: Program, tmp_path: Path
 ) -> None:
     cfn = (await begun(running))["cfn"]
@@ -86,7 +86,7 @@ async def test_metadata_of_a_server_is_what_is_deployed_to_it_now(running: Progr
     assert shown["deployments"] == []
 
 
-async def test_nobody_else_is_told(running: Program) -> None:
+async def test_the_endpoint_gets_no_other_credential(running: Program) -> None:
     agent = await begun(running)
     wrong = "0" * 64
     for changed in (
@@ -120,7 +120,7 @@ async def test_behind_a_proxy_it_is_signed_for_the_public_address(database_url: 
             assert answer.status == 401
 
 
-async def test_the_agents_secret_is_masked_where_it_is_only_looked_at(running: Program) -> None:
+async def test_the_secret_of_the_agent_is_masked_in_reads(running: Program) -> None:
     agent = await begun(running)
     secret = agent["cfn"]["secret_access_key"]
     shown = await running.at("GET", "s", "/resources/server")
@@ -128,7 +128,7 @@ async def test_the_agents_secret_is_masked_where_it_is_only_looked_at(running: P
     assert secret not in str(await running.events("s"))
 
 
-async def test_who_may_only_read_cannot_speak_for_the_server(database_url: str) -> None:
+async def test_a_reader_cannot_signal_for_the_server(database_url: str) -> None:
     async with program(database_url, {"auth.mode": "tokens"}) as run:
         said = {
             role: {"X-Auth-Token": await given_directly(run.database, "p", role, [role])}

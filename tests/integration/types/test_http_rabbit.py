@@ -1,4 +1,4 @@
-"""Things of a real service, RabbitMQ's management API, as resources of stacks."""
+"""Objects of a real service, RabbitMQ's management API, as resources."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,13 +19,13 @@ PASSWORD = "a password nobody is shown"
 
 
 class Management:
-    """RabbitMQ's API, asked without headgate."""
+    """A direct client of RabbitMQ's API."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session, self._url = session, url
 
     async def ask(self, method: str, path: str, body: Json = None) -> Any:
-        """The answer's document; None: there is no such thing."""
+        """The document of the response; None if the object does not exist."""
         async with self._session.request(
             method, URL(f"{self._url}/api{path}", encoded=True), json=body, headers=GUEST
         ) as answer:
@@ -61,7 +61,7 @@ def name() -> str:
 
 
 def thing(rabbit: Rabbit, path: str, body: Json, **more: Json) -> Json:
-    """Something that the API keeps under a path of its own: PUT makes and changes it."""
+    """An object with its own path, which PUT creates and updates."""
     request = {"url": path, "method": "PUT", "body": body}
     return {
         "type": "Headgate::HTTP",
@@ -110,7 +110,7 @@ def furnished(rabbit: Rabbit, name: str, tags: str = "monitoring", **queue: Json
     }  # fmt: skip
 
 
-async def test_things_are_made_changed_checked_and_cleared_away(
+async def test_objects_are_created_updated_checked_and_deleted(
     running: Program, rabbit: Rabbit, management: Management, name: str
 ) -> None:
     resources = furnished(rabbit, name)
@@ -159,7 +159,7 @@ async def gone(running: Program, name: str) -> None:
 
 @asynccontextmanager
 async def losing(management: Management, posts: list[str]) -> AsyncIterator[str]:
-    """Hands requests on to the service; the answer to a POST is lost on its way. Its URL."""
+    """The URL of a proxy to the service that drops the responses to POST."""
 
     async def handed_on(request: web.Request) -> web.Response:
         body = await request.json() if request.can_read_body else None
@@ -180,10 +180,10 @@ async def losing(management: Management, posts: list[str]) -> AsyncIterator[str]
         await runner.cleanup()
 
 
-async def test_what_was_made_though_the_answer_was_lost_is_not_made_again(
+async def test_an_object_whose_response_was_lost_is_not_created_again(
     running: Program, management: Management, name: str
 ) -> None:
-    """Each POST of a binding makes another, whose id is the service's."""
+    """Each POST of a binding creates another one, with an ID from the service."""
     await management.ask("PUT", f"/vhosts/{name}", {})
     await management.ask("PUT", f"/queues/{name}/q", {"durable": True})
     bindings, posts = f"/bindings/{name}/e/amq.direct/q/q", list[str]()

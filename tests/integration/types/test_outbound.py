@@ -1,4 +1,4 @@
-"""Services that go wrong, each in its own way: what people are told, and what is tried again."""
+"""Failing services: reasons and retries."""
 
 from collections.abc import Sequence
 from ipaddress import ip_network
@@ -22,7 +22,7 @@ JSON = "Content-Type: application/json"
 
 
 async def asked(url: str, **settings: Any) -> Failed:
-    """What becomes of a create that is sent there."""
+    """The outcome of a create request to this service."""
     said = OutboundSettings(**({"allow": LOOPBACK, "remedy": "Ask them."} | SHORT | settings))
     async with Outbound(said) as web:
         http = Http(HttpSettings(enabled=True), web, Credentials({}))
@@ -54,7 +54,7 @@ async def asked(url: str, **settings: Any) -> Failed:
     ids=["hangs", "drips", "huge", "closes", "not http", "500", "503", "redirects", "no json",
          "no id", "empty", "compressed", "binary"],
 )  # fmt: skip
-async def test_what_went_wrong_is_told(fault: Fault, reason: str, retry: bool) -> None:
+async def test_failures_have_reasons(fault: Fault, reason: str, retry: bool) -> None:
     async with serving(fault) as url:
         failed = await asked(url)
     assert reason in failed.reason
@@ -62,7 +62,7 @@ async def test_what_went_wrong_is_told(fault: Fault, reason: str, retry: bool) -
     assert "/hook" not in failed.reason  # a path may hold a secret
 
 
-async def test_who_shows_a_wrong_certificate_is_not_believed(tmp_path: Path) -> None:
+async def test_an_invalid_certificate_is_refused(tmp_path: Path) -> None:
     for pair in (
         Authority(tmp_path).itself("127.0.0.1"),
         Authority(tmp_path, "other").pair("expired", "127.0.0.1", expired=True),
@@ -72,7 +72,7 @@ async def test_who_shows_a_wrong_certificate_is_not_believed(tmp_path: Path) -> 
         assert "no secure connection to 127.0.0.1" in failed.reason and not failed.retry
 
 
-async def test_nobody_there_is_tried_again() -> None:
+async def test_a_connection_failure_is_retried() -> None:
     async with serving(answers("200 OK")) as url:
         pass
     failed = await asked(url)

@@ -1,4 +1,4 @@
-"""Stacks of another headgate, as resources of stacks here: two real servers, a database each."""
+"""Remote stacks between two real servers, each with its own database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ from tests.support.program import Json, Program, eventually, program, resource, 
 
 @pytest.fixture
 async def west(postgres: TestServer) -> AsyncIterator[Program]:
-    """The other one."""
+    """The remote server."""
     async with postgres.new_database() as url, program(url) as made:
         made.project = "theirs"
         yield made
@@ -68,7 +68,7 @@ async def outputs(http: Program, name: str) -> dict[str, Json]:
 
 
 async def there_of(west: Program, name: str) -> list[Json]:
-    """The stacks over there of a stack here."""
+    """The remote stacks of a local stack."""
     _, said = await west.call("GET", "/stacks")
     return [one for one in said["stacks"] if one["stack_name"].startswith(f"{name}-far-")]
 
@@ -224,7 +224,7 @@ async def is_refused_where_nobody_knows(here: Program, west: Program) -> None:
     assert status == 400 and said in answer["error"]["message"]
 
 
-async def test_a_stack_over_there(here: Program, west: Program) -> None:
+async def test_the_life_of_a_remote_stack(here: Program, west: Program) -> None:
     """All at the same time, as they wait for most of theirs."""
     async with asyncio.TaskGroup() as group:
         for scenario in (

@@ -1,4 +1,4 @@
-"""A program, called as the tests of hooks call theirs."""
+"""The program fixture, as in the tests of hooks."""
 
 import pytest
 

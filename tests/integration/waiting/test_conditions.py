@@ -1,4 +1,4 @@
-"""Conditions that wait for signals of a handle: early, late, again, failed, too few, of a wrong form."""
+"""Wait conditions: early, late, repeated, failed, missing and malformed signals."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ def pair(
 
 
 async def row(run: Program, name: str) -> Json:
-    """A resource as it is kept, secrets and all."""
+    """A stored resource, with its secrets."""
     async with run.database.connection() as conn:
         found = await conn.fetchrow(
             "select * from resource where name = $1 and replaced_by is null", name
@@ -52,7 +52,7 @@ async def made(run: Program, name: str) -> Json:
 
 
 async def waits(run: Program, name: str = "w") -> Json:
-    """What the condition has kept, once it waits for signals."""
+    """The progress of the condition, once it waits for signals."""
 
     async def look() -> Json:
         async with run.database.connection() as conn:
@@ -67,7 +67,7 @@ async def waits(run: Program, name: str = "w") -> Json:
 
 
 async def say(run: Program, body: Json = None, name: str = "h") -> int:
-    """A signal as whoever has the URL sends it."""
+    """Send a signal to the signal URL."""
     handle = await made(run, name)
     told = handle["attributes"]
     url = told.get("endpoint") or handle["reference"]
@@ -92,7 +92,7 @@ def body(kinds: tuple[str, str], key: str, data: Json = None, status: str = "SUC
 
 
 @pytest.mark.parametrize("kinds", [HEAT, CFN, RENEWED, SWIFT], ids=lambda one: one[0])
-async def test_it_is_made_when_enough_have_come(run: Program, kinds: tuple[str, str]) -> None:
+async def test_it_completes_after_enough_signals(run: Program, kinds: tuple[str, str]) -> None:
     held = {"hooks": [{"at": "w", "on": "pre-create"}]}
     await run.create("s", pair(kinds, count=3), environment=held)
     (hook,) = await run.waiting("s")
@@ -107,13 +107,13 @@ async def test_it_is_made_when_enough_have_come(run: Program, kinds: tuple[str, 
     data = '{"early":1,"a":{"n":[3]},"b":null}'
     said = {"data": data} if kinds is not CFN else {"Data": data}
     assert (await row(run, "w"))["attributes"] == said
-    # What comes late is kept, and changes nothing.
+    # Late signals are stored without effect.
     assert await say(run, body(kinds, "late", 9, "FAILURE")) == 200
     assert (await run.stack("s"))["stack_status"] == "CREATE_COMPLETE"
     assert (await row(run, "w"))["attributes"] == said
 
 
-async def test_nothing_needs_to_be_said(run: Program) -> None:
+async def test_all_properties_have_defaults(run: Program) -> None:
     await run.create("s", pair(count=2))
     assert [await say(run) for _ in range(2)] == [200, 200]
     assert await run.until_ended("s") == "CREATE_COMPLETE"
@@ -156,7 +156,7 @@ async def test_a_signal_without_data_counts(run: Program, sent: bytes) -> None:
 
 
 async def signal_path(run: Program) -> str:
-    """Where those send who have a right of their own."""
+    """The signal endpoint of the API, for users with a right to signal."""
     return f"/stacks/s/{(await run.stack('s'))['id']}/resources/h/signal"
 
 
@@ -176,7 +176,7 @@ async def test_too_few_in_time_fail_it_with_their_number_and_reasons(run: Progra
 
 
 async def test_its_time_begins_when_it_does(run: Program) -> None:
-    """A hook before it holds it back, and one on another path does not."""
+    """A hook before the resource blocks it; one on another path does not."""
     resources = pair() | {"other": resource(), "x": pair()["w"] | {"depends_on": ["other"]}}
     held = {"hooks": [{"at": "other", "on": "pre-create"}]}
     await run.create("s", resources, environment=held)
@@ -188,7 +188,7 @@ async def test_its_time_begins_when_it_does(run: Program) -> None:
     await run.signal(hook)
     later = datetime.fromisoformat((await waits(run, "x"))["until"])
     assert begun - timedelta(seconds=TIMEOUT) < now < later - timedelta(seconds=TIMEOUT)
-    # A signal that is not enough wakes it, and leaves it its time.
+    # An insufficient signal wakes it, but does not change its deadline.
     await say(run, {"id": "a", "status": "SUCCESS"})
     assert await run.until_ended("s") == "CREATE_COMPLETE"
 
@@ -210,7 +210,7 @@ async def test_a_signal_leaves_the_deadline_where_it_was(run: Program) -> None:
     assert said["sentence"] == f"w (create) waits for signals to h until {said['until']}."
 
 
-async def test_what_is_newer_does_not_wait_for_it(run: Program) -> None:
+async def test_a_newer_change_does_not_wait_for_it(run: Program) -> None:
     await run.create("s", pair())
     await waits(run)
     await put(run, "s", {"h": pair()["h"]})
@@ -247,7 +247,7 @@ async def test_every_update_makes_another_handle_of_those_that_are_for_updates(
     assert (await row(run, "w"))["attributes"] == {"data": '{"b":null}'}
 
 
-async def test_what_is_no_handle_of_the_stack_is_refused_by_name(run: Program) -> None:
+async def test_an_invalid_handle_is_refused_by_name(run: Program) -> None:
     """A resource of another type, its attribute, and a handle of another kind."""
     wrong = {"a": {"get_resource": "t"}, "b": {"get_attr": ["t", "output"]},
              "c": {"get_resource": "v"}}  # fmt: skip
@@ -277,7 +277,7 @@ async def test_the_command_that_it_gives_signals(run: Program) -> None:
     assert (await row(run, "w"))["attributes"] == {"data": '{"1":"by curl"}'}
 
 
-async def test_nobody_sees_a_token_where_people_look(run: Program) -> None:
+async def test_tokens_are_masked(run: Program) -> None:
     rules = {"hooks": [{"at": "w", "on": "pre-create"}]}
     await run.create("s", pair(CFN) | {"k": pair()["h"]}, environment=rules)
     await run.waiting("s")
@@ -292,7 +292,7 @@ async def test_nobody_sees_a_token_where_people_look(run: Program) -> None:
         assert len(secret) == 43 and secret not in str(seen)
 
 
-async def test_inside_of_a_stack_it_is_signalled_and_ended_alike(run: Program) -> None:
+async def test_in_a_nested_stack_it_is_signalled_and_ended_in_the_same_way(run: Program) -> None:
     outputs = {"data": {"value": {"get_attr": ["w", "data"]}}}
     one, two = (json.dumps(template(pair(count=n), outputs=outputs)) for n in (1, 2))
     outer = template(

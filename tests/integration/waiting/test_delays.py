@@ -1,4 +1,4 @@
-"""Delays in a stack's life, and what is refused of them and of policies that name resources."""
+"""Delays in stacks, and validation of delays and access policies."""
 
 from tests.support.changes import ended_as, gone
 from tests.support.program import Json, Program, template
@@ -15,7 +15,7 @@ def policy(*names: str) -> Json:
 
 
 async def times(run: Program, name: str) -> dict[str, float]:
-    """Seconds that each operation on it took, of those that are kept."""
+    """The seconds of each recorded operation on the resource."""
     async with run.database.connection() as conn:
         rows = await conn.fetch(
             "select operation, extract(epoch from ended_at - started_at)::float as took"
@@ -45,7 +45,7 @@ async def test_a_long_one_does_not_keep_a_stack_from_being_deleted(run: Program)
     await gone(run, "s")
 
 
-async def test_what_cannot_be_is_refused_before_anything_is_made(run: Program) -> None:
+async def test_invalid_properties_are_refused_before_anything_is_created(run: Program) -> None:
     resources = {"d": delay(120), "p": policy("d", "dd")}
     sent = {"stack_name": "s", "template": template(resources), "timeout_mins": 1}
     status, said = await run.call("POST", "/stacks", sent)

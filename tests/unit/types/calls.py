@@ -52,7 +52,7 @@ def registry(
 
 
 def a_call(type_: ResourceType, properties: Mapping[str, Json], **more: Any) -> Call:
-    """A call with properties as a worker resolves them. Fails when they are against the schema."""
+    """A call with resolved properties. Fails if they violate the schema."""
     findings = Findings()
     checked = check_resolved(type_.schema, properties, "resources.r.properties", findings)
     findings.raise_if_any()
@@ -81,7 +81,7 @@ async def run(type_: ResourceType, operation: str, call: Call) -> Outcome:
 
 
 async def ended(type_: ResourceType, operation: str, call: Call) -> Outcome:
-    """Call again as often as the operation asks to be, at the times it names."""
+    """Run an operation to its end, at the times of its waits."""
     for _ in range(200):
         outcome = await run(type_, operation, call)
         if isinstance(outcome, RunNested):
@@ -97,7 +97,7 @@ async def ended(type_: ResourceType, operation: str, call: Call) -> Outcome:
 
 
 def findings_of(type_: ResourceType, properties: Mapping[str, Json]) -> list[Finding]:
-    """What validation says of these properties."""
+    """The findings of the validation of these properties."""
     findings = Findings()
     place = "resources.r.properties"
     checked = check_resolved(type_.schema, properties, place, findings)

@@ -1,4 +1,4 @@
-"""What becomes of a stack inside of a resource, without an engine: it is there at once."""
+"""Nested stacks of resources without an engine: each command ends at once."""
 
 from collections.abc import Collection
 from dataclasses import replace

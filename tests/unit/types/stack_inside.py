@@ -1,5 +1,4 @@
-"""A stack inside of a resource as a type sees it, without an engine: what it is brought to is there
-at once."""
+"""The nested stack of a resource as its type sees it, without an engine: commands end at once."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -35,7 +34,7 @@ async def finished(outcome: Any) -> Outcome:
 
 @dataclass
 class Inside:
-    """goals: what it was brought to. broken: members that fail when they are made or changed."""
+    """goals: the commands so far. broken: members that fail when they are created or changed."""
 
     child: Child | None = None
     goals: list[RunNested] = field(default_factory=list)
@@ -48,7 +47,7 @@ class Inside:
         return dict(current_members(self.child).bodies)
 
     def members(self, bodies: Mapping[str, Any], failed: tuple[str, ...] = ()) -> "Inside":
-        """As if it had been made so, one member a second."""
+        """Create the nested stack with these members, one per second."""
         self._brought("before", build_template(bodies, {}), failed)
         return self
 
@@ -56,7 +55,7 @@ class Inside:
         self, type_: ResourceType, operation: str, properties: Mapping[str, Json], *,
         answering: Answering = lambda asked: None, **more: Any,
     ) -> Outcome:  # fmt: skip
-        """One operation, called again as often as it asks."""
+        """Run one operation to its end."""
         if self.child is not None:
             self.child = replace(self.child, step="")
         call = replace(a_call(type_, properties, **more), child=self.child)

@@ -1,4 +1,4 @@
-"""Headgate::Command with real programs: what runs when, with what, and what becomes of it."""
+"""Headgate::Command with real programs: their order, environment and results."""
 
 import json
 import os
@@ -20,7 +20,7 @@ TYPE = Command(ON)
 
 
 def only(path: str, **more: tuple[str, ...]) -> CommandSettings:
-    """One program, with whatever arguments unless said."""
+    """One allowed program, by default with any arguments."""
     said: dict[str, Any] = {"projects": ("*",), "arguments": ("**",), "folders": ("/",)}
     return replace(ON, programs=(AllowedProgram(path, **(said | more)),))
 
@@ -83,7 +83,7 @@ async def test_anything_else_is_text(text: str) -> None:
     assert made.physical_id == f"s-r-{KEY.hex[:12]}"
 
 
-async def test_what_cannot_be_stored_is_replaced() -> None:
+async def test_nul_characters_are_replaced() -> None:
     create = py(r"""print('{"a\\u0000": ["\\u0000b"], "id": "x\\u0000"}')""")
     made = await done("create", a_call(TYPE, a_command(create=create)))
     assert made.attributes["outputs"]["a\ufffd"] == ["\ufffdb"]
@@ -92,7 +92,7 @@ async def test_what_cannot_be_stored_is_replaced() -> None:
     assert "\0" not in raw.attributes["stdout"]
 
 
-async def test_commands_see_their_variables_and_nothing_of_the_server(
+async def test_commands_get_their_variables_and_none_of_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SERVER_PASSWORD", "leak")
@@ -120,7 +120,7 @@ async def test_commands_see_their_variables_and_nothing_of_the_server(
     }
 
 
-async def test_later_commands_see_what_create_printed(tmp_path: Path) -> None:
+async def test_later_commands_get_the_output_of_create(tmp_path: Path) -> None:
     note = sh('echo "$HEADGATE_OPERATION $HEADGATE_PHYSICAL_ID $HEADGATE_PREVIOUS" >> seen')
     properties = a_command(
         create=sh("""echo '{"id": "a", "n": 1}'"""),
@@ -147,7 +147,7 @@ async def test_too_much_to_hand_over_is_left_out() -> None:
     await done("delete", a_call(TYPE, properties, physical_id="x", data=made.data), type_)
 
 
-async def test_a_failure_tells_the_end_of_what_was_said() -> None:
+async def test_a_failure_reason_has_the_end_of_the_error_output() -> None:
     create = sh("yes first | head -n 1000 >&2; echo the reason >&2; exit 3")
     outcome = await failed("create", a_call(TYPE, a_command(create=create)))
     assert outcome.reason.startswith("create exited with 3: ")
@@ -156,7 +156,7 @@ async def test_a_failure_tells_the_end_of_what_was_said() -> None:
     assert outcome.physical_id == f"s-r-{KEY.hex[:12]}"  # something may have been left behind
 
 
-async def test_a_failure_does_not_tell_what_it_was_given() -> None:
+async def test_a_failure_reason_has_no_variables_of_the_command() -> None:
     properties = a_command(
         create=sh("set -x; : $PASSWORD; exit 1"), environment={"PASSWORD": "hunter2-x"}
     )
@@ -170,7 +170,7 @@ async def test_a_command_ended_by_a_signal_is_a_failure() -> None:
     assert "was terminated by signal 9" in outcome.reason
 
 
-async def test_what_cannot_be_started_is_a_failure(tmp_path: Path) -> None:
+async def test_a_command_that_cannot_start_is_a_failure(tmp_path: Path) -> None:
     nowhere = a_command(cwd=str(tmp_path / "nowhere"))
     outcome = await failed("create", a_call(TYPE, nowhere))
     assert "could not be started" in outcome.reason
@@ -241,8 +241,8 @@ async def test_a_failed_delete_keeps_what_it_was() -> None:
 # -- check ----------------------------------------------------------------------------------------
 
 
-async def test_is_made_only_when_its_check_succeeds(tmp_path: Path) -> None:
-    """Tried again until the third time; create runs once, and is saved before the first try."""
+async def test_create_completes_only_after_a_successful_check(tmp_path: Path) -> None:
+    """The third check succeeds; create runs once and is saved before the first check."""
     properties = a_command(
         create=sh("""echo c >> ran; echo '{"id": "a"}'"""),
         check=sh('echo x >> ran; test "$(grep -c x ran)" -ge 3'),
@@ -266,7 +266,7 @@ async def test_is_made_only_when_its_check_succeeds(tmp_path: Path) -> None:
 
 
 async def test_a_check_has_its_own_time(tmp_path: Path) -> None:
-    """The clock of check starts when create has ended, and then `timeout` is over for good."""
+    """The time of check starts when create has ended, and ends after `timeout`."""
     properties = a_command(check=sh("echo not yet >&2; exit 1"), timeout=2)
     first = await run(TYPE, "create", a_call(TYPE, properties))
     assert isinstance(first, Wait)
@@ -284,12 +284,12 @@ async def test_a_check_has_its_own_time(tmp_path: Path) -> None:
     assert outcome.physical_id == f"s-r-{KEY.hex[:12]}"
 
 
-# -- what the operator allows ---------------------------------------------------------------------
+# -- allow list -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Path:
-    """A folder with many tools in one program, as small systems have it, and a link to it all."""
+    """A folder with many links to one program, as on small systems, and a link to the folder."""
     (tmp_path / "bin").mkdir()
     many = tmp_path / "bin" / "many"
     many.write_text('#!/bin/sh\necho "$0"\n')
@@ -414,7 +414,7 @@ async def test_no_command_runs_longer_than_the_operator_allows() -> None:
     assert "did not end within 0.2 s and was terminated" in outcome.reason
 
 
-# -- in which project, with what, where, and as whom -----------------------------------------------
+# -- projects, arguments, folders and accounts ----------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -459,7 +459,7 @@ async def test_each_entry_of_a_program_stands_for_itself() -> None:
 
 
 async def test_a_program_is_run_in_its_folders_alone(tmp_path: Path) -> None:
-    """A program may take code or settings from where it is run."""
+    """A program may load code or settings from its working folder."""
     allowed, other = tmp_path / "allowed", tmp_path / "other"
     for folder in (allowed, other, allowed / "inside"):
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""One command: bounded in time and output, gone with its whole group, daemons left alone."""
+"""Running a command: limits on time and output, the end of its process group, and daemons."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ def in_loop(factory: Callable[[], asyncio.AbstractEventLoop], main: Running) -> 
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def go(request: pytest.FixtureRequest) -> Callable[[Running], None]:
-    """Both loops that the program runs on."""
+    """Both event loops that the program supports."""
     return lambda main: in_loop(request.param, main)
 
 
@@ -69,7 +69,7 @@ def test_keeps_so_much_of_each_stream(go: Callable[[Running], None]) -> None:
 def test_keeps_the_beginning_of_the_output_and_the_end_of_the_complaints(
     go: Callable[[Running], None],
 ) -> None:
-    """JSON begins at the beginning; the reason of a failure is what was said last."""
+    """JSON starts at the beginning of the output; the reason of a failure is at its end."""
 
     async def main() -> None:
         ended = await sh("seq 1 100000; seq 1 100000 >&2", most=10)
@@ -92,7 +92,7 @@ def test_ends_at_its_time_with_what_it_said(
 
 @pytest.fixture
 def stubborn(tmp_path: Path) -> tuple[str, Path]:
-    """A command whose child does not end when asked, nor holds a pipe, while its parent does."""
+    """A command whose child ignores SIGTERM and holds no pipe, while its parent ends."""
     file = tmp_path / "child"
     child = f"trap '' TERM; echo $$ > {file}; exec >&- 2>&-; while :; do sleep 0.05; done"
     return f'/bin/sh -c "{child.replace("$", chr(92) + "$")}" & wait', file
@@ -172,7 +172,7 @@ def test_asks_before_it_makes(go: Callable[[Running], None], tmp_path: Path) -> 
 def test_leaves_alone_what_a_command_left_behind_on_purpose(
     go: Callable[[Running], None], tmp_path: Path, own_session: bool
 ) -> None:
-    """Even one that holds the pipes: the command's end is the command's, not its daemon's."""
+    """Even a daemon that holds the pipes does not delay the end of the command."""
     file = tmp_path / "daemon"
     program = (
         "import os, subprocess, sys;"

@@ -1,4 +1,4 @@
-"""OS::Heat::Delay: how long, in which actions, by which chance."""
+"""OS::Heat::Delay: durations, actions and jitter."""
 
 import random
 from dataclasses import replace
@@ -32,7 +32,7 @@ async def test_it_takes_its_time_in_the_actions_that_are_named(operation: str) -
     assert isinstance(await run(TYPE, operation, call), Done)
 
 
-async def test_an_update_takes_none() -> None:
+async def test_an_update_does_not_delay() -> None:
     call = a_call(TYPE, {"min_wait": 3, "actions": ALL}, physical_id="d")
     assert await run(TYPE, "update", call) == Done("d")
 
@@ -45,13 +45,13 @@ async def test_chance_adds_no_more_than_it_may_and_another_time_another() -> Non
     assert all(one != other for one, other in pairwise(ends))
 
 
-async def test_what_is_newer_ends_it() -> None:
+async def test_a_newer_change_ends_it() -> None:
     call = a_call(TYPE, {"min_wait": 3}, superseded=True)
     assert isinstance(await run(TYPE, "create", call), Failed)
     assert registry().get("OS::Heat::Delay").schema.name in registry().cancellable_types()
 
 
-async def test_for_ever_is_no_time() -> None:
+async def test_an_infinite_delay_is_refused() -> None:
     said = await run(TYPE, "create", a_call(TYPE, {"min_wait": 1e300}))
     assert isinstance(said, Wait) and said.until is not None
 
@@ -77,5 +77,5 @@ def test_more_than_the_stack_has_is_refused(
 
 
 @pytest.mark.parametrize("wrong", [{"min_wait": -1}, {"actions": ["UPDATE"]}, {"max_jitter": "x"}])
-def test_what_makes_no_sense_is_refused(wrong: Json) -> None:
+def test_contradicting_properties_are_refused(wrong: Json) -> None:
     assert findings_of(TYPE, wrong)

@@ -1,4 +1,4 @@
-"""Groups decide what their stack inside is to be: from what is said, what there is, and answers."""
+"""Groups compute their nested stack from properties, current members and answers."""
 
 from datetime import timedelta
 from itertools import islice
@@ -158,8 +158,8 @@ def test_a_rolling_update_goes_on_from_where_another_one_ended() -> None:
     assert [one.seen["members"] for one in inside.asked] == [["2"], ["1"], ["0"]]
 
 
-def test_an_update_that_changes_nothing_brings_the_stack_inside_to_where_it_is() -> None:
-    """What is in the templates of its members may have changed."""
+def test_an_update_without_changes_reconciles_the_nested_stack() -> None:
+    """The templates of its members may have changed."""
     inside = Inside()
     inside.run(GROUP, "create", a_group(2))
     done = inside.run(GROUP, "update", a_group(2))
@@ -195,7 +195,7 @@ def test_a_removed_member_goes_and_its_name_is_never_used_again(named: Json) -> 
     assert [*inside.bodies] == ["0", "2", "3", "4"]
 
 
-def test_names_that_nobody_has_mean_nothing() -> None:
+def test_unknown_names_in_removal_policies_are_ignored() -> None:
     inside = Inside()
     inside.run(GROUP, "create", a_group(2))
     done = inside.run(GROUP, "update", a_group(2, **removing("7", "web", {})))
@@ -209,7 +209,7 @@ def test_names_removed_from_the_beginning_are_never_used() -> None:
     assert [*inside.bodies] == ["1", "2"]
 
 
-def test_in_the_mode_update_only_what_is_said_now_is_removed() -> None:
+def test_in_the_mode_update_only_the_current_list_is_removed() -> None:
     inside = Inside()
     inside.run(GROUP, "create", a_group(3))
     inside.run(GROUP, "update", a_group(3, **removing("0")))
@@ -220,7 +220,7 @@ def test_in_the_mode_update_only_what_is_said_now_is_removed() -> None:
     assert done.attributes["removed_rsrc_list"] == ["2"]
 
 
-def test_what_is_removed_is_remembered_though_the_update_fails() -> None:
+def test_removed_names_are_stored_even_if_the_update_fails() -> None:
     inside = Inside()
     inside.run(GROUP, "create", a_group(3))
     inside.broken.add("3")
@@ -259,8 +259,8 @@ def test_a_batch_that_is_rejected_fails_the_group_where_it_is() -> None:
     assert values(inside) == {"0": "v", "1": "w"}
 
 
-def test_an_answer_that_names_who_cannot_be_chosen_is_left_out() -> None:
-    """Answers are checked when they are given; this one is of a batch that was."""
+def test_an_answer_with_unavailable_members_is_ignored() -> None:
+    """Answers are validated when they arrive; this one belongs to an earlier batch."""
     inside = Inside()
     inside.run(GROUP, "create", a_group(2, "v"))
     inside.run(
@@ -270,7 +270,7 @@ def test_an_answer_that_names_who_cannot_be_chosen_is_left_out() -> None:
     assert values(inside) == {"0": "w", "1": "w"}
 
 
-def test_an_answer_chooses_who_goes_when_a_group_shrinks() -> None:
+def test_an_answer_chooses_the_removed_members_of_a_shrinking_group() -> None:
     inside = Inside()
     inside.run(GROUP, "create", a_group(5))
     done = inside.run(GROUP, "update", a_group(3), answering=lambda asked: {"victims": ["4", "0"]})
@@ -417,7 +417,7 @@ def test_what_was_changed_is_not_taken_away_while_something_else_was_not() -> No
     assert steps(inside) == ["batch-1", "batch-2", "batch-3"]
 
 
-def test_a_new_name_is_nobody_else_s() -> None:
+def test_a_new_name_is_unique() -> None:
     first, second = islice(fresh_names(KEY, 1, ()), 2)
     assert [*islice(fresh_names(KEY, 1, {first}), 1)] == [second]
     assert first != next(fresh_names(KEY, 2, ()))
@@ -444,7 +444,7 @@ def test_a_group_knows_when_policies_may_adjust_it_again() -> None:
 
 @pytest.mark.parametrize("operation", ["check", "suspend", "resume"])
 @pytest.mark.parametrize("group", [GROUP, CHAIN, SCALING], ids=lambda one: one.schema.name)
-def test_a_group_is_visited_through_the_stack_inside(group: Any, operation: str) -> None:
+def test_in_place_actions_of_a_group_run_on_its_nested_stack(group: Any, operation: str) -> None:
     given = {GROUP: a_group(2), CHAIN: {"resources": ["A"]}, SCALING: scaling(least=2)}[group]
     inside = Inside()
     made = inside.run(group, "create", given)
@@ -479,7 +479,7 @@ def test_instances_are_what_their_launch_configuration_says() -> None:
     assert inside.waits == [timedelta(seconds=90)]
 
 
-def test_instances_without_a_launch_configuration_are_not_made() -> None:
+def test_instances_without_a_launch_configuration_are_not_created() -> None:
     failed = Inside().run(INSTANCES, "create", instances(), referenced=None)
     assert isinstance(failed, Failed)
     assert failed.reason == "LaunchConfigurationName (lc) reference can not be found."
@@ -506,7 +506,7 @@ SIZES = [
 
 
 @pytest.mark.parametrize(("current", "kind", "amount", "step", "size"), SIZES)
-def test_what_a_policy_makes_of_a_size(
+def test_the_size_after_an_adjustment(
     current: int, kind: str, amount: int, step: int, size: int
 ) -> None:
     assert (
@@ -518,7 +518,7 @@ def test_a_group_of_none_grows_by_per_cent_as_far_as_the_least_step() -> None:
     assert adjusted_size(0, Adjustment.PERCENT, 50, least_step=2, least=0, most=9) == 2
 
 
-# -- what is wrong --------------------------------------------------------------------------------
+# -- validation -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Headgate::HTTP: what it asks, what it makes of the answers, and what people are told."""
+"""Headgate::HTTP: requests, evaluation of responses, and reasons."""
 
 import re
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def why(outcome: Outcome) -> str:
 # -- create ---------------------------------------------------------------------------------------
 
 
-async def test_what_is_made_has_its_id_and_attributes(http: Http, shelf: Shelf) -> None:
+async def test_a_created_object_has_an_id_and_attributes(http: Http, shelf: Shelf) -> None:
     done = await made(http)
     assert done.physical_id == "t0" and shelf.things["t0"]["colour"] == "red"
     assert done.attributes == {"outputs": {"colour": "red"}, "secrets": {}}
@@ -67,9 +67,7 @@ async def test_what_is_made_has_its_id_and_attributes(http: Http, shelf: Shelf) 
     assert "Idempotency-Key" not in get.headers
 
 
-async def test_what_was_made_is_saved_before_anything_else_is_asked(
-    http: Http, shelf: Shelf
-) -> None:
+async def test_a_created_object_is_saved_before_the_next_request(http: Http, shelf: Shelf) -> None:
     outcome = await run(http, "create", a_call(http, properties()))
     assert isinstance(outcome, Wait) and shelf.methods() == ["POST"]
     call = replace(a_call(http, properties()), progress=outcome.progress)
@@ -97,13 +95,13 @@ async def test_a_lost_create_is_found_by_a_request(http: Http, shelf: Shelf) -> 
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-async def test_what_is_busy_is_asked_again(http: Http, shelf: Shelf, status: int) -> None:
+async def test_a_busy_endpoint_is_retried(http: Http, shelf: Shelf, status: int) -> None:
     shelf.will("POST", answer(status))
     outcome = await run(http, "create", a_call(http, properties()))
     assert isinstance(outcome, Failed) and outcome.retry
 
 
-async def test_what_cannot_be_reached_is_asked_again(http: Http, shelf: Shelf) -> None:
+async def test_an_unreachable_service_is_retried(http: Http, shelf: Shelf) -> None:
     shelf.will("POST", AWAY)
     outcome = await run(http, "create", a_call(http, properties()))
     assert isinstance(outcome, Failed) and outcome.retry
@@ -121,7 +119,7 @@ async def test_what_cannot_be_reached_is_asked_again(http: Http, shelf: Shelf) -
     ],
     ids=["refused", "elsewhere", "without an id", "a text"],
 )  # fmt: skip
-async def test_what_went_wrong_is_told(http: Http, shelf: Shelf, said: Any, reason: str) -> None:
+async def test_failures_have_reasons(http: Http, shelf: Shelf, said: Any, reason: str) -> None:
     shelf.will("POST", said)
     outcome = await run(http, "create", a_call(http, properties()))
     assert reason in why(outcome)
@@ -160,14 +158,14 @@ async def test_it_is_waited_for_until_it_is_ready(http: Http, shelf: Shelf) -> N
     assert first == "" and "404" in gone and "starting" in starting and "503" in busy
 
 
-async def test_what_has_failed_is_not_waited_for(http: Http, shelf: Shelf) -> None:
+async def test_a_failed_object_ends_the_wait(http: Http, shelf: Shelf) -> None:
     shelf.will("GET", answer(200, {"state": "broken"}))
     outcome = await ended(http, "create", a_call(http, properties(ready=READY)))
     assert why(outcome) == "the object has failed: broken"
     assert isinstance(outcome, Failed) and outcome.physical_id == "t0"
 
 
-async def test_it_is_not_waited_for_longer_than_was_said(http: Http, shelf: Shelf) -> None:
+async def test_the_wait_ends_after_the_timeout(http: Http, shelf: Shelf) -> None:
     shelf.will("GET", *(answer(200, {"state": "starting"}) for _ in range(300)))
     outcome = await ended(http, "create", a_call(http, properties(ready=READY, timeout=20)))
     assert why(outcome) == "the object was not ready within 20 s: starting"
@@ -204,7 +202,7 @@ async def test_a_change_is_sent_to_what_was_made(http: Http, shelf: Shelf) -> No
 NOW_KEY = KEY.__class__(int=7)
 
 
-async def test_without_an_update_a_change_makes_another(http: Http) -> None:
+async def test_without_an_update_request_a_change_replaces(http: Http) -> None:
     done = await made(http)
     call = later(http, done, properties(update=None), changed=frozenset({"create"}))
     assert http.needs_replace(call)
@@ -237,7 +235,7 @@ async def test_after_a_failed_update_it_is_sent_again(http: Http, shelf: Shelf) 
 
 
 @pytest.mark.parametrize("status", [404, 410])
-async def test_what_is_gone_is_deleted(http: Http, shelf: Shelf, status: int) -> None:
+async def test_a_missing_object_counts_as_deleted(http: Http, shelf: Shelf, status: int) -> None:
     done = await made(http)
     shelf.will("DELETE", answer(status))
     assert isinstance(await ended(http, "delete", later(http, done, properties())), Done)
@@ -278,7 +276,7 @@ async def _posted(http: Http, said: Mapping[str, Json]) -> Any:
     return next(one for one in elsewhere.asked if one.method == "POST")
 
 
-async def test_of_what_nothing_is_known_nothing_is_deleted(http: Http, shelf: Shelf) -> None:
+async def test_delete_without_a_known_name_sends_nothing(http: Http, shelf: Shelf) -> None:
     outcome = await ended(http, "delete", a_call(http, properties()))
     assert isinstance(outcome, Done) and outcome.reason and shelf.asked == []
 
@@ -368,7 +366,7 @@ async def test_a_credential_is_sent_to_its_origin_for_its_projects(
     assert shelf.asked == []
 
 
-# -- what is wrong before anything is asked -------------------------------------------------------
+# -- validation -----------------------------------------------------------------------------------
 
 
 def wrong(http: Http, **more: Json) -> str:
@@ -396,7 +394,9 @@ def wrong(http: Http, **more: Json) -> str:
         ({"timeout": 601}, "timeout: is longer than the 600 seconds allowed here"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_at_its_place(http: Http, more: dict[str, Json], said: str) -> None:
+def test_findings_have_the_place_of_the_property(
+    http: Http, more: dict[str, Json], said: str
+) -> None:
     assert said in wrong(http, **more)
 
 
@@ -409,7 +409,7 @@ def test_what_is_wrong_is_told_at_its_place(http: Http, more: dict[str, Json], s
         ({"find": {"url": URL}, "id": "a-text"}, "find needs the JSON path"),
     ],
 )
-async def test_what_is_said_for_nothing_is_told_before_anything_is_sent(
+async def test_a_property_without_the_one_it_needs_fails_before_any_request(
     http: Http, shelf: Shelf, more: dict[str, Json], said: str
 ) -> None:
     assert said in why(await run(http, "create", a_call(http, properties(**more))))
@@ -421,7 +421,7 @@ async def test_paths_that_are_only_known_now_may_be_wrong(http: Http, shelf: She
     assert "features that are not supported" in why(await run(http, "create", call))
 
 
-def test_what_is_right_is_not_wrong(http: Http) -> None:
+def test_valid_properties_have_no_findings(http: Http) -> None:
     assert wrong(http, ready=READY, compare={"$.colour": "red"}, credential="shelf") == ""
 
 
@@ -436,7 +436,7 @@ def test_the_examples_of_the_page_are_right(http: Http) -> None:
     assert len(blocks) == 4 and {"create", "find", "id", "hidden"} <= parts.keys()
 
 
-async def test_off_it_is_refused_whoever_asks(shelf: Shelf) -> None:
+async def test_it_is_refused_while_it_is_off(shelf: Shelf) -> None:
     http = Http(HttpSettings(), shelf, Credentials({}))
     assert "is off on this server" in wrong(http)
     assert "is off" in why(await run(http, "create", a_call(http, properties())))

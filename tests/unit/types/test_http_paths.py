@@ -1,4 +1,4 @@
-"""JSON paths into answers, and values put into requests: what is taken, and what it gives."""
+"""JSON paths into responses, and placeholders in requests."""
 
 import pytest
 from hypothesis import given
@@ -55,7 +55,7 @@ def test_a_text_is_no_document(document: Json) -> None:
         "$." + "a" * 200,
     ],
 )  # fmt: skip
-def test_what_is_no_path_or_may_cost_much_is_refused(path: str) -> None:
+def test_invalid_and_costly_paths_are_refused(path: str) -> None:
     with pytest.raises(InvalidPath):
         read_path(path)
 

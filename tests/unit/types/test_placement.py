@@ -1,4 +1,4 @@
-"""A plug-in says where new members of a group come to be."""
+"""Placement plug-ins place new members of a group."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -91,7 +91,7 @@ def test_members_of_a_scaling_group_are_placed_as_it_grows() -> None:
     assert sorted(zones_of(inside).values()) == ["a", "a", "b", "b"]
 
 
-def test_what_is_hidden_is_not_shown_to_the_plug_in() -> None:
+def test_the_plug_in_gets_no_secrets() -> None:
     zones = Zones()
     inside = Inside()
     group = ResourceGroup(Placer(zones))
@@ -100,7 +100,7 @@ def test_what_is_hidden_is_not_shown_to_the_plug_in() -> None:
     assert zones_of(inside) == {"0": "a"}
 
 
-def test_who_is_not_named_is_made_as_the_template_says() -> None:
+def test_a_member_without_an_entry_has_the_properties_of_the_template() -> None:
     inside = Inside()
     done = inside.run(
         ResourceGroup(Placer(Saying({"1": {"zone": "z"}}))), "create",
@@ -122,7 +122,7 @@ def test_who_is_not_named_is_made_as_the_template_says() -> None:
     ],
     ids=["refuses", "fails", "is silent", "names nobody", "no map", "nothing"],
 )
-def test_what_cannot_be_placed_is_not_made(said: Any, reason: str) -> None:
+def test_members_without_a_placement_are_not_created(said: Any, reason: str) -> None:
     inside = Inside()
     group = ResourceGroup(Placer(Saying(said), longest=0.01))
     failed = inside.run(group, "create", {"count": 1, "resource_def": BODY})
@@ -157,7 +157,7 @@ def test_a_plug_in_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch, 
         installed()
 
 
-def test_two_plug_ins_cannot_both_say_where_members_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_placement_plug_ins_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, f"{__name__}:Zones", f"{__name__}:Zones")
     with pytest.raises(Conflict, match="several placement plug-ins are installed: p0, p1"):
         installed()

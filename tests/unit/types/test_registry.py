@@ -1,4 +1,4 @@
-"""Which types there are, and what is said of those there are not."""
+"""The registry of resource types, and its errors."""
 
 from importlib.metadata import EntryPoint
 
@@ -60,7 +60,7 @@ def test_names_and_schemas() -> None:
         assert known.get(name).schema is known.schemas()[name]
 
 
-def test_an_unknown_type_is_told_with_the_nearest() -> None:
+def test_an_unknown_type_is_reported_with_the_nearest_name() -> None:
     with pytest.raises(NotFound, match=r'Did you mean "OS::Heat::RandomString"\?'):
         registry().get("OS::Heat::RandomStrings")
 

@@ -1,4 +1,4 @@
-"""OS::Heat::Stack: what it asks another endpoint, and what people are told."""
+"""OS::Heat::Stack: requests to an endpoint, and reasons."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -55,7 +55,9 @@ def why(outcome: Outcome) -> str:
     return outcome.reason
 
 
-async def test_it_is_made_and_waited_for(stack: RemoteStack, elsewhere: Elsewhere) -> None:
+async def test_it_is_created_and_polled_until_complete(
+    stack: RemoteStack, elsewhere: Elsewhere
+) -> None:
     done = await made(stack)
     assert done.attributes == {"stack_name": f"s-r-{KEY.hex[:12]}", "outputs": {"a": 1}}
     assert elsewhere.calls() == [
@@ -70,7 +72,7 @@ async def test_it_is_made_and_waited_for(stack: RemoteStack, elsewhere: Elsewher
     assert b'"disable_rollback":true' in (post.body or b"")
 
 
-async def test_what_has_no_hooks_is_asked_for_them_once(
+async def test_a_server_without_hooks_is_asked_for_them_once(
     stack: RemoteStack, elsewhere: Elsewhere
 ) -> None:
     call = a_call(stack, properties())
@@ -94,7 +96,7 @@ async def test_a_lost_create_finds_what_it_made(stack: RemoteStack, elsewhere: E
     assert elsewhere.calls().count("POST stacks") == 1 and len(elsewhere.stacks) == 1
 
 
-async def test_who_is_first_by_a_hair_made_it(stack: RemoteStack, elsewhere: Elsewhere) -> None:
+async def test_a_concurrent_create_is_found(stack: RemoteStack, elsewhere: Elsewhere) -> None:
     await run(stack, "create", a_call(stack, properties()))
     elsewhere.will("GET", "", answer(404))
     assert isinstance(await ended(stack, "create", a_call(stack, properties())), Done)
@@ -109,7 +111,7 @@ def test_its_name_is_one_that_heat_takes(stack: RemoteStack, elsewhere: Elsewher
     assert len(name) < 255 and name.isascii() and name.replace("-", "").isalnum()
 
 
-async def test_a_lost_create_is_cleared_away_by_its_name(
+async def test_a_lost_create_is_deleted_by_its_name(
     stack: RemoteStack, elsewhere: Elsewhere
 ) -> None:
     await run(stack, "create", a_call(stack, properties()))
@@ -121,7 +123,7 @@ async def test_a_lost_create_is_cleared_away_by_its_name(
     assert elsewhere.stacks == {}
 
 
-async def test_of_what_was_never_asked_for_nothing_is_cleared_away(
+async def test_delete_without_a_create_request_sends_nothing(
     stack: RemoteStack, elsewhere: Elsewhere
 ) -> None:
     assert isinstance(await ended(stack, "delete", a_call(stack, properties())), Done)
@@ -129,7 +131,7 @@ async def test_of_what_was_never_asked_for_nothing_is_cleared_away(
 
 
 @pytest.mark.parametrize("operation", ["update", "check", "suspend", "resume", "delete"])
-async def test_what_is_begun_is_waited_for(
+async def test_a_started_action_is_polled(
     stack: RemoteStack, elsewhere: Elsewhere, operation: str
 ) -> None:
     done = await made(stack)
@@ -140,7 +142,7 @@ async def test_what_is_begun_is_waited_for(
 @pytest.mark.parametrize(
     ("status", "kind"), [("FAILED", Failed), ("STOPPED", Stopped)], ids=["failed", "stopped"]
 )
-async def test_how_it_ends_there_it_ends_here(
+async def test_the_remote_result_is_the_local_result(
     stack: RemoteStack, elsewhere: Elsewhere, status: str, kind: type[Failed | Stopped]
 ) -> None:
     done = await made(stack)
@@ -153,7 +155,7 @@ async def test_how_it_ends_there_it_ends_here(
     assert outcome.reason == f"the stack s-r-{KEY.hex[:12]} at west is UPDATE_{status}: it had to"
 
 
-async def test_what_is_gone_is_told(stack: RemoteStack, elsewhere: Elsewhere) -> None:
+async def test_a_missing_stack_is_reported(stack: RemoteStack, elsewhere: Elsewhere) -> None:
     done = await made(stack)
     elsewhere.stacks.clear()
     assert "answered 404 to POST /stacks/" in why(await ended(stack, "check", later(stack, done)))
@@ -181,7 +183,7 @@ async def test_an_endpoint_that_is_away_is_waited_for_so_long(
     assert isinstance(failed, Failed) and failed.physical_id
 
 
-async def test_what_somebody_else_has_it_do_is_not_waited_for_for_ever(
+async def test_the_wait_for_an_action_of_another_client_ends(
     stack: RemoteStack, elsewhere: Elsewhere
 ) -> None:
     done = await made(stack)
@@ -194,7 +196,7 @@ async def test_what_somebody_else_has_it_do_is_not_waited_for_for_ever(
     assert "does not reach UPDATE" in why(await run(stack, "update", late))
 
 
-async def test_it_gives_up_when_something_newer_has_begun(
+async def test_it_stops_waiting_when_a_newer_change_starts(
     stack: RemoteStack, elsewhere: Elsewhere
 ) -> None:
     call = a_call(stack, properties())
@@ -204,7 +206,9 @@ async def test_it_gives_up_when_something_newer_has_begun(
     assert why(outcome) == "superseded" and isinstance(outcome, Failed) and outcome.physical_id
 
 
-async def test_hooks_are_told_with_who_is_asked(stack: RemoteStack, elsewhere: Elsewhere) -> None:
+async def test_the_wait_reason_lists_hooks_with_their_notified_targets(
+    stack: RemoteStack, elsewhere: Elsewhere
+) -> None:
     hook = {
         "id": "h", "point": "pre-create", "path": "web", "deadline": "2030-01-01T00:00:00Z",
         "asked": [{"target": "https://a.example.org/x", "state": "delivered"}],
@@ -220,7 +224,7 @@ async def test_hooks_are_told_with_who_is_asked(stack: RemoteStack, elsewhere: E
     assert "notified: https://a.example.org/x" in wait.reason and "and 2 more" in wait.reason
 
 
-async def test_it_acts_by_the_token_of_who_asked_or_by_what_was_lent(
+async def test_it_uses_the_token_of_the_request_or_a_configured_credential(
     stack: RemoteStack, elsewhere: Elsewhere
 ) -> None:
     await run(stack, "create", a_call(stack, properties(), credential="their-token"))
@@ -235,7 +239,7 @@ async def test_it_acts_by_the_token_of_who_asked_or_by_what_was_lent(
     assert "lends no credential" in why(outcome) and elsewhere.asked == []
 
 
-async def test_what_was_lent_goes_to_nobody_whose_name_is_not_checked(
+async def test_a_configured_credential_needs_a_verified_certificate(
     stack: RemoteStack, elsewhere: Elsewhere
 ) -> None:
     for more in ({"insecure": True}, {"ca_cert": "x"}):
@@ -257,7 +261,7 @@ async def test_what_was_lent_goes_to_nobody_whose_name_is_not_checked(
 
 
 @pytest.mark.parametrize("said", ["x", {}, {"stack": []}, {"stack": {"id": 1}}, [1]])
-async def test_what_is_no_such_api_is_told(
+async def test_a_response_of_another_api_is_reported(
     stack: RemoteStack, elsewhere: Elsewhere, said: Json
 ) -> None:
     elsewhere.will("GET", "", answer(200, said))
@@ -265,7 +269,7 @@ async def test_what_is_no_such_api_is_told(
     assert "is it an Orchestration API?" in why(outcome)
 
 
-async def test_no_secret_is_told(stack: RemoteStack, elsewhere: Elsewhere) -> None:
+async def test_reasons_contain_no_secrets(stack: RemoteStack, elsewhere: Elsewhere) -> None:
     elsewhere.will("POST", "", answer(400, {"error": {"message": f"bad {SECRET} their-token"}}))
     call = a_call(stack, properties("lent"), credential="their-token")
     assert "bad ****** ******" in why(await run(stack, "create", call))
@@ -277,7 +281,7 @@ def test_another_region_is_another_stack(stack: RemoteStack) -> None:
     assert not stack.needs_replace(replace(call, previous=properties()))
 
 
-async def test_what_is_not_known_by_any_id_is_made_anew(stack: RemoteStack) -> None:
+async def test_an_update_without_an_id_replaces(stack: RemoteStack) -> None:
     assert isinstance(await run(stack, "update", a_call(stack, properties())), Replace)
 
 

@@ -44,7 +44,7 @@ async def test_a_wait_by_operation_goes_before_the_common_one(operation: str) ->
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_waits_for_ever_in_steps(operation: str) -> None:
+async def test_an_endless_wait_is_repeated_in_intervals(operation: str) -> None:
     days = timedelta(days=400)
     late = await after(operation, days.total_seconds(), wait_secs=-1)
     assert isinstance(late, Wait)

@@ -57,7 +57,7 @@ def test_converts(kind: str | None, given: Json, value: Json) -> None:
         ("boolean", "hunter2"),
     ],
 )
-def test_refuses_what_it_cannot_convert_and_does_not_tell_it(kind: str, given: Json) -> None:
+def test_an_inconvertible_value_is_refused_and_not_shown(kind: str, given: Json) -> None:
     properties = {"value": given, "type": kind}
     (finding,) = findings_of(TYPE, properties)
     outcome = TYPE.create(a_call(TYPE, properties))

@@ -1,4 +1,4 @@
-"""Signals of each form, and how many make a condition: without a server."""
+"""Formats of signals, and the counts of wait conditions, without a server."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -33,7 +33,9 @@ OWN = KNOWN.get("OS::Heat::WaitConditionHandle")
         (SWIFT, {"data": 1, "more": 2}, ("4", "SUCCESS", "Signal 4 received", 1)),
     ],
 )  # fmt: skip
-def test_what_is_kept_of_a_signal(form: SignalFormat, sent: Json, kept: tuple[Json, ...]) -> None:
+def test_the_stored_fields_of_a_signal(
+    form: SignalFormat, sent: Json, kept: tuple[Json, ...]
+) -> None:
     assert tuple(read_signal(sent, form, 4).values()) == kept
 
 
@@ -78,7 +80,7 @@ def test_of_several_with_one_id_the_last_counts() -> None:
         ("NO_SIGNAL", {"signal"}),
     ],
 )
-async def test_what_a_handle_gives(transport: str, given: set[str]) -> None:
+async def test_the_attributes_of_a_handle(transport: str, given: set[str]) -> None:
     done = await run(OWN, "create", a_call(OWN, {"signal_transport": transport}))
     assert isinstance(done, Done) and set(done.attributes) == given
     signal = orjson.loads(done.attributes.get("signal", "{}"))
@@ -109,7 +111,7 @@ async def test_services_that_are_not_here_are_refused(transport: str) -> None:
     assert isinstance(late, Failed) and finding.reason in late.reason
 
 
-def test_what_is_plainly_no_handle_is_refused_before_anything_is_made() -> None:
+def test_an_invalid_handle_is_refused_before_anything_is_created() -> None:
     (finding,) = findings_of(CONDITION, {"handle": "h", "timeout": 9})
     assert finding.place == "resources.r.properties.handle" and "get_resource" in finding.remedy
     for handle in ("NO_SIGNAL", str(HANDLE), SIGNAL_URL.signed_url):
@@ -130,7 +132,7 @@ def test_urls_lead_back_to_their_resource() -> None:
 
 
 def waiting(count: int = 2, seconds: float = 60, **more: Json) -> tuple[Call, Wait]:
-    """A condition that waits, and what it said."""
+    """A waiting condition and its outcome."""
     properties = {"handle": str(HANDLE), "timeout": seconds, "count": count}
     call = a_call(CONDITION, properties, **more)
     said = CONDITION.create(call)
@@ -145,8 +147,8 @@ def test_it_asks_for_the_signals_of_its_handle_first() -> None:
     assert again == Wait(NOW + timedelta(seconds=60), said.progress, awaits=HANDLE)
 
 
-def test_enough_make_it_also_when_its_time_is_over() -> None:
-    """What came in time counts, though nobody looked: a server that was away loses nothing."""
+def test_enough_signals_complete_it_even_after_the_timeout() -> None:
+    """Signals that arrived in time count even if no process was running."""
     call, _ = waiting()
     signals = [read_signal({"data": n}, HEAT, n) for n in (1, 2)]
     late = CONDITION.create(replace(call, now=NOW + timedelta(hours=1), signals=signals))
@@ -157,14 +159,14 @@ def test_enough_make_it_also_when_its_time_is_over() -> None:
     ("came", "said"),
     [([], "0 of 2 received"), ([{"reason": "a"}], "1 of 2 received - a")],
 )
-def test_too_few_are_told_with_their_reasons(came: list[Json], said: str) -> None:
+def test_a_timeout_has_the_reasons_of_the_received_signals(came: list[Json], said: str) -> None:
     call, _ = waiting()
     signals = [read_signal(one, HEAT, 1) for one in came]
     ended = CONDITION.create(replace(call, now=NOW + timedelta(seconds=60), signals=signals))
     assert ended == Failed(f"WaitConditionTimeout: {said}")
 
 
-def test_what_is_newer_ends_it_unless_it_is_complete() -> None:
+def test_a_newer_change_ends_it_unless_it_is_complete() -> None:
     call, _ = waiting(superseded=True)
     assert isinstance(CONDITION.create(call), Failed)
     signals = [read_signal({}, HEAT, n) for n in (1, 2)]

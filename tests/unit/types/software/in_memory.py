@@ -1,4 +1,4 @@
-"""A software_store of software configs and deployments that forgets everything in the end."""
+"""An in-memory store of software configs and deployments."""
 
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -8,7 +8,7 @@ from engine.types.software.software_store import Deployment, Ended, NewConfig, P
 
 @dataclass
 class InMemory:
-    """By project and id. published: in order. told: what was said of the progress."""
+    """By project and ID. published: in order. told: the reported progress."""
 
     configs: dict[tuple[str, str], NewConfig] = field(default_factory=dict)
     deployments: dict[tuple[str, str], Deployment] = field(default_factory=dict)

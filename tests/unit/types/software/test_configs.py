@@ -1,4 +1,4 @@
-"""Software configs as resources: what is kept, what is refused, what a MIME document holds."""
+"""Software configs as resources: storage, validation and MIME documents."""
 
 from email import message_from_string
 from email.message import Message
@@ -118,7 +118,7 @@ async def test_a_deleted_config_is_gone_and_a_check_sees_it(
     assert gone.reason == f"Software config with id {KEY} not found"
 
 
-# -- what is refused ------------------------------------------------------------------------------
+# -- validation -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A server that is there already: what its agent is told, and which ways of asking there are."""
+"""OS::Heat::DeployedServer: the settings of its agent, and transports."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -54,7 +54,7 @@ def test_keys_are_of_one_server_each() -> None:
         assert owner_of(key) is None
 
 
-def test_or_by_keystone_and_forgets_how_it_asked_before() -> None:
+def test_the_keystone_transport_clears_the_settings_of_the_other() -> None:
     before = made({})
     type_ = DeployedServer(DOORS)
     call = a_call(

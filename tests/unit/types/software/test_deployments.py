@@ -1,4 +1,4 @@
-"""Deployments: what a server gets, when it is asked, and what its signal makes of the resource."""
+"""Deployments: the config for the server, its actions, and the effect of its signals."""
 
 from dataclasses import replace
 from typing import Any
@@ -45,7 +45,7 @@ def call_of(types: Registry, said: Json = None, name: str = NAME, **more: Any) -
 async def asked(
     types: Registry, operation: str, call: Call, *signals: Json, name: str = NAME
 ) -> Outcome:
-    """The operation begun; then called again with the signals that came, if it waits."""
+    """Start the operation; if it waits, call it again with the signals."""
     outcome = await run(types.get(name), operation, call)
     if not (isinstance(outcome, Wait) and signals):
         return outcome
@@ -58,10 +58,10 @@ def values(config: NewConfig) -> dict[str, Json]:
     return {one["name"]: one["value"] for one in config.inputs}
 
 
-# -- what a server gets ---------------------------------------------------------------------------
+# -- the config for the server --------------------------------------------------------------------
 
 
-async def test_a_server_gets_the_config_with_values_and_where_to_say_how_it_went(
+async def test_a_server_gets_the_config_with_values_and_signal_url(
     types: Registry, software_store: InMemory
 ) -> None:
     outcome = await asked(types, "create", call_of(types, {"input_values": {"b": 1, "c": [2]}}))
@@ -107,7 +107,7 @@ async def test_without_a_signal_it_is_done_at_once(
     assert not [name for name in values(published.config) if name.startswith("deploy_signal_i")]
 
 
-async def test_without_a_config_the_server_is_told_the_values_alone(
+async def test_without_a_config_the_server_gets_only_the_values(
     types: Registry, software_store: InMemory
 ) -> None:
     await asked(types, "create", call_of(types, {"config": None, "input_values": {"a": 1}}))
@@ -127,7 +127,7 @@ async def test_a_config_that_is_not_there_fails_unless_it_is_to_be_deleted(
 
 
 @pytest.mark.parametrize("operation", ["create", "update", "delete", "suspend", "resume"])
-async def test_a_server_is_asked_in_the_actions_that_are_listed(
+async def test_a_server_gets_the_listed_actions_only(
     types: Registry, software_store: InMemory, operation: str
 ) -> None:
     action = operation.upper()
@@ -147,7 +147,7 @@ async def test_a_component_has_the_actions_of_its_configs(
     assert isinstance(await asked(types, "delete", call_of(types)), Wait)
 
 
-# -- what its signal says -------------------------------------------------------------------------
+# -- signals --------------------------------------------------------------------------------------
 
 
 async def test_a_signal_completes_it_with_its_outputs(
@@ -210,7 +210,7 @@ async def test_the_first_signal_that_ends_it_counts(types: Registry) -> None:
     assert outcome.attributes["out"] == 1
 
 
-async def test_progress_ends_nothing_and_is_told_once(
+async def test_a_progress_signal_does_not_end_it_and_is_recorded_once(
     types: Registry, software_store: InMemory
 ) -> None:
     began = {"deploy_status": "IN_PROGRESS"}
@@ -227,9 +227,7 @@ async def test_progress_ends_nothing_and_is_told_once(
     assert isinstance(await run(types.get(NAME), "create", done), Done)
 
 
-async def test_what_the_api_was_told_counts_as_well(
-    types: Registry, software_store: InMemory
-) -> None:
+async def test_a_status_from_the_api_counts(types: Registry, software_store: InMemory) -> None:
     call = call_of(types)
     waiting = await asked(types, "create", call)
     assert isinstance(waiting, Wait)
@@ -253,7 +251,7 @@ async def test_what_the_api_was_told_counts_as_well(
     )
 
 
-async def test_nobody_waits_for_it_when_its_change_is_ended_early(
+async def test_the_deployment_fails_when_its_change_ends_early(
     types: Registry, software_store: InMemory
 ) -> None:
     call = call_of(types, superseded=True)
@@ -269,7 +267,7 @@ async def test_nobody_waits_for_it_when_its_change_is_ended_early(
     assert software_store.deployments["p", str(KEY)].status == "FAILED"
 
 
-async def test_a_deleted_deployment_is_withdrawn_once_the_server_has_said_so(
+async def test_a_deleted_deployment_is_removed_after_the_signal_of_the_server(
     types: Registry, software_store: InMemory
 ) -> None:
     said = {"actions": ["CREATE", "DELETE"]}
@@ -281,7 +279,7 @@ async def test_a_deleted_deployment_is_withdrawn_once_the_server_has_said_so(
     assert software_store.deployments == {}
 
 
-async def test_one_that_somebody_took_away_is_deleted_all_the_same(
+async def test_a_deployment_removed_by_another_client_can_be_deleted(
     types: Registry, software_store: InMemory
 ) -> None:
     call = call_of(types, {"actions": ["DELETE"]}, physical_id=str(KEY))
@@ -292,7 +290,7 @@ async def test_one_that_somebody_took_away_is_deleted_all_the_same(
     assert await run(types.get(NAME), "delete", again) == Done(None)
 
 
-async def test_one_that_was_never_made_is_deleted_with_what_was_said_of_it(
+async def test_a_failed_create_is_deleted_with_its_properties(
     types: Registry, software_store: InMemory
 ) -> None:
     failed = await asked(types, "create", call_of(types, {"actions": ["CREATE", "DELETE"]}),
@@ -373,7 +371,7 @@ async def test_a_strict_one_wants_every_value(
     assert bool(software_store.published) == (missing is None)
 
 
-# -- what is refused ------------------------------------------------------------------------------
+# -- validation -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
