@@ -1,4 +1,4 @@
-"""The type whose operations do what a test says, also inside of stacks."""
+"""Fixtures with a type whose operations the test controls, also in nested stacks."""
 
 from tests.integration.hooks.conftest import run, world
 

@@ -1,4 +1,4 @@
-"""What a change acts with in the cloud, in a tree of stacks: where there is work, nowhere else."""
+"""Credentials of a change in a stack tree: held only where there is work."""
 
 from engine.types.contract import Failed
 from tests.integration.hooks.test_credentials import TOKEN, create, given, kept

@@ -1,4 +1,4 @@
-"""Who hears of what happens inside of stacks inside of stacks."""
+"""Events of nested stacks: subscriptions, sinks and the stream."""
 
 import asyncio
 from collections import Counter
@@ -15,7 +15,7 @@ DONE = "headgate.stack.create.completed"
 
 
 async def streamed(http: Http, last: str, **query: str) -> list[Json]:
-    """What a reader of the stream gets from its beginning up to an event of this id."""
+    """The events of the stream from its start up to this ID."""
     url = f"{http.url}/v1/{http.project}/events/stream"
     found: list[Json] = []
     async with (
@@ -31,7 +31,7 @@ async def streamed(http: Http, last: str, **query: str) -> list[Json]:
 
 
 def paths(events: list[Json]) -> Counter[str]:
-    """How often each stack began or ended, by its path."""
+    """The number of starts or ends of each stack, by path."""
     return Counter(one.get("stackpath", "") for one in events if ".stack." in one["type"])
 
 

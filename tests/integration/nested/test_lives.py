@@ -1,4 +1,4 @@
-"""Stacks inside of stacks: made, changed, left alone, rolled back, and cleared away."""
+"""Nested stacks: create, update, no change, rollback and delete."""
 
 from tests.support.program import Json, Program, resource
 

@@ -1,4 +1,4 @@
-"""What a template means when it stands for a resource: parameters, outputs, facade, mappings."""
+"""Templates as resource types: parameters, outputs, facade and mappings."""
 
 import json
 
@@ -152,7 +152,7 @@ async def test_what_is_marked_unhealthy_deep_inside_is_found_by_the_next_update(
 
 
 async def test_a_resource_that_becomes_a_stack_and_back(running: Program) -> None:
-    """Another kind of thing takes the place of the old one, which goes with all that is in it."""
+    """A replacement of another type; the old nested stack is deleted with its resources."""
     await made(running, {"web": resource("x")})
     files = {"inner.yaml": INNER}
     await running.update("s", "PUT", template=template({"web": nested("y")}), files=files)
@@ -165,7 +165,7 @@ async def test_a_resource_that_becomes_a_stack_and_back(running: Program) -> Non
 
 
 async def test_a_group_that_becomes_a_template_has_a_stack_of_its_own(running: Program) -> None:
-    """Another holder of a stack takes the place of the old one, each with its own inside."""
+    """A replacement that also has a nested stack; both have their own resources."""
     group = {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": resource("x")}}
     await made(running, {"web": group})
     before = await child_of(running, "s", "web")

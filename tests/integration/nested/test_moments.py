@@ -1,4 +1,4 @@
-"""Moments between two commits, moved by hand: what happens just then is not missed."""
+"""Races between two commits, replayed step by step: no event is lost."""
 
 from uuid import uuid4
 
@@ -39,14 +39,14 @@ async def states(database: Database) -> dict[str, str]:
 
 
 async def finish(hands: Hands) -> None:
-    """Carry out whatever can be."""
+    """Run all operations that are ready."""
     while await hands.claim(10) or hands.jobs:
         while hands.jobs:
             await hands.carry_out(0)
 
 
 async def begun(front: Engine, database: Database) -> Hands:
-    """A worker that has begun the stack inside, and has not written down yet that it waits."""
+    """A worker that has started the nested stack and has not saved its wait yet."""
     await front.stacks.create(
         "p",
         StackRequest(name="s", template=template({"web": nested()}), files={"inner.yaml": INNER}),

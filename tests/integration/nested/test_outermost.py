@@ -1,5 +1,4 @@
-"""What is done to stacks inside only through the outermost one, and how they come to be on their
-own."""
+"""Requests that only the root stack accepts, and nested stacks that become root stacks."""
 
 from collections.abc import AsyncIterator
 
@@ -15,7 +14,7 @@ RETAINED: Json = {"deletion_policy": "Retain"}
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def tree(postgres: TestServer) -> AsyncIterator[Program]:
-    """A stack `s` with deep/inner, which nobody can change but through it."""
+    """A stack `s` with the nested stack deep/inner."""
     async with postgres.new_database() as url, program(url) as made:
         await made.create("s", {"deep": nested("x", "outer.yaml")}, files=FILES)
         assert await made.until_ended("s") == "CREATE_COMPLETE"

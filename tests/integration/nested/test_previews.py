@@ -1,4 +1,4 @@
-"""What a change would do, in all the stacks it goes through, and where it would stop."""
+"""Previews of changes and hooks in a stack tree."""
 
 import json
 

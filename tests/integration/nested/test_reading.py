@@ -1,4 +1,4 @@
-"""What the Orchestration API shows of stacks inside of stacks."""
+"""Nested stacks in the Orchestration API."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -32,7 +32,7 @@ async def listed(http: Http, query: str) -> list[Json]:
 
 
 async def ids(http: Http) -> dict[str, str]:
-    """Of the three stacks, outermost first."""
+    """The three stacks, root stack first."""
     found = [(await http.stack("s"))["id"]]
     for name in ("deep", "inner"):
         found.append((await http.resources(found[-1]))[name]["physical_resource_id"])

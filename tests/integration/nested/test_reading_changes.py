@@ -1,4 +1,4 @@
-"""What the Orchestration API shows of stacks inside while they come and go."""
+"""Nested stacks in the Orchestration API during changes."""
 
 from tests.integration.nested.test_lives import FILES, nested
 from tests.integration.nested.test_reading import events, links, listed

@@ -1,4 +1,4 @@
-"""Breakpoints that reach into stacks inside: from every source, at every level, by name and path."""
+"""Breakpoints in nested stacks: from every source, at every level, by name and path."""
 
 from collections.abc import AsyncIterator
 
@@ -35,7 +35,7 @@ def web(size: str = "small") -> Json:
 
 
 async def waiting_at(run: Program, name: str) -> list[str]:
-    """Paths and points of what waits in a stack and in those inside of it, and nothing else."""
+    """The paths and points of the waiting hooks of a stack tree."""
     hooks = await run.waiting(name)
     return [f"{hook['path']}:{hook['point']}" for hook in hooks]
 

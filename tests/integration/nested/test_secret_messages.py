@@ -1,4 +1,4 @@
-"""Messages about nested stacks repeat no secret: neither quoted, nor derived from it."""
+"""Messages about nested stacks contain no secrets, quoted or derived."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Stepping through stacks inside of stacks, running on, and breakpoints on what is live."""
+"""Stepping through nested stacks, continuing, and live breakpoints."""
 
 from tests.integration.nested.test_rules import DISK, FILES, let_go, waiting_at, web
 from tests.support.changes import refused

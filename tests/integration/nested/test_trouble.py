@@ -1,4 +1,4 @@
-"""What goes wrong inside of a stack, or is ended there or around it."""
+"""Failures and early ends in nested stacks and their parents."""
 
 from tests.integration.nested.test_lives import FILES, INNER, child_of, nested, output
 from tests.support.program import Json, Program, eventually, resource, template
@@ -32,7 +32,7 @@ def held(value: Json = "x") -> Json:
 
 
 async def waiting_inside(http: Program, name: str = "s", resource_name: str = "web") -> Json:
-    """The one hook that waits in the stack inside of a resource, once it does."""
+    """The only waiting hook of the nested stack of a resource, once there is one."""
     await http.waiting_count(name, 1)
     return (await http.waiting(await nested_id(http, name, resource_name)))[0]
 
@@ -158,7 +158,7 @@ async def test_a_delete_while_the_inside_is_made(running: Program) -> None:
 
 
 async def test_time_at_a_hook_inside_is_nobodys(running: Program) -> None:
-    """The limit counts along the longest way of work through the tree, hooks apart."""
+    """The timeout counts the longest path of work through the tree, without hooks."""
     slow = INNER.replace("value: {get_param: value}}", "value: {get_param: value}, wait_secs: 0.4}")
     files = FILES | {"inner.yaml": slow}
     resources = {name: nested(name) for name in ("a", "b")} | {
