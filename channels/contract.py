@@ -1,8 +1,7 @@
-"""The plug-in interface of channels: what carries one event to one endpoint.
+"""The plug-in interface of channels, which deliver one event to one endpoint.
 
-A channel knows nothing of stores, retries or order: it is given a message and an endpoint, tries
-once, in bounded time, and says what came of it. Called by channels/attempt.py; registered by name
-where the program is put together.
+A channel has no part in storage, retries or order: it gets a message and an endpoint, makes one
+attempt in bounded time, and returns the result. channels/attempt.py calls it.
 """
 
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from uuid import UUID
 
 from engine.words import Decision, Json
 
-#: What a receiver may answer to a waiting hook right away.
+#: The decisions that a receiver may return in its response to a hook notification.
 RECEIVER_DECISIONS = tuple(one.value for one in Decision)
 
 
@@ -21,10 +20,10 @@ RECEIVER_DECISIONS = tuple(one.value for one in Decision)
 class EventMessage:
     """One event as it is sent.
 
-    id: the event's, the same on every attempt. document: the CloudEvent, structured mode.
-    sent_at: the database's time of this attempt. waiting: it is the notice of a waiting hook, to
-    which the receiver may answer at once. traceparent: of this attempt; "" where the event is of
-    no trace.
+    id: of the event, the same for every attempt. document: the CloudEvent in structured mode.
+    sent_at: the time of this attempt by the database's clock. waiting: the event is a hook
+    notification, which the receiver may answer in its response. traceparent: of this attempt; ""
+    if the event belongs to no trace.
     """
 
     id: str
@@ -37,8 +36,8 @@ class EventMessage:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a message goes. secrets: newest first; each signs. They are in no log and no error.
-    configured: the subscription is of the server's settings, not of a project."""
+    """The target of a message. secrets: newest first; each signs. Never log them.
+    configured: the settings file declares the subscription, not a project."""
 
     subscription_id: UUID
     target: str
@@ -48,8 +47,8 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ReceiverDecision:
-    """What the receiver decided. decision: one of RECEIVER_DECISIONS. more: the rest of it, such as
-    data or properties; judged by whoever takes it."""
+    """An answer in a response. decision: one of RECEIVER_DECISIONS. more: its other keys, such as
+    data or properties, not yet validated."""
 
     decision: str
     reason: str = ""
@@ -58,7 +57,8 @@ class ReceiverDecision:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The endpoint has it. answer: its first bytes as text. note: what was odd about the answer."""
+    """The endpoint accepted the event. answer: the start of its response, as text. note: a remark
+    about the response for the delivery history."""
 
     code: int | None
     answer: str = ""
@@ -68,10 +68,10 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The endpoint has it not, or has not said so.
+    """The endpoint did not confirm that it accepted the event.
 
-    retry_after: seconds the receiver asked for. final: trying again cannot help, and the endpoint
-    is gone for good.
+    retry_after: seconds that the receiver requested. final: the endpoint is gone for good, so
+    retries are useless.
     """
 
     reason: str
@@ -82,13 +82,13 @@ class Failed:
 
 
 class Channel(Protocol):
-    """One way out. `deliver` raises nothing that it can foresee; it is cancelled at will."""
+    """`deliver` returns expected failures as `Failed`; it may be cancelled at any time."""
 
     @property
     def name(self) -> str: ...
 
     async def check_target(self, target: str) -> None:
-        """Look at a target before it is stored. Raises Invalid with every finding."""
+        """Validate a target before it is stored. Raises Invalid with every finding."""
         ...
 
     async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed: ...

@@ -1,4 +1,4 @@
-"""The publishing loop: takes commits from the outbox, in order, as long as there are any."""
+"""The publishing loop: publishes committed events from the outbox in order."""
 
 import asyncio
 
@@ -8,9 +8,9 @@ from engine.store.database import Database
 
 
 class OutboxPublisher:
-    """rows: of the outbox, published in one transaction at most. poll: seconds.
+    """rows: outbox rows published in one transaction at most. poll: seconds.
 
-    A commit that cannot be published is passed over: streams have its events, subscriptions do not.
+    A commit that cannot be published is skipped: streams contain its events, subscriptions do not.
     """
 
     def __init__(

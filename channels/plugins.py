@@ -1,8 +1,7 @@
 """Channels from other packages: entry points under ``headgate.channels``.
 
-The name of the entry point is the channel's; what it leads to is called without arguments and gives
-a `channels.contract.Channel`. Where that is an async context manager, too, it is entered while the
-program runs.
+The entry point has the name of the channel and refers to a callable without arguments that returns
+a `channels.contract.Channel`. If the channel is an async context manager, the program enters it.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,7 +15,7 @@ ENTRY_POINTS = "headgate.channels"
 
 
 def installed(taken: Collection[str]) -> dict[str, Channel]:
-    """By name. taken: names that are ours. Raises Unavailable for one that cannot be used."""
+    """By name. taken: names of built-in channels. Raises Unavailable for an invalid channel."""
     return loaded(entry_points(ENTRY_POINTS), taken)
 
 

@@ -1,4 +1,4 @@
-"""When a delivery is tried again, and when it is given up. Pure: chance is handed in."""
+"""When a failed delivery is retried, and when it is dead. Pure: randomness is an argument."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from engine.back_off import BackOff
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """attempts: how many in all. first, longest: seconds to wait, doubling from one to the other.
+    """attempts: maximum number. first, longest: pauses in seconds, see `BackOff`.
 
-    attempt_timeout: the longest one attempt may take, in seconds.
+    attempt_timeout: seconds for one attempt.
     """
 
     attempts: int = 12
@@ -35,7 +35,7 @@ class TryAgain:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """why: a sentence's end, for people."""
+    """why: a clause for the delivery history."""
 
     why: str
 
@@ -45,7 +45,7 @@ def after_failure(
 ) -> TryAgain | GiveUp:
     """Decide what follows the failure of attempt number `attempts` (from 1).
 
-    chance: a random number, 0 <= chance < 1. What the receiver asked for with Retry-After is done,
+    chance: a random number, 0 <= chance < 1. The receiver's Retry-After (RFC 9110) is respected
     within the policy's bounds.
     """
     if final:
@@ -58,9 +58,9 @@ def after_failure(
 
 
 def horizon(policy: RetryPolicy, attempts: int = 0) -> float:
-    """Seconds until a delivery that always fails is given up, at most, after so many attempts.
+    """The maximum seconds until a delivery that keeps failing is dead, after so many attempts.
 
-    Without what receivers ask for with Retry-After.
+    Retry-After is not considered.
     """
     left = range(max(attempts, 1), policy.attempts)
     tries = max(policy.attempts - attempts, 0)

@@ -1,8 +1,8 @@
-"""Targets of subscriptions as people may see them. Pure."""
+"""Targets of subscriptions without secrets. Pure."""
 
 
 def shown_target(target: str) -> str:
-    """A target for the eyes of people: no path, query or account, which may hold secrets."""
+    """A target without path, query and credentials, which may contain secrets."""
     scheme, separator, rest = target.partition("://")
     if not separator:
         return target

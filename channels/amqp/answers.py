@@ -1,8 +1,8 @@
-"""Answers in: a message on the queue of answers decides the hook that its correlation id names.
+"""Answers over AMQP: a message in the answer queue answers the hook that its correlation ID names.
 
-A message is acknowledged once it was accepted, or moved to the queue of refused ones with the
-reason, which is recorded at the delivery that it answers. Until then the broker keeps it and
-delivers it again, perhaps to another process.
+A message is acknowledged after it was accepted, or moved to the queue of refused answers with the
+reason, which is also recorded with the delivery of the hook notification. Until then, the broker
+redelivers it if the connection is lost, perhaps to another process.
 """
 
 import asyncio
@@ -31,18 +31,18 @@ TakeAnswer = Callable[[UUID, str, Mapping[str, Json], str], Awaitable[IgnoredAns
 #: Records an answer to a hook that does not count. Raises Unavailable.
 RecordIgnored = Callable[[UUID, IgnoredAnswer], Awaitable[None]]
 
-#: The header of a refused message that says why.
+#: The header of a refused message that contains the reason.
 REASON = "headgate-reason"
-#: Bytes of a message that are read.
+#: The maximum size of a message in bytes.
 LONGEST = 262_144
-#: Seconds until an answer that could not be taken is tried again.
+#: Seconds between attempts to process an answer while the database is unavailable.
 PAUSE = 1.0
 #: In place of a token that an answer repeats outside of `token`.
 HIDDEN = "******"
 
 
 class Refused(Exception):
-    """It is no answer; the text says why."""
+    """The message is not a valid answer; the text has the reason."""
 
 
 class Answers:
@@ -67,7 +67,7 @@ class Answers:
         self._guard = (supervisor or Supervisor()).guard("amqp.answer")
 
     async def consume(self, connection: AbstractConnection) -> None:
-        """Until cancelled; what was not acknowledged then comes again."""
+        """Runs until cancelled. The broker redelivers messages that are not acknowledged."""
         async with connection.channel() as channel:
             await channel.set_qos(prefetch_count=self._at_once)
             queue = await channel.get_queue(self._broker.settings.answers)
@@ -142,7 +142,7 @@ class Answers:
         await self._guard.attempt(self._record(hook_id, ignored), hook=str(hook_id))
 
     async def _reply(self, message: AbstractIncomingMessage, refusal: str | None) -> None:
-        """To who wants to know. A queue that is gone is no reason to keep the answer."""
+        """Send the result to the queue in `reply_to`, if any. A missing queue is only logged."""
         if not message.reply_to:
             return
         said = {"taken": refusal is None, "reason": refusal}
@@ -170,7 +170,7 @@ class Answers:
 
 
 async def _unless_lost(message: AbstractIncomingMessage, work: Awaitable[None]) -> None:
-    """Where the connection is what failed, the message is the broker's again."""
+    """Ignore an error that a lost connection caused: the broker redelivers the message."""
     try:
         await work
     except (*LOST, RuntimeError):
@@ -194,7 +194,7 @@ def hook_of(correlation_id: str | None) -> UUID:
 
 
 def shown(answer: Mapping[str, Json]) -> str:
-    """What is kept of an answer: its decision and reason. Data and properties may be secret."""
+    """The part of an answer that is recorded: decision and reason. The rest may be secret."""
     kept = {name: answer[name] for name in ("decision", "reason") if name in answer}
     return orjson.dumps(kept).decode()
 
