@@ -7,7 +7,7 @@ from engine.node.inputs import Superseded
 from engine.node.node import Refused
 from engine.plan.verdict import EndedNode, verdict
 from engine.service.traversals.end import ROLLED_BACK
-from engine.words import Action, Operation, Phase, State, TraversalState
+from engine.words import GATES, Action, Operation, Phase, State, TraversalState
 from tests.model.planning import Busy, Known, Planned, planned, planned_visits
 from tests.model.store import ENDING, FAILED, LIVE, RUNNING, is_over
 from tests.model.telling import decided
@@ -47,16 +47,31 @@ def close_hooks(world: World, number: int) -> World:
 def begin(world: World, action: Action, template: tuple[Want, ...]) -> World:
     """A change toward a template, of what the real planning plans."""
     number = world.current + 1
-    made = planned(template, known(world), number, said_before(world))
+    made = planned(template, known(world), number, said_before(world), action, world.stack)
     return kept(begun(world, action, made), template)
 
 
-def check(world: World) -> World:
+#: The operation of each in-place action.
+IN_PLACE = {
+    Action.CHECK: Operation.CHECK,
+    Action.SUSPEND: Operation.SUSPEND,
+    Action.RESUME: Operation.RESUME,
+}
+
+
+def visit(world: World, action: Action) -> World:
     """`start_action` of engine/service/stacks.py: refused while a traversal is under way."""
     if not world.current or world.traversal(world.current).state in (RUNNING, ENDING):
         return world
-    made = planned_visits(Operation.CHECK, world.template, known(world), said_before(world))
-    return begun(world, Action.CHECK, made)
+    made = planned_visits(
+        IN_PLACE[action],
+        world.template,
+        known(world),
+        said_before(world),
+        action,
+        world.stack,
+    )
+    return begun(world, action, made)
 
 
 def begun(world: World, action: Action, made: Planned) -> World:
@@ -107,7 +122,12 @@ def known(world: World) -> Known:
 def _busy(world: World) -> Iterator[tuple[int, Busy]]:
     for number, traversal in enumerate(world.traversals, 1):
         for at, node in enumerate(traversal.nodes):
-            if node is not None and node.state in LIVE and node.phase is Phase.ACT:
+            if (
+                node is not None
+                and node.state in LIVE
+                and node.phase is Phase.ACT
+                and node.operation not in GATES
+            ):
                 fixed = traversal.graph.nodes[at]
                 busy = Busy(
                     (number, at), node.operation, fixed.replacement, fixed.requires or (),
@@ -211,7 +231,7 @@ def _ended(world: World, number: int, said: TraversalState) -> World:
         for node in traversal.nodes
     )
     ended = traversal._replace(state=said.value, wake=False, nodes=nodes)
-    if said is TraversalState.COMPLETE and traversal.action not in (Action.DELETE, Action.CHECK):
+    if said is TraversalState.COMPLETE and traversal.action not in (Action.DELETE, *IN_PLACE):
         world = world._replace(reached=traversal.graph)
     return world.with_traversal(number, ended)
 

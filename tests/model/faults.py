@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from engine.hooks import answers
 from engine.hooks.rule import Rule
 from engine.node import decisions, machine
 from engine.node import node as tables
 from engine.node.effects import WakeAt
 from engine.node.inputs import Expired, Input, Superseded
 from engine.node.node import ENDED, Refused, Step
-from engine.plan.draft import Existing
-from engine.words import Action, Operation, Phase, State
+from engine.plan import gates, visits
+from engine.plan.draft import Existing, Plan, PlannedNode
+from engine.words import Action, Decision, Operation, Phase, StackId, State, pre_stack
 from tests.model import accept, planning, protocol, sizes, store, telling
 from tests.model.explore import Violation, explore
 from tests.model.protocol import Move
@@ -44,6 +46,7 @@ def _fits_anybody(node: Node | None, hand: Hand) -> bool:
 
 _freed_by, _counted, _settle = store.freed_by, store.counted, store.settle
 _known, _existing = accept.known, planning._existing
+_rows_of = visits._concerned
 _take_up, _change, _failed = telling.take_up, telling.change, telling._failed
 _visited = telling._visited
 
@@ -106,6 +109,26 @@ def _as_read(seen: Seen, operation: Operation) -> Write:
     write = _visited(seen, operation)
     assert seen.row is not None
     return write._replace(row=write.row._replace(digest=seen.row.digest))
+
+
+def _all_but_one(operation: Operation, rows: Sequence[Existing]) -> list[Existing]:
+    return _rows_of(operation, rows)[1:]
+
+
+def _not_suspending(row: Row, busy: planning.Busy | None) -> Existing:
+    return replace(_existing(row, busy), suspending=False)
+
+
+def _first_behind(nodes: list[PlannedNode], gate: PlannedNode) -> list[PlannedNode]:
+    place = len(nodes)
+    return [replace(nodes[0], after={*nodes[0].after, place}), *nodes[1:], gate]
+
+
+def _without_finish(
+    planned: Plan, stack_id: StackId, action: Action, rules: Sequence[Rule], *, watched: bool
+) -> Plan:
+    before = [rule for rule in rules if rule.point == pre_stack(action)]
+    return gates.gated(planned, stack_id, action, before, watched=watched)
 
 
 def _as_planned(world: World, fixed: Fixed, said: Write) -> tuple[Rule, ...]:
@@ -334,6 +357,53 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "breakpoints of a check are passed by",
         decisions, "ahead", lambda *_: [], sizes.CHECK_ASKED, _ANSWER,
+    ),
+    Fault(
+        "a suspend leaves out a resource",
+        visits, "_concerned", _all_but_one, sizes.SUSPENDED,
+        "an_in_place_action_reaches_every_resource",
+    ),
+    Fault(
+        "a suspend ignores the order",
+        visits, "_order", lambda *_: {}, sizes.SUSPENDED, "in_place_actions_keep_the_order",
+    ),
+    Fault(
+        "a resume does not see a suspend under way",
+        planning, "_existing", _not_suspending, sizes.SUSPEND_CANCELLED,
+        "an_in_place_action_reaches_every_resource",
+    ),
+    Fault(
+        "breakpoints of a suspend are ignored",
+        decisions, "ahead", lambda *_: [], sizes.SUSPEND_ASKED, _ANSWER,
+    ),
+    Fault(
+        "the hook before the stack holds no node",
+        gates, "_behind", lambda nodes, gate: [*nodes, gate], sizes.STACK_HOOKS,
+        "a_stack_hook_holds_every_node",
+    ),
+    Fault(
+        "the hook before the stack holds one node only",
+        gates, "_behind", _first_behind, sizes.STACK_HOOKS, "a_stack_hook_holds_every_node",
+    ),
+    Fault(
+        "a stack completes without the hook after it",
+        planning, "gated", _without_finish, sizes.STACK_HOOKS,
+        "a_stack_completes_behind_its_hook",
+    ),
+    Fault(
+        "hooks of a stack are ignored",
+        decisions, "ahead", lambda *_: [], sizes.STACK_HOOKS, "a_stack_hook_holds_every_node",
+        True,
+    ),
+    Fault(
+        "one approval is enough",
+        answers, "Counted", lambda missing: answers.Accepted(Decision.CONTINUE),
+        sizes.APPROVED, "a_hook_continues_with_all_its_approvals",
+    ),
+    Fault(
+        "all approvals are there, and the hook waits",
+        answers, "Accepted", lambda decision: answers.Counted(0),
+        sizes.APPROVED, "a_hook_continues_with_all_its_approvals",
     ),
     Fault("a timer is lost", telling, "decide", _timer_lost, sizes.CHAIN, _WOKEN),
 )  # fmt: skip

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from engine.node.node import ENDED
 from engine.node.points import POINTS
-from engine.words import Action, Direction, Operation, Phase, Point, State
+from engine.words import GATES, VISITS, Direction, Operation, Phase, Point, State, pre_stack
+from tests.model.accept import IN_PLACE
 from tests.model.protocol import Move
 from tests.model.world import Fixed, Node, Row, World
 from tests.model.world_rules import LIVE, UNDER_WAY, is_done, nodes_of
@@ -60,7 +61,7 @@ def operations_keep_the_order(before: World, move: Move, after: World) -> str | 
     early = [one for one in there if not is_done(traversal, one)]
     if early:
         return f"{fixed.name} is called before {traversal.graph.nodes[early[0]].name} is done"
-    if before.traversal(move.traversal).action is Action.CHECK:
+    if before.traversal(move.traversal).action in IN_PLACE or not fixed.name:
         return None  # of one resource, it says nothing of another
     if move.traversal == before.current and fixed.direction is Direction.FORWARD:
         return _not_there(before, fixed)
@@ -156,7 +157,7 @@ def what_was_ended_stays_so(before: World, move: Move, after: World) -> str | No
 def a_check_changes_no_definition(before: World, move: Move, after: World) -> str | None:
     if move.kind not in ("settle", "again") or not move.traversal:
         return None
-    if before.traversal(move.traversal).action is not Action.CHECK:
+    if before.traversal(move.traversal).action not in IN_PLACE:
         return None
     was = {row.id: _definition(row) for row in before.rows}
     now = {row.id: _definition(row) for row in after.rows}
@@ -170,7 +171,7 @@ def _definition(row: Row) -> tuple[str, str | None, bool, str]:
 def a_check_waits_for_what_is_under_way(before: World, move: Move, after: World) -> str | None:
     """What an older traversal still does to a resource ends before its check is called."""
     node = _called(before, move)
-    if node is None or node.operation is not Operation.CHECK:
+    if node is None or node.operation not in VISITS:
         return None
     busy = any(
         other.resource == node.resource and other.state in LIVE and other.phase is Phase.ACT
@@ -178,6 +179,38 @@ def a_check_waits_for_what_is_under_way(before: World, move: Move, after: World)
         if number < move.traversal
     )
     return "a resource is checked while an older operation is under way on it" if busy else None
+
+
+def in_place_actions_keep_the_order(before: World, move: Move, after: World) -> str | None:
+    """Resources are suspended before those they use, and resumed after them."""
+    node = _called(before, move)
+    row = None if node is None else before.row(node.resource)
+    if node is None or row is None:
+        return None
+    if node.operation is Operation.SUSPEND:
+        users = [one for one in before.rows if row.id in one.requires and one.made]
+        if any((one.action, one.status) != ("SUSPEND", "COMPLETE") for one in users):
+            return f"{row.name} is suspended before a resource that uses it"
+    if node.operation is Operation.RESUME:
+        used = [one for one in before.rows if one.id in row.requires]
+        if any(one.action == "SUSPEND" for one in used):
+            return f"{row.name} is resumed before a resource that it uses"
+    return None
+
+
+def a_stack_hook_holds_every_node(before: World, move: Move, after: World) -> str | None:
+    node = _called(before, move)
+    if node is None or node.operation in GATES or move.traversal != before.current:
+        return None
+    point = pre_stack(before.traversal(move.traversal).action)
+    asks = any(rule.point == point for rule in before.stack)
+    answered = any(
+        hook.traversal == move.traversal and hook.point == point and hook.said == "continue"
+        for hook in before.hooks
+    )
+    return (
+        f"{node.operation} is called before {point} was answered" if asks and not answered else None
+    )
 
 
 MOVE_RULES: tuple[Callable[[World, Move, World], str | None], ...] = (
@@ -191,4 +224,6 @@ MOVE_RULES: tuple[Callable[[World, Move, World], str | None], ...] = (
     what_was_ended_stays_so,
     a_check_changes_no_definition,
     a_check_waits_for_what_is_under_way,
+    in_place_actions_keep_the_order,
+    a_stack_hook_holds_every_node,
 )

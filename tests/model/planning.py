@@ -9,15 +9,18 @@ from uuid import UUID
 from engine.hooks.rule import Rule
 from engine.hot.definition.stack import ResourceDefinition
 from engine.plan.draft import Existing, Plan, PlannedNode, Replacement
+from engine.plan.gates import gated
 from engine.plan.passes import plan
 from engine.plan.visits import plan_visits
 from engine.words import (
     VISITS,
+    Action,
     DeletionPolicy,
     Direction,
     Operation,
     ResourceAction,
     ResourceId,
+    StackId,
     State,
     Status,
 )
@@ -53,20 +56,35 @@ class Planned(NamedTuple):
 
 @cache
 def planned(
-    template: tuple[Want, ...], rows: Known, number: int, before: tuple[Want, ...]
+    template: tuple[Want, ...],
+    rows: Known,
+    number: int,
+    before: tuple[Want, ...],
+    action: Action,
+    stack: tuple[Rule, ...],
 ) -> Planned:
-    """The traversal `number` toward `template`. rows: each with what still acts on it."""
-    return _planned(_plan(template, rows, number), template, before)
+    """The traversal `number` toward `template`. rows: each with what still acts on it. stack: the
+    rules of the whole stack."""
+    return _planned(_gated(_plan(template, rows, number), action, stack), template, before)
 
 
 @cache
 def planned_visits(
-    operation: Operation, template: tuple[Want, ...], rows: Known, before: tuple[Want, ...]
+    operation: Operation,
+    template: tuple[Want, ...],
+    rows: Known,
+    before: tuple[Want, ...],
+    action: Action,
+    stack: tuple[Rule, ...],
 ) -> Planned:
     """A traversal that acts in place on each resource, and leaves its definition alone."""
     existing = [_existing(row, busy) for row, busy in rows]
     made = plan_visits(operation, existing, lambda name, stored: tuple(stored))
-    return _planned(made, template, before)
+    return _planned(_gated(made, action, stack), template, before)
+
+
+def _gated(made: Plan, action: Action, stack: tuple[Rule, ...]) -> Plan:
+    return gated(made, StackId(UUID(int=0)), action, stack, watched=False)
 
 
 def _planned(made: Plan, template: tuple[Want, ...], before: tuple[Want, ...]) -> Planned:
@@ -154,6 +172,7 @@ def _existing(row: Row, busy: Busy | None) -> Existing:
         replacement=None if busy is None else _replacement(busy),
         physical_id="there" if row.made else None,
         deletion_policy=DeletionPolicy(row.policy),
+        suspending=busy is not None and busy.operation is Operation.SUSPEND,
     )
 
 

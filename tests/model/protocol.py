@@ -6,9 +6,13 @@ and accept.py.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from engine.errors import AnswerRefused
+from engine.hooks.answers import Accepted, Asked, Counted, Given, judge
+from engine.hooks.deadline import HookClock
+from engine.hooks.rule import Limits, Rule
 from engine.node.inputs import (
     Answered,
     Broke,
@@ -19,7 +23,18 @@ from engine.node.inputs import (
     MustWait,
     Succeeded,
 )
-from engine.words import VISITS, Action, Decision, OnTimeout, Operation, Phase, State
+from engine.principal import named
+from engine.words import (
+    GATES,
+    VISITS,
+    Action,
+    Decision,
+    HookState,
+    OnTimeout,
+    Operation,
+    Phase,
+    State,
+)
 from tests.model import accept, store
 from tests.model.telling import DENIED, LEFT, take_up, tell, tell_superseded
 from tests.model.world import EMPTY, HALF, Fixed, Hand, Hook, Node, Size, Told, World
@@ -33,6 +48,10 @@ FOUND_DONE: dict[str, Input] = {
     "MustReplace": MustReplace(),
     "Denied": DENIED,
 }
+#: Two principals answer where a rule needs several approvals.
+PRINCIPALS = ("ann", "bob")
+MINUTES = timedelta(minutes=10)
+LIMITS = Limits(MINUTES, MINUTES)
 CONTINUE = Answered(Decision.CONTINUE, "ann")
 REJECT = Answered(Decision.REJECT, "ann")
 
@@ -50,7 +69,7 @@ class Move(NamedTuple):
 
 def start(size: Size) -> World:
     timed = size.luck.late > 0
-    return EMPTY._replace(luck=size.luck, rolls_back=size.rolls_back, timed=timed)
+    return EMPTY._replace(luck=size.luck, rolls_back=size.rolls_back, timed=timed, stack=size.stack)
 
 
 def moves(size: Size, world: World) -> Iterator[tuple[Move, World]]:
@@ -78,8 +97,8 @@ def requests(size: Size, world: World) -> Iterator[tuple[Move, World]]:
     busy = state in (store.RUNNING, store.ENDING)
     if asked.action is None:
         after = accept.cancel(after, asked.ends)
-    elif asked.action is Action.CHECK:
-        after = accept.check(after)
+    elif asked.action in accept.IN_PLACE:
+        after = accept.visit(after, asked.action)
     elif not (asked.action is Action.DELETE and _deletes(world)):
         if busy:
             after = accept.give_up(after, world.current, store.SUPERSEDED)
@@ -215,6 +234,8 @@ def outcomes(world: World, hand: Hand) -> Iterator[tuple[Input, str]]:
         yield Broke("broke"), ""
         return
     yield Succeeded(), ""
+    if hand.seen.operation in GATES:
+        return
     yield Broke("broke"), "fail"
     yield MustWait(LATER), "wait"
     yield MustRetry(LATER, "again"), "retry"
@@ -249,7 +270,7 @@ def made(world: World, hand: Hand, node: Node, said: Input) -> World:
     if isinstance(said, MustReplace) or said == DENIED:
         return world
     assert hand.seen is not None
-    if hand.seen.operation in VISITS:
+    if hand.seen.operation in VISITS | GATES:
         return world
     fixed = world.traversal(hand.traversal).graph.nodes[hand.node]
     good, operation, row = isinstance(said, Succeeded), hand.seen.operation, node.resource
@@ -291,14 +312,54 @@ def of_hook(world: World, hook: Hook) -> Iterator[tuple[Move, World]]:
     """`Hooks.answer`, and `Timers.expire_due`: the rule says what a deadline means."""
     fixed = world.traversal(hook.traversal).graph.nodes[hook.node]
     move = Move("hook", hook.traversal, hook.node, hook=hook)
-    yield move._replace(said=CONTINUE), answered(world, hook, fixed, CONTINUE, "continue")
+    rule = next(rule for rule in fixed.rules if rule.point == hook.point)
+    for by in PRINCIPALS[: rule.approvals]:
+        said = Answered(Decision.CONTINUE, by)
+        match approve(hook, rule, by):
+            case Accepted():
+                counted = counting(world, hook, by)
+                after = answered(counted[0], counted[1], fixed, said, "continue")
+                yield move._replace(said=said), after
+            case Counted():
+                yield move._replace(said=said), counting(world, hook, by)[0]
+            case _:
+                pass  # the same principal again: nothing changes
     if not world.luck.no:
         return
     unlucky = world.spent("no")
     yield move._replace(said=REJECT), answered(unlucky, hook, fixed, REJECT, "reject")
-    then = next(rule.on_timeout for rule in fixed.rules if rule.point is hook.point)
+    then = rule.on_timeout
     after = answered(unlucky, hook, fixed, Expired(then), OnTimeout(then).value)
     yield move._replace(said=Expired(then)), after
+
+
+def approve(hook: Hook, rule: Rule, by: str) -> object:
+    """`Engine.answer`, judged by the real rules."""
+    asked = Asked(
+        state=HookState.WAITING,
+        resource_name="",
+        point=hook.point,
+        digest="",
+        clock=HookClock(LATER, MINUTES, LATER + MINUTES),
+        decision=None,
+        decided_by=None,
+        decided_at=None,
+        rule=rule,
+        requested_by=named("eve"),
+        approved_by=hook.approved,
+    )
+    judged = judge(asked, Given(Decision.CONTINUE, named(by)), LATER, LIMITS)
+    assert not isinstance(judged, AnswerRefused)
+    return judged
+
+
+def counting(world: World, hook: Hook, by: str) -> tuple[World, Hook]:
+    """The approval, recorded in the audit log; of rules that need one only it is left out."""
+    fixed = world.traversal(hook.traversal).graph.nodes[hook.node]
+    needed = next(rule.approvals for rule in fixed.rules if rule.point == hook.point)
+    keys = {*hook.approved, named(by).key} if needed > 1 else set()
+    given = hook._replace(approved=tuple(sorted(keys)))
+    return world.with_hooks(given if one == hook else one for one in world.hooks), given
 
 
 def answered(world: World, hook: Hook, fixed: Fixed, said: Input, word: str) -> World:

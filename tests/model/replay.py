@@ -13,9 +13,11 @@ from uuid import UUID, uuid4
 
 from engine.errors import Conflict, Invalid
 from engine.hooks.rule import Limits as HookLimits
+from engine.hooks.rule import Rule
 from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.node.inputs import (
+    Answered,
     Broke,
     Denied,
     Expired,
@@ -25,6 +27,7 @@ from engine.node.inputs import (
     MustWait,
     Superseded,
 )
+from engine.plan.gates import STACK_TYPE
 from engine.principal import named
 from engine.service import Engine
 from engine.service.requests.blueprint import Limits
@@ -39,6 +42,7 @@ from engine.work.job import Job, NodeInput, settle, settle_superseded, take_up
 from engine.work.operation_call import judge
 from engine.work.retries import Retrying
 from engine.work.timers import Timers
+from tests.model.accept import IN_PLACE
 from tests.model.protocol import LATER, REJECT, Move
 from tests.model.telling import LEFT
 from tests.model.world import Hand, Request, Size, Want, World
@@ -63,7 +67,8 @@ select id from hook
 TIME_OVER = "update traversal set worked = time_limit where stack_id = $1 and number = $2"
 HOOK_DUE = "update hook set deadline = clock_timestamp() - interval '1 hour' where id = $1"
 NEW_NODES = """
-select id, name, direction, resource_id, replacement_id, definition ->> 'digest' as digest
+select id, coalesce(nullif(name, ''), operation) as name, direction,
+       resource_id, replacement_id, definition ->> 'digest' as digest
   from node where stack_id = $1 and traversal = $2
 """
 
@@ -85,6 +90,12 @@ class Thing(ResourceType):
         return str(call.properties["value"]).endswith("!")
 
 
+class Gate(Thing):
+    """What the nodes of the whole stack are."""
+
+    schema = TypeSchema(STACK_TYPE, description="", any_property=True)
+
+
 @dataclass(slots=True)
 class Held:
     """What a worker of the real engine holds of a node: what it was given, and what it will say."""
@@ -104,7 +115,7 @@ class Replay:
 
     def __init__(self, database: Database, size: Size) -> None:
         self.database, self.size = database, size
-        self.registry = Registry([Thing()])
+        self.registry = Registry([Thing(), Gate()])
         quotas = Quotas(stacks_per_project=0)
         limits = Limits(
             SourceLimits(), HOOK_LIMITS, resources=100, versions=100, snapshots=1, quotas=quotas
@@ -143,7 +154,7 @@ class Replay:
         said = StackRequest(
             name=f"s{uuid4().hex}",
             template=_template(asked.template),
-            environment=_environment(asked.template),
+            environment=_environment(asked.template, self.size.stack),
         )
         if asked.action is Action.CREATE:
             timeout = 60 if self.size.luck.late else None
@@ -151,10 +162,10 @@ class Replay:
             self.stack = (await self.engine.stacks.create(PROJECT, said)).id
         elif asked.action is Action.UPDATE:
             await self.engine.stacks.update(PROJECT, self.stack, said)
-        elif asked.action is Action.CHECK:
+        elif asked.action in IN_PLACE:
             with suppress(Conflict):  # something is under way
                 await self.engine.stacks.start_action(
-                    PROJECT, self.stack, Action.CHECK, named("ann")
+                    PROJECT, self.stack, asked.action, named("ann")
                 )
         elif asked.action is Action.DELETE:
             await self.engine.stacks.delete(PROJECT, self.stack, named("ann"))
@@ -177,7 +188,10 @@ class Replay:
         if len(found) != len(fixed):
             raise Diverged(f"{len(found)} nodes were planned, and {len(fixed)} in the model")
         known = {real: model for model, real in self.rows.items()}
-        by_name = {(one.name, one.direction.value): at for at, one in enumerate(fixed)}
+        by_name = {
+            (one.name or _operation(world, at), one.direction.value): at
+            for at, one in enumerate(fixed)
+        }
         by_row = {(one.resource, one.direction.value): at for at, one in enumerate(fixed)}
         for row in sorted(found, key=lambda row: str(row["direction"]), reverse=True):
             if row["direction"] == "forward":
@@ -258,10 +272,16 @@ class Replay:
         if isinstance(move.said, Expired):
             assert await self.timers.expire_due() == 1
             return
+        assert isinstance(move.said, Answered)
         decision = Decision.REJECT if move.said == REJECT else Decision.CONTINUE
         await self.engine.hooks.answer(
-            hook, Answer(decision, named("ann"), Door.API), project=PROJECT
+            hook, Answer(decision, named(move.said.by), Door.API), project=PROJECT
         )
+
+
+def _operation(world: World, at: int) -> str:
+    node = world.node(world.current, at)
+    return "" if node is None else node.operation.value
 
 
 def _outcome(work: Work, said: Input) -> Outcome:
@@ -277,7 +297,7 @@ def _outcome(work: Work, said: Input) -> Outcome:
         case MustReplace() | Denied():
             return Replace()
         case _:
-            return Done(None if work.operation == "delete" else "there")
+            return Done(None if work.operation in ("delete", "begin", "finish") else "there")
 
 
 def _template(wants: tuple[Want, ...]) -> Json:
@@ -293,25 +313,26 @@ def _template(wants: tuple[Want, ...]) -> Json:
     return {"heat_template_version": "2018-08-31", "resources": resources}
 
 
-def _environment(wants: tuple[Want, ...]) -> Json:
+def _environment(wants: tuple[Want, ...], stack: tuple[Rule, ...]) -> Json:
     restricted: dict[str, Json] = {
         want.name: {"restricted_actions": list(want.restricted)}
         for want in wants
         if want.restricted
     }
     registry: Json = {"resources": restricted} if restricted else {}
-    return {"hooks": _hooks(wants), "resource_registry": registry}
+    return {"hooks": _hooks(wants, stack), "resource_registry": registry}
 
 
-def _hooks(wants: tuple[Want, ...]) -> list[Json]:
-    return [
-        {
-            "at": want.name,
-            "on": str(rule.point),
-            "mode": rule.mode.value,
-            "on_timeout": rule.on_timeout.value,
-            "timeout": "10m",
-        }
-        for want in wants
-        for rule in want.rules
-    ]
+def _hooks(wants: tuple[Want, ...], stack: tuple[Rule, ...]) -> list[Json]:
+    of_resources = [{"at": want.name, **_hook(rule)} for want in wants for rule in want.rules]
+    return of_resources + [_hook(rule) for rule in stack]
+
+
+def _hook(rule: Rule) -> dict[str, Json]:
+    return {
+        "on": str(rule.point),
+        "mode": rule.mode.value,
+        "on_timeout": rule.on_timeout.value,
+        "timeout": "10m",
+        "approvals": rule.approvals,
+    }

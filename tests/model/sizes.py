@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from engine.hooks.rule import Rule
-from engine.words import Action, Mode, OnTimeout, Point
+from engine.words import Action, Mode, OnTimeout, Point, post_stack, pre_stack
 from tests.model.world import Luck, Request, Size, Want
 
 
@@ -229,6 +229,51 @@ CHECK_ASKED = Size(
         DELETE,
     ),
     Luck(fail=1, no=1),
+)
+
+SUSPEND, RESUME = Request(Action.SUSPEND), Request(Action.RESUME)
+
+
+def stack_rule(point: str, approvals: int = 1) -> Rule:
+    return Rule(point, Mode.WAIT, timedelta(minutes=10), approvals=approvals)
+
+
+SUSPENDED = Size(
+    "a chain, suspended and resumed",
+    (create(A, B), SUSPEND, RESUME),
+    Luck(lease=1, fail=1),
+    patient=True,
+)
+SUSPEND_CANCELLED = Size(
+    "a suspend that is cancelled, and a resume",
+    (create(A, B), SUSPEND, CANCEL, RESUME),
+    Luck(lease=1),
+)
+SUSPEND_ASKED = Size(
+    "a suspend that asks",
+    (
+        create(A._replace(rules=(rule(Point.PRE_SUSPEND), rule(Point.POST_RESUME))), B),
+        SUSPEND,
+        RESUME,
+    ),
+    Luck(no=1),
+    patient=True,
+)
+STACK_HOOKS = Size(
+    "hooks of the whole stack",
+    (create(A, Want("b")), update(A2)),
+    Luck(lease=1, no=1),
+    stack=(
+        stack_rule(pre_stack(Action.CREATE)),
+        stack_rule(pre_stack(Action.UPDATE)),
+        stack_rule(post_stack(Action.UPDATE)),
+    ),
+)
+APPROVED = Size(
+    "hooks that need two approvals",
+    (create(A._replace(rules=(stack_rule("pre-create", 2),)), B), update(A2)),
+    Luck(lease=1, no=1),
+    stack=(stack_rule(post_stack(Action.CREATE), 2),),
 )
 
 ALL = tuple(one for one in list(vars().values()) if isinstance(one, Size))

@@ -24,6 +24,7 @@ from engine.node.node import Node as Decided
 from engine.node.node import Refused, Step
 from engine.plan.change import Actual, cleanup_change, forward_change
 from engine.words import (
+    GATES,
     VISITS,
     Direction,
     Mode,
@@ -93,7 +94,7 @@ def _told(fixed: Fixed, seen: Seen, step: Step, said: Input, state: State) -> To
 
 def take_up(fixed: Fixed, seen: Seen) -> Told | None:
     """What a worker says at once of a node it was given in phase pre (`take_up`)."""
-    if seen.operation in VISITS:
+    if seen.operation in VISITS | GATES:
         return tell(fixed, seen, Claimed(seen.operation))
     operation = change(fixed, seen.row)
     if operation is not None and operation in fixed.restricted:

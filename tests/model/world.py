@@ -63,10 +63,10 @@ class Luck(NamedTuple):
 class Size(NamedTuple):
     """What is explored. requests: in this order, each at any instant after the one before.
 
-    hands: how many things workers hold at once. patient: a request comes only when nothing is under
-    way. rolls_back: a change that fails is rolled back. known: names of the rules that the engine
-    is known to break here; nothing is explored behind such a break, and one that is not found any
-    more fails the test.
+    hands: how many things workers hold at once. stack: hook rules of the whole stack. patient:
+    a request comes only when nothing is under way. rolls_back: a change that fails is rolled
+    back. known: names of the rules that the engine is known to break here; nothing is explored
+    behind such a break, and one that is not found any more fails the test.
     """
 
     name: str
@@ -76,6 +76,7 @@ class Size(NamedTuple):
     patient: bool = False
     rolls_back: bool = False
     known: frozenset[str] = frozenset()
+    stack: tuple[Rule, ...] = ()
 
 
 class Fixed(NamedTuple):
@@ -162,12 +163,14 @@ class Row(NamedTuple):
 
 
 class Hook(NamedTuple):
-    """A row of table `hook`. said: waiting, continue, reject, stop or superseded."""
+    """A row of table `hook`. said: waiting, continue, reject, stop or superseded.
+    approved: the keys of the principals that approved it."""
 
     traversal: int
     node: int
     point: str
     said: str
+    approved: tuple[str, ...] = ()
 
 
 class Write(NamedTuple):
@@ -223,8 +226,8 @@ class World(NamedTuple):
 
     things: what there really is, by row and value, with the rows whose things it uses; a half-made
     thing has the value HALF. left: rows that went while their things were to stay. rolls_back,
-    timed: as the stack was made. reached: what the last traversal that came to a good end was
-    toward, deletes apart.
+    timed, stack: as the stack was made. reached: what the last traversal that came to a good end
+    was toward, deletes apart.
     """
 
     asked: int
@@ -240,6 +243,7 @@ class World(NamedTuple):
     rolls_back: bool = False
     timed: bool = False
     reached: Graph | None = None
+    stack: tuple[Rule, ...] = ()
 
     @property
     def template(self) -> tuple[Want, ...]:

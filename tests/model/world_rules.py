@@ -6,7 +6,8 @@ None of them asks the model's own bookkeeping: `waits` and `active` are counted 
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from engine.words import Action, Phase, State
+from engine.words import GATES, Action, Phase, State, post_stack
+from tests.model.accept import IN_PLACE
 from tests.model.store import is_working
 from tests.model.world import Fixed, Node, Traversal, World
 
@@ -145,7 +146,7 @@ def one_operation_at_a_time_on_a_resource(world: World) -> str | None:
     acting = Counter(
         node.resource
         for _, _, _, node in nodes_of(world)
-        if node.state in LIVE and node.phase is Phase.ACT
+        if node.state in LIVE and node.phase is Phase.ACT and node.operation not in GATES
     )
     return "two operations on one row" if any(many > 1 for many in acting.values()) else None
 
@@ -181,9 +182,9 @@ def a_complete_stack_is_really_so(world: World) -> str | None:
 
 
 def _is_reached(world: World) -> bool:
-    """A check that succeeds says nothing of what was wanted."""
+    """An in-place action that succeeds does not apply the template."""
     current = world.traversal(world.current) if world.current else None
-    return current is not None and current.state == "complete" and current.action != "CHECK"
+    return current is not None and current.state == "complete" and current.action not in IN_PLACE
 
 
 def a_way_back_leads_to_what_was_reached(world: World) -> str | None:
@@ -196,6 +197,44 @@ def a_way_back_leads_to_what_was_reached(world: World) -> str | None:
 def what_was_to_stay_is_there(world: World) -> str | None:
     gone = world.left - {thing[0] for thing in world.things}
     return f"the rows {sorted(gone)} went, and what was to stay did so, too" if gone else None
+
+
+def an_in_place_action_reaches_every_resource(world: World) -> str | None:
+    current = world.traversal(world.current) if world.current else None
+    if current is None or current.state != "complete":
+        return None
+    suspended = {row.name for row in world.rows if row.made and row.action == "SUSPEND"}
+    made = {row.name for row in world.rows if row.made}
+    if current.action is Action.SUSPEND and suspended != made:
+        return f"the suspend completed without {sorted(made - suspended)}"
+    if current.action is Action.RESUME and suspended:
+        return f"the resume completed without {sorted(suspended)}"
+    return None
+
+
+def a_stack_completes_behind_its_hook(world: World) -> str | None:
+    current = world.traversal(world.current) if world.current else None
+    if current is None or current.state != "complete":
+        return None
+    point = post_stack(current.action)
+    asks = any(rule.point == point for rule in world.stack)
+    answered = any(
+        hook.traversal == world.current and hook.point == point and hook.said == "continue"
+        for hook in world.hooks
+    )
+    return f"the stack completed before {point} was answered" if asks and not answered else None
+
+
+def a_hook_continues_with_all_its_approvals(world: World) -> str | None:
+    for hook in world.hooks:
+        node = world.traversal(hook.traversal).graph.nodes[hook.node]
+        needed = next((rule.approvals for rule in node.rules if rule.point == hook.point), 1)
+        given = len(set(hook.approved))
+        if needed > 1 and hook.said == "continue" and given < needed:
+            return f"{hook.point} continued with {given} of {needed} approvals"
+        if hook.said == "waiting" and given >= needed > 1:
+            return f"{hook.point} waits although it has {given} of {needed} approvals"
+    return None
 
 
 WORLD_RULES: tuple[Callable[[World], str | None], ...] = (
@@ -214,4 +253,7 @@ WORLD_RULES: tuple[Callable[[World], str | None], ...] = (
     a_complete_stack_is_really_so,
     a_way_back_leads_to_what_was_reached,
     what_was_to_stay_is_there,
+    an_in_place_action_reaches_every_resource,
+    a_stack_completes_behind_its_hook,
+    a_hook_continues_with_all_its_approvals,
 )
