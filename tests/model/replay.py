@@ -329,10 +329,11 @@ def _hooks(wants: tuple[Want, ...], stack: tuple[Rule, ...]) -> list[Json]:
 
 
 def _hook(rule: Rule) -> dict[str, Json]:
+    several: dict[str, Json] = {"approvals": rule.approvals} if rule.approvals > 1 else {}
     return {
         "on": str(rule.point),
         "mode": rule.mode.value,
         "on_timeout": rule.on_timeout.value,
         "timeout": "10m",
-        "approvals": rule.approvals,
+        **several,
     }
