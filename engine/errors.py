@@ -5,12 +5,15 @@ Orchestration API shows as ``error.type``. Nothing here knows HTTP: hub/api/prob
 one table from families to status codes.
 """
 
+import json
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from itertools import accumulate
+
+from engine.words import Json
 
 #: Characters of a place and of what is said of it.
 LONGEST = {"place": 500, "reason": 4_000}
@@ -147,6 +150,15 @@ class Findings:
         """Raise Invalid with everything found so far, or do nothing."""
         if self.all:
             raise Invalid(self.all)
+
+
+def quote_value(value: Json) -> str:
+    """A value for a message: JSON text, shortened to 80 characters."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError):  # keys of other types, from YAML
+        text = '"..."'
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import jsonschema_rs
 import orjson
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings, nearest, quote_value
 from engine.hooks.durations import parse_duration
 from engine.hooks.rule import (
     ANY_PROPERTY,
@@ -118,7 +118,7 @@ class Reader:
                 hooks.append(HookDeclaration(str(item.get("at") or ""), rest, here, short=False))
             else:
                 remedy = 'Write "resource:point" or a rule.'
-                self.findings.add(here, "is neither a rule nor a text", remedy)
+                self.findings.add(here, "is neither a rule nor a string", remedy)
         return self.declarations(hooks)
 
     def _short(self, hook: HookDeclaration) -> list[Rule]:
@@ -220,7 +220,7 @@ class Reader:
             return kind(value)
         near = nearest(value, known) if isinstance(value, str) else ""
         remedy = near or f"Write one of {', '.join(known)}."
-        self.findings.add(place, f'"{value}" is not known here', remedy)
+        self.findings.add(place, f"{quote_value(value)} is not a valid value", remedy)
         return None
 
     def _time(self, text: Json, place: str) -> timedelta | None:
@@ -228,7 +228,9 @@ class Reader:
             return None
         time = parse_duration(text)
         if time is None:
-            self.findings.add(place, f'"{text}" is not a valid time', "Write 90s, 30m, 2h or 1d.")
+            self.findings.add(
+                place, f"{quote_value(text)} is not a valid time", "Write 90s, 30m, 2h or 1d."
+            )
         elif time > self.limits.max_timeout:
             most = self.limits.max_timeout
             remedy = f"The most is {most}; the operator sets it in [hooks] max_timeout."
@@ -239,7 +241,7 @@ class Reader:
         if type(number) is int and 1 <= number <= MOST_APPROVALS:
             return number
         remedy = f"Write a number of people from 1 to {MOST_APPROVALS}."
-        self.findings.add(place, f'"{number}" is not a number of approvers', remedy)
+        self.findings.add(place, f"{quote_value(number)} is not a number of approvers", remedy)
         return None
 
     def _people(self, said: Json, place: str) -> tuple[str, ...]:
@@ -250,7 +252,9 @@ class Reader:
                     "Write role:NAME, user:NAME, subscription:NAME, or token for who has the"
                     " hook's token."
                 )
-                self.findings.add(f"{place}[{number}]", f'"{item}" is not a user or role', remedy)
+                self.findings.add(
+                    f"{place}[{number}]", f"{quote_value(item)} is not a user or role", remedy
+                )
         if said == []:
             self.findings.add(
                 place, "is not a user or role", "Omit it to allow every approver to answer."
@@ -260,7 +264,7 @@ class Reader:
     def _exclude(self, said: Json, place: str) -> str:
         if said in (None, REQUESTER):
             return said or ""
-        self.findings.add(place, f'"{said}" is not known here', f"Write {REQUESTER}.")
+        self.findings.add(place, f"{quote_value(said)} is not a valid value", f"Write {REQUESTER}.")
         return ""
 
     def _ask(self, said: Json, place: str) -> str:

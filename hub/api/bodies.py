@@ -1,4 +1,4 @@
-"""Bodies that are sent, as models: what is wrong in one is told by name."""
+"""Request bodies as pydantic models."""
 
 from typing import TypeVar
 
@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engine.errors import Finding, Invalid, nearest
 from hub.api.parts import body_of
+from hub.validation_messages import describe
 
 
 class Body(BaseModel):
@@ -17,7 +18,7 @@ Sent = TypeVar("Sent", bound=BaseModel)
 
 
 async def read(request: web.Request, kind: type[Sent]) -> Sent:
-    """Raises Invalid with every finding, by name; no value is in them."""
+    """The body as this model. Raises Invalid with all findings, which contain no values."""
     body = await body_of(request)
     try:
         return kind.model_validate(body)
@@ -27,7 +28,7 @@ async def read(request: web.Request, kind: type[Sent]) -> Sent:
         for one in error.errors(include_url=False, include_input=False):
             place = ".".join(str(part) for part in one["loc"])
             unknown = one["type"] == "extra_forbidden"
-            reason = "is not known here" if unknown else one["msg"]
+            reason = "is not a known key" if unknown else describe(one)
             remedy = nearest(place, known) or f"Known: {', '.join(known)}." if unknown else ""
             found.append(Finding(place, reason, remedy, "Invalid"))
         raise Invalid(found) from None

@@ -238,7 +238,7 @@ def _check_encoding(said: str) -> None:
 def unknown_encoding() -> Invalid:
     return invalid(
         "Content-Encoding",
-        "the body is encoded in a way that is not known here",
+        "the content encoding of the body is not supported",
         "Send it as it is, or with gzip or deflate.",
         "UnsupportedMediaType",
     )

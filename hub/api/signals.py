@@ -78,7 +78,7 @@ def read_signal(body: Mapping[str, Json]) -> AnswerBody:
         if name not in Signal.model_fields:
             known = list(Signal.model_fields)
             remedy = nearest(name, known) or f"Known: {', '.join(known)}."
-            findings.add(name, "is not known here", remedy, "Invalid")
+            findings.add(name, "is not a known key", remedy, "Invalid")
     _check_texts(body, findings)
     if not isinstance(body.get("properties"), dict | None):
         findings.add("properties", "must be a map", "Send the properties by name.", "Invalid")

@@ -11,6 +11,7 @@ import aiohttp
 
 from engine.errors import Forbidden, Unavailable
 from hub.auth.tokens import unauthorized
+from hub.connection_errors import describe
 
 Json = Any
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, TypeError)
@@ -96,7 +97,7 @@ class KeystoneClient:
             if status == 200:
                 return _scoped(document["token"])
         except _BROKEN as error:
-            raise away(type(error).__name__) from error
+            raise away(describe(error)) from error
         if status != 404:
             raise away(f"it answered {status}")
         raise unauthorized(
@@ -121,14 +122,14 @@ class KeystoneClient:
             )
             return str(document["trust"]["id"]) if status == 201 else None
         except _BROKEN as error:
-            raise away(type(error).__name__) from error
+            raise away(describe(error)) from error
 
     async def token_by_trust(self, trust: str) -> str:
         """Raises Unavailable, and Forbidden where the trust holds no longer."""
         try:
             status, _, headers = await self._log_in({"OS-TRUST:trust": {"id": trust}})
         except _BROKEN as error:
-            raise away(type(error).__name__) from error
+            raise away(describe(error)) from error
         if status != 201:
             raise Forbidden(
                 f"the trust used by this change is no longer valid: Keystone answered {status}",
@@ -161,7 +162,7 @@ class KeystoneClient:
                         user_id = document["token"]["user"]["id"]
                         self._own = _Own(headers["X-Subject-Token"], user_id)
                 except _BROKEN as error:
-                    raise away(type(error).__name__) from error
+                    raise away(describe(error)) from error
                 if status != 201:
                     raise away(f"Keystone rejected the service user's credentials with {status}")
             return self._own

@@ -13,6 +13,7 @@ import orjson
 from yarl import URL
 
 from hub.cli.sse import Reader
+from hub.connection_errors import describe
 
 Json = Any
 Query = Mapping[str, str] | Sequence[tuple[str, str]]
@@ -147,7 +148,7 @@ class Client:
             raise Refused(0, f"{said}. Set --url or HEADGATE_URL.") from error
 
     def _unreachable(self, error: BaseException) -> Refused:
-        said = f"no answer from {self._url} ({type(error).__name__})."
+        said = f"no answer from {self._url}: {describe(error)}."
         remedy = "Start a server with `headgate serve`, or set --url or HEADGATE_URL."
         return Refused(0, f"{said} {remedy}")
 

@@ -262,7 +262,7 @@ class DefinitionBuilder:
         if isinstance(given, str) and given:
             return given
         if given is not None and not _is_reported(given):
-            reason = "must be a text" if is_static(given) else MUST_BE_KNOWN
+            reason = "must be a string" if is_static(given) else MUST_BE_KNOWN
             self.findings.add(
                 f"{place}.external_id", reason, "Write the physical ID of the resource."
             )

@@ -5,7 +5,7 @@ The caller checks whether the channel exists and accepts the target.
 
 from dataclasses import dataclass, field
 
-from engine.errors import Findings, nearest
+from engine.errors import Findings, nearest, quote_value
 from engine.words import Json
 
 #: Keys of filters, each a list of globs.
@@ -51,15 +51,15 @@ def read_event_sinks(value: Json, findings: Findings) -> list[EventSink]:
 def _sink(item: Json, place: str, findings: Findings) -> EventSink | None:
     before = len(findings.all)
     if not isinstance(item, dict):
-        findings.add(place, f"{item!r} is not an event sink.", SINK_EXAMPLE)
+        findings.add(place, f"{quote_value(item)} is not an event sink.", SINK_EXAMPLE)
         return None
     for key in item:
         if key not in KEYS:
             remedy = nearest(str(key), KEYS) or f"Known: {', '.join(KEYS)}."
-            findings.add(f"{place}.{key}", "is not known here", remedy)
+            findings.add(f"{place}.{key}", "is not a known key", remedy)
     for key in ("type", "target"):
         if not isinstance(item.get(key), str) or not item[key]:
-            findings.add(f"{place}.{key}", "must be a text", SINK_EXAMPLE)
+            findings.add(f"{place}.{key}", "must be a string", SINK_EXAMPLE)
     filters = {key: _globs(item[key], f"{place}.{key}", findings) for key in FILTERS if key in item}
     ordered = item.get("ordered", True)
     if not isinstance(ordered, bool):

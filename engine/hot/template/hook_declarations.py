@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.errors import Findings
+from engine.errors import Findings, quote_value
 from engine.words import Json
 
 
@@ -35,7 +35,9 @@ def read_resource_hooks(
     for index, item in enumerate(items):
         here = f"{place}[{index}]" if isinstance(value, list) else place
         if not isinstance(item, str | dict):
-            findings.add(here, f"{item!r} is not a hook.", HOOK_EXAMPLE, "InvalidBreakPointHook")
+            findings.add(
+                here, f"{quote_value(item)} is not a hook.", HOOK_EXAMPLE, "InvalidBreakPointHook"
+            )
         elif isinstance(item, dict) and "at" in item:
             findings.add(
                 f"{here}.at", '"at" is not allowed in a rule of one resource.', "Leave out `at`."
@@ -61,7 +63,9 @@ def read_hook_list(value: Json, place: str, findings: Findings) -> list[HookDecl
     for index, item in enumerate(value):
         here = f"{place}[{index}]"
         if not isinstance(item, dict):
-            findings.add(here, f"{item!r} is not a rule.", RULE_EXAMPLE, "InvalidBreakPointHook")
+            findings.add(
+                here, f"{quote_value(item)} is not a rule.", RULE_EXAMPLE, "InvalidBreakPointHook"
+            )
         elif not isinstance(item.get("at", ""), str) or item.get("at", "x") == "":
             findings.add(
                 f"{here}.at",

@@ -25,10 +25,10 @@ async def pin(request: web.Request) -> web.Response:
     body = await body_of(request)
     wrong = sorted(set(body) - {"reason"})
     if wrong:
-        raise invalid(wrong[0], "is not known here", "Known: reason.")
+        raise invalid(wrong[0], "is not a known key", "Known: reason.")
     reason = body.get("reason", "")
     if not isinstance(reason, str) or len(reason) > LONGEST:
-        raise invalid("reason", f"must be text of {LONGEST} characters at most", "Say it shorter.")
+        raise invalid("reason", f"must be a string of at most {LONGEST} characters", "Shorten it.")
     return await _pinned(request, reason)
 
 

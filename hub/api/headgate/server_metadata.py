@@ -26,7 +26,7 @@ async def describe(request: web.Request) -> web.Response:
     server = await _admitted(request)
     asked = request.query
     if asked.get("Action") != ACTION:
-        reason = f"the action {asked.get('Action', '')} is not known here"
+        reason = f'the action "{asked.get("Action", "")}" is not supported'
         raise Invalid([Finding("Action", reason, f"Ask for {ACTION}.", "InvalidAction")])
     metadata = await of_server(parts_of(request).engine, server.project, server)
     text = json.dumps(metadata)  # in ASCII: no XML can hold all that JSON can

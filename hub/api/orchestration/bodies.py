@@ -13,7 +13,7 @@ async def stack_body(request: web.Request) -> dict[str, Json]:
     if not said or body.get("template"):
         return body
     if not isinstance(said, str):
-        raise invalid("template_url", "must be a text", "Send a URL.")
+        raise invalid("template_url", "must be a string", "Send a URL.")
     parts = parts_of(request)
     most = parts.settings.quotas.of(project_of(request)).template_bytes
     return body | {"template": await parts.fetch_template(said, most)}

@@ -1,5 +1,6 @@
 """Bodies of the Orchestration API, read into requests. Pure; wrong types are refused by name."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,8 +11,9 @@ from engine.words import Json
 
 #: Of a number of minutes: some two centuries.
 MOST_DIGITS = 8
+_DIGEST = re.compile("[0-9a-f]{64}")
 _KINDS: Mapping[type, str] = {
-    str: "a text",
+    str: "a string",
     dict: "a map",
     list: "a list",
     bool: "true or false",
@@ -38,7 +40,7 @@ class _Body:
     def texts(self, name: str) -> list[str]:
         values = self.take(name, [], list)
         if not all(isinstance(value, str) for value in values):
-            self.findings.add(name, "must be a list of texts", "Send a list of texts.")
+            self.findings.add(name, "must be a list of strings", "Send a list of strings.")
             return []
         return list(values)
 
@@ -85,7 +87,7 @@ def stack_request(
     files = said.take("files", {}, dict)
     for name, text in files.items():
         if not isinstance(text, str):
-            said.findings.add(f"files.{name}", "must be a text", "Send the file's content.")
+            said.findings.add(f"files.{name}", "must be a string", "Send the file's content.")
     request = StackRequest(
         name=said.take("stack_name", "", str),
         template=said.take("template", None, dict, str),
@@ -102,7 +104,7 @@ def stack_request(
         only=said.texts("only"),
         except_=said.texts("except"),
         moved=_moved(said),
-        plan_digest=said.take("plan_digest", "", str),
+        plan_digest=_plan_digest(said),
         hooks_clear=clear,
         hooks_add=add,
         requested_by=requested_by,
@@ -122,6 +124,14 @@ def _tags(said: _Body) -> Sequence[str] | None:
         if len(tag) > 80:
             said.findings.add("tags", f'"{tag[:20]}..." is longer than 80', "Shorten it.")
     return split
+
+
+def _plan_digest(said: _Body) -> str:
+    digest: str = said.take("plan_digest", "", str)
+    if digest and not _DIGEST.fullmatch(digest):
+        reason = "is not a plan digest, which has 64 hexadecimal digits"
+        said.findings.add("plan_digest", reason, "Send the plan_digest of a dry run, whole.")
+    return digest
 
 
 def _moved(said: _Body) -> list[Move]:
@@ -149,10 +159,12 @@ def _hooks(said: _Body) -> tuple[list[str], list[Json]]:
     hooks = said.take("hooks", {}, dict)
     for key in hooks:
         if key not in ("clear", "add"):
-            said.findings.add(f"hooks.{key}", "is not known here", "Send `clear` and `add`.")
+            said.findings.add(f"hooks.{key}", "is not a known key", "Send `clear` and `add`.")
     clear, add = hooks.get("clear", []), hooks.get("add", [])
     if not isinstance(clear, list) or not all(isinstance(one, str) for one in clear):
-        said.findings.add("hooks.clear", "must be a list of texts", 'Send "resource:point" or "*".')
+        said.findings.add(
+            "hooks.clear", "must be a list of strings", 'Send "resource:point" or "*".'
+        )
         clear = []
     if not isinstance(add, list):
         said.findings.add("hooks.add", "must be a list", "Send a list of rules.")

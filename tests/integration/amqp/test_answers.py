@@ -84,7 +84,7 @@ async def test_data_progress_and_patches_come_this_way_too(
         (b'{"decision": "continue", "token": "wrong"}', "this is not the hook's token"),
         (b" " * 300_000, "it is longer than"),
         ({"decision": "contineu"}, 'Did you mean "continue"'),
-        ({"decision": "continue", "colour": "red"}, "colour: is not known here"),
+        ({"decision": "continue", "colour": "red"}, "colour: is not a known key"),
         ({}, "decision: is missing"),
         ({"decision": "progress", "extend": "soon"}, '"soon" is not a valid time'),
     ],

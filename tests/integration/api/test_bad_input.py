@@ -164,11 +164,11 @@ async def test_a_template_that_is_too_large_is_refused(running: Program) -> None
     ("body", "told"),
     [
         ({"stack_name": "1x", "template": GOOD}, "Invalid stack name 1x"),
-        ({"stack_name": 5, "template": GOOD}, "stack_name: must be a text"),
+        ({"stack_name": 5, "template": GOOD}, "stack_name: must be a string"),
         ({"stack_name": "s"}, "template: is missing"),
         ({"stack_name": "s", "template": GOOD, "timeout_mins": "soon"}, "timeout_mins"),
         ({"stack_name": "s", "template": GOOD, "parameters": []}, "parameters: must be a map"),
-        ({"stack_name": "s", "template": GOOD, "files": {"f": 1}}, "files.f: must be a text"),
+        ({"stack_name": "s", "template": GOOD, "files": {"f": 1}}, "files.f: must be a string"),
         ({"stack_name": "s", "template": GOOD, "hooks": {"clean": []}}, "hooks.clean"),
         ({"stack_name": "s", "template": GOOD, "environment_files": ["e"]}, '"e" is not among'),
     ],

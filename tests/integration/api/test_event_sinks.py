@@ -132,7 +132,7 @@ async def test_sinks_of_several_environment_files_are_all_told(
     [
         (
             {"type": "zaqar-queue", "target": "q", "ttl": 3600},
-            'event_sinks[0].ttl: is not known here',
+            'event_sinks[0].ttl: is not a known key',
         ),
         ({"type": "zaqar-queue", "target": "q"}, '"zaqar-queue" is not set up on this server'),
         (sink("http://10.0.0.1/"), "event_sinks[0].target"),

@@ -78,7 +78,7 @@ async def test_what_stopped_is_said_and_how_to_go_on(run: Program) -> None:
         ({"add": ["b:pre-craete"]}, 'Did you mean "pre-create"?'),
         ({"add": [{"at": "b", "on": "pre-create", "approvals": 3, "answer_by": ["user:a"]}]},
          "only 1 may answer"),
-        ({"remove": ["b"]}, "is not known here"),
+        ({"remove": ["b"]}, "is not a known key"),
     ],
 )  # fmt: skip
 async def test_wrong_hooks_of_an_update_change_nothing(

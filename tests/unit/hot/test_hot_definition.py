@@ -46,7 +46,7 @@ def one(**body: Json) -> dict[str, Json]:
         ({"resources": {"a/b": thing()}}, "resources.a/b", 'must not be empty or contain "/"', ""),
         (one(propertys={}), "resources.a", '"propertys" is not a valid keyword', ""),
         (one(depends_on=[1]), "resources.a.depends_on", "a name or a list", ""),
-        (one(external_id=["x"]), "resources.a.external_id", "must be a text", ""),
+        (one(external_id=["x"]), "resources.a.external_id", "must be a string", ""),
         (
             one(external_id="x", depends_on="a"),
             "resources.a.depends_on",

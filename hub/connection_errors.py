@@ -1,0 +1,32 @@
+"""Words for why a request got no response."""
+
+import ssl
+
+import aiohttp
+
+
+def describe(error: BaseException) -> str:
+    """The reason without addresses and exception names, such as ``connection refused``."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError(
+            certificate_error=ssl.SSLCertVerificationError(verify_message=reason)
+        ):
+            return f"TLS error: {reason.rstrip('.')}"
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError() | ssl.SSLError():
+            return "TLS error"
+        case aiohttp.ClientConnectorDNSError():
+            return "the host name cannot be resolved"
+        case TimeoutError():
+            return "timeout"
+        case aiohttp.ClientConnectorError(os_error=ConnectionRefusedError()):
+            return "connection refused"
+        case aiohttp.ClientConnectorError(os_error=OSError(strerror=str(reason))):
+            return f"no connection: {reason}"
+        case aiohttp.ServerDisconnectedError() | ConnectionError():
+            return "the connection was closed"
+        case aiohttp.InvalidURL():
+            return "the URL is not valid"
+        case aiohttp.ClientError() | OSError():
+            return "the response is not valid HTTP"
+        case _:
+            return "the response has an unexpected form"
