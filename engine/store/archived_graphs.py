@@ -1,4 +1,4 @@
-"""The graphs of traversals whose nodes are gone."""
+"""Graphs of traversals whose nodes were deleted."""
 
 from collections.abc import Sequence
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Checkpoints of the audit log in the store; engine/hooks/checkpoint.py says what they are."""
+"""Stores the signed checkpoints of the audit log (engine/hooks/checkpoint.py)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""The audit trail in the store. Whoever adds to it holds the locks on the stacks."""
+"""Stores the audit log. A caller that adds entries has locked their stacks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ select stack_id, number, hook_id, kind, by, door, address, reason, digest, data,
        principal, token_id, form
   from decision where stack_id = $1 and hook_id = $2 order by number
 """
-#: Newest first. Of a stack, and of those inside, also of those that are gone.
+#: Of a stack and its nested stacks, also deleted ones; newest first.
 READ_OF_PROJECT = """
 with recursive family as (
     select $3::uuid as id where $3 is not null
@@ -62,7 +62,7 @@ select stack_id from hook where state in ('answered', 'expired') and door is dis
  order by stack_id
 """
 PROJECTS = "select count(distinct project) from decision where stack_id = any ($1::uuid[])"
-#: An approval or a hand-over is no decision yet. What was decided before there was a trail cannot
+#: Approvals and hand-overs do not decide a hook. Decisions from before the audit log existed cannot
 #: be in it.
 WITHOUT_ENTRY = """
 select h.id from hook h
@@ -77,7 +77,7 @@ select h.id from hook h
 
 
 async def record(conn: Connection, entries: Sequence[Entry]) -> None:
-    """Add to the trails of the entries' stacks, which the caller has locked."""
+    """Add entries to the audit logs of their stacks, which the caller has locked."""
     if not entries:
         return
     stacks = sorted({entry.stack_id for entry in entries})
@@ -112,7 +112,7 @@ async def count_projects(conn: Connection, stack_ids: Sequence[UUID]) -> int:
 
 
 async def decided_without_entry(conn: Connection, stack_id: UUID) -> UUID | None:
-    """A hook that somebody decided, of which the trail says nothing."""
+    """A decided hook without an entry in the audit log."""
     found: UUID | None = await conn.fetchval(WITHOUT_ENTRY, stack_id)
     return found
 

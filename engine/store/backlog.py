@@ -1,4 +1,4 @@
-"""How much work there is, and whether any of it is stuck. Cheap: partial indexes bear it."""
+"""How much work is waiting, and whether any is stuck. Partial indexes make the queries cheap."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ select current_setting('server_version') as version,
        current_setting('server_version_num')::integer as number, clock_timestamp() as now,
        pg_is_in_recovery() as standby
 """
-# Bounded by us, for whoever looks often.
+# Bounded, because metrics read it often.
 SECONDS = 5.0
 
 

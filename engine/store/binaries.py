@@ -1,4 +1,4 @@
-"""Which PostgreSQL programs the embedded server runs, and as whom.
+"""Finds the PostgreSQL programs of the embedded server, and the account that runs them.
 
 PostgreSQL refuses to run as root. Started by root, it runs as another account, which must be able
 to reach its programs and its data.
@@ -46,7 +46,7 @@ MAKE_TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whom the server runs as. None of them is root."""
+    """The account that the server runs as, which is not root."""
 
     name: str
     uid: int
@@ -86,7 +86,7 @@ def _wheel() -> Path:
 
 
 def find_account(cluster: Path, named: str = "") -> Account | None:
-    """Return whom the server must run as; None: as we are.
+    """The account that the server must run as; None: the account of this process.
 
     An existing cluster keeps its owner, unless another account is named or others share that one.
     Raises Unavailable: there is no account to run it as.
@@ -211,7 +211,7 @@ def _copy_programs(binaries: Path, target: Path) -> None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Say whether a copy is still that of what is installed."""
+    """Whether a copy is that of the installed programs."""
     if not other.exists():
         return False
     said, copied = one.stat(), other.stat()

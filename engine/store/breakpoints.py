@@ -1,4 +1,4 @@
-"""Breakpoints on a live stack: kept until somebody removes them, or the stack is gone."""
+"""Breakpoints on running stacks: they stay until they are removed or the stack is deleted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ insert into breakpoint (stack_id, id, pattern, rule, created_by)
 select $1, b.id, b.pattern, b.rule, $3
   from jsonb_to_recordset($2) as b (id uuid, pattern text, rule jsonb)
 """
-#: Of all stacks of a tree, those of the outermost first. path: of the stack that it is set on.
+#: Of all stacks of a tree, those of the root stack first. path: of the breakpoint's stack.
 READ_IN_TREE = """
 select b.id, b.pattern, b.rule, s.path
   from stack o

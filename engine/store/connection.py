@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL: how it is made, how jsonb is read, which errors mean "not now".
+"""Connections to PostgreSQL: how to open them, how to read jsonb, which errors are temporary.
 
 Errors of asyncpg that mean "not now" become `engine.errors.Unavailable`; what else asyncpg raises
 (a broken constraint, a wrong statement) is a fact about the statement and passes through.
@@ -97,7 +97,7 @@ def connecting() -> Iterator[None]:
 
 #: The first byte of jsonb's binary form: its version.
 _JSONB = b"\x01"
-#: How a key of a document begins that is ours (engine/store/encryption.py).
+#: Prefix of reserved keys in documents (engine/store/encryption.py).
 _MARKER = f'"{PREFIX}'.encode()
 
 

@@ -1,4 +1,4 @@
-"""Credentials of traversals: kept, sealed, while there is work that may need them."""
+"""Credentials of traversals, stored encrypted while their work may need them."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -62,7 +62,7 @@ async def projects_of(conn: Connection, stacks: Sequence[UUID]) -> dict[UUID, st
 
 
 async def sealed_ones(conn: Connection) -> list[tuple[Scope, bytes]]:
-    """All that are kept, with what they are bound to."""
+    """All stored credentials, with the scopes that their encryption is bound to."""
     return [
         (scope(row["project"], row["stack_id"]), row["sealed"]) for row in await conn.fetch(SEALED)
     ]

@@ -1,4 +1,4 @@
-"""Rows of resources as planning sees them: all, or those that a change may concern."""
+"""Current resources for planning: all of a stack, or those that a change may concern."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -132,7 +132,7 @@ def _policy(row: Any) -> DeletionPolicy:
 
 
 def _replacement(row: Any) -> Replacement | None:
-    """What may come to stand for the row, if what runs on it makes another."""
+    """The rows that may replace this one, if the operation on it creates a replacement."""
     if row["operation"] not in (Operation.UPDATE, Operation.REPLACE):
         return None
     if row["replacement_id"] is None:

@@ -22,7 +22,7 @@ SOCKET_DIRECTORY_LIMIT = 103 - len("/.s.PGSQL.65535")
 
 
 class DirectoryLock:
-    """Held as long as this process uses a data directory; the kernel lets go when it dies."""
+    """Lock of the data directory of this process; the kernel releases it at the process's end."""
 
     def __init__(self, data_dir: Path) -> None:
         """Take the lock. Raises Unavailable, naming the process that has it."""
@@ -45,7 +45,7 @@ class DirectoryLock:
         self._descriptor: int | None = descriptor
 
     def release(self) -> None:
-        """Let go. The file stays: removing it would let two hold locks on two files of its name."""
+        """Release the lock. The file stays: otherwise, two files of its name could be locked."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, 0)
@@ -91,7 +91,7 @@ OPEN_LOG = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
 def close_access(cluster: Path, account: Account | None) -> None:
-    """Have the server ask the system which account a client is."""
+    """Let only the given account and that of this process log in (peer authentication)."""
     names = {account.name} if account else set()
     names.add(pwd.getpwuid(os.geteuid()).pw_name)
     lines = "".join(f'{USER} "{name}" {USER}\n' for name in sorted(names))
@@ -100,7 +100,7 @@ def close_access(cluster: Path, account: Account | None) -> None:
 
 
 def _replace(path: Path, text: str, account: Account | None) -> None:
-    """Links that the cluster's account has made there are not followed."""
+    """Replace a file without following links that the cluster's account made."""
     partial = path.with_name(f"{path.name}.new")
     partial.unlink(missing_ok=True)
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -112,7 +112,7 @@ def _replace(path: Path, text: str, account: Account | None) -> None:
 
 
 def give_to(cluster: Path, account: Account) -> None:
-    """Make a cluster the account's, where it was that of another one. The server must be down."""
+    """Change the owner of a cluster's files to the account. The server must be stopped."""
     owner = cluster.stat().st_uid
     if owner == account.uid:
         return
@@ -125,7 +125,7 @@ def give_to(cluster: Path, account: Account) -> None:
 
 
 def open_log(path: Path) -> int:
-    """Open a log to write at its end, also one that others could read until now."""
+    """Open a log for appending, and close it to other accounts."""
     descriptor = os.open(path, OPEN_LOG, 0o600)
     os.fchmod(descriptor, 0o600)
     return descriptor

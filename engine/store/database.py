@@ -1,4 +1,4 @@
-"""The one way to PostgreSQL: a pool of connections, transactions, and LISTEN.
+"""Access to PostgreSQL: a pool of connections, transactions, and LISTEN.
 
 Everything that needs the database gets a `Database`. Connections are given back as they are:
 nothing resets them, which saves a round trip each time. So whoever borrows one leaves nothing on
@@ -92,7 +92,7 @@ async def all_or_nothing(connection: Connection) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def taken_back(connection: Connection) -> AsyncIterator[None]:
-    """A transaction of which nothing is kept, whatever is done in it."""
+    """A transaction that is always rolled back."""
     transaction = connection.transaction()
     await transaction.start()
     try:
@@ -163,7 +163,7 @@ class Database:
 
     @asynccontextmanager
     async def rehearsal(self) -> AsyncIterator[Connection]:
-        """A transaction of which nothing is kept, whatever is done in it."""
+        """A transaction that is always rolled back."""
         async with self.connection() as connection, taken_back(connection):
             yield connection
 

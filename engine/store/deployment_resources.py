@@ -1,4 +1,4 @@
-"""Software deployments that are resources: what their servers see, and who waits for them."""
+"""Software deployments that are resources of stacks: their publication, and the nodes that wait."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -58,7 +58,7 @@ select s.project, s.id as stack_id, s.name as stack_name, r.id, r.name, r.type, 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a server sees of a deployment, and what it has said."""
+    """A deployment as its server reads it, and the result that the server reported."""
 
     config: ConfigRecord
     status: str
@@ -108,21 +108,21 @@ def _hidden_inputs(project: str, deployment_id: UUID, published: Publication) ->
 
 
 async def withdraw(conn: Connection, project: str, deployment_id: UUID) -> None:
-    """With the config that was its own."""
+    """Delete a deployment with its own config."""
     row = await conn.fetchrow(WITHDRAW, deployment_id, project)
     if row is not None and row["operation_key"] is not None:
         await drop_config(conn, project, row["operation_key"])
 
 
 async def lock_waiting(conn: Connection, project: str, deployment_id: UUID) -> Waiting | None:
-    """Lock the stack that the deployment is in; None: it is in none."""
+    """Lock the stack of a deployment; None if it belongs to no stack."""
     row = await conn.fetchrow(LOCK_WAITING, deployment_id, project)
     return Waiting(**row) if row else None
 
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """What is being done to a resource, by which node of which traversal."""
+    """The operation that runs on a resource, with its node and traversal."""
 
     traversal: int
     node: int
@@ -130,14 +130,14 @@ class UnderWay:
 
 
 async def operation_of(conn: Connection, waiting: Waiting) -> UnderWay | None:
-    """None: nothing is."""
+    """The operation on the waiting resource; None if no operation runs."""
     row = await conn.fetchrow(OPERATION, waiting.stack_id, waiting.resource_id)
     return UnderWay(**row) if row else None
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """A resource that software may be deployed to, and the stack it is in."""
+    """A resource that software can be deployed to, with its stack."""
 
     project: str
     stack_id: UUID
@@ -155,7 +155,7 @@ class ServerRecord:
 
 
 async def find_server(conn: Connection, stack_id: UUID, resource_id: UUID) -> ServerRecord | None:
-    """Of whichever project."""
+    """Find a server in any project."""
     row = await conn.fetchrow(FIND_SERVER, stack_id, resource_id)
     if row is None:
         return None

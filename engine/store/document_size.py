@@ -1,4 +1,4 @@
-"""How large a document is that is written to the database."""
+"""The size of documents that are written to the database."""
 
 import orjson
 
@@ -7,7 +7,7 @@ from engine.words import Json
 
 
 def size_of(document: Json) -> int:
-    """Bytes as JSON; a secret counts as what it is. Raises what writing it would raise."""
+    """Bytes as JSON, secrets unencrypted. Raises the same errors as writing it."""
     return len(orjson.dumps(document, default=_plain))
 
 

@@ -1,8 +1,8 @@
-"""A PostgreSQL of our own: made, started and stopped by us, in the data directory.
+"""The embedded PostgreSQL server, which Headgate creates, starts and stops in its data directory.
 
     DATA_DIR/headgate.lock    held as long as a headgate uses this directory
     DATA_DIR/postgres/        the database cluster, and its socket
-    DATA_DIR/postgres.log     what the server says
+    DATA_DIR/postgres.log     the server's log
     DATA_DIR/programs/        only where the account of the server cannot reach the installed ones
 
 The server is our child and ends with us: orderly by `EmbeddedServer.stop`, or, where the system can
@@ -80,7 +80,7 @@ OPTIONS: Mapping[str, str] = {
     "log_destination": "stderr",
 }
 
-#: Said in the log when somebody else, perhaps just ending, has the cluster.
+#: In the server's log when another server, which may be stopping, uses the cluster.
 TAKEN = re.compile(r'lock file "\S+" already exists|shared memory block .* is still in use')
 
 FIND_DATABASE = "select 1 from pg_database where datname = $1"
@@ -185,7 +185,7 @@ class EmbeddedServer:
             await asyncio.sleep(SUPERVISE_INTERVAL)
 
     async def _start_again(self, code: int) -> None:
-        """What keeps it from starting is said, and may be mended while we try, as a full disk."""
+        """Retry with a log message: the cause, such as a full disk, can be removed meanwhile."""
         log.error("postgres.ended", code=code, log=str(self._log))
         failures = 0
         while True:
@@ -250,7 +250,7 @@ class EmbeddedServer:
         partial.rename(self._cluster)
 
     async def _end_leftover(self) -> None:
-        """End a server that outlived its headgate. We hold the lock, so nobody else uses it."""
+        """Stop a server whose Headgate process has ended. This process has the lock."""
         left = Postmaster.read(self._cluster)
         if left is None or not left.runs(self._cluster):
             return
@@ -297,7 +297,7 @@ class EmbeddedServer:
 
     async def _create_database(self) -> None:
         try:
-            # Named in full: what is left out, asyncpg takes from PG... variables.
+            # Every parameter is given: asyncpg takes missing ones from PG... variables.
             connection = await asyncpg.connect(
                 host=str(self._sockets), port=PORT, user=USER, database="postgres", timeout=10
             )

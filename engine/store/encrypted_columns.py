@@ -1,4 +1,4 @@
-"""Every table with encrypted columns: what its rows are found by, and what binds their values."""
+"""The tables with encrypted columns: keys of their rows, and the scopes of their values."""
 
 from typing import NamedTuple
 

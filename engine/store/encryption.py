@@ -31,7 +31,7 @@ from engine.words import Json
 KEY_BYTES = 32
 _NONCE_BYTES = 12
 _KEY_ID_BYTES = 8
-#: Every key of a stored document that begins so is ours.
+#: Prefix of reserved keys in stored documents.
 PREFIX = "$sealed:"
 _ESCAPED = f"{PREFIX}user:"
 _STORED = re.compile(r"\$sealed:v2:([0-9a-f]{16})")
@@ -179,7 +179,7 @@ class _Key:
         self._nonces = hmac.digest(key, b"nonces of scoped values", "sha256")
         tag = hmac.digest(key, b"tag of hidden values", "sha256").hex()[:16]
         self.unbound = f"{PREFIX}{tag}"
-        #: Tells keys apart, and says nothing about them.
+        #: Identifies a key without revealing it.
         self.check = hmac.digest(key, b"check of the key", "sha256")
         self.id = hmac.digest(key, b"id of the key", "sha256")[:_KEY_ID_BYTES]
         self.field = f"{PREFIX}v2:{self.id.hex()}"

@@ -1,4 +1,4 @@
-"""Whether an error of a batch can be the fault of what the batch carries, or only of the database.
+"""Whether the content of a batch can be the cause of its error, or only the database.
 
 A batch that fails because of one of its parts fails again however often it is repeated; one that
 fails because the database is away does not. The difference decides whether a batch is split. The
@@ -34,7 +34,7 @@ def blame(error: BaseException) -> Blame:
         perhaps = isinstance(error, TimedOut) or _of_state(error.__cause__) is Blame.POSSIBLE
         return Blame.POSSIBLE if perhaps else Blame.NONE
     # PostgreSQL ends a statement long before asyncpg gives it up, so a TimeoutError (an OSError)
-    # is of the connection. What asyncpg says of itself is of the connection, too.
+    # is of the connection. So are asyncpg's own errors.
     if isinstance(error, OSError | asyncpg.InterfaceError | asyncpg.InternalClientError):
         return Blame.NONE
     return _of_state(error)
@@ -43,7 +43,7 @@ def blame(error: BaseException) -> Blame:
 def _of_state(error: BaseException | None) -> Blame:
     state = getattr(error, "sqlstate", None)
     if state is None:
-        return Blame.CERTAIN  # of our own code, on the way there or back
+        return Blame.CERTAIN  # of Headgate's code, before or after the database
     if state.startswith(_OF_DATA):
         return Blame.CERTAIN
     return Blame.POSSIBLE if state.startswith(_PERHAPS) else Blame.NONE

@@ -36,7 +36,7 @@ select e.stack_id, e.sequence, e.id, e.type, e.time, e.resource_name, e.resource
           case when not $5 then e.sequence end, case when $5 then e.sequence end desc
  limit $7
 """
-#: Of a stack and of those inside, also of those that are gone. Between stacks by time, and each
+#: Of a stack and its nested stacks, also deleted ones. Between stacks by time, and each
 #: stack's in its own order: a transaction that waited for its turn has an earlier time.
 LIST_TREE_EVENTS = """
 with recursive tree (id, name, depth) as (
@@ -119,7 +119,7 @@ async def list_events(conn: Connection, stack_id: UUID, wanted: EventFilter) -> 
 async def read_event(
     conn: Connection, stack_id: UUID, event_id: UUID
 ) -> tuple[EventRecord, dict[str, Json]] | None:
-    """An event, and what its resource's properties are now, secret ones masked."""
+    """An event, with the current properties of its resource, secrets masked."""
     row = await conn.fetchrow(READ_EVENT, stack_id, event_id)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Named points at which a test may have this process die, stop or fail, as a crash would.
+"""Named points at which a test can make this process die, stop or fail, as in a crash.
 
 Every commit has two: ``<what>.before`` and ``<what>.after``, where what is one of WHAT; each stage
 of a worker's unit of work has one, ``worker.<stage>``; re-encryption has one after each page.
@@ -63,7 +63,7 @@ _reached: Callable[[str, str], None] = (
 
 
 def reach(point: str, name: str = "") -> None:
-    """This process has come to a point. name: of the resource that it handles there."""
+    """Mark that this process reached a point. name: of the resource that it handles."""
     _reached(point, name)
 
 

@@ -1,4 +1,4 @@
-"""Hooks under lock: read, decide, and those whose deadline has come."""
+"""Hooks under lock: reading and deciding them, and those whose deadline has passed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -214,7 +214,7 @@ _DECIDED = tuple(one.name for one in fields(Decision))
 async def find_hook(
     conn: Connection, hook_id: UUID, project: str | None
 ) -> tuple[UUID, bool] | None:
-    """Its stack, and whether it is there because somebody steps."""
+    """A waiting hook's stack, and whether stepping opened the hook."""
     row = await conn.fetchrow(FIND_HOOK, hook_id, project)
     return (row["stack_id"], row["stepped"]) if row else None
 
@@ -245,7 +245,7 @@ def _held(row: dict[str, Any]) -> Held:
     row, stack_id = dict(row), row["stack_id"]
     project = row["project"]
     node, _ = readable_columns(row, project, stack_id, "node", _ENCRYPTED)
-    # What cannot be decrypted fails the node when it is taken up, with the reason.
+    # A value that cannot be decrypted fails the node, with the reason, when it is claimed.
     row |= {name: None if isinstance(node[name], SealedDocument) else node[name]
             for name in ("definition", "patched")}  # fmt: skip
     row["progress"] = node["progress"]
@@ -278,7 +278,7 @@ def _held(row: dict[str, Any]) -> Held:
 
 
 async def decide_hooks(conn: Connection, decisions: Sequence[Decision]) -> None:
-    """Write what was decided; a hook that is not waiting any more is left as it is."""
+    """Write a decision; a hook that no longer waits stays unchanged."""
     if decisions:
         rows = [{name: getattr(one, name) for name in _DECIDED} for one in decisions]
         await conn.execute(DECIDE_HOOKS, rows)
@@ -316,7 +316,7 @@ async def waiting_of(
 
 
 async def due_reminders(conn: Connection, limit: int) -> list[tuple[UUID, UUID]]:
-    """(stack, hook) of which somebody is to be reminded, or others are to be asked."""
+    """(stack, hook) whose next reminder or escalation is due."""
     return [(row["stack_id"], row["id"]) for row in await conn.fetch(DUE_REMINDERS, limit)]
 
 

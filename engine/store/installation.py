@@ -11,7 +11,7 @@ from engine.store.token_keys import reencrypt_token_keys
 
 #: What the key is sealed for, in the place of a stack.
 _SIGNING = Scope("", UUID("5e0f1c1c-9a68-4b0e-8f4e-6a2f2f7d5b1d"), "instance.signing_key")
-#: Earlier versions kept it as it is, so long.
+#: Length of the key that earlier versions stored unencrypted.
 PLAIN_BYTES = 32
 
 KEEP_CHECK = "update instance set key_check = $1 where key_check is null"
@@ -52,7 +52,7 @@ async def reencrypt_instance(conn: Connection, sealer: Sealer) -> None:
 
 
 async def key_check(conn: Connection) -> bytes | None:
-    """What tells the key that this database was sealed with; None: nothing is sealed in it yet."""
+    """Identifies the encryption key of this database; None: it has no encrypted values yet."""
     check: bytes | None = await conn.fetchval(READ_CHECK)
     return check
 

@@ -49,7 +49,7 @@ select n.stack_id, n.traversal, n.id from past_graph p
   join node n on n.stack_id = p.stack_id and n.traversal = p.traversal and n.id = any (p.ids)
  where $1::uuid is null or p.stack_id = $1
 """
-#: What a snapshot of a stack holds goes with it. What deletion_policy: Snapshot kept was written by
+#: Data of a snapshot is deleted with it. What deletion_policy: Snapshot saved was written by
 #: another action, and stays with its traversal.
 SNAPSHOTS_HOLD_THEIR_RESOURCES = """
 select k.stack_id, k.traversal, k.name from resource_snapshot k
@@ -116,7 +116,7 @@ select stack_id, name from resource
  where ($1::uuid is null or stack_id = $1) and replaced_by is null
  group by stack_id, name having count(*) > 1
 """
-# Events that are old may be gone; the newest are there.
+# Old events may be purged; the newest exist.
 #: The node around it that began it waits, and will hear of its end. What a stack inside does of its
 #: own, as a group that is scaled there, nobody waits for.
 STACKS_INSIDE_ARE_WAITED_FOR = """
@@ -220,6 +220,6 @@ async def counts(conn: Connection) -> dict[str, int]:
 
 
 async def newest(conn: Connection) -> float | None:
-    """Seconds since anything happened; None: nothing is known to have happened."""
+    """Seconds since the newest commit with events; None: there is none."""
     age: float | None = await conn.fetchval(NEWEST)
     return age

@@ -40,7 +40,7 @@ def read_key(path: Path, fresh: bytes) -> bytes:
         raise Unavailable(
             f"the key of credentials {path} has {len(key)} bytes, not {KEY_BYTES}",
             place=place,
-            remedy="Restore it, or remove it: what was sealed with it is lost then.",
+            remedy="Restore it. If you remove it, the values encrypted with it are lost.",
         )
     return key
 

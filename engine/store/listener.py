@@ -1,4 +1,4 @@
-"""LISTEN for all of a process over one connection, which is made anew whenever it is lost."""
+"""LISTEN of a process over one connection, which is opened again whenever it is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -8,14 +8,14 @@ from engine import errors
 from engine.back_off import BackOff
 from engine.store.connection import CONNECT_TIMEOUT, FAILURES, Connection, connect, connecting
 
-#: Seconds the connection may be silent before it is asked whether it still lives.
+#: Seconds of silence after which a query checks the connection.
 PROBE_INTERVAL = 30.0
 #: Pauses between attempts to reconnect, in seconds.
 RECONNECT = BackOff(0.1, 5.0)
 
 
 class Listening:
-    """A connection that is there while anybody listens."""
+    """A connection that is open while there are listeners."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -29,7 +29,7 @@ class Listening:
     async def listen(self, channel: str, callback: Callable[[], None]) -> AsyncIterator[None]:
         """Call back at each notification on a channel, and after each reconnection.
 
-        Raises Unavailable when nobody listened yet and no connection can be made.
+        Raises Unavailable if this is the first listener and no connection can be opened.
         """
         heard = self._callbacks.setdefault(channel, [])
         heard.append(callback)
@@ -50,7 +50,7 @@ class Listening:
             try:
                 await self._connection.add_listener(channel, self._notified)
             except FAILURES:
-                self._connection.terminate()  # whoever keeps it makes another, for this channel too
+                self._connection.terminate()  # the loop opens another, also for this channel
 
     async def _end(self) -> None:
         keeping, connection = self._keeping, self._connection
@@ -68,7 +68,7 @@ class Listening:
             with connecting():
                 # Somebody may begin to listen meanwhile.
                 while more := self._callbacks.keys() - listened:
-                    for channel in more:  # few, and each told to asyncpg by itself
+                    for channel in more:  # few; asyncpg adds one listener at a time
                         await connection.add_listener(channel, self._notified)
                     listened |= more
         except BaseException:
@@ -105,7 +105,7 @@ class Listening:
 
 
 async def _until_lost(connection: Connection) -> None:
-    """Return when the connection is gone. A silent network is found out by asking."""
+    """Return when the connection is lost. A query now and then detects a silent network."""
     lost = asyncio.Event()
     connection.add_termination_listener(lambda _: lost.set())
     while not (lost.is_set() or connection.is_closed()):

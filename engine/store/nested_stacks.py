@@ -1,6 +1,6 @@
-"""Stacks inside of stacks: made, found, woken for and asked about by the node that holds them.
+"""Nested stacks: created, found and queried for the node that owns them, which they wake.
 
-Whoever changes a stack inside locks the stack around it, too: all of them in the order of ids.
+A change of a nested stack locks its parent, too: stacks in the order of their IDs.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from engine.store.secret_rows import reveal_row
 from engine.store.stack_locks import lock_stacks
 from engine.words import Json, TraversalState
 
-#: With the stack around it, if there is one.
+#: With its parent stack, if there is one.
 LOCK_WITH_PARENT = """
 select id from stack where id = $1 or id = (select parent_id from stack where id = $1)
  order by id for no key update
 """
-#: A stack and all those around it.
+#: A stack and all its parents.
 LOCK_LINEAGE = """
 with recursive around as (
     select id, parent_id from stack where id = $1
@@ -30,7 +30,7 @@ with recursive around as (
 )
 select s.id from stack s where s.id in (select id from around) order by s.id for no key update
 """
-#: The next update of the outermost stack is to come by here, though nothing it says may differ.
+#: The next update of the root stack includes this stack, also if its template is the same.
 MARK_STALE_AROUND = """
 with recursive around as (
     select parent_id, parent_resource from stack where id = $1
@@ -40,7 +40,7 @@ with recursive around as (
 update resource r set digest = ''
   from around a where r.stack_id = a.parent_id and r.id = a.parent_resource
 """
-#: Stacks by name or id, with all that is inside of them.
+#: Stacks by name or ID, with their nested stacks.
 LOCK_TREES = """
 with recursive tree (id) as (
     select id from stack
@@ -77,7 +77,7 @@ select c.id, c.name, c.deleted_at is not null as deleted, c.traversal, c.version
  where c.parent_id = $1 and (c.parent_resource = $2 or c.id::text = $3)
  order by c.deleted_at nulls first, c.created_at desc limit 1
 """
-#: Whether the node is still that worker's, and what has become of its traversal.
+#: Whether the worker still has the node's claim, and the state of its traversal.
 HELD = """
 select t.state, t.version, t.requested_by, t.requested_by_id, t.asked, t.cleared
   from node n join traversal t on t.stack_id = n.stack_id and t.number = n.traversal
@@ -129,7 +129,7 @@ class ChildRecord:
 
 @dataclass(frozen=True, slots=True)
 class ThereRecord:
-    """A stack inside, by what its resource is known as."""
+    """A nested stack with the name of its resource."""
 
     physical_id: str
     id: UUID
@@ -174,7 +174,7 @@ async def rename_inside(conn: Connection, stack_id: UUID, resource_id: UUID, to:
 
 
 async def inside(conn: Connection, stack_id: UUID) -> list[str]:
-    """The paths of the stacks right inside of one."""
+    """The paths of the direct nested stacks of a stack."""
     return [row["path"] for row in await conn.fetch(INSIDE, stack_id)]
 
 
@@ -187,12 +187,12 @@ async def lock_lineage(conn: Connection, stack_id: UUID) -> None:
 
 
 async def mark_stale_around(conn: Connection, stack_id: UUID) -> None:
-    """The resources that the stack is inside of; all of their stacks are locked."""
+    """The resources that contain the stack; the caller has locked all of their stacks."""
     await conn.execute(MARK_STALE_AROUND, stack_id)
 
 
 async def held(conn: Connection, claim: Claim) -> Held | None:
-    """None: somebody else has the node by now."""
+    """None: another worker has claimed the node."""
     row = await conn.fetchrow(HELD, *claim)
     if row is None:
         return None
@@ -204,7 +204,7 @@ async def held(conn: Connection, claim: Claim) -> Held | None:
 async def insert_child(
     conn: Connection, stack_id: UUID, name: str, parent_id: UUID, resource_id: UUID, resource: str
 ) -> None:
-    """What it does not have of its own, it has from the stack around it."""
+    """Values that the nested stack lacks are those of its parent."""
     await conn.execute(INSERT_CHILD, stack_id, name, parent_id, resource_id, resource)
 
 
@@ -217,7 +217,7 @@ async def find_child(
 
 
 async def children(conn: Connection, stack_id: UUID) -> dict[str, ThereRecord]:
-    """The stacks inside of a stack's resources, by the physical ids of these."""
+    """The nested stacks of a stack, by the physical IDs of their resources."""
     rows = await conn.fetch(CHILDREN, stack_id)
     return {row["physical_id"]: ThereRecord(**row) for row in rows}
 

@@ -1,4 +1,4 @@
-"""Whether a connection pooler stands before PostgreSQL, and whether it pools sessions.
+"""Checks whether there is a connection pooler before PostgreSQL, and whether it pools sessions.
 
 Headgate prepares statements and listens for notifications, so a connection must stay with one
 server process for its whole session. A pooler that hands out server processes for a transaction
@@ -26,7 +26,7 @@ SERVER_PROCESS = "select pg_backend_pid()"
 
 #: Errors when a statement is prepared on one server process and run on another.
 MIXED_UP = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
-#: What PgBouncer says of a transaction in a pool of statements.
+#: PgBouncer's error for a transaction in statement mode.
 REFUSAL = "not allowed in statement pooling mode"
 #: How often the server processes of two connections are compared.
 ROUNDS = 5
@@ -43,7 +43,7 @@ async def find_pooling(url: str) -> Pooling:
     try:
         async with _bare_connection(url) as one:
             first = await _server_process(one)
-            if one.get_server_pid() == first:  # what the server itself said at connect
+            if one.get_server_pid() == first:  # the server's own value, from the connect
                 return Pooling.NONE
             async with _bare_connection(url) as other:
                 for _ in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""A server process as the system sees it: started, found, waited for, ended. No SQL here."""
+"""Starts, finds and ends the process of an embedded server. No SQL here."""
 
 import asyncio
 import contextlib
@@ -67,12 +67,12 @@ class Postmaster:
 
 
 async def end_leftover(left: Postmaster, cluster: Path) -> bool:
-    """End a server that is not our child, in order; False when it does not end in time."""
+    """Stop a server that is not a child process; False if it does not end in time."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(left.pid, signal.SIGINT)
     try:
         async with asyncio.timeout(STOP_TIMEOUT):
-            while left.runs(cluster):  # noqa: ASYNC110  not our child: nothing tells us
+            while left.runs(cluster):  # noqa: ASYNC110  not a child: there is no event
                 await asyncio.sleep(POLL)
     except TimeoutError:
         return False
@@ -82,7 +82,7 @@ async def end_leftover(left: Postmaster, cluster: Path) -> bool:
 def spawn(
     command: Sequence[str], account: Account | None, output: BinaryIO
 ) -> subprocess.Popen[bytes]:
-    """Start a program as our child, as another account if one is given, ended when we are killed.
+    """Start a child process, as another account if one is given. It ends with this process.
 
     It gets a session of its own, so that Ctrl-C at a terminal reaches only us.
     """
@@ -90,7 +90,7 @@ def spawn(
     if "LD_LIBRARY_PATH" in os.environ:
         environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
     groups = os.getgrouplist(account.name, account.gid) if account else None
-    return subprocess.Popen(  # noqa: S603  our own programs, no shell
+    return subprocess.Popen(  # noqa: S603  known programs, no shell
         command,
         stdin=subprocess.DEVNULL,
         stdout=output,
@@ -118,7 +118,7 @@ def _ended_with_parent() -> Callable[[], None] | None:
 
     def ask() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
-        if os.getppid() != parent:  # it died before we asked
+        if os.getppid() != parent:  # it died before the call
             os._exit(1)
 
     return ask
@@ -128,7 +128,7 @@ async def exited(child: subprocess.Popen[bytes], patience: float) -> bool:
     """Wait for a child's end; False when it still runs after so many seconds."""
     try:
         async with asyncio.timeout(patience):
-            while child.poll() is None:  # noqa: ASYNC110  event loops differ in how they tell
+            while child.poll() is None:  # noqa: ASYNC110  event loops differ here
                 await asyncio.sleep(POLL)
     except TimeoutError:
         return False

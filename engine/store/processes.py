@@ -1,4 +1,4 @@
-"""Which processes of Headgate are at work on this database: each says so, again and again."""
+"""The running Headgate processes of this database, which report at intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class ProcessRecord:
-    """up: it has said so not long ago."""
+    """up: its last report is recent."""
 
     id: UUID
     host: str

@@ -23,7 +23,7 @@ select count(*)
          where project = $1 and action = 'CHECK' and started_at > now() - interval '1 day'
          limit $2) t
 """
-#: Whoever comes near a limit goes one after the other from here to the end of the transaction.
+#: Requests close to a limit are serialized from here to the end of the transaction.
 LOCK = "select pg_advisory_xact_lock(hashtextextended('quota ' || $1, 0))::text as locked"
 
 #: Requests that may be under way at the same time, and do not see each other.

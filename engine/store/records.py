@@ -1,4 +1,4 @@
-"""What is read from the store: one frozen dataclass per thing, times aware and in UTC."""
+"""Records that the store returns: frozen dataclasses; times are aware, in UTC."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -189,7 +189,7 @@ class HookRecord:
 
     @property
     def may_answer(self) -> list[str]:
-        """Who, as in a rule's `answer_by`; empty: anybody."""
+        """Principals, as in a rule's `answer_by`; empty: everyone."""
         rule = decode_rule(self.rule)
         late = rule.escalate.to if rule.escalate and self.escalated_at else ()
         handed = (self.assigned,) if self.assigned else ()

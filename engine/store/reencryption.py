@@ -1,4 +1,4 @@
-"""Re-encrypts what is stored with the key that encrypts now, page by page, while servers run.
+"""Re-encrypts stored values with the current key, page by page, while servers run.
 
 Each page is a transaction of its own, and a row that has the current key is left alone, so a run
 that was killed is simply run again.

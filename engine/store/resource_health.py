@@ -1,4 +1,4 @@
-"""What people say of a resource: that it is unwell, or that it is protected."""
+"""Marks resources as unhealthy or healthy, and as protected."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -54,7 +54,7 @@ class Marked:
 
 
 async def marked(conn: Connection, stack_id: UUID, name: str) -> Marked | None:
-    """By name or physical id; the stack is locked."""
+    """Find a resource by name or physical ID. The caller has locked the stack."""
     row = await conn.fetchrow(MARKED, stack_id, name)
     return Marked(**row) if row else None
 

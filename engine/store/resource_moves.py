@@ -1,4 +1,4 @@
-"""A resource's row under another name, or in another stack: the real thing is not touched."""
+"""Moves a resource to another name or stack, without changing the physical resource."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -20,7 +20,7 @@ select r.id, r.type, r.action, r.physical_id,
   from resource r
  where r.stack_id = $1 and r.name = $2 and r.replaced_by is null
 """
-#: What is bound to the stack that it leaves.
+#: Columns with values whose encryption is bound to the previous stack.
 ENCRYPTED = """
 select r.reference, r.properties, r.attributes, r.data, r.metadata,
        o.project as from_project, n.project as to_project
@@ -36,7 +36,7 @@ update resource set stack_id = $3, name = $4, digest = '', updated_at = clock_ti
        requires = case when $3 = $1 then requires else '{}' end
  where stack_id = $1 and id = $2
 """
-#: In a stack that a resource has left, nobody requires it any more.
+#: Resources of the previous stack no longer require it.
 FORGET_MOVED = """
 update resource set requires = array_remove(requires, $2)
  where stack_id = $1 and $2 = any (requires)
@@ -75,7 +75,7 @@ async def movable(conn: Connection, stack_id: UUID, name: str) -> Movable | None
 
 
 async def move(conn: Connection, stack_id: UUID, resource: UUID, to_stack: UUID, to: str) -> None:
-    """Move the row; both stacks are locked, and all that is inside of them. Raises Sealed."""
+    """Move the row. The caller has locked both stacks and their nested stacks. Raises Sealed."""
     rebound = await _rebound(conn, stack_id, resource, to_stack)
     await conn.execute(MOVE, stack_id, resource, to_stack, to)
     if to_stack != stack_id:
@@ -86,7 +86,7 @@ async def move(conn: Connection, stack_id: UUID, resource: UUID, to_stack: UUID,
 
 
 async def _rebound(conn: Connection, stack_id: UUID, resource: UUID, to_stack: UUID) -> list[Json]:
-    """Its encrypted columns, bound to the stack that it moves to."""
+    """Its encrypted columns, bound to the new stack."""
     row = await conn.fetchrow(ENCRYPTED, stack_id, resource, to_stack)
     if row is None:
         raise LookupError(f"there is no resource {resource} in stack {stack_id}")

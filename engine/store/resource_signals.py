@@ -1,4 +1,4 @@
-"""Data sent to resources that wait for it: kept with the resource, within limits, until it goes."""
+"""Signals sent to resources: stored, within limits, until the resource is deleted."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -17,7 +17,7 @@ select coalesce(n.replacement_id, r.id) as id, r.name, coalesce(n.type, r.type) 
    and n.operation = 'replace' and n.started_at is not null and n.ended_at is null
  where r.stack_id = $1 and r.name = $2 and r.replaced_by is null
 """
-#: Nodes that act have a time to be looked at, and so are found without reading the others.
+#: Nodes with a running operation have a wake_at, so an index finds them.
 TARGET_BY_ID = """
 select $2 as id, r.name, coalesce(at.type, r.type) as type, r.physical_id, r.action, r.status,
        (select count(*) from resource_signal g
@@ -47,7 +47,7 @@ select wake_nodes(array_agg(row (stack_id, traversal, id)::node_key))
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The resource that a signal is for. kept: how many signals it has already."""
+    """The resource that a signal is for. kept: number of its stored signals."""
 
     id: UUID
     name: str

@@ -50,7 +50,7 @@ select t.stack_id, r.key as name, d.description
 async def read_resources(
     conn: Connection, stack_id: UUID, name: str | None = None, *, depth: int = 0
 ) -> list[ResourceRecord]:
-    """Those of the stack first, then those of the stacks inside, down to so many levels."""
+    """Resources of the stack, then of its nested stacks. depth: levels of nested stacks."""
     rows = await conn.fetch(READ_RESOURCES, stack_id, name, depth)
     return [_shown(row) for row in rows]
 
@@ -64,12 +64,12 @@ def _shown(row: Any) -> ResourceRecord:
 async def read_descriptions(
     conn: Connection, stacks: Sequence[UUID], name: str | None
 ) -> dict[tuple[UUID, str], str]:
-    """By stack and name of the resource, where the template says one. name: only of this one."""
+    """Descriptions in the template, by stack and resource name. name: only of this resource."""
     rows = await conn.fetch(READ_DESCRIPTIONS, list(stacks), name)
     return {(row["stack_id"], row["name"]): row["description"] for row in rows}
 
 
-#: Those of the current traversal: what comes, before what goes.
+#: Nodes of the current traversal, forward before cleanup.
 READ_NODES = """
 select n.id, n.name as resource_name, n.type, n.operation, n.direction, n.state, n.phase, n.waits,
        n.requirers, n.rules, n.reason, n.wake_at, n.started_at, n.ended_at, n.traversal, n.claim,
@@ -105,7 +105,7 @@ READ_HOOKS = """
 select * from hook_details where stack_id = $1 and resource_name = $2
  order by opened_at desc, id desc limit $3
 """
-#: Those that are set on the stack or on one around it. path: of the stack that it is set on.
+#: Breakpoints of the stack and of its parents. path: of the breakpoint's stack.
 READ_BREAKPOINTS = """
 with recursive around (id, parent_id, path) as (
     select id, parent_id, path from stack where id = $1
@@ -129,7 +129,7 @@ _WORK = ("project", "stack_name", "resource_id", "replacement_id", "type", "oper
 
 @dataclass(frozen=True, slots=True)
 class InspectedNode:
-    """work: as a worker would have it, without what its operation needs. waiting_for: names."""
+    """work: as for a worker, without the inputs of the operation. waiting_for: names."""
 
     node: NodeRecord
     work: Work
@@ -138,7 +138,7 @@ class InspectedNode:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A breakpoint that somebody set. pattern: from the outermost stack on."""
+    """A breakpoint on a running stack. pattern: path from the root stack."""
 
     id: UUID
     rule: Json
@@ -148,7 +148,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """rules: those that stay with the resource."""
+    """rules: hook rules that stay with the resource."""
 
     rules: Json
     required_by: Sequence[str]

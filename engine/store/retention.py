@@ -13,7 +13,7 @@ from uuid import UUID
 from engine.store.connection import Connection
 from engine.words import Json
 
-#: Any number, as long as nobody else uses it.
+#: Key of the advisory lock for purging.
 LOCK_KEY = 0x6865616470757267
 
 TAKE_TURN = "select pg_try_advisory_xact_lock($1)"
@@ -78,7 +78,7 @@ with looked as materialized (
 select (select max(settled_at) from looked) as reached, (select count(*) from gone) as gone,
        (select count(*) from looked) = $3 as more
 """
-# None that an event tells of: events are told with their hooks.
+# No hook of an existing event: events are shown with their hooks.
 PURGE_HOOKS = """
 with looked as materialized (
     select stack_id, id, traversal, decided_at from hook
@@ -141,7 +141,7 @@ with looked as materialized (
 select (select max(created_at) from looked) as reached, (select count(*) from gone) as gone,
        (select count(*) from looked) = $3 as more
 """
-# That let nobody in any more; there are few.
+# Tokens that are no longer accepted; there are few.
 PURGE_TOKENS = """
 with looked as materialized (
     select id, over from (
@@ -179,7 +179,7 @@ with looked as materialized (
 select (select max(last_at) from looked) as reached, (select count(*) from gone) as gone,
        (select count(*) from looked) = $3 as more
 """
-# Of stacks that are gone, and of which nobody decided anything since.
+# Of purged stacks without newer decisions.
 PURGE_TRAILS = """
 with looked as materialized (
     select stack_id, at from decision
@@ -198,7 +198,7 @@ with looked as materialized (
 select (select max(at) from looked) as reached, (select count(*) from gone) as gone,
        (select count(*) from looked) = $3 as more
 """
-# Not before its last event has gone, and so everybody has had it.
+# Not before its last event was purged, so that every subscriber has received it.
 LOOK_AT_DELETED = """
 with looked as materialized (
     select id, deleted_at from stack
@@ -215,7 +215,7 @@ select (select max(deleted_at) from looked) as reached,
        array(select id from held) as doomed, (select count(*) from looked) = $3 as more
 """
 LOCK_SINKS = "select id from subscription where stack_id = any ($1::uuid[]) order by id for update"
-# Every table with rows of a stack, but events, which have gone, and its trail of decisions.
+# Every table with rows of a stack, except events, which are purged before, and the audit log.
 PURGE_STACKS = """
 with sinks as (
     delete from subscription where stack_id = any ($1::uuid[]) returning id
@@ -287,7 +287,7 @@ class _Old:
     first: Json = FIRST
 
 
-#: Kind -> what purges it, in an order in which nothing is left that refers to what is gone.
+#: Kind -> its statement. In this order, no row refers to a purged one.
 OLD: Mapping[str, _Old] = MappingProxyType(
     {
         "events": _Old(PURGE_EVENTS, NEXT_EVENTS, first=0),
@@ -305,7 +305,7 @@ OLD: Mapping[str, _Old] = MappingProxyType(
 
 
 async def take_turn(conn: Connection) -> bool:
-    """Whether we may purge in this transaction: nobody else does, nor asks for something again."""
+    """Whether this transaction may purge: no other one purges, or replays events."""
     mine: bool = await conn.fetchval(TAKE_TURN, LOCK_KEY)
     return mine
 
@@ -316,11 +316,11 @@ async def hold_off(conn: Connection) -> None:
 
 
 async def purge(conn: Connection, kind: str, age: timedelta, after: Json, limit: int) -> Batch:
-    """Look at so many rows of a kind behind a place (None: the first). It is our turn."""
+    """Purge in one page of rows of a kind, after a place (None: the start)."""
     old = OLD[kind]
     row = await conn.fetchrow(old.statement, age, old.first if after is None else after, limit)
     if row is None:
-        raise LookupError(f"nothing was said of {kind}")
+        raise LookupError(f"there is no result for {kind}")
     gone = await _purge_stacks(conn, row["doomed"]) if "doomed" in row else row["gone"]
     return Batch(row["reached"], gone, row["more"])
 

@@ -1,4 +1,4 @@
-"""Functions and views of the database, and which version of them it has.
+"""Functions and views of the database, and their version.
 
 Routines (``routines/*.sql``) hold no data: all of them are made anew when the database has older
 ones. They are only ever upgraded. ``routines/VERSIONS`` has the version and the digest of each set

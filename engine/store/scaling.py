@@ -1,4 +1,4 @@
-"""What scaling a group needs to know: the policy's properties, and the group as it is."""
+"""Reads for scaling a group: the properties of its policy, and its current state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

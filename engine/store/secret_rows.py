@@ -1,4 +1,4 @@
-"""Rows with encrypted columns, as they come from the database, made plain.
+"""Decrypts and masks rows with encrypted columns.
 
 Encrypted values are bound to project, owner and column (engine/store/encryption.py), so only the
 function that reads a row can open them: it knows which row it is.

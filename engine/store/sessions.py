@@ -1,4 +1,4 @@
-"""Sessions of browsers: kept under a hash of their cookie, which is stored nowhere."""
+"""Browser sessions, stored with a hash of their cookie; the cookie is not stored."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Attempts to sign in by password: reserved before they are judged, for all processes together.
+"""Attempts to sign in by password, reserved before they are checked, across all processes.
 
 The number of rows is bounded by the number of passwords that can be judged in one lock-out, and
 each reservation deletes a few that are over.
@@ -65,7 +65,7 @@ class AttemptLimits:
 
 
 class _NoneLeft(Exception):
-    """Rolls back what was reserved."""
+    """Rolls back the reservation."""
 
 
 async def reserve(

@@ -1,4 +1,4 @@
-"""Snapshots of stacks, and what resources keep before they are deleted."""
+"""Snapshots of stacks, and what resources save before deletion."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class SnapshotRecord:
 
 @dataclass(frozen=True, slots=True)
 class KeptRecord:
-    """What a resource kept before it was deleted (deletion_policy Snapshot)."""
+    """What a resource saved before its deletion (deletion_policy: Snapshot)."""
 
     name: str
     type: str

@@ -29,7 +29,7 @@ select * from software_config
         or (created_at, id) < (select created_at, id from software_config where id = $2))
  order by created_at desc, id desc limit $3
 """
-#: Until the end of the transaction nobody deletes it; or: nobody begins to use it.
+#: Until the end of the transaction, a config cannot be deleted, or not be used newly.
 HOLD_CONFIG = "select id from software_config where id = $1 and project = $2 for key share"
 LOCK_CONFIG = "select id from software_config where id = $1 and project = $2 for update"
 DELETE_UNUSED = """
@@ -181,7 +181,7 @@ async def drop_config(conn: Connection, project: str, config_id: UUID) -> None:
 async def insert_deployment(
     conn: Connection, deployment_id: UUID, project: str, server_id: str, new: DeploymentChange
 ) -> DeploymentRecord:
-    """Everything in new but output_values is said; its config is held."""
+    """new has all fields except output_values. The caller has locked the config."""
     (row,) = await conn.fetch(
         INSERT_DEPLOYMENT, deployment_id, project, new.config_id, server_id,
         *_hidden_values(project, deployment_id, new), new.action, new.status,

@@ -1,4 +1,4 @@
-"""What a stack is made of, as it is written down for another place; and a stack let go."""
+"""Exports the resources of a stack, and abandons a stack."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -38,7 +38,7 @@ class Exported:
 
 
 async def exported(conn: Connection, stack_id: UUID) -> list[Exported]:
-    """Raises Sealed, also for what is in no export: the resource could not be adopted as it is."""
+    """Raises Sealed also for values that are not exported: the resource could not be adopted."""
     rows = await conn.fetch(EXPORTED, stack_id)
     return [_exported(reveal_row(row, row["project"], stack_id, "resource")) for row in rows]
 
@@ -54,6 +54,6 @@ def _exported(row: dict[str, Any]) -> Exported:
 
 
 async def let_go(conn: Connection, stack_id: UUID) -> None:
-    """The stack is deleted here; nothing real is. Its events and graphs stay."""
+    """Delete the stack without its physical resources. Its events and graphs stay."""
     await forget_all_nodes(conn, stack_id)
     await conn.execute(LET_GO, stack_id)

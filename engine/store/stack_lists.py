@@ -1,4 +1,4 @@
-"""Lists of stacks, a page at a time."""
+"""Lists of stacks, by page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -22,14 +22,14 @@ select s.* from current_stack s
  where s.project = $1 and (s.created_at, s.id) > ($2, $3) and stack_matches(s, $4)
  order by s.created_at, s.id limit $5
 """
-#: Few enough to be found one by one.
+#: A few names, found one by one.
 NAMED = """
 select s.* from current_stack s
  where s.project = $1 and s.deleted_at is null and s.name = any ($2) and stack_matches(s, $3)
  order by s.created_at desc, s.id desc limit $4
 """
 MARKED = "select created_at, id from stack where project = $1 and id = $2"
-#: Any order, of one project or of all: everything is looked at.
+#: Any order, of one project or all: reads every stack.
 SORTED = """
 with sorted as (
     select s.*, array(
@@ -56,7 +56,7 @@ select count(*) from current_stack s
  where ($1::text is null or s.project = $1) and stack_matches(s, $2)
 """
 BY_AGE = ("creation_time",)
-#: Before and behind every stack.
+#: Before and after every stack.
 _FIRST = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 _LAST = (datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))
 

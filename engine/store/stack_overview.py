@@ -1,4 +1,4 @@
-"""The outermost stacks of a project as one looks over them: each with what goes on in its tree."""
+"""The root stacks of a project, each with a summary of its stack tree."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -92,7 +92,7 @@ _STATUS = {state: status for status, states in STATES.items() for state in state
 
 
 class Place(NamedTuple):
-    """Behind which stack a page begins."""
+    """The stack after which a page starts."""
 
     changed_at: datetime
     id: UUID
@@ -160,7 +160,7 @@ class StackLine:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """statuses: status -> stacks. waiting: in how many of these somebody is asked."""
+    """statuses: status -> stacks. waiting: number of stacks with waiting hooks."""
 
     statuses: Mapping[str, int]
     waiting: int
@@ -168,7 +168,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """more: there are stacks behind the page. counts: None: they were not asked for."""
+    """more: there are stacks after the page. counts: None if not requested."""
 
     stacks: Sequence[StackLine] = field(default_factory=list)
     more: bool = False

@@ -273,7 +273,7 @@ async def read_nodes(conn: Connection, traversals: Sequence[tuple[UUID, int]]) -
 
 
 def _like(glob: str | None) -> str | None:
-    """A glob with stars as SQL says it."""
+    """A glob with stars as a LIKE pattern."""
     if glob is None:
         return None
     plain = glob.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
@@ -281,7 +281,7 @@ def _like(glob: str | None) -> str | None:
 
 
 def _path_regex(glob: str | None) -> str | None:
-    """A glob for paths as SQL says it: ``*`` and ``?`` stay within one level."""
+    """A glob for paths as a regular expression: ``*`` and ``?`` stay within one level."""
     if glob is None:
         return None
     said = {"*": "[^/]*", "?": "[^/]"}
@@ -314,7 +314,7 @@ select action, state, traceparent, ended_at is not null as over,
 
 @dataclass(frozen=True, slots=True)
 class TraversalSpan:
-    """seconds: since it began."""
+    """A traversal for tracing. seconds: since its start."""
 
     action: str
     state: str

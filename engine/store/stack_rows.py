@@ -1,4 +1,4 @@
-"""Writing down what was accepted: a stack, a version of its template, an event.
+"""Writes stacks, template versions and stack events for accepted requests.
 
 Called by engine/service in one transaction; the stack's row is new or locked.
 """
@@ -57,7 +57,7 @@ insert into template (stack_id, version, description, template, environment, fil
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 """
 READ_PLATE = "select project, name, tags from stack where id = $1"
-#: Without a request, it belongs where what went before belongs.
+#: Without a request, the traceparent stays.
 POINT_STACK = """
 update stack set version = $2, traversal = $3, changed_at = now(),
        traceparent = case when $4::text is null then traceparent else nullif($4, '') end
@@ -125,7 +125,7 @@ async def insert_stack(
     timeout_mins: int | None,
     disable_rollback: bool,
 ) -> bool:
-    """False when the project has a stack of that name."""
+    """False if the project has a stack of that name."""
     made = await conn.fetchval(
         INSERT_STACK,
         stack_id,
@@ -148,9 +148,9 @@ class Key:
 
 
 async def claim_key(conn: Connection, project: str, key: str, digest: str, stack_id: UUID) -> Key:
-    """Take the key for this request, or tell who has it. Waits for whoever is taking it now."""
+    """Claim the key for this request, or return its owner. Waits for a concurrent claim."""
     row = await conn.fetchrow(CLAIM_KEY, project, key, digest, stack_id)
-    if row is None:  # taken by a transaction that ended after our statement began
+    if row is None:  # claimed by a transaction that ended after the statement started
         row = await conn.fetchrow(CLAIM_KEY, project, key, digest, stack_id)
     if row is None:
         raise Unavailable("the Idempotency-Key is being used", remedy="Send the request again.")
@@ -158,7 +158,7 @@ async def claim_key(conn: Connection, project: str, key: str, digest: str, stack
 
 
 class StackHeader(NamedTuple):
-    """What a stack is called."""
+    """Project, name and tags of a stack."""
 
     project: str
     name: str
@@ -168,7 +168,7 @@ class StackHeader(NamedTuple):
 async def read_stack_header(conn: Connection, stack_id: UUID) -> StackHeader:
     row = await conn.fetchrow(READ_PLATE, stack_id)
     if row is None:
-        raise LookupError(f"there is no stack {stack_id}, which somebody has locked")
+        raise LookupError(f"there is no stack {stack_id}, which the caller should have locked")
     return StackHeader(*row)
 
 
@@ -183,13 +183,13 @@ async def lock_stack(conn: Connection, project: str | None, stack_id: UUID) -> L
 
 
 async def lock_stacks(conn: Connection, project: str, names: Sequence[str]) -> dict[str, UUID]:
-    """Lock stacks by name or id, in the order of their ids; what is not there is left out."""
+    """Lock stacks by name or ID, in the order of their IDs; missing ones are left out."""
     rows = await conn.fetch(LOCK_NAMED, project, list(names))
     return {name: row["id"] for row in rows for name in (row["name"], str(row["id"]))}
 
 
 async def forget_versions(conn: Connection, stack_id: UUID, most: int) -> None:
-    """Delete old versions of the template, but none that a stack or snapshot may go back to."""
+    """Delete old template versions, except those that a stack or snapshot can return to."""
     await conn.execute(FORGET_VERSIONS, stack_id, most)
 
 
@@ -210,7 +210,7 @@ async def insert_template(
     requested_by: Principal,
     source: str | None,
 ) -> None:
-    """Where a parameter is hidden, whatever may hold its value is sealed."""
+    """If a parameter is hidden, the columns that can contain its value are encrypted."""
     if hidden := sorted(hidden):
 
         def sealed(column: str, value: Json) -> Hidden:
@@ -243,7 +243,7 @@ async def adorn_stack(
     timeout_mins: int | None,
     disable_rollback: bool | None,
 ) -> None:
-    """Change what is not of the template; None leaves a thing as it is."""
+    """Change settings that are not part of the template; None: unchanged."""
     kept = None if tags is None else list(tags)
     await conn.execute(ADORN_STACK, stack_id, kept, timeout_mins, disable_rollback)
 

@@ -1,4 +1,4 @@
-"""A change that goes through a tree of stacks: those that it has come to, and their lock."""
+"""The stacks of a tree that a change includes, and their lock."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ READ_WALK = "select id, name, path, traversal, sequence from stack where id = $1
 LOCK_NEWER = """
 select id from stack where id = any ($1) order by id for no key update skip locked
 """
-#: Stacks inside come to be, while others are waited for; each time fewer are left to come.
+#: Nested stacks can be created during the wait for a lock; fewer each time.
 TRIES = 20
 
 
@@ -63,7 +63,7 @@ class StackTreeMember:
 
     @property
     def names(self) -> list[str]:
-        """Of the resources that lead to it from the outermost stack."""
+        """Names of the resources that lead to it from the root stack."""
         return list(filter(None, self.path.split("/")))
 
 
@@ -80,7 +80,7 @@ class Walk(NamedTuple):
 
 
 class _NotAll(Exception):
-    """Others came to be, which somebody else has locked."""
+    """New nested stacks were created, which another transaction has locked."""
 
 
 async def read_stack_tree(conn: Connection, stack_id: UUID) -> list[StackTreeMember]:
@@ -121,12 +121,12 @@ async def _locked(conn: Connection, stack_id: UUID, known: set[UUID]) -> list[St
     await lock_stacks(conn, known)
     now = await read_stack_tree(conn, stack_id)
     newer = sorted({one.id for one in now} - known)
-    # Behind those that are held already, so nobody is waited for.
+    # After the locked ones in the order of IDs, so there is no wait.
     if newer and len(await conn.fetch(LOCK_NEWER, newer)) < len(newer):
         raise _NotAll
     return await read_stack_tree(conn, stack_id) if newer else now
 
 
 def within(kin: Iterable[StackTreeMember]) -> Sequence[StackTreeMember]:
-    """The stack in question, and those inside of it."""
+    """The given stack and its nested stacks."""
     return [one for one in kin if one.level >= 0]

@@ -1,4 +1,4 @@
-"""API tokens and passwords: kept as hashes, read by id or by name."""
+"""API tokens and passwords, stored as hashes, found by ID or name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Kind = Literal["token", "password"]
 EVERYWHERE = "*"
 #: The mode of [auth] in which tokens are accepted. Without a row in token_mode, one was made there.
 MODE = "tokens"
-#: Told to whoever remembers tokens, when one may have to be forgotten.
+#: Notifies caches of tokens when one has changed.
 CHANNEL = "headgate_tokens"
 
 
@@ -169,12 +169,12 @@ async def roles_of_account(conn: Connection, project: str, name: str) -> Sequenc
 
 
 async def listed(conn: Connection, project: str, *, gone: bool) -> list[TokenRecord]:
-    """gone: those that are revoked or have expired, too."""
+    """gone: include revoked and expired ones."""
     return [TokenRecord(**row) for row in await conn.fetch(LIST, project, gone)]
 
 
 async def revoke(conn: Connection, project: str, token_id: UUID, by: str) -> TokenRecord:
-    """From now on nobody gets in by it. Raises NotFound."""
+    """Revoke a token: it is no longer accepted. Raises NotFound."""
     if await conn.fetchval(REVOKE, project, token_id, by) is None:
         raise NotFound(
             f"there is no token {token_id} to revoke",

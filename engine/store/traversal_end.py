@@ -57,7 +57,7 @@ with closed as (
 )
 select record_events(events) from told where events is not null
 """
-#: What waits for somebody is called again, and told: nobody may want any more what it waits for.
+#: Waiting operations are called again, so that they can stop waiting.
 WAKE_WAITING = """
 select wake_nodes(array_agg(row (stack_id, traversal, id)::node_key))
   from node
@@ -80,7 +80,7 @@ async def supersede(
     by: Principal,
     cancellable_types: Sequence[str],
 ) -> None:
-    """End a traversal in favour of a newer one: drop what has not begun, close its hooks."""
+    """End a traversal because of a newer one: drop the nodes not started, close its hooks."""
     reason = "superseded by a newer change"
     await end_early(
         conn, stack_id, traversal, by, TraversalState.SUPERSEDED, reason, cancellable_types
@@ -187,7 +187,7 @@ _MOST_UNWELL = 1000
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A traversal to be ended. late: its time is over, though something is left to do."""
+    """A traversal to end. late: its time limit is reached before its nodes have ended."""
 
     late: bool
     action: Action
@@ -200,7 +200,7 @@ class Ending:
 
 
 async def lock_ending(conn: Connection, stack_id: UUID, traversal: int) -> Ending | None:
-    """Lock the stack, and the one around it; None when it is not to be ended (any more)."""
+    """Lock the stack and its parent; None if the traversal is not to be ended now."""
     await lock_with_parent(conn, stack_id)
     row = await conn.fetchrow(ENDING, stack_id, traversal)
     if row is None:
@@ -211,7 +211,7 @@ async def lock_ending(conn: Connection, stack_id: UUID, traversal: int) -> Endin
 
 
 async def last_complete(conn: Connection, stack_id: UUID) -> int | None:
-    """The version that was the last to be reached whole."""
+    """The last completed template version."""
     version: int | None = await conn.fetchval(LAST_COMPLETE, stack_id)
     return version
 
@@ -226,7 +226,7 @@ async def failed_nodes(conn: Connection, stack_id: UUID, traversal: int) -> Sequ
 
 
 async def end_traversal(conn: Connection, stack_id: UUID, traversal: int, verdict: Verdict) -> None:
-    """Write the verdict; what still waited for something is dropped."""
+    """Write the verdict, and drop the nodes that still wait."""
     await conn.execute(DROP_WAITING, stack_id, traversal)
     await conn.execute(END_TRAVERSAL, stack_id, traversal, verdict.state.value, verdict.reason)
 
@@ -256,7 +256,7 @@ update traversal set watched = null, tell_at = null where stack_id = $1 and numb
 
 @dataclass(frozen=True, slots=True)
 class EndedRecord:
-    """A traversal that has ended. began: its gate had let it pass."""
+    """An ended traversal. began: it has passed its first gate."""
 
     stack_id: UUID
     number: int
@@ -267,7 +267,7 @@ class EndedRecord:
 
 
 async def claim_ended(conn: Connection, lease: timedelta, limit: int) -> list[EndedRecord]:
-    """Take some that nobody else tells of; after the lease they may be taken again."""
+    """Claim ended traversals; after the lease they can be claimed again."""
     return [EndedRecord(**row) for row in await conn.fetch(CLAIM_ENDED, lease, limit)]
 
 

@@ -47,7 +47,7 @@ MARK_STALE = """
 update resource set digest = ''
  where stack_id = $1 and (id = any ($2::uuid[]) or name = any ($3::text[]) and replaced_by is null)
 """
-#: Whoever waited for an older operation was of the traversal before, and waits no more.
+#: Nodes that waited for earlier operations belong to the previous traversal.
 FORGET_SUCCESSORS = """
 update node set successor = null
  where stack_id = $1 and traversal < $2 and successor is not null
@@ -59,7 +59,7 @@ update node n set successor = s.successor
 """
 WAKE_WORKERS = "select pg_notify('headgate_work', '')"
 
-#: Operations before which somebody who steps may break.
+#: Operations that have breakpoints in stepping mode.
 STEPPED = frozenset({*Operation}) - GATES - {Operation.ADOPT, Operation.SNAPSHOT}
 
 NODE_COLUMNS = (
@@ -74,7 +74,7 @@ ROW_COLUMNS = (
 
 
 class Within(NamedTuple):
-    """Which step of which operation of the stack around begins a traversal."""
+    """The step of the parent's operation that starts a traversal."""
 
     traversal: int | None
     node: int | None
@@ -97,7 +97,7 @@ class Below(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeInputs:
-    """What the nodes of one resource need at run time; see `node.definition` in the schema."""
+    """Inputs of the nodes of one resource; see `node.definition` in the schema."""
 
     definition: Json
     reads: list[str]
@@ -179,14 +179,14 @@ def has_gate(plan: Plan) -> bool:
 
 
 async def stack_rules(conn: Connection, stack_id: UUID) -> tuple[Rule, ...]:
-    """The breakpoints of the stack as a whole that stayed with it."""
+    """The hook rules that stay with the whole stack."""
     return decode_rules(await conn.fetchval(STACK_RULES, stack_id))
 
 
 async def store_rules(
     conn: Connection, stack_id: UUID, rules: Mapping[str, Json], of_stack: Json
 ) -> None:
-    """Keep the breakpoints with their resources, also with those no node is planned for."""
+    """Store hook rules with their resources, also with those without a node."""
     await conn.execute(STORE_STACK_RULES, stack_id, of_stack)
     if rules:
         said = [{"name": name, "rules": kept} for name, kept in rules.items()]
@@ -217,7 +217,7 @@ def _node_records(
     *,
     stepped: bool,
 ) -> list[tuple[object, ...]]:
-    """stepped: whoever steps breaks at each node, from the first on."""
+    """stepped: stepping mode; every node has a breakpoint."""
     requirers: list[list[int]] = [[] for _ in plan.nodes]
     for index, node in enumerate(plan.nodes):
         for before in node.after:
@@ -256,11 +256,11 @@ def _known(
 
 
 def _without(node: PlannedNode) -> Json:
-    """The definition of a node that has none: what it may leave undone."""
+    """The definition of a node without properties: the work it can skip."""
     return {"only_if_replaced": node.only_if_replaced, "retained": node.retained}
 
 
-#: New nodes of a traversal from which a wrong estimate costs more than looking at it.
+#: Number of new nodes from which a wrong estimate costs more than the check.
 LARGE = 100
 #: $1: rows that a table has at least.
 ESTIMATED_TOO_SMALL = """
@@ -270,11 +270,11 @@ select exists (
        and c.reltuples / c.relpages * pg_relation_size(c.oid)
            / current_setting('block_size')::integer < $1)
 """
-#: One column is enough for the number of rows. Another process that is at it does it for all.
+#: One column is enough for the number of rows. Tables that another process analyzes are skipped.
 COUNT_AGAIN = "analyze (skip_locked) node (id), resource (id)"
 
 
 async def correct_estimates(conn: Connection, nodes: int) -> None:
-    """Analyse the hot tables if they are taken for smaller than the nodes just stored here."""
+    """Analyze the hot tables if their estimated size is below the number of nodes just stored."""
     if nodes >= LARGE and await conn.fetchval(ESTIMATED_TOO_SMALL, nodes):
         await conn.execute(COUNT_AGAIN)
