@@ -26,7 +26,7 @@ SEALED = """
 select s.project, c.stack_id, c.sealed from credential c join stack s on s.id = c.stack_id
 """
 PROJECTS = "select id, project from stack where id = any ($1::uuid[])"
-FORGET = "select forget_credentials($1)"
+FORGET = "select delete_unused_credentials($1)"
 
 
 def scope(project: str, stack_id: UUID) -> Scope:

@@ -63,11 +63,15 @@ async def test_each_statement_fits_the_schema(database: Database) -> None:
     [
         ("set requires = array_replace(", "set requiers = array_replace(", "requiers"),
         (
-            "perform leave_behind(v_left_behind)",
-            "perform leave_bhind(v_left_behind)",
+            "perform detach_stacks(v_detached)",
+            "perform leave_bhind(v_detached)",
             "leave_bhind",
         ),
-        ("perform forget_credentials(v_stacks)", "perform forget_credentials(v_left)", "boolean"),
+        (
+            "perform delete_unused_credentials(v_stacks)",
+            "perform delete_unused_credentials(v_left)",
+            "boolean",
+        ),
         ("into v_moved, v_events, v_refused", "into v_moved, v_events", "columns for"),
         ("if v_served is not null", "if v_servd is not null", "v_servd"),
         ("return v_ready", "return v_redy", "v_redy"),

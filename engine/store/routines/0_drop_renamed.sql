@@ -2,3 +2,7 @@
 
 drop view if exists event_told, hook_now, resource_now, stack_now, token_now cascade;
 drop function if exists forget_nodes;
+drop function if exists left_behind;
+drop function if exists leave_behind;
+drop function if exists projects_after;
+drop function if exists forget_credentials;

@@ -1,6 +1,6 @@
 -- Deletes the credentials of traversals that are not ending and of which no node is ready, running or
 -- waits for a timer. The caller has locked the stacks' rows.
-create or replace function forget_credentials(p_stacks uuid[]) returns void
+create or replace function delete_unused_credentials(p_stacks uuid[]) returns void
 language sql as $$
     delete from credential c
      where c.stack_id = any (p_stacks)

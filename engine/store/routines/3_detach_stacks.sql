@@ -1,7 +1,7 @@
 -- Nested stacks whose owning resource is removed while they are kept: they become root stacks.
 
 -- The nested stacks that these steps detach, with their own nested stacks. The caller locks them.
-create or replace function left_behind(p_steps jsonb) returns uuid[]
+create or replace function stacks_to_detach(p_steps jsonb) returns uuid[]
 language sql stable as $$
     with recursive detached (id) as (
         select c.id
@@ -17,7 +17,7 @@ language sql stable as $$
 $$;
 
 -- Makes each of these stacks whose owning resource is gone a root stack.
-create or replace function leave_behind(p_stacks uuid[]) returns void
+create or replace function detach_stacks(p_stacks uuid[]) returns void
 language sql as $$
     with recursive detached (id, root_id, cut) as (
         select c.id, c.id, length(c.path) + 2

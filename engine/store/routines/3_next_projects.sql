@@ -1,7 +1,7 @@
 -- Projects with due or future work, by name, after p_after, at most p_most. It steps through an index
 -- from one project to the next: the cost depends on the number of projects, not of their traversals.
 
-create or replace function projects_after(p_after text, p_most integer) returns setof text
+create or replace function next_projects(p_after text, p_most integer) returns setof text
 language sql stable as $$
     with recursive hop as (
         select (select min(t.project) from traversal t

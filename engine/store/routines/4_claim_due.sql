@@ -1,9 +1,8 @@
--- Claims what is due at p_seen for p_worker, in at most 16 traversals: nodes, up to p_want, and
--- traversals that are to be ended. p_after, p_bytes, p_suspects: see `advance`.
--- p_now: the time of the claims. p_due: the traversals, whose stacks are locked now. p_ends: those that
--- are to be ended. p_claimed, p_unread: the nodes. p_served: the project that was served last. p_events:
--- what is to be recorded.
--- Called by `advance` alone, whose planner settings hold here as well.
+-- Claims work for p_worker that is due at p_seen, in at most 16 traversals: up to p_want nodes, and
+-- traversals to end. p_after, p_bytes, p_suspects: see `advance`. p_now: time of the claims. p_due: the
+-- traversals, whose stacks are then locked. p_ends: traversals to end. p_claimed, p_unread: nodes.
+-- p_served: the project that was served last. p_events: events to record.
+-- Only `advance` calls it, so its planner settings apply.
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint);
 drop function if exists claim_due(text, interval, timestamptz, integer, text, bigint, boolean);
 
@@ -14,13 +13,13 @@ create function claim_due(p_worker text, p_lease interval, p_seen timestamptz, p
                           out p_served text, out p_events event_draft[])
 language plpgsql as $$
 begin
-    -- Each project with something due has its turn before any has a second one. A stack
-    -- that another worker has locked is skipped: that worker claims in it, too.
+    -- Each project with due work gets one turn before any gets a second one. A stack that another
+    -- worker has locked is skipped, because that worker also claims its nodes.
     with project as (
-        select p.name, p.nth from projects_after(p_after, 100) with ordinality p (name, nth)
+        select p.name, p.nth from next_projects(p_after, 100) with ordinality p (name, nth)
         union all
         select p.name, 100 + p.nth
-          from projects_after('', 100) with ordinality p (name, nth) where p.name <= p_after
+          from next_projects('', 100) with ordinality p (name, nth) where p.name <= p_after
     ), due as (
         select t.stack_id, t.number, p.name, p.nth, t.turn
           from project p cross join lateral (
@@ -57,7 +56,7 @@ begin
                       n.bytes, n.phase = 'act' and n.started_at is null as starts,
                       n.state = 'running' and n.phase = 'act' and n.started_at is not null
                       and n.operation not in ('begin', 'finish') as restarts,
-                      -- A process that was ended in order gives its nodes back: no worker.
+                      -- No worker: a process that stopped gave the node back.
                       n.lost + (n.state = 'running' and n.worker is not null)::integer as lost
                  from node n
                 where n.stack_id = d.stack_id and n.traversal = d.traversal
@@ -132,7 +131,7 @@ begin
                               order by k.id) filter (where k.starts or k.restarted), '{}')
       into p_claimed, p_unread, p_events
       from claimed k
-      left join lateral ( -- what is only to be made is nothing real yet
+      left join lateral ( -- a planned resource does not exist yet
            select r.physical_id, r.replaced_by from resource r
             where (k.starts or k.restarted) and k.operation <> 'create'
               and r.stack_id = k.stack_id and r.id = k.resource_id offset 0) r on true;

@@ -1,28 +1,27 @@
--- The heart of the store: applies what the node machine decided, wakes the nodes that depend on it and
--- claims what is due, for any number of nodes and stacks, in one call and one transaction. Each part is a
--- function of its own; this one composes them.
+-- Applies the decisions of the node machine, wakes dependents and claims due work, for any number of
+-- nodes and stacks, in one call and one transaction. It calls one function for each part.
 --
--- Every writer of a stack's nodes, hooks or events first locks the stack's row, stacks in the order of
--- their ids. So commits to one stack are serial, and different stacks do not touch.
+-- Every writer of a stack's nodes, hooks or events first locks the stack's row; several stacks in the
+-- order of their IDs. So commits to one stack are serial, and different stacks are independent.
 --
 -- p_steps: [{stack_id, traversal, node, claim, state, phase, operation, passed, wake_at, progress,
 --            attempts, reason, confirmed, awaits, resource, kept, hook, events}], one for each node that
---            moved. A step with an outdated claim is left out: another worker has the node now. A step
---            that would open hooks in a traversal that has ended is refused: nothing of it is written,
---            the claim holds, and its worker decides again (engine/node/machine.py).
--- p_after: the project that was served last; the others have their turn first.
--- p_bytes: about how much the documents of newly claimed nodes may be together; one node is always
+--            changed its state. A step with an outdated claim is ignored: another worker has the node.
+--            A step that opens hooks in an ended traversal is refused: nothing is written, the claim
+--            remains valid, and the worker decides again (engine/node/machine.py).
+-- p_after: the project that was served last; the others come first.
+-- p_bytes: limit of the approximate size of the documents of newly claimed nodes; one node is always
 -- claimed. Negative: their documents are not read.
 -- p_suspects: false: claim no node whose last worker ended while it had the node, because the worker
 -- makes the last try of such a node now.
 --
 -- Returns rows of these kinds:
 --   turn     the project that was served last this time
---   refused  a step that was refused, with the state of its traversal and the reason for that
---   end      a traversal of which no node is left, or whose time is over
---   unread   a claimed node whose documents are not read: it ended its workers too often, or is too
+--   refused  a step that was refused, with the state and reason of its traversal
+--   end      a traversal to end: it has no active node, or its time limit is reached
+--   unread   a claimed node whose documents are not read: its workers died too often, or it is too
 --            large for one statement
---   node     a node for p_worker to work on: it has kept it, or newly claimed it
+--   node     a node for p_worker: it kept the node, or claims it now
 drop function if exists advance(text, interval, integer, jsonb);
 drop function if exists advance(text, interval, integer, jsonb, text);
 drop function if exists advance(text, interval, integer, jsonb, text, bigint);
@@ -32,9 +31,8 @@ create function advance(p_worker text, p_lease interval, p_want integer, p_steps
                         p_after text, p_bytes bigint, p_suspects boolean)
 returns setof advance_row
 language plpgsql
--- Every look-up goes by key. Planning anew for each call costs more than carrying it out; and a plan
--- made while the tables are young must not be one that scans them. The settings hold until this
--- function ends, so also in all that it calls.
+-- Search by key. Planning each call costs more than executing it, and a plan made while the tables are
+-- small must not scan them. The settings apply until this function ends, also in functions it calls.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_hashjoin = off
@@ -43,7 +41,7 @@ as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_stacks uuid[] := '{}';
-    v_left_behind uuid[];
+    v_detached uuid[];
     v_moved moved_node[];
     v_refused refused_step[];
     v_events event_draft[] := '{}';
@@ -61,9 +59,9 @@ begin
         select array_agg(distinct (s ->> 'stack_id')::uuid) into v_stacks
           from jsonb_array_elements(p_steps) s;
         if p_steps @? '$[*].resource ? (@.write == "remove")' then
-            v_left_behind := left_behind(p_steps);
+            v_detached := stacks_to_detach(p_steps);
         end if;
-        perform 1 from stack where id = any (v_stacks || v_left_behind)
+        perform 1 from stack where id = any (v_stacks || v_detached)
          order by id for no key update;
         v_now := clock_timestamp();
         select a.p_moved, a.p_events, a.p_refused into v_moved, v_events, v_refused
@@ -76,8 +74,8 @@ begin
         end if;
     end if;
 
-    if v_left_behind is not null then
-        perform leave_behind(v_left_behind);
+    if v_detached is not null then
+        perform detach_stacks(v_detached);
     end if;
 
     if p_want > 0 then
@@ -113,7 +111,7 @@ begin
     end if;
 
     if exists (select from credential) then
-        perform forget_credentials(v_stacks);
+        perform delete_unused_credentials(v_stacks);
     end if;
 
     v_row.now := v_now;
