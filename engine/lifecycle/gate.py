@@ -19,7 +19,7 @@ class StackGate(ResourceType):
     async def create(self, call: Call) -> Outcome:
         """Before everything else: every plug-in lets it pass, or it is refused."""
         refusal = await self._plugins.before(view_of(call.properties))
-        return Failed(refusal) if refusal else Done(None)
+        return Failed(refusal, public_reason=refusal) if refusal else Done(None)
 
     def delete(self, call: Call) -> Outcome:
         return Done(None)

@@ -7,7 +7,8 @@ the lost call created. It never sleeps: to wait, it returns `Wait`.
 An operation is a function (it computes) or a coroutine function (it does I/O).
 
 Properties, attributes, data and progress may contain secrets. They are excluded from all reprs
-here, and a type must not put them into reasons.
+here, and a type must not put them into reasons. If a resource depends on a secret, only the
+`public_reason` of the outcome is shown.
 """
 
 from abc import ABC, abstractmethod
@@ -172,7 +173,7 @@ class ResourceType(ABC):
         Done has the current attributes.
         """
         reason = f"CHECK not supported for {self.schema.name}"
-        return Done(call.physical_id, call.attributes, call.data, reason)
+        return Done(call.physical_id, call.attributes, call.data, reason, public_reason=reason)
 
     def adopt(self, call: Call) -> Outcome | Awaitable[Outcome]:
         """Adopt the physical resource ``call.physical_id`` and read its attributes."""

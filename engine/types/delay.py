@@ -91,7 +91,8 @@ class Delay(ResourceType):
         if call.now >= end:
             return None
         if call.superseded:
-            return Failed("the change ended before the delay was over")
+            reason = "the change ended before the delay was over"
+            return Failed(reason, public_reason=reason)
         return Wait(end, {"until": end.isoformat()})
 
 

@@ -49,10 +49,18 @@ class NoResponse(Exception):
 
 class ServiceError(Exception):
     """A service did not do what a request asked for. retry: a retry may succeed. status: None
-    without a response."""
+    without a response. public: see `public_reason` of outcomes."""
 
-    def __init__(self, reason: str, *, retry: bool = False, status: int | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retry: bool = False,
+        status: int | None = None,
+        public: str = "",
+    ) -> None:
         super().__init__(reason)
+        self.public = public
         self.retry = retry
         self.status = status
 

@@ -27,6 +27,6 @@ def run_nested(
         case TraversalState.COMPLETE:
             return then(child)
         case TraversalState.STOPPED:
-            return Stopped(child.reason, str(child.id), call.data)
+            return Stopped(child.reason, str(child.id), call.data, public_reason=child.reason)
         case _:
-            return Failed(child.reason, str(child.id), call.data)
+            return Failed(child.reason, str(child.id), call.data, public_reason=child.reason)

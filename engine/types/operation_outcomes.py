@@ -1,4 +1,9 @@
-"""The outcomes of an operation of a resource type. A closed union: `Outcome`."""
+"""The outcomes of an operation of a resource type. A closed union: `Outcome`.
+
+public_reason: the part of `reason` that is shown if the resource depends on a secret, "" for none.
+It contains only the type's own words: no property, response, output, exception text or value
+computed from one.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +28,7 @@ class Done:
     data: Mapping[str, Json] = field(default_factory=dict, repr=False)
     reason: str = ""
     secret: Collection[str] | None = None
+    public_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,7 @@ class Wait:
     progress: Json = field(repr=False)
     reason: str = ""
     awaits: UUID | None = None
+    public_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ class Failed:
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict, repr=False)
     retry: bool = False
+    public_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,7 @@ class Stopped:
     reason: str
     physical_id: str | None = None
     data: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    public_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ LONGEST = 3_155_760_000
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
+FAILED = "Test Resource failed"
+
+
 class TestResource(ResourceType):
     uses_credential = False
     __test__ = False  # pytest: this is not a test class
@@ -87,7 +90,7 @@ class TestResource(ResourceType):
         if waiting is not None:
             return waiting
         if call.properties.get("fail"):
-            return Failed("Test Resource failed")
+            return Failed(FAILED, public_reason=FAILED)
         return Done(_physical_id(call), _attributes(call.properties))
 
     def update(self, call: Call) -> Outcome:
@@ -95,7 +98,7 @@ class TestResource(ResourceType):
         if waiting is not None:
             return waiting
         if call.properties.get("fail"):
-            return Failed("Test Resource failed")
+            return Failed(FAILED, public_reason=FAILED)
         return Done(call.physical_id, _attributes(call.properties))
 
     def delete(self, call: Call) -> Outcome:

@@ -64,7 +64,7 @@ def _done(physical_id: str | None, properties: Mapping[str, Json]) -> Outcome:
     try:
         return Done(physical_id, {"value": CONVERT[kind](value) if kind else value})
     except ValueError as error:
-        return Failed(str(error))
+        return Failed(str(error), public_reason=str(error))
 
 
 # A value that cannot be converted may be a secret, so no message contains it.

@@ -152,16 +152,21 @@ def failure(prepared: Prepared, error: BaseException) -> Failed:
     work = prepared.work
     if isinstance(error, Invalid) and has_secrets(work):
         # A finding about a nested template may repeat a value that was computed from a secret.
-        return Failed("; ".join(f"{one.place}: {UNTOLD}" for one in error.findings))
+        places = "; ".join(f"{one.place}: {UNTOLD}" for one in error.findings)
+        return Failed(places, public_reason=places)
     if isinstance(error, HeadgateError):
-        return Failed(str(error), retry=isinstance(error, Unavailable))
+        # The engine words errors about decryption and, unless they quote values, nested stacks.
+        nested = prepared.type.has_nested_stack and not isinstance(error, Invalid)
+        public = str(error) if nested or error.code == "Undecryptable" else ""
+        return Failed(str(error), retry=isinstance(error, Unavailable), public_reason=public)
     bug = log.bind(resource=work.name, type=work.type)
     if keeps_secrets(prepared):
         where = "".join(traceback.format_tb(error.__traceback__))
         bug.error("operation.bug", error=type(error).__name__, where=where)
     else:
         bug.error("operation.bug", exc_info=error)
-    return Failed(f"the type {work.type} failed unexpectedly: {type(error).__name__}")
+    reason = f"the type {work.type} failed unexpectedly: {type(error).__name__}"
+    return Failed(reason, public_reason=reason)
 
 
 def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> NodeInput:

@@ -13,7 +13,7 @@ from engine.store.advance import Work
 from engine.types.contract import Confirm, Done, Failed, Outcome, Stopped, Wait
 from engine.types.text_cleaning import mask_secrets
 from engine.words import VISITS, Json, Operation
-from engine.work.prepare import UNTOLD, Prepared
+from engine.work.prepare import Prepared
 from engine.work.visible_properties import masked
 
 
@@ -62,22 +62,41 @@ def is_tainted(prepared: Prepared, shown: Json) -> bool:
     return contains_mask(masked(prepared.properties if shown is None else shown, schema))
 
 
-#: Characters. A message may cut a longer secret, and a part of it is not recognized.
-LONGEST_QUOTED = 200
+#: Shown in place of a reason that may contain a secret, or a value computed from one.
+WITHHELD_REASON = "The reason is not shown because the resource depends on a secret."
+WITHHELD_DETAILS = "details are not shown because the resource depends on a secret"
+
+
+def depends_on_secret(prepared: Prepared, shown: Json) -> bool:
+    """Return whether a message of the type may contain something computed from a secret: the
+    properties contain one or did before, or an attribute is secret.
+    """
+    work = prepared.work
+    before = work.shown is not None and contains_mask(work.shown)
+    return before or bool(work.secret) or is_tainted(prepared, shown)
 
 
 def redacted(prepared: Prepared, outcome: Outcome, shown: Json) -> Outcome:
-    """The outcome without secrets of the properties in what it says to people."""
-    hidden = _secret_texts(prepared, shown)
-    if not hidden:
+    """Return the outcome as people may see it.
+
+    A text computed from a secret cannot be recognized in a message, so only `public_reason` is
+    shown of a resource that depends on a secret. Its secrets are masked there, too.
+    """
+    if not depends_on_secret(prepared, shown):
         return outcome
-    if isinstance(outcome, Failed | Stopped) and max(map(len, hidden)) > LONGEST_QUOTED:
-        return replace(outcome, reason=UNTOLD)
+    hidden = _secret_texts(prepared, shown)
     if isinstance(outcome, Done | Wait | Failed | Stopped):
-        return replace(outcome, reason=mask_secrets(outcome.reason, hidden))
+        return replace(outcome, reason=mask_secrets(_public_reason(outcome), hidden))
     if isinstance(outcome, Confirm):
         return replace(outcome, seen=_without(outcome.seen, hidden))
     return outcome
+
+
+def _public_reason(outcome: Done | Wait | Failed | Stopped) -> str:
+    if outcome.public_reason == outcome.reason:
+        return outcome.reason
+    public = outcome.public_reason
+    return f"{public} ({WITHHELD_DETAILS})" if public else WITHHELD_REASON
 
 
 def _secret_texts(prepared: Prepared, shown: Json) -> set[str]:

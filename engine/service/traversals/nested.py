@@ -170,7 +170,8 @@ class NestedStacks:
             elif child is not None and not isinstance(command, ReconcileNested):
                 await self._delete_or_act(conn, step, command, child, held)
             else:
-                return Failed("it has no nested stack")
+                reason = "it has no nested stack"
+                return Failed(reason, public_reason=reason)
         self._wake()
         return waiting
 
@@ -278,8 +279,10 @@ def _outcome_of_ended(state: str, child: ChildRecord | None) -> Outcome:
     """The outcome of an operation whose traversal ended before the step could start."""
     physical_id = str(child.id) if child else None
     if state == TraversalState.STOPPED:
-        return Stopped("Stopped: before it was carried out", physical_id)
-    return Failed("superseded by a newer change", physical_id)
+        reason = "Stopped: before it was carried out"
+        return Stopped(reason, physical_id, public_reason=reason)
+    reason = "superseded by a newer change"
+    return Failed(reason, physical_id, public_reason=reason)
 
 
 def _resource(prepared: Prepared) -> Resource:

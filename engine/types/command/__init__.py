@@ -167,8 +167,13 @@ class Command(ResourceType):
         if isinstance(checked, Ended):
             return Done(made["id"], made["attributes"], made)
         if call.now >= until:
-            reason = f"check did not succeed in {self._seconds(call):g} s: {checked.reason}"
-            return Failed(reason, made["id"], made | {"unfinished": True})
+            late = f"check did not succeed in {self._seconds(call):g} s"
+            return Failed(
+                f"{late}: {checked.reason}",
+                made["id"],
+                made | {"unfinished": True},
+                public_reason=late,
+            )
         wake = min(until, next_poll(call.now, tries, LONGEST_CHECK))
         return Wait(wake, {"made": made, "tries": tries + 1, "until": until.isoformat()})
 
@@ -182,7 +187,8 @@ class Command(ResourceType):
             return Failed(wrong, call.physical_id, call.data)
         file = self._settings.file_of(_program(command))
         if file is None:
-            return Failed(f"{name} may not be run. {_ALLOW}", call.physical_id, call.data)
+            reason = f"{name} may not be run. {_ALLOW}"
+            return Failed(reason, call.physical_id, call.data, public_reason=reason)
         argv = _argv(command)
         seconds = min(self._seconds(call), at_most)
         try:
@@ -197,14 +203,18 @@ class Command(ResourceType):
             )
         except (OSError, ValueError, SubprocessError) as error:
             output = error_tail(call, str(error))
-            return Failed(f"{name} could not be started: {output}", call.physical_id, call.data)
+            public = f"{name} could not be started"
+            reason = f"{public}: {output}"
+            return Failed(reason, call.physical_id, call.data, public_reason=public)
         if ended.code == 0:
             return ended
         output = error_tail(call, decode_text(ended.stderr))
-        reason = f"{name} {_exit_text(ended.code, seconds)}{f': {output}' if output else ''}"
+        public = f"{name} {_exit_text(ended.code, seconds)}"
+        reason = f"{public}: {output}" if output else public
         left = made.get("id") or call.physical_id or call.own_name
         kept = {**call.data, "unfinished": True}
-        return Failed(reason, left, kept, retry=ended.code == TEMPORARY)
+        retry = ended.code == TEMPORARY
+        return Failed(reason, left, kept, retry=retry, public_reason=public)
 
     def _refusal(self, call: Call, name: str) -> str:
         """The reason why a command may not run now, as a sentence; empty if it may."""
@@ -245,7 +255,7 @@ class Command(ResourceType):
 
 
 def _unchanged(call: Call, reason: str = "") -> Done:
-    return Done(call.physical_id, call.attributes, call.data, reason)
+    return Done(call.physical_id, call.attributes, call.data, reason, public_reason=reason)
 
 
 def _runs_nothing(call: Call) -> bool:

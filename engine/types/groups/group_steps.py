@@ -190,7 +190,7 @@ def _asked(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
 
 def _failed(call: Call, reason: str) -> Failed:
     there = call.physical_id if call.child is None else str(call.child.id)
-    return Failed(reason, there, call.data)
+    return Failed(reason, there, call.data, public_reason=reason)
 
 
 def _seen(step: GroupStep) -> dict[str, Json]:

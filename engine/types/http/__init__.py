@@ -97,7 +97,7 @@ class Http(ResourceType):
     async def check(self, call: Call) -> Outcome:
         if not (call.properties.get("check") or call.properties.get("read")):
             reason = "CHECK not supported: no read"
-            return Done(call.physical_id, call.attributes, call.data, reason)
+            return Done(call.physical_id, call.attributes, call.data, reason, public_reason=reason)
         made = object_of(call)
         return await self._guarded(call, made, self._compare(call, made))
 
@@ -138,7 +138,10 @@ class Http(ResourceType):
         if made_id is None and call.properties.get("find"):
             made_id = await self._find(call, made)
         if made_id is None:
-            raise ServiceError(f"create: the response has no id at {call.properties['id']}")
+            raise ServiceError(
+                f"create: the response has no id at {call.properties['id']}",
+                public="create: the response has no id",
+            )
         return then_read(call, with_response(replace(made, id=made_id), call.properties, answered))
 
     async def _change(self, call: Call, made: RemoteObject) -> Outcome:
@@ -175,19 +178,19 @@ class Http(ResourceType):
         if how is Readiness.READY:
             return made.done()
         if how is Readiness.FAILED:
-            raise ServiceError(f"the object has failed: {state}")
+            raise ServiceError(f"the object has failed: {state}", public="the object has failed")
         if self._is_over(call, since):
-            raise ServiceError(
-                f"the object was not ready within {self._seconds(call):g} s: {state}"
-            )
-        return poll_again(
-            call, made, since, f"the object is not ready: {self._masked(call, made, state)}"
-        )
+            late = f"the object was not ready within {self._seconds(call):g} s"
+            raise ServiceError(f"{late}: {state}", public=late)
+        public = "the object is not ready"
+        reason = f"{public}: {self._masked(call, made, state)}"
+        return poll_again(call, made, since, reason, public=public)
 
     async def _delete(self, call: Call, made: RemoteObject) -> Outcome:
         made = await self._with_id(call, made)
         if made.id is None and "id" in names_in(call.properties["delete"]):
-            return Done(None, reason="unknown whether the lost request created an object")
+            reason = "unknown whether the lost request created an object"
+            return Done(None, reason=reason, public_reason=reason)
         if call.progress is not None:
             return await self._wait_until_deleted(call, made)
         try:
@@ -197,7 +200,8 @@ class Http(ResourceType):
                 return Done(None)
             raise
         if response.status == ACCEPTED and call.properties.get("read"):
-            return poll_again(call, made, call.now, "the service accepted the delete request")
+            reason = "the service accepted the delete request"
+            return poll_again(call, made, call.now, reason, public=reason)
         return Done(None)
 
     async def _with_id(self, call: Call, made: RemoteObject) -> RemoteObject:
@@ -216,15 +220,10 @@ class Http(ResourceType):
                 raise
         if self._is_over(call, since):
             seconds = self._seconds(call)
-            raise ServiceError(
-                f"delete was accepted, but the object still existed {seconds:g} s later"
-            )
-        return poll_again(
-            call,
-            made,
-            since,
-            "the service accepted the delete request, but the object still exists",
-        )
+            late = f"delete was accepted, but the object still existed {seconds:g} s later"
+            raise ServiceError(late, public=late)
+        reason = "the service accepted the delete request, but the object still exists"
+        return poll_again(call, made, since, reason, public=reason)
 
     async def _compare(self, call: Call, made: RemoteObject) -> Outcome:
         name = "check" if call.properties.get("check") else "read"
@@ -232,22 +231,27 @@ class Http(ResourceType):
             answered = document(name, await self._send(call, name, made))
         except ServiceError as error:
             if error.status in GONE:
-                raise ServiceError(
-                    f"the object does not exist: the service answered {error.status}"
-                ) from None
+                gone = f"the object does not exist: the service answered {error.status}"
+                raise ServiceError(gone, public=gone) from None
             raise
         wrong = drifted(call.properties.get("compare"), answered)
         if wrong:
-            raise ServiceError(f"the object differs from `compare` at {', '.join(wrong)}")
+            raise ServiceError(
+                f"the object differs from `compare` at {', '.join(wrong)}",
+                public="the object differs from `compare`",
+            )
         how, state = readiness(call.properties.get("ready"), answered)
         if how is not Readiness.READY:
-            raise ServiceError(f"the object is not ready: {state}")
+            raise ServiceError(
+                f"the object is not ready: {state}", public="the object is not ready"
+            )
         return with_response(made, call.properties, answered if name == "read" else None).done()
 
     async def _send(self, call: Call, name: str, made: RemoteObject) -> Response:
         """Send one request. Raises ServiceError unless its response is a success."""
         if not self._settings.enabled:
-            raise ServiceError(". ".join(_OFF))
+            off = ". ".join(_OFF)
+            raise ServiceError(off, public=off)
         definition = call.properties[name]
         try:
             request = build(name, call.properties, made.values(), str(call.operation_key))
@@ -256,9 +260,11 @@ class Http(ResourceType):
                 request = replace(request, headers={**request.headers, **headers})
             response = await self._web.ask(request)
         except (PlaceholderError, CredentialDenied) as error:
-            raise ServiceError(f"{name}: {error}") from None
+            public = f"{name}: the request is not valid"
+            raise ServiceError(f"{name}: {error}", public=public) from None
         except NoResponse as error:
-            raise ServiceError(f"{name}: {error}", retry=error.retry) from None
+            public = f"{name}: the service did not answer"
+            raise ServiceError(f"{name}: {error}", retry=error.retry, public=public) from None
         check_status(name, response, definition.get("expect") or [])
         return response
 
@@ -268,9 +274,11 @@ class Http(ResourceType):
             return await run
         except ServiceError as error:
             reason, retry = self._masked(call, made, str(error)), error.retry
+            public = error.public
         except (InvalidPath, PlaceholderError) as error:  # values that validation did not know
-            reason, retry = str(error), False
-        return Failed(reason, made.id, made.data(unfinished=True), retry=retry)
+            reason, retry, public = str(error), False, ""
+        data = made.data(unfinished=True)
+        return Failed(reason, made.id, data, retry=retry, public_reason=public)
 
     def _masked(self, call: Call, made: RemoteObject, text: str) -> str:
         """A text from a service with the secrets of the requests masked."""

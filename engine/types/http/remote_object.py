@@ -80,11 +80,13 @@ def then_read(call: Call, made: RemoteObject) -> Outcome:
     return Wait(call.now, progress_of(made)) if call.properties.get("read") else made.done()
 
 
-def poll_again(call: Call, made: RemoteObject, since: datetime, reason: str) -> Wait:
+def poll_again(
+    call: Call, made: RemoteObject, since: datetime, reason: str, *, public: str
+) -> Wait:
     tries = (call.progress or {}).get("tries", 0)
     longest = float(call.properties.get("interval") or DEFAULT_INTERVAL)
     progress = {**progress_of(made), "since": since.isoformat(), "tries": tries + 1}
-    return Wait(next_poll(call.now, tries, longest), progress, reason)
+    return Wait(next_poll(call.now, tries, longest), progress, reason, public_reason=public)
 
 
 def progress_of(made: RemoteObject) -> dict[str, Json]:

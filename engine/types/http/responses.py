@@ -36,10 +36,12 @@ def check_status(name: str, answer: Response, expect: list[int]) -> None:
         raise ServiceError(
             f"{name}: the service redirects{target}; redirects are not followed",
             status=status,
+            public=f"{name}: the service redirects, which is not followed",
         )
     text = decode_text(answer.body).strip()[:KEPT].strip()
-    reason = f"{name}: the service answered {status}{f': {text}' if text else ''}"
-    raise ServiceError(reason, retry=status in BUSY, status=status)
+    public = f"{name}: the service answered {status}"
+    reason = f"{public}: {text}" if text else public
+    raise ServiceError(reason, retry=status in BUSY, status=status, public=public)
 
 
 def document(name: str, answer: Response) -> Json:
@@ -50,7 +52,9 @@ def document(name: str, answer: Response) -> Json:
         return replace_nul(orjson.loads(answer.body))
     except orjson.JSONDecodeError as error:
         raise ServiceError(
-            f"{name}: the response is not valid JSON: {error}", status=answer.status
+            f"{name}: the response is not valid JSON: {error}",
+            status=answer.status,
+            public=f"{name}: the response is not valid JSON",
         ) from None
 
 

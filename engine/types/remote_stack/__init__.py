@@ -15,7 +15,14 @@ from engine.types.credentials import CredentialDenied, Credentials
 from engine.types.http_client import HttpClient, ServiceError
 from engine.types.remote_stack.api import Api, RemoteStackId
 from engine.types.remote_stack.endpoints import DEFAULT, Endpoint, Endpoints, unknown
-from engine.types.remote_stack.polling import PollState, data_of, ended, is_about, under_way
+from engine.types.remote_stack.polling import (
+    PollState,
+    data_of,
+    ended,
+    hooks_under_way,
+    is_about,
+    under_way,
+)
 from engine.types.remote_stack.schema import SCHEMA
 from engine.types.text_cleaning import mask_secrets
 from engine.words import Json
@@ -105,7 +112,8 @@ class RemoteStack(ResourceType):
     async def _poll(self, api: Api, call: Call, action: str) -> Outcome:
         waiting, endpoint = PollState.read(call.progress or {}), api.endpoint
         if call.superseded:
-            return Failed("superseded", waiting.place.id, data_of(waiting.place))
+            data = data_of(waiting.place)
+            return Failed("superseded", waiting.place.id, data, public_reason="superseded")
         try:
             shown = await api.show(waiting.place)
         except ServiceError as error:
@@ -115,7 +123,10 @@ class RemoteStack(ResourceType):
         if shown is None and action == "DELETE":
             return Done(None)
         if shown is None:
-            raise ServiceError(f"the stack {waiting.place.name} does not exist any more")
+            raise ServiceError(
+                f"the stack {waiting.place.name} does not exist any more",
+                public="the remote stack does not exist any more",
+            )
         if not is_about(shown, action):  # not started yet, or another client started an action
             if waiting.lost(call.now, endpoint):
                 raise ServiceError(f"the stack {shown.place.name} does not reach {action}")
@@ -125,7 +136,8 @@ class RemoteStack(ResourceType):
         waiting = replace(waiting, seen=call.now)
         hooks = await _hooks(api, waiting)
         waiting = replace(waiting, hooks=hooks is not None)
-        return waiting.again(call.now, endpoint, under_way(shown, endpoint, hooks))
+        public = hooks_under_way(endpoint, hooks)
+        return waiting.again(call.now, endpoint, under_way(shown, endpoint, hooks), public)
 
     async def _snapshot(self, api: Api, call: Call) -> Outcome:
         if call.progress is None:
@@ -141,7 +153,10 @@ class RemoteStack(ResourceType):
                 reason = f"the snapshot of {waiting.place.name} is in progress"
                 return waiting.again(call.now, api.endpoint, reason)
             case _:
-                raise ServiceError(f"the snapshot of {waiting.place.name} is {status}: {reason}")
+                raise ServiceError(
+                    f"the snapshot of {waiting.place.name} is {status}: {reason}",
+                    public="the snapshot failed",
+                )
 
     async def _adopt(self, api: Api, call: Call) -> Outcome:
         place = await api.find(call.physical_id or "")
@@ -160,7 +175,8 @@ class RemoteStack(ResourceType):
             secrets = [*self._credentials.secrets(), call.credential]
             reason = mask_secrets(str(error), secrets)
             left = place.id if place else call.physical_id
-            return Failed(reason, left, {"name": name}, retry=error.retry)
+            data, public = {"name": name}, error.public
+            return Failed(reason, left, data, retry=error.retry, public_reason=public)
 
     def _api(self, call: Call) -> Api:
         """Raises ServiceError."""

@@ -164,9 +164,13 @@ class Api:
         try:
             answer = await self.web.ask(request)
         except NoResponse as error:
-            raise ServiceError(f"{self.endpoint.name}: {error}", retry=error.retry) from None
+            public = "the endpoint did not answer"
+            raise ServiceError(
+                f"{self.endpoint.name}: {error}", retry=error.retry, public=public
+            ) from None
         if answer.status in BUSY:
-            raise ServiceError(f"{self.endpoint.name} answered {answer.status}", retry=True)
+            reason = f"{self.endpoint.name} answered {answer.status}"
+            raise ServiceError(reason, retry=True, public=reason)
         return _check_status(answer, f"{method} {path.partition('?')[0]}") if bad else answer
 
 
@@ -181,6 +185,7 @@ def _check_status(answer: Response, doing: str) -> Response:
     raise ServiceError(
         f"the endpoint answered {answer.status} to {doing}{f': {document}' if document else ''}",
         retry=answer.status == CONFLICT,
+        public=f"the endpoint answered {answer.status}",
         status=answer.status,
     )
 

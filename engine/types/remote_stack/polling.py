@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Self
+from uuid import UUID
 
 from engine.types.contract import Call, Done, Failed, Outcome, Stopped, Wait
 from engine.types.poll_interval import next_poll
@@ -49,9 +50,16 @@ class PollState:
             "snapshot": self.snapshot,
         }
 
-    def again(self, now: datetime, endpoint: Endpoint, reason: str) -> Wait:
+    def again(
+        self,
+        now: datetime,
+        endpoint: Endpoint,
+        reason: str,
+        public: str = "the remote stack is not ready",
+    ) -> Wait:
         progress = replace(self, tries=self.tries + 1).to_progress()
-        return Wait(next_poll(now, self.tries, endpoint.interval), progress, reason)
+        wake = next_poll(now, self.tries, endpoint.interval)
+        return Wait(wake, progress, reason, public_reason=public)
 
     def lost(self, now: datetime, endpoint: Endpoint) -> bool:
         """Whether the action was not seen for longer than the endpoint's patience."""
@@ -77,9 +85,11 @@ def ended(call: Call, shown: RemoteStackView, endpoint: Endpoint) -> Outcome:
         case "COMPLETE":
             return Done(place.id, shown.attributes, data)
         case "STOPPED":
-            return Stopped(_failure_reason(shown, endpoint), place.id, data)
+            public = "the remote stack was stopped"
+            return Stopped(_failure_reason(shown, endpoint), place.id, data, public_reason=public)
         case _:
-            return Failed(_failure_reason(shown, endpoint), place.id, data)
+            public = "the remote stack failed"
+            return Failed(_failure_reason(shown, endpoint), place.id, data, public_reason=public)
 
 
 def _failure_reason(shown: RemoteStackView, endpoint: Endpoint) -> str:
@@ -95,6 +105,21 @@ def under_way(
     named = [_hook(one, endpoint) for one in (hooks or [])[:MOST_HOOKS]]
     more = len(hooks or []) - len(named)
     return "; ".join([what, *named, *([f"and {more} more"] if more > 0 else [])])
+
+
+def hooks_under_way(endpoint: Endpoint, hooks: Sequence[Mapping[str, Json]] | None) -> str:
+    """What is waited for, without text of the remote stack: where its hooks are answered."""
+    known = [one.get("id") for one in (hooks or [])[:MOST_HOOKS]]
+    urls = [f"{endpoint.url}/hooks/{one}" for one in known if _is_uuid(one)]
+    waiting = f"; hooks wait: {', '.join(urls)}" if urls else ""
+    return f"the remote stack is not ready{waiting}"
+
+
+def _is_uuid(value: Json) -> bool:
+    try:
+        return str(UUID(value)) == value if isinstance(value, str) else False
+    except ValueError:
+        return False
 
 
 def _hook(hook: Mapping[str, Json], endpoint: Endpoint) -> str:

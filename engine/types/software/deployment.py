@@ -43,6 +43,8 @@ from engine.types.software.software_store import (
 )
 from engine.words import Json, Status
 
+FAILED = "Deployment to server failed"
+_WAITING = "The server has not answered yet"
 #: The progress of an operation after publication.
 _PUBLISHED: Json = {"published": True}
 #: A signal ends the wait earlier. The stack's timeout counts only waits that have an end.
@@ -165,8 +167,9 @@ class SoftwareDeployment(ResourceType):
             case Status.COMPLETE:
                 return _done(call, found.config, found)
             case Status.FAILED:
-                reason = f"Deployment to server failed: {found.reason}"
-                return Failed(reason, _id_of(call), {"said": dict(call.properties)})
+                reason = f"{FAILED}: {found.reason}"
+                data = {"said": dict(call.properties)}
+                return Failed(reason, _id_of(call), data, public_reason=FAILED)
             case _:
                 return _wait(call, found.reason)
 
@@ -193,7 +196,8 @@ class SoftwareDeployment(ResourceType):
 
 def _wait(call: Call, progress: str) -> Wait:
     until = call.now if call.superseded else call.now + _POLL
-    return Wait(until, _PUBLISHED, reason=f"{progress} (server {call.properties['server']})")
+    reason = f"{progress} (server {call.properties['server']})"
+    return Wait(until, _PUBLISHED, reason, public_reason=_WAITING)
 
 
 def _cancelled(found: Deployment) -> Ended:

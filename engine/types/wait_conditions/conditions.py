@@ -98,7 +98,7 @@ class WaitCondition(ResourceType):
         if not call.progress:
             return self._start(call)
         if call.awaited not in self._words.handles:
-            return Failed(self._no_handle())
+            return _failed(self._no_handle())
         return self._evaluate(call, Tally(call.signals))
 
     def update(self, call: Call) -> Outcome:
@@ -119,18 +119,18 @@ class WaitCondition(ResourceType):
         """Wait for the handle; called again at once with the signals that it already has."""
         awaited = resource_of(call.properties[self._words.handle], call.stack_id)
         if awaited is None:
-            return Failed(self._no_handle())
+            return _failed(self._no_handle())
         until = call.now + timedelta(seconds=call.properties[self._words.timeout])
         return Wait(call.now, {"until": until.isoformat()}, awaits=awaited)
 
     def _evaluate(self, call: Call, tally: Tally) -> Outcome:
         words, wanted = self._words, call.properties[self._words.count]
         if failures := tally.reasons(FAILURE):
-            return Failed(f"{words.called}Failure: {';'.join(failures)}")
+            return _failed(f"{words.called}Failure: {';'.join(failures)}")
         if len(tally) >= wanted:
             return self._done(call, tally)
         if call.superseded:
-            return Failed("the change ended before the signals arrived")
+            return _failed("the change ended before the signals arrived")
         progress = call.progress or {}
         until = datetime.fromisoformat(progress["until"])
         if call.now < until:
@@ -138,7 +138,7 @@ class WaitCondition(ResourceType):
         received = "".join(
             f" - {';'.join(reasons)}" for reasons in [tally.reasons(SUCCESS)] if reasons
         )
-        return Failed(f"{words.called}Timeout: {len(tally)} of {wanted} received{received}")
+        return _failed(f"{words.called}Timeout: {len(tally)} of {wanted} received{received}")
 
     def _done(self, call: Call, tally: Tally) -> Done:
         data = orjson.dumps(tally.data()).decode()
@@ -152,3 +152,9 @@ class WaitCondition(ResourceType):
         kinds = " or ".join(self._words.handles)
         reason = "this is not a valid wait condition handle."
         return reason, f"Use {{get_resource: NAME}} of a resource of this stack of type {kinds}."
+
+
+def _failed(reason: str) -> Failed:
+    """Failed with a reason that is public: own texts, and the reasons of signals, which are not
+    secret."""
+    return Failed(reason, public_reason=reason)

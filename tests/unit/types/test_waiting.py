@@ -163,7 +163,8 @@ def test_a_timeout_has_the_reasons_of_the_received_signals(came: list[Json], sai
     call, _ = waiting()
     signals = [read_signal(one, HEAT, 1) for one in came]
     ended = CONDITION.create(replace(call, now=NOW + timedelta(seconds=60), signals=signals))
-    assert ended == Failed(f"WaitConditionTimeout: {said}")
+    reason = f"WaitConditionTimeout: {said}"
+    assert ended == Failed(reason, public_reason=reason)
 
 
 def test_a_newer_change_ends_it_unless_it_is_complete() -> None:

@@ -190,7 +190,8 @@ async def test_a_signal_fails_it(
     call = call_of(types)
     outcome = await asked(types, "create", call, signal)
     said = {"said": call.properties}
-    assert outcome == Failed(f"Deployment to server failed: {reason}", str(KEY), said)
+    public = "Deployment to server failed"
+    assert outcome == Failed(f"{public}: {reason}", str(KEY), said, public_reason=public)
     kept = software_store.deployments["p", str(KEY)]
     assert (kept.status, kept.reason) == ("FAILED", reason)
 

@@ -1,0 +1,274 @@
+"""Failures of resources that depend on a secret: nothing computed from it comes out anywhere."""
+
+import base64
+import io
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import quote
+
+import pytest
+from aiohttp import web
+
+from engine.errors import Unavailable
+from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
+from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Stopped, Wait
+from hub.log import set_up_logging
+from tests.integration.amqp.conftest import post
+from tests.support.planted import rows_of
+from tests.support.postgres import TestServer
+from tests.support.program import Json, Program, eventually, program
+from tests.support.rabbit import Rabbit
+from tests.support.receiver import Receiver
+
+SECRET = '48151623-kQz.vWm 9Xb~pT"ë&TJhyRd'
+#: Forms of a secret, none of which contains the whole secret as it is written.
+FORMS: Mapping[str, Callable[[str], str]] = {
+    "a substring": lambda text: text[9:16],
+    "a split part": lambda text: text.split("&")[1],
+    "the end": lambda text: text[-5:],
+    "a number": lambda text: str(int(text[:8])),
+    "a sum": lambda text: str(int(text[:8]) * 3),
+    "reversed": lambda text: text[::-1][-14:],
+    "in capitals": lambda text: text[9:16].upper(),
+    "in base64": lambda text: base64.b64encode(text.encode()).decode()[:-4],
+    "in hexadecimal": lambda text: text.encode().hex(),
+    "in a URL": lambda text: quote(text, safe=""),
+    "in JSON": lambda text: json.dumps(text)[1:-1],
+}
+
+
+def derived(text: str) -> str:
+    return " | ".join(form(text) for form in FORMS.values())
+
+
+class Derives(ResourceType):
+    """Ends in the way that `how` names, with a message that contains every form of `secret`."""
+
+    schema = TypeSchema(
+        "Test::Derives",
+        properties={
+            "secret": Property(Kind.STRING, update_allowed=True),
+            "how": Property(Kind.STRING, update_allowed=True),
+        },
+        attributes={"out": Attribute(Kind.STRING)},
+    )
+    replaces_broken = False
+
+    def create(self, call: Call) -> Outcome:
+        said = derived(call.properties["secret"])
+        match call.properties["how"]:
+            case "failed":
+                return Failed(said)
+            case "public":
+                return Failed(f"it failed: {said}", public_reason="it failed")
+            case "retried":
+                return Failed(said, retry=True)
+            case "stopped":
+                return Stopped(said)
+            case "waiting" if call.progress is None:
+                return Wait(call.now, {"waited": True}, said)
+            case "refused":
+                raise Unavailable(said)
+            case "bug":
+                raise ValueError(said)
+            case "done":
+                return Done("id", {}, {}, said)
+            case _:
+                return Failed(said)
+
+    def update(self, call: Call) -> Outcome:
+        return Failed(derived((call.previous or {})["secret"]))
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)
+
+
+SHELL = """
+s="$0"; printf '%s | ' "${s#*-}" "$(printf %s "$s" | base64 -w0)" \
+  "$(printf %s "$s" | tr a-z A-Z)" "$(printf %s "$s" | cut -c 10-16)" >&2
+exit 3
+"""
+FAILING: Json = {
+    "heat_template_version": "2021-04-16",
+    "parameters": {"given": {"type": "string"}},
+    "resources": {"inner": {
+        "type": "Test::Derives",
+        "properties": {"secret": {"get_param": "given"}, "how": "failed"},
+    }},
+}  # fmt: skip
+WITHHELD = "not shown because the resource depends on a secret"
+
+
+def cases(service: str, secret: Json) -> dict[str, tuple[Json, str]]:
+    """The resource that fails and what its reason still contains, by the name of the stack."""
+    request = {"url": "/things", "method": "POST", "body": {"secret": secret}}
+    own = {
+        how: ({"type": "Test::Derives", "properties": {"secret": secret, "how": how}}, shown)
+        for how, shown in {
+            "failed": WITHHELD, "public": "it failed", "retried": WITHHELD, "stopped": WITHHELD,
+            "waiting": WITHHELD, "refused": WITHHELD, "bug": "unexpectedly: ValueError", "done": "",
+        }.items()
+    }  # fmt: skip
+    member = own["failed"][0]
+    return own | {
+        "http": ({"type": "Headgate::HTTP", "properties": {
+            "base": service, "create": request, "id": "x"}}, "the service answered 400"),
+        "command": ({"type": "Headgate::Command", "properties": {
+            "create": ["/bin/sh", "-c", SHELL, secret]}}, "create exited with 3"),
+        "remote": ({"type": "OS::Heat::Stack", "properties": {
+            "context": {"region_name": "west"}, "parameters": {"secret": secret},
+            "template": "heat_template_version: 2021-04-16"}}, "the endpoint answered 400"),
+        "value": ({"type": "OS::Heat::Value", "properties": {
+            "type": "json", "value": {"get_attr": ["late", "output"]}}}, "is not valid JSON"),
+        "test": ({"type": "OS::Heat::TestResource", "properties": {
+            "value": secret, "fail": True}}, "Test Resource failed"),
+        "nested": ({"type": "failing.yaml", "properties": {"given": secret}}, WITHHELD),
+        "group": ({"type": "OS::Heat::ResourceGroup", "properties": {
+            "count": 1, "resource_def": member}}, WITHHELD),
+    }  # fmt: skip
+
+
+def body(name: str, resource: Json, *, hidden: bool) -> Json:
+    late = {"type": "OS::Heat::TestResource", "properties": {"value": {"get_param": "secret"}}}
+    return {
+        "stack_name": name,
+        "template": {
+            "heat_template_version": "2021-04-16",
+            "parameters": {"secret": {"type": "string", "hidden": hidden}},
+            "resources": {"late": late, "it": resource},
+        },
+        "parameters": {"secret": SECRET},
+        "files": {"failing.yaml": json.dumps(FAILING)},
+    }
+
+
+class Output:
+    """Everything that came out, by where."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    def add(self, where: str, text: str) -> None:
+        self.texts[where] = self.texts.get(where, "") + "\n" + text
+
+    def found(self) -> list[str]:
+        return [
+            f"{name} in {where}: ...{text[max(0, text.index(form(SECRET)) - 160) :][:220]}"
+            for where, text in self.texts.items()
+            for name, form in FORMS.items()
+            if form(SECRET) in text
+        ]
+
+
+@asynccontextmanager
+async def repeating() -> AsyncIterator[str]:
+    """A service that refuses every request, with the forms of the secret in it."""
+
+    async def refuse(request: web.Request) -> web.Response:
+        sent = await request.text()
+        said = derived(SECRET) if "48151623" in sent else "no secret was sent"
+        return web.json_response({"error": {"message": said}}, status=400)
+
+    app = web.Application()
+    app.router.add_route("*", "/{rest:.*}", refuse)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    stream = io.StringIO()
+    set_up_logging("json", level="debug", stream=stream)
+    yield stream
+
+
+async def ended(run: Program, name: str) -> Json:
+    async def stack() -> Json:
+        _, found = await run.call("GET", f"/stacks/{name}")
+        return None if found["stack"]["stack_status"].endswith("IN_PROGRESS") else found["stack"]
+
+    return await eventually(stack)
+
+
+async def see(run: Program, name: str, output: Output) -> None:
+    """Everything that the API shows of a stack and of the stacks inside it."""
+    stack = await ended(run, name)
+    at = f"/stacks/{name}/{stack['id']}"
+    inner = ("/resources?nested_depth=5", "/events?nested_depth=5&limit=1000", "/graph", "/why",
+             "/resources/it", "/resources/it/events", "/resources/it/inspect", "/versions",
+             "/decisions", "/history")  # fmt: skip
+    for path in ("", *inner):
+        output.add("api", json.dumps(await run.call("GET", at + path), ensure_ascii=False))
+
+
+async def test_no_form_of_a_secret_is_in_what_a_failure_says(
+    postgres: TestServer, rabbit: Rabbit, receiver: Receiver, logged: io.StringIO
+) -> None:
+    output = Output()
+    async with repeating() as service, postgres.new_database() as url, post(rabbit) as box:
+        heat = f"heat.{box.name}"
+        await box.channel.declare_exchange(heat, "topic")
+        await box.queue.bind(heat, "#")
+        settings = {
+            "resource_types.http.enabled": True, "resource_types.http.allow": ["127.0.0.0/8"],
+            "resource_types.command.enabled": True, "resource_types.command.run_as": "server",
+            "resource_types.command.programs": [
+                {"path": "/bin/sh", "projects": ["*"], "arguments": ["**"]}],
+            "resource_types.remote_stack.west": {"url": f"{service}/v1/t", "projects": ["p"]},
+            "engine.action_retry_limit": 1,
+            "channels.amqp.url": rabbit.url, "channels.amqp.heat_exchanges": [heat],
+            **box.settings,
+        }  # fmt: skip
+        async with program(url, settings, types=[Derives()]) as run:
+            for sent in (
+                {"target": receiver.url},
+                {"channel": "amqp", "target": box.exchange},
+                {"channel": "heat", "target": heat},
+            ):
+                status, made = await run.call("POST", "/subscriptions", sent)
+                assert status < 300, made
+            parameter = {"get_param": "secret"}
+            wanted = cases(service, parameter)
+            for name, (resource, _) in wanted.items():
+                status, made = await run.call("POST", "/stacks", body(name, resource, hidden=True))
+                assert status == 201, made
+            for name, (_, shown) in wanted.items():
+                stack = await ended(run, name)
+                assert shown in stack["stack_status_reason"], (name, stack)
+                await see(run, name, output)
+            # The update leaves the secret out; the type still knows what it was.
+            plain = {"type": "Test::Derives", "properties": {"secret": "open", "how": "done"}}
+            await run.call("PUT", "/stacks/done", body("done", plain, hidden=True))
+            await see(run, "done", output)
+
+            async def delivered() -> bool:
+                async with run.database.connection() as conn:
+                    left = await conn.fetchval(
+                        "select count(*) from delivery where state = 'pending'"
+                    )
+                return bool(left == 0)
+
+            await eventually(delivered)
+            for name, rows in (await rows_of(run.database)).items():
+                output.add(f"table {name}", rows)
+            while (message := await box.queue.get(fail=False)) is not None:
+                await message.ack()
+                output.add("amqp", message.body.decode())
+            for one in receiver.received:
+                output.add("webhook", one.body.decode())
+            output.add("log", logged.getvalue())
+            assert output.found() == [], "\n".join(output.found()[:10])
+            for where in ("api", "amqp", "webhook", "log", "table event"):
+                assert len(output.texts[where]) > 5_000, where
+
+            # Without a secret, the same messages are shown whole.
+            resource, _ = cases(service, parameter)["http"]
+            await run.call("POST", "/stacks", body("open", resource, hidden=False))
+            assert FORMS["reversed"](SECRET) in (await ended(run, "open"))["stack_status_reason"]
