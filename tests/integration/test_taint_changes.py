@@ -31,7 +31,8 @@ class Loud(ResourceType):
         text = call.properties["text"]
         if call.confirmed is None:
             return Confirm("look", None, {"plan": [f"make {text}", {text: 1}], "size": 3})
-        return Failed(f"cannot make {text}, sorry")
+        reason = f"cannot make {text}, sorry"
+        return Failed(reason, public_reason=reason)  # a type that does not keep the contract
 
     def delete(self, call: Call) -> Outcome:
         return Done(None)
