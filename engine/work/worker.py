@@ -7,8 +7,8 @@ comes round next. While a node waits, for a hook, a timer or another node, nothi
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -104,6 +104,7 @@ class Worker:
         self._queue = StepQueue(settings.batch)
         self._singly = 0  # so many claims are still of one node, since a larger one failed
         self._unread = False  # the next claim reads no documents
+        self._claims_suspects = False  # a lane's claim under way may return such nodes
         self._runner = NodeRunner(
             Surroundings(
                 registry=registry,
@@ -217,16 +218,24 @@ class Worker:
         Raises only when nothing of the batch is written.
         """
         began = asyncio.get_running_loop().time()
-        got = await self._advance([one.step for one in batch], want)
-        refused = {one.key: one for one in got.refused}
-        for one in batch:
-            if one.claim in refused:
-                self._runner.superseded(one, refused[one.claim])
-            else:
-                self._runner.written(one)
-        for ended in got.ends:
-            with bound_contextvars(stack_id=str(ended.stack_id), traversal=ended.traversal):
-                await self._finish(ended)
+        had_last_try = self._runner.has_last_try
+        with self._may_claim_suspects(want) as suspects:
+            got = await self._advance([one.step for one in batch], want, suspects=suspects)
+            refused = {one.key: one for one in got.refused}
+            for one in batch:
+                if one.claim in refused:
+                    self._runner.superseded(one, refused[one.claim])
+                else:
+                    self._runner.written(one)
+            for ended in got.ends:
+                with bound_contextvars(stack_id=str(ended.stack_id), traversal=ended.traversal):
+                    await self._finish(ended)
+            self._carry_on(group, got, began)
+        if had_last_try and not self._runner.has_last_try:
+            self.wake()  # other suspects may be claimed now
+        return bool(got.work or got.ends or got.unread or self._queue)
+
+    def _carry_on(self, group: asyncio.TaskGroup, got: Advanced, began: float) -> None:
         before = len(self._runner.running())
         for work in got.unread:
             self._runner.give_up(work)
@@ -236,15 +245,26 @@ class Worker:
             self._runner.carry_on(group, work, began)
         if got.work:
             self._does_io = len(self._runner.running()) > before
-        return bool(got.work or got.ends or got.unread or self._queue)
 
-    async def _advance(self, steps: Sequence[Json], want: int) -> Advanced:
+    @contextmanager
+    def _may_claim_suspects(self, want: int) -> Iterator[bool]:
+        """Whether this claim may return nodes that ended their workers: one claim at a time, and
+        none while such a node makes its last try."""
+        allowed = want > 0 and not self._claims_suspects and not self._runner.has_last_try
+        self._claims_suspects |= allowed
+        try:
+            yield allowed
+        finally:
+            if allowed:
+                self._claims_suspects = False
+
+    async def _advance(self, steps: Sequence[Json], want: int, *, suspects: bool) -> Advanced:
         reach("advance.before")
         most = UNREAD if self._unread else BATCH_BYTES
         async with self._database.connection() as conn:
             got = await advance(
                 conn, self._name, self._settings.lease, want, steps, self._served, most,
-                suspects=not self._runner.has_last_try,
+                suspects=suspects,
             )  # fmt: skip
         reach("advance.after")
         if want:

@@ -81,7 +81,7 @@ async def test_lines_of_a_request_have_its_id_and_no_token(
         log.warning("within", note=f"Bearer {TOKEN}")
         raise ValueError("a bug")
 
-    monkeypatch.setattr(run.engine, "list_stacks", broken)
+    monkeypatch.setattr(run.engine.reads, "list_stacks", broken)
     url, headers = f"{run.url}/v1/p/stacks?secret={TOKEN}", {"X-Auth-Token": TOKEN}
     async with run.session.get(url, headers=headers) as answer:
         said = answer.headers["x-openstack-request-id"]
