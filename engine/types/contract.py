@@ -8,7 +8,7 @@ An operation is a function (it computes) or a coroutine function (it does I/O).
 
 Properties, attributes, data and progress may contain secrets. They are excluded from all reprs
 here, and a type must not put them into reasons. If a resource depends on a secret, only the
-`public_reason` of the outcome is shown.
+`public_reason` and the `public_seen` of the outcome are shown.
 """
 
 from abc import ABC, abstractmethod

@@ -2,7 +2,7 @@
 
 public_reason: the part of `reason` that is shown if the resource depends on a secret, "" for none.
 It contains only the type's own words: no property, response, output, exception text or value
-computed from one.
+computed from one. public_seen: the entries of `seen` to which the same applies.
 """
 
 from collections.abc import Collection, Mapping
@@ -59,6 +59,7 @@ class Confirm:
     step: str
     progress: Json = field(repr=False)
     seen: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    public_seen: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,7 @@ STEP = timedelta(hours=1)
 #: The longest wait in seconds: a hundred years.
 LONGEST = 3_155_760_000
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
-
-
-FAILED = "Test Resource failed"
+_FAILED = "Test Resource failed"
 
 
 class TestResource(ResourceType):
@@ -90,7 +88,7 @@ class TestResource(ResourceType):
         if waiting is not None:
             return waiting
         if call.properties.get("fail"):
-            return Failed(FAILED, public_reason=FAILED)
+            return Failed(_FAILED, public_reason=_FAILED)
         return Done(_physical_id(call), _attributes(call.properties))
 
     def update(self, call: Call) -> Outcome:
@@ -98,7 +96,7 @@ class TestResource(ResourceType):
         if waiting is not None:
             return waiting
         if call.properties.get("fail"):
-            return Failed(FAILED, public_reason=FAILED)
+            return Failed(_FAILED, public_reason=_FAILED)
         return Done(call.physical_id, _attributes(call.properties))
 
     def delete(self, call: Call) -> Outcome:

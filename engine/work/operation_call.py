@@ -225,13 +225,22 @@ def _no_step(prepared: Prepared, step: str) -> str | None:
     return None
 
 
+#: Fields of outcomes that are stored.
+_STORED = (
+    "physical_id",
+    "attributes",
+    "data",
+    "progress",
+    "reason",
+    "public_reason",
+    "seen",
+    "public_seen",
+)
+
+
 def _unstorable(outcome: Outcome) -> str | None:
     """Why what a type gave cannot be kept: one bad value must fail its resource and no more."""
-    kept = {
-        name: getattr(outcome, name)
-        for name in ("physical_id", "attributes", "data", "progress", "reason", "seen")
-        if hasattr(outcome, name)
-    }
+    kept = {name: getattr(outcome, name) for name in _STORED if hasattr(outcome, name)}
     try:
         written = orjson.dumps(kept)
     except TypeError as error:

@@ -79,8 +79,8 @@ def depends_on_secret(prepared: Prepared, shown: Json) -> bool:
 def redacted(prepared: Prepared, outcome: Outcome, shown: Json) -> Outcome:
     """Return the outcome as people may see it.
 
-    A text computed from a secret cannot be recognized in a message, so only `public_reason` is
-    shown of a resource that depends on a secret. Its secrets are masked there, too.
+    A text computed from a secret cannot be recognized, so only `public_reason` and `public_seen`
+    are shown of a resource that depends on a secret. Its secrets are masked there, too.
     """
     if not depends_on_secret(prepared, shown):
         return outcome
@@ -88,7 +88,7 @@ def redacted(prepared: Prepared, outcome: Outcome, shown: Json) -> Outcome:
     if isinstance(outcome, Done | Wait | Failed | Stopped):
         return replace(outcome, reason=mask_secrets(_public_reason(outcome), hidden))
     if isinstance(outcome, Confirm):
-        return replace(outcome, seen=_without(outcome.seen, hidden))
+        return replace(outcome, seen=_without(_public_seen(outcome), hidden))
     return outcome
 
 
@@ -97,6 +97,12 @@ def _public_reason(outcome: Done | Wait | Failed | Stopped) -> str:
         return outcome.reason
     public = outcome.public_reason
     return f"{public} ({WITHHELD_DETAILS})" if public else WITHHELD_REASON
+
+
+def _public_seen(outcome: Confirm) -> Mapping[str, Json]:
+    if outcome.public_seen == outcome.seen:
+        return outcome.seen
+    return {"withheld": WITHHELD_DETAILS, **outcome.public_seen}
 
 
 def _secret_texts(prepared: Prepared, shown: Json) -> set[str]:

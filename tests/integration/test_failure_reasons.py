@@ -12,7 +12,8 @@ from aiohttp import web
 
 from engine.errors import Unavailable
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
-from engine.types.contract import Call, Done, Failed, Outcome, ResourceType, Stopped, Wait
+from engine.types.contract import Call, Confirm, Done, Failed, Outcome, ResourceType, Stopped, Wait
+from engine.work.secret_propagation import WITHHELD_DETAILS
 from hub.log import set_up_logging
 from tests.integration.amqp.conftest import post
 from tests.support.planted import rows_of
@@ -52,8 +53,9 @@ class Derives(ResourceType):
             "how": Property(Kind.STRING, update_allowed=True),
         },
         attributes={"out": Attribute(Kind.STRING)},
+        steps=("look",),
     )
-    replaces_broken = False
+    replaces_tainted = False
 
     def create(self, call: Call) -> Outcome:
         said = derived(call.properties["secret"])
@@ -68,6 +70,9 @@ class Derives(ResourceType):
                 return Stopped(said)
             case "waiting" if call.progress is None:
                 return Wait(call.now, {"waited": True}, said)
+            case "confirmed" if call.confirmed is None:
+                seen = {"plan": [said], said: 1, "size": 3}
+                return Confirm("look", {}, seen, public_seen={"size": 3})
             case "refused":
                 raise Unavailable(said)
             case "bug":
@@ -107,7 +112,8 @@ def cases(service: str, secret: Json) -> dict[str, tuple[Json, str]]:
         how: ({"type": "Test::Derives", "properties": {"secret": secret, "how": how}}, shown)
         for how, shown in {
             "failed": WITHHELD, "public": "it failed", "retried": WITHHELD, "stopped": WITHHELD,
-            "waiting": WITHHELD, "refused": WITHHELD, "bug": "unexpectedly: ValueError", "done": "",
+            "waiting": WITHHELD, "confirmed": WITHHELD, "refused": WITHHELD,
+            "bug": "unexpectedly: ValueError", "done": "",
         }.items()
     }  # fmt: skip
     member = own["failed"][0]
@@ -139,6 +145,7 @@ def body(name: str, resource: Json, *, hidden: bool) -> Json:
             "resources": {"late": late, "it": resource},
         },
         "parameters": {"secret": SECRET},
+        "environment": {"hooks": [{"at": "it", "on": "confirm-look", "mode": "notify"}]},
         "files": {"failing.yaml": json.dumps(FAILING)},
     }
 
@@ -263,6 +270,11 @@ async def test_no_form_of_a_secret_is_in_what_a_failure_says(
                 output.add("amqp", message.body.decode())
             for one in receiver.received:
                 output.add("webhook", one.body.decode())
+            (seen,) = [
+                found for one in receiver.received
+                if (found := (json.loads(one.body)["data"].get("resource") or {}).get("seen"))
+            ]  # fmt: skip
+            assert seen == {"withheld": WITHHELD_DETAILS, "size": 3}
             output.add("log", logged.getvalue())
             assert output.found() == [], "\n".join(output.found()[:10])
             for where in ("api", "amqp", "webhook", "log", "table event"):

@@ -18,7 +18,7 @@ outputs: {code: {value: {get_param: code}}, open: {value: nothing secret}}
 
 
 class Loud(ResourceType):
-    """Repeats its property wherever it can say anything."""
+    """Violates the contract: what it marks as public contains its property."""
 
     schema = TypeSchema(
         "Test::Loud",
@@ -30,9 +30,22 @@ class Loud(ResourceType):
     def create(self, call: Call) -> Outcome:
         text = call.properties["text"]
         if call.confirmed is None:
-            return Confirm("look", None, {"plan": [f"make {text}", {text: 1}], "size": 3})
+            seen = {"plan": [f"make {text}", {text: 1}], "size": 3}
+            return Confirm("look", None, seen, public_seen=seen)
         reason = f"cannot make {text}, sorry"
-        return Failed(reason, public_reason=reason)  # a type that does not keep the contract
+        return Failed(reason, public_reason=reason)
+
+    def delete(self, call: Call) -> Outcome:
+        return Done(None)
+
+
+class Unstorable(ResourceType):
+    """Its failure has a public part that PostgreSQL cannot store."""
+
+    schema = TypeSchema("Test::Unstorable", properties={"text": Property(Kind.STRING)})
+
+    def create(self, call: Call) -> Outcome:
+        return Failed("it failed", public_reason="it \0 failed")
 
     def delete(self, call: Call) -> Outcome:
         return Done(None)
@@ -45,7 +58,7 @@ def findings() -> Findings:
 
 @pytest.fixture
 async def run(database_url: str) -> AsyncIterator[Program]:
-    async with program(database_url, types=[Loud()]) as made:
+    async with program(database_url, types=[Loud(), Unstorable()]) as made:
         yield made
 
 
@@ -88,6 +101,19 @@ async def test_what_a_type_says_is_without_the_secrets_it_was_given(
     reason = (await run.resources("s"))["loud"]["resource_status_reason"]
     assert "cannot make ******, sorry" in reason
     await look_everywhere(run, findings, "s")
+
+
+async def test_a_public_part_with_a_nul_fails_its_resource_with_the_cause(
+    run: Program, findings: Findings
+) -> None:
+    bad = {"type": "Test::Unstorable", "properties": {"text": READ}}
+    await run.create(
+        "s", {}, template=hidden({"src": VALUE, "bad": bad}),
+        parameters={"p": findings.plant("p")}, disable_rollback=True,
+    )  # fmt: skip
+    assert await run.until_ended("s") == "CREATE_FAILED"
+    reason = (await run.resources("s"))["bad"]["resource_status_reason"]
+    assert "the type Test::Unstorable gave a text with a NUL in it" in reason
 
 
 @pytest.mark.parametrize("number", [READ, {"yaql": {"expression": "int($.data)", "data": READ}}])

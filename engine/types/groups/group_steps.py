@@ -180,7 +180,8 @@ def _asked(call: Call, step: GroupStep, at: Progress) -> Outcome | None:
     if not step.ask:
         return None
     if at.asked != at.number:
-        return Confirm(step.ask, at.document(asked=at.number), _seen(step))
+        seen = _seen(step)
+        return Confirm(step.ask, at.document(asked=at.number), seen, public_seen=seen)
     answer = call.confirmed
     if answer is None or answer.accepted:
         return None

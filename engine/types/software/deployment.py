@@ -43,7 +43,7 @@ from engine.types.software.software_store import (
 )
 from engine.words import Json, Status
 
-FAILED = "Deployment to server failed"
+_FAILED = "Deployment to server failed"
 _WAITING = "The server has not answered yet"
 #: The progress of an operation after publication.
 _PUBLISHED: Json = {"published": True}
@@ -167,9 +167,9 @@ class SoftwareDeployment(ResourceType):
             case Status.COMPLETE:
                 return _done(call, found.config, found)
             case Status.FAILED:
-                reason = f"{FAILED}: {found.reason}"
+                reason = f"{_FAILED}: {found.reason}"
                 data = {"said": dict(call.properties)}
-                return Failed(reason, _id_of(call), data, public_reason=FAILED)
+                return Failed(reason, _id_of(call), data, public_reason=_FAILED)
             case _:
                 return _wait(call, found.reason)
 
