@@ -132,14 +132,14 @@ class Findings:
     def add(
         self, place: str, reason: str, remedy: str = "", code: str = "StackValidationFailed"
     ) -> None:
-        """Raises Invalid when enough was found; to look for all of a million costs too much.
+        """Raises Invalid at the limit: to list a million findings costs too much.
 
-        Parameters without a value may be many, and whoever validates asks for all of them.
+        Parameters without a value may be many, and a validation lists all of them.
         """
         self.all.append(Finding(place, reason, remedy, code))
         if len(self.all) >= MOST_FINDINGS and code != "UserParameterMissing":
-            reason = f"There may be more than these {len(self.all)}; the rest was not looked at."
-            raise Invalid([*self.all, Finding("", reason, "Mend these first.")])
+            reason = f"There may be more than these {len(self.all)}; the check stopped there."
+            raise Invalid([*self.all, Finding("", reason, "Correct these first.")])
 
     def extend(self, others: "Findings") -> None:
         """Add what was found elsewhere. Raises Invalid as `add` does."""

@@ -19,10 +19,16 @@ Tree = Mapping[str, "Tree | None"]
 LEAF: Tree = {}
 
 
-def check_patterns(said: Iterable[Declaration], known: Tree, findings: Findings) -> list[str]:
-    """Refuse full rules that can match nothing; return a warning for each such short one."""
+def check_patterns(
+    declarations: Iterable[Declaration], known: Tree, findings: Findings
+) -> list[str]:
+    """Refuse full rules that can match nothing; return a warning for each such short one.
+
+    A rule with several points is several declarations in one place, and is reported once.
+    """
     warnings: list[str] = []
-    for declaration in said:
+    rules = {(one.place, one.pattern): one for one in declarations}
+    for declaration in rules.values():
         pattern = declaration.pattern
         if not pattern or pattern in known or reaches(pattern, known):
             continue

@@ -103,7 +103,7 @@ class Reader:
                 self.findings.add(place, f"the breakpoint pattern {reason}", "Write a shorter one.")
         if len(places) > MOST_PATTERNS:
             reason = f"There are {len(places)} patterns of resources, and {MOST_PATTERNS} at most."
-            self.findings.add("hooks", reason, "Say it with fewer, or by the resources' names.")
+            self.findings.add("hooks", reason, "Use fewer patterns, or the resources' names.")
 
     def requested(self, items: Sequence[Json], place: str = "hooks.add") -> list[Declaration]:
         """Rules that came with a request: maps with ``at``, or text ``resource:point``."""

@@ -1,6 +1,7 @@
 """Which rule applies where: by source, by name, by type, and what a request leaves out."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from itertools import combinations
 
@@ -309,9 +310,11 @@ def test_patterns_that_match_nothing(
 ) -> None:
     findings = Findings()
     known = {"db": LEAF, "web": LEAF, "inner": {"server": LEAF}, "group": None}
-    warnings = check_patterns([declared(pattern, short=short)] * 2, known, findings)
-    assert len(findings.all) == (2 if refused else 0)
-    assert len(warnings) == warned
+    here = declared(pattern, short=short)
+    elsewhere = replace(here, place="hooks.add[1]")
+    warnings = check_patterns([here, here, elsewhere], known, findings)
+    assert [one.place for one in findings.all] == (["", "hooks.add[1]"] if refused else [])
+    assert len(warnings) == (2 if warned else 0)
     assert all(one.code == "InvalidBreakPointHook" and one.remedy for one in findings.all)
 
 
