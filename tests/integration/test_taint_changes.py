@@ -103,6 +103,31 @@ async def test_what_a_type_says_is_without_the_secrets_it_was_given(
     await look_everywhere(run, findings, "s")
 
 
+async def test_an_answer_chooses_members_of_a_group_that_depends_on_a_secret(
+    run: Program, findings: Findings
+) -> None:
+    def sent(count: int) -> Json:
+        member = {"type": "OS::Heat::TestResource", "properties": {"value": READ}}
+        properties = {"count": count, "resource_def": member}
+        group = {"type": "OS::Heat::ResourceGroup", "properties": properties}
+        return hidden({"src": VALUE, "g": group})
+
+    parameters = {"p": findings.plant("p")}
+    await run.create("s", {}, template=sent(3), parameters=parameters)
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+    hooks = {"hooks": [{"at": "g", "on": "pre-scale-in"}]}
+    await run.update("s", "PUT", template=sent(2), parameters=parameters, environment=hooks)
+    (hook,) = await run.waiting("s")
+    seen = hook["resource"]["seen"]
+    assert (seen["victims"], sorted(seen["may_choose"])) == (["2"], ["0", "1", "2"])
+    assert "withheld" not in seen
+    assert (await run.signal(hook, data={"victims": ["0"]}))[0] == 200
+    assert await run.until_ended("s") == "UPDATE_COMPLETE"
+    members = (await run.at("GET", "s", "/resources/g"))["resource"]["attributes"]
+    assert sorted(members["refs_map"]) == ["1", "2"]
+    await look_everywhere(run, findings, "s")
+
+
 async def test_a_public_part_with_a_nul_fails_its_resource_with_the_cause(
     run: Program, findings: Findings
 ) -> None:
