@@ -88,7 +88,8 @@ class RandomString(ResourceType):
     def adopt(self, call: Call) -> Outcome:
         text = call.data.get("value")
         if not isinstance(text, str):
-            return Failed("the adopted resource has no value in its data", call.physical_id)
+            reason = "the adopted resource has no value in its data"
+            return Failed(reason, call.physical_id, public_reason=reason)
         return Done(call.physical_id, {"value": text}, {"value": text})
 
     def reference(

@@ -1,4 +1,4 @@
-"""Failures of resources that depend on a secret: nothing computed from it comes out anywhere."""
+"""Reasons of resources that depend on a secret contain no value computed from it."""
 
 import base64
 import io
@@ -127,6 +127,11 @@ def cases(service: str, secret: Json) -> dict[str, tuple[Json, str]]:
             "template": "heat_template_version: 2021-04-16"}}, "the endpoint answered 400"),
         "value": ({"type": "OS::Heat::Value", "properties": {
             "type": "json", "value": {"get_attr": ["late", "output"]}}}, "is not valid JSON"),
+        "late_command": ({"type": "Headgate::Command", "properties": {
+            "create": ["/bin/ls", {"get_attr": ["late", "output"]}]}}, "create may not be run"),
+        "multipart": ({"type": "OS::Heat::MultipartMime", "properties": {"parts": [
+            {"type": "multipart", "config": {"get_attr": ["late", "output"]}}]}},
+            "parts[0]: is not a multipart message"),
         "test": ({"type": "OS::Heat::TestResource", "properties": {
             "value": secret, "fail": True}}, "Test Resource failed"),
         "nested": ({"type": "failing.yaml", "properties": {"given": secret}}, WITHHELD),
@@ -151,7 +156,7 @@ def body(name: str, resource: Json, *, hidden: bool) -> Json:
 
 
 class Output:
-    """Everything that came out, by where."""
+    """The collected output, by place."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -215,7 +220,7 @@ async def see(run: Program, name: str, output: Output) -> None:
         output.add("api", json.dumps(await run.call("GET", at + path), ensure_ascii=False))
 
 
-async def test_no_form_of_a_secret_is_in_what_a_failure_says(
+async def test_reasons_contain_no_form_of_a_secret(
     postgres: TestServer, rabbit: Rabbit, receiver: Receiver, logged: io.StringIO
 ) -> None:
     output = Output()
@@ -250,7 +255,7 @@ async def test_no_form_of_a_secret_is_in_what_a_failure_says(
                 stack = await ended(run, name)
                 assert shown in stack["stack_status_reason"], (name, stack)
                 await see(run, name, output)
-            # The update leaves the secret out; the type still knows what it was.
+            # The update removes the secret; the type still has it in the previous properties.
             plain = {"type": "Test::Derives", "properties": {"secret": "open", "how": "done"}}
             await run.call("PUT", "/stacks/done", body("done", plain, hidden=True))
             await see(run, "done", output)

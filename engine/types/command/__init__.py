@@ -184,7 +184,8 @@ class Command(ResourceType):
         command: Json = call.properties.get(name)
         wrong = self._refusal(call, name)
         if wrong:
-            return Failed(wrong, call.physical_id, call.data)
+            public = f"{name} may not be run"
+            return Failed(wrong, call.physical_id, call.data, public_reason=public)
         file = self._settings.file_of(_program(command))
         if file is None:
             reason = f"{name} may not be run. {_ALLOW}"

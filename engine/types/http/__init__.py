@@ -127,7 +127,7 @@ class Http(ResourceType):
 
     async def _create(self, call: Call, made: RemoteObject) -> Outcome:
         if reason := missing_property(call.properties):
-            raise ServiceError(reason)
+            raise ServiceError(reason, public="create: the properties are not valid")
         found = await self._find(call, made) if call.properties.get("find") else None
         if found is not None:
             return Wait(call.now, progress_of(replace(made, id=found)))

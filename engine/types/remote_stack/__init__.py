@@ -129,7 +129,10 @@ class RemoteStack(ResourceType):
             )
         if not is_about(shown, action):  # not started yet, or another client started an action
             if waiting.lost(call.now, endpoint):
-                raise ServiceError(f"the stack {shown.place.name} does not reach {action}")
+                raise ServiceError(
+                    f"the stack {shown.place.name} does not reach {action}",
+                    public=f"the remote stack does not reach {action}",
+                )
             return waiting.again(call.now, endpoint, under_way(shown, endpoint, None))
         if shown.status != "IN_PROGRESS":
             return ended(call, shown, endpoint)
@@ -162,7 +165,8 @@ class RemoteStack(ResourceType):
         place = await api.find(call.physical_id or "")
         shown = await api.show(place) if place is not None else None
         if shown is None:
-            raise ServiceError(f"there is no stack {call.physical_id}")
+            reason = f"there is no stack {call.physical_id}"
+            raise ServiceError(reason, public="the remote stack does not exist")
         return Done(shown.place.id, shown.attributes, data_of(shown.place))
 
     async def _guarded(self, call: Call, run: Callable[[Api, Call], Awaitable[Outcome]]) -> Outcome:
@@ -184,16 +188,17 @@ class RemoteStack(ResourceType):
         region = _region(call.properties)
         endpoint = self._endpoints.find(region, call.project)
         if endpoint is None:
-            raise ServiceError(unknown(region, call.project))
+            raise ServiceError(unknown(region, call.project), public="the endpoint is unknown")
         lent = context.get("credential_secret_id") or endpoint.credential
         if lent and (context.get("ca_cert") or context.get("insecure")):
-            raise ServiceError("ca_cert or insecure {}. {}".format(*_OWN_TOKEN_ONLY))
+            reason = "ca_cert or insecure {}. {}".format(*_OWN_TOKEN_ONLY)
+            raise ServiceError(reason, public=reason)
         headers = {"X-Auth-Token": call.credential} if call.credential else {}
         try:
             if lent:
                 headers = self._credentials.headers(lent, call.project, endpoint.url)
         except CredentialDenied as error:
-            raise ServiceError(str(error)) from None
+            raise ServiceError(str(error), public="the credential may not be used") from None
         return Api(
             self._web,
             endpoint,

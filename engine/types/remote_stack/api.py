@@ -122,9 +122,8 @@ class Api:
                 return str(one["id"])
         made = _json(await self._ask("POST", path, {"name": name}))
         if "id" not in made:
-            raise ServiceError(
-                "the endpoint's response has no snapshot; is it an Orchestration API?"
-            )
+            reason = "the endpoint's response has no snapshot; is it an Orchestration API?"
+            raise ServiceError(reason, public=reason)
         return str(made["id"])
 
     async def snapshot_status(self, place: RemoteStackId, snapshot: str) -> tuple[str, str]:
@@ -205,9 +204,8 @@ def _json(answer: Response) -> Mapping[str, Json]:
     except orjson.JSONDecodeError:
         document = None
     if not isinstance(document, dict):
-        raise ServiceError(
-            "the endpoint's response is not a JSON object; is it an Orchestration API?"
-        )
+        reason = "the endpoint's response is not a JSON object; is it an Orchestration API?"
+        raise ServiceError(reason, public=reason)
     return document
 
 
@@ -215,5 +213,6 @@ def _stack(answer: Response, needs: Sequence[str] = REQUIRED) -> Mapping[str, Js
     """The stack in a response. needs: the required fields. Raises ServiceError."""
     stack = _json(answer).get("stack")
     if not isinstance(stack, dict) or not set(needs) <= stack.keys():
-        raise ServiceError("the endpoint's response has no stack; is it an Orchestration API?")
+        reason = "the endpoint's response has no stack; is it an Orchestration API?"
+        raise ServiceError(reason, public=reason)
     return stack

@@ -57,13 +57,18 @@ class Config(ResourceType):
     async def check(self, call: Call) -> Outcome:
         kept = await self._software_store.config(call.project, call.physical_id or "")
         if kept is None:
-            return Failed(no_config(call.physical_id or ""), call.physical_id)
+            reason = no_config(call.physical_id or "")
+            return Failed(reason, call.physical_id, public_reason=NO_CONFIG)
         return Done(call.physical_id, self.attributes_of(kept))
 
     def check_properties(
         self, properties: Mapping[str, Json], place: str, findings: Findings
     ) -> None:
         check_lists(properties, place, findings)
+
+
+#: The public reason for `no_config`.
+NO_CONFIG = "Software config not found"
 
 
 def no_config(config_id: str) -> str:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from engine.errors import Findings
 from engine.hot.schema.type_schema import TypeSchema
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
-from engine.types.software.configs import COMPONENT, no_config
+from engine.types.software.configs import COMPONENT, NO_CONFIG, no_config
 from engine.types.software.deployment_schema import (
     ATTRIBUTES,
     PROPERTIES,
@@ -44,6 +44,7 @@ from engine.types.software.software_store import (
 from engine.words import Json, Status
 
 _FAILED = "Deployment to server failed"
+_NO_DEPLOYMENT = "Deployment not found"
 _WAITING = "The server has not answered yet"
 #: The progress of an operation after publication.
 _PUBLISHED: Json = {"published": True}
@@ -89,12 +90,13 @@ class SoftwareDeployment(ResourceType):
     async def check(self, call: Call) -> Outcome:
         found = await self._software_store.deployment(call.project, _id_of(call))
         if found is None:
-            return Done(call.physical_id, call.attributes, call.data, "nothing is deployed yet")
+            reason = "nothing is deployed yet"
+            return Done(call.physical_id, call.attributes, call.data, reason, public_reason=reason)
         return Done(call.physical_id, attributes_of(found.config.outputs, found.output_values))
 
     async def adopt(self, call: Call) -> Outcome:
         if await self._software_store.deployment(call.project, _id_of(call)) is None:
-            return Failed(_no_deployment(call), call.physical_id)
+            return Failed(_no_deployment(call), call.physical_id, public_reason=_NO_DEPLOYMENT)
         return await self.check(call)
 
     def check_properties(
@@ -113,7 +115,8 @@ class SoftwareDeployment(ResourceType):
         if source is None and action == "DELETE":
             return Done(None)
         if source is None:
-            return Failed(no_config(call.properties["config"]), call.physical_id)
+            reason = no_config(call.properties["config"])
+            return Failed(reason, call.physical_id, public_reason=NO_CONFIG)
         found = await self._software_store.deployment(call.project, _id_of(call))
         if action not in _actions(call, source):
             return _done(call, source, found)
@@ -121,7 +124,8 @@ class SoftwareDeployment(ResourceType):
             config = derived(call, action, source)
             config = replace(config, config=self.applied(call, source, config))
         except MissingInput as missing:
-            return Failed(f"The Parameter ({missing}) was not provided.", call.physical_id)
+            reason = f"The Parameter ({missing}) was not provided."
+            return Failed(reason, call.physical_id, public_reason="A parameter was not provided.")
         if action == "UPDATE" and found is not None and _other(found.config, config):
             return Replace()
         return await self._publish(call, action, config, found)
@@ -158,7 +162,7 @@ class SoftwareDeployment(ResourceType):
         if found is None and action == "DELETE":
             return Done(None)
         if found is None:
-            return Failed(_no_deployment(call), call.physical_id)
+            return Failed(_no_deployment(call), call.physical_id, public_reason=_NO_DEPLOYMENT)
         if found.status == Status.IN_PROGRESS:
             found = await self._apply_signals(call, found)
         if found.status == Status.IN_PROGRESS and call.superseded:

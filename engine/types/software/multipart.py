@@ -11,7 +11,7 @@ from uuid import UUID
 from engine.errors import Findings
 from engine.hot.schema.type_schema import Attribute, Constraint, Kind, Property, TypeSchema
 from engine.types.contract import Call, Failed
-from engine.types.software.configs import Config, no_config
+from engine.types.software.configs import NO_CONFIG, Config, no_config
 from engine.types.software.schema import GROUP
 from engine.types.software.software_store import UNGROUPED, NewConfig
 from engine.words import Json
@@ -65,7 +65,8 @@ class MultipartMime(Config):
             text = await self._text(call.project, one["config"])
             made = text if isinstance(text, Failed) else _parts(one, text)
             if isinstance(made, Failed):
-                return Failed(f"parts[{number}]: {made.reason}")
+                public = f"parts[{number}]: {made.public_reason}"
+                return Failed(f"parts[{number}]: {made.reason}", public_reason=public)
             parts += made
         group = call.properties.get("group") or UNGROUPED
         return NewConfig(call.own_name, group, document(parts, call.operation_key))
@@ -75,9 +76,10 @@ class MultipartMime(Config):
             return text_or_id
         kept = await self._software_store.config(project, text_or_id)
         if kept is None:
-            return Failed(no_config(text_or_id))
+            return Failed(no_config(text_or_id), public_reason=NO_CONFIG)
         if not isinstance(kept.config, str):
-            return Failed(f"the software config {text_or_id} is a map, not text")
+            reason = f"the software config {text_or_id} is a map, not text"
+            return Failed(reason, public_reason="the software config is a map, not text")
         return kept.config
 
     def check_properties(
@@ -114,7 +116,7 @@ def _parts(one: Mapping[str, Json], text: str) -> list[Message] | Failed:
     read = message_from_string(text)
     inner = read.get_payload()
     if not isinstance(inner, list):
-        return Failed(_NO_MULTIPART)
+        return Failed(_NO_MULTIPART, public_reason=_NO_MULTIPART)
     return [part for part in inner if isinstance(part, Message)]
 
 

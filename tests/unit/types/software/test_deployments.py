@@ -248,7 +248,7 @@ async def test_a_status_from_the_api_counts(types: Registry, software_store: InM
     assert isinstance(done, Done) and done.attributes["out"] == 1
     software_store.deployments.clear()
     assert await run(types.get(NAME), "create", again) == Failed(
-        f"Deployment with id {KEY} not found"
+        f"Deployment with id {KEY} not found", public_reason="Deployment not found"
     )
 
 
@@ -368,7 +368,9 @@ async def test_a_strict_one_wants_every_value(
     properties = {"input_values_validate": "STRICT", "input_values": said}
     outcome = await asked(types, "create", call_of(types, properties, STRUCTURED), name=STRUCTURED)
     if missing:
-        assert outcome == Failed(f"The Parameter ({missing}) was not provided.")
+        public = "A parameter was not provided."
+        reason = f"The Parameter ({missing}) was not provided."
+        assert outcome == Failed(reason, public_reason=public)
     assert bool(software_store.published) == (missing is None)
 
 
