@@ -1,7 +1,9 @@
 """Files with keys, readable by their owner alone; those of encryption keys hold 32 bytes each."""
 
 import os
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from engine.errors import Unavailable
@@ -16,13 +18,8 @@ def read_or_create(path: Path, create: Callable[[], bytes], *, name: str, place:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            pass
-        else:
-            with os.fdopen(made, "wb") as file:
-                file.write(create())
+        if not path.exists():
+            _create_atomically(path, create())
         return path.read_bytes()
     except OSError as error:
         raise Unavailable(
@@ -30,6 +27,20 @@ def read_or_create(path: Path, create: Callable[[], bytes], *, name: str, place:
             place=place,
             remedy="Name a file that the server may read, or may create in its folder.",
         ) from error
+
+
+def _create_atomically(path: Path, content: bytes) -> None:
+    """Create a file with its whole content. If another process has created it, keep that one."""
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        os.unlink(temporary)
 
 
 def read_key(path: Path, fresh: bytes) -> bytes:

@@ -67,6 +67,10 @@ def _checked(wish: TokenRequest) -> timedelta | None:
     findings = Findings()
     if not wish.name.isprintable() or not 0 < len(wish.name.strip()) <= LONGEST_NAME:
         findings.add("name", "is not a valid name", "Write 1 to 255 printable letters.", "Invalid")
+    if wish.password is not None and ":" in wish.name:
+        reason = "contains a colon, which HTTP basic authentication does not allow in user names"
+        remedy = "Choose a name without a colon, or create a token instead of a password."
+        findings.add("name", reason, remedy, "Invalid")
     _check_roles(wish.roles, findings)
     lasts = parse_span(wish.expires_in) if wish.expires_in else None
     if wish.expires_in and not lasts:

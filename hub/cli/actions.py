@@ -8,17 +8,11 @@ import typer
 from hub.cli import bodies, options, outcomes
 from hub.cli.client import Client
 from hub.cli.context import (
-    PROJECT,
-    URL,
-    USER,
-    AsJson,
-    Project,
-    Url,
-    User,
-    Where,
+    ServerOptions,
     ask,
     print_result,
     stop,
+    uses_server,
 )
 from hub.cli.exit_codes import Exit
 from hub.cli.file_references import Unreadable
@@ -37,7 +31,9 @@ def acting(action: str) -> Callable[[Client, Json], Awaitable[None]]:
     return lambda client, stack: act(client, stack, action)
 
 
+@uses_server
 def cancel(
+    server: ServerOptions,
     name: options.Name,
     rollback: Annotated[
         bool,
@@ -46,81 +42,67 @@ def cancel(
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Cancel an update and roll back to the last completed version."""
-    patience, where = outcomes.patience(wait, until_waiting, timeout), Where(url, project, user)
+    patience = outcomes.patience(wait, until_waiting, timeout)
     if rollback:
         back = acting("cancel_update")
-        outcomes.carry_out(where, name, "ROLLBACK", patience, back, as_json)
+        outcomes.carry_out(server, name, "ROLLBACK", patience, back, server.as_json)
     if patience.any:
         stop("--wait has no effect with --no-rollback: the update ends at once", Exit.USAGE)
-    _at_once(where, name, "cancel_without_rollback", as_json)
+    _at_once(server, name, "cancel_without_rollback", server.as_json)
 
 
+@uses_server
 def stop_(
+    server: ServerOptions,
     name: options.Name,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Stop the current action; `headgate stack resume` continues it."""
-    _at_once(Where(url, project, user), name, "stop", as_json)
+    _at_once(server, name, "stop", server.as_json)
 
 
-def _at_once(where: Where, name: str, action: str, as_json: bool) -> None:
+def _at_once(server: ServerOptions, name: str, action: str, as_json: bool) -> None:
     """Actions that end another action are complete once accepted, whatever the stack's status."""
     nothing = Patience(end=False, until_waiting=False, seconds=0)
-    outcomes.carry_out(where, name, "", nothing, acting(action), as_json)
+    outcomes.carry_out(server, name, "", nothing, acting(action), as_json)
 
 
+@uses_server
 def check(
+    server: ServerOptions,
     name: options.Name,
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Check that the physical resources of a stack exist and are healthy."""
     patience = outcomes.patience(wait, until_waiting, timeout)
-    outcomes.carry_out(Where(url, project, user), name, "CHECK", patience, acting("check"), as_json)
+    outcomes.carry_out(server, name, "CHECK", patience, acting("check"), server.as_json)
 
 
+@uses_server
 def suspend(
+    server: ServerOptions,
     name: options.Name,
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Suspend a stack, dependents before their dependencies."""
     patience = outcomes.patience(wait, until_waiting, timeout)
-    outcomes.carry_out(
-        Where(url, project, user), name, "SUSPEND", patience, acting("suspend"), as_json
-    )
+    outcomes.carry_out(server, name, "SUSPEND", patience, acting("suspend"), server.as_json)
 
 
+@uses_server
 def resume(
+    server: ServerOptions,
     name: options.Name,
     clear_hook: options.Clear = [],  # noqa: B006 - typer reads it, nobody changes it
     add_hook: options.Add = [],  # noqa: B006
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Resume a suspended stack, or continue a stopped or failed action."""
     patience = outcomes.patience(wait, until_waiting, timeout)
@@ -146,39 +128,35 @@ def resume(
         await act(client, stack, "resume")
         return await settle(client, stack["id"], "RESUME", patience)
 
-    outcomes.end(ask(Where(url, project, user), work), as_json)
+    outcomes.end(ask(server, work), server.as_json)
 
 
+@uses_server
 def pin(
+    server: ServerOptions,
     name: options.Name,
     reason: Annotated[str, typer.Option(help="The reason to keep it.")] = "",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Keep a stack and its history from being purged. Name a deleted stack by its ID."""
-    _pinned(Where(url, project, user), name, "PUT", {"reason": reason}, as_json)
+    _pinned(server, name, "PUT", {"reason": reason}, server.as_json)
 
 
+@uses_server
 def unpin(
+    server: ServerOptions,
     name: options.Name,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Let the retention settings apply to a stack again."""
-    _pinned(Where(url, project, user), name, "DELETE", None, as_json)
+    _pinned(server, name, "DELETE", None, server.as_json)
 
 
-def _pinned(where: Where, name: str, method: str, body: Json, as_json: bool) -> None:
+def _pinned(server: ServerOptions, name: str, method: str, body: Json, as_json: bool) -> None:
     async def work(client: Client) -> Json:
         stack = await outcomes.find(client, name)
         await client.call(method, outcomes.path_of(stack, "pin"), body=body)
         return await outcomes.find(client, stack["id"])
 
-    stack = ask(where, work)
+    stack = ask(server, work)
     print_result(stack, as_json, lambda: outcomes.picture(stack))
 
 

@@ -8,17 +8,11 @@ import typer
 from hub.cli import hooks
 from hub.cli.client import Client, place
 from hub.cli.context import (
-    PROJECT,
-    URL,
-    USER,
-    AsJson,
-    Project,
-    Url,
-    User,
-    Where,
+    ServerOptions,
     ask,
     seconds,
     stop,
+    uses_server,
 )
 from hub.cli.exit_codes import Exit
 from hub.cli.file_references import Unreadable
@@ -44,23 +38,23 @@ DataFile = Annotated[
 ]
 
 
+@uses_server
 def continue_(
+    server: ServerOptions,
     which: hooks.Which,
     reason: Reason = "",
     digest: Digest = "",
     data: Data = [],  # noqa: B006 - typer reads it, nobody changes it
     data_file: DataFile = None,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Approve: continue the operation."""
     more = read_answer_data(data, data_file)
-    _answer(which, "continue", reason, digest, more, Where(url, project, user), as_json)
+    _answer(which, "continue", reason, digest, more, server, server.as_json)
 
 
+@uses_server
 def step(
+    server: ServerOptions,
     which: hooks.Which,
     into: Annotated[
         bool, typer.Option("--into", help="Also stop in the nested stack, if the resource has one.")
@@ -72,36 +66,32 @@ def step(
     digest: Digest = "",
     data: Data = [],  # noqa: B006
     data_file: DataFile = None,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Continue, and stop before the next operation."""
     if into and out:
         stop("use either --into or --out", Exit.USAGE)
     how = {"how": "into" if into else "out"} if into or out else {}
     more = read_answer_data(data, data_file) | how
-    _answer(which, "step", reason, digest, more, Where(url, project, user), as_json)
+    _answer(which, "step", reason, digest, more, server, server.as_json)
 
 
+@uses_server
 def run(
+    server: ServerOptions,
     which: hooks.Which,
     reason: Reason = "",
     digest: Digest = "",
     data: Data = [],  # noqa: B006
     data_file: DataFile = None,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Continue, and skip further breakpoints that you may answer."""
     more = read_answer_data(data, data_file)
-    _answer(which, "run", reason, digest, more, Where(url, project, user), as_json)
+    _answer(which, "run", reason, digest, more, server, server.as_json)
 
 
+@uses_server
 def patch(
+    server: ServerOptions,
     which: hooks.Which,
     set_: Annotated[
         list[str],
@@ -111,46 +101,38 @@ def patch(
     digest: Digest = "",
     data: Data = [],  # noqa: B006
     data_file: DataFile = None,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Continue with changed properties, if the hook rule allows it."""
     more = read_answer_data(data, data_file) | {"properties": _read(set_, "--set")}
-    _answer(which, "patch", reason, digest, more, Where(url, project, user), as_json)
+    _answer(which, "patch", reason, digest, more, server, server.as_json)
 
 
+@uses_server
 def progress(
+    server: ServerOptions,
     which: hooks.Which,
     extend: Annotated[
         str, typer.Option(metavar="TIME", help="How much longer the hook waits, such as 30m.")
     ] = "",
     reason: Reason = "",
     digest: Digest = "",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Report progress and extend the deadline."""
     if extend:
         seconds(extend)
     more = {"extend": extend} if extend else {}
-    _answer(which, "progress", reason, digest, more, Where(url, project, user), as_json)
+    _answer(which, "progress", reason, digest, more, server, server.as_json)
 
 
+@uses_server
 def reject(
+    server: ServerOptions,
     which: hooks.Which,
     reason: Reason = "",
     digest: Digest = "",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Reject: fail the operation."""
-    _answer(which, "reject", reason, digest, {}, Where(url, project, user), as_json)
+    _answer(which, "reject", reason, digest, {}, server, server.as_json)
 
 
 def read_answer_data(pairs: list[str], file: Path | None) -> dict[str, Json]:
@@ -179,7 +161,7 @@ def _answer(
     reason: str,
     digest: str,
     more: dict[str, Json],
-    where: Where,
+    server: ServerOptions,
     as_json: bool,
 ) -> None:
     async def work(client: Client) -> Json:
@@ -187,7 +169,7 @@ def _answer(
         body = {"decision": decision, "reason": reason, "digest": digest, **more}
         return await client.call("POST", place("hooks", hook["id"], "signal"), body=body)
 
-    hooks.print_outcome(ask(where, work), as_json)
+    hooks.print_outcome(ask(server, work), as_json)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -6,18 +6,21 @@ import typer
 
 from hub.cli import options, outcomes, show
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, print_result
+from hub.cli.context import (
+    ServerOptions,
+    ask,
+    print_result,
+    uses_server,
+)
 from hub.cli.waiting import pages
 
 Json = Any
 
 
+@uses_server
 def decisions(
+    server: ServerOptions,
     name: options.Name,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Show the audit log of a stack: who decided what, when, how and why."""
 
@@ -25,11 +28,11 @@ def decisions(
         path = outcomes.path_of(await outcomes.find(client, name), "decisions")
         return await pages(client, path, "decisions", {"limit": "1000"}, marker="after")
 
-    found = ask(Where(url, project, user), work)
+    found = ask(server, work)
     columns = {"number": "NUMBER", "at": "WHEN", "by": "WHO", "door": "DOOR", "what": "WHAT",
                "reason": "REASON", "hook_id": "HOOK"}  # fmt: skip
     print_result(
-        found, as_json, lambda: show.table([show.entry_row(one) for one in found], columns)
+        found, server.as_json, lambda: show.table([show.entry_row(one) for one in found], columns)
     )
 
 

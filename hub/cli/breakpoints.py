@@ -10,17 +10,11 @@ from rich.text import Text
 from hub.cli import bodies, options, outcomes, show
 from hub.cli.client import Client, Refused
 from hub.cli.context import (
-    PROJECT,
-    URL,
-    USER,
-    AsJson,
-    Project,
-    Url,
-    User,
-    Where,
+    ServerOptions,
     ask,
     print_result,
     stop,
+    uses_server,
 )
 from hub.cli.exit_codes import Exit
 from hub.cli.file_references import Unreadable
@@ -30,24 +24,24 @@ app = typer.Typer(help="Set and remove breakpoints on a running stack.", no_args
 
 
 @app.command(name="list")
+@uses_server
 def list_(
+    server: ServerOptions,
     stack: options.Name,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """List the breakpoints set on a running stack."""
 
     async def work(client: Client) -> list[Json]:
         return await _all(client, await outcomes.find(client, stack))
 
-    found = ask(Where(url, project, user), work)
-    print_result(found, as_json, lambda: _table(found))
+    found = ask(server, work)
+    print_result(found, server.as_json, lambda: _table(found))
 
 
 @app.command()
+@uses_server
 def add(
+    server: ServerOptions,
     stack: options.Name,
     at: Annotated[
         list[str],
@@ -57,10 +51,6 @@ def add(
             "whole stack.",
         ),
     ],
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Set breakpoints for the current and later changes. Reports nodes that have already passed."""
 
@@ -68,22 +58,22 @@ def add(
         path = outcomes.path_of(await outcomes.find(client, stack), "breakpoints")
         return await client.call("POST", path, body={"breakpoints": bodies.breaks(at)})
 
-    done = ask(Where(url, project, user), work)
-    print_result(done, as_json, lambda: Group(_table(done["breakpoints"]), *late(done["too_late"])))
+    done = ask(server, work)
+    print_result(
+        done, server.as_json, lambda: Group(_table(done["breakpoints"]), *late(done["too_late"]))
+    )
 
 
 @app.command()
+@uses_server
 def remove(
+    server: ServerOptions,
     stack: options.Name,
     which: Annotated[
         list[str] | None,
         typer.Argument(metavar="BREAKPOINT", help="ID, unique prefix of an ID, or RESOURCE:POINT."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Remove all breakpoints.")] = False,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Remove breakpoints. Hooks that already wait still need an answer."""
     if bool(which) == every:
@@ -97,17 +87,15 @@ def remove(
             await client.call("DELETE", outcomes.path_of(found, "breakpoints", one["id"]))
         return gone
 
-    gone = ask(Where(url, project, user), work)
-    print_result(gone, as_json, lambda: _removed(gone))
+    gone = ask(server, work)
+    print_result(gone, server.as_json, lambda: _removed(gone))
 
 
+@uses_server
 def run_to(
+    server: ServerOptions,
     stack: options.Name,
     resource: Annotated[str, typer.Argument(metavar="RESOURCE", help="The resource to stop at.")],
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Continue, and stop before the next operation on a resource, in this change only."""
 
@@ -115,9 +103,9 @@ def run_to(
         path = outcomes.path_of(await outcomes.find(client, stack), "run-to")
         return await client.call("POST", path, body={"resource": resource})
 
-    done = ask(Where(url, project, user), work)
+    done = ask(server, work)
     goes_on = Text(f"continuing; stops at {show.plain(resource)}")
-    print_result(done, as_json, lambda: Group(*(late(done["too_late"]) or [goes_on])))
+    print_result(done, server.as_json, lambda: Group(*(late(done["too_late"]) or [goes_on])))
 
 
 async def _all(client: Client, stack: Json) -> list[Json]:

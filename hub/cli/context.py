@@ -1,11 +1,13 @@
-"""What every command shares: where the server is, how to print, how to end."""
+"""Shared by all commands: the options of the server, output, and exit codes."""
 
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import typer
 from rich.console import Console, RenderableType
@@ -18,6 +20,7 @@ from hub.cli.file_references import Unreadable
 from hub.cli.files import dump
 
 Answer = TypeVar("Answer")
+Rest = ParamSpec("Rest")
 Json = Any
 
 
@@ -33,8 +36,8 @@ def http_url(text: str) -> str:
     return text
 
 
-def sayable(text: str) -> str:
-    """What can be sent as a name; raises typer's usage error."""
+def printable(text: str) -> str:
+    """A name without control characters; raises typer's usage error."""
     if not text.isprintable():
         raise typer.BadParameter(
             f"{text!r} is not a valid name; remove the characters that cannot be printed"
@@ -50,25 +53,76 @@ def seconds(text: str) -> float:
     return found.total_seconds()
 
 
-Url = Annotated[
-    str,
-    typer.Option("--url", envvar="HEADGATE_URL", help="Address of the server.", parser=http_url,
-                 metavar="URL"),
-]  # fmt: skip
-Project = Annotated[str, typer.Option("--project", envvar="HEADGATE_PROJECT", help="Whose stacks.")]
-User = Annotated[
-    str,
-    typer.Option("--user", envvar="HEADGATE_USER", help="Your user name.", parser=sayable,
-                 metavar="NAME"),
-]  # fmt: skip
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-URL = "http://127.0.0.1:8004"
+
+
 PROJECT = "default"
-USER = ""
-#: The variable that holds your roles, separated by commas; believed in mode none alone.
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """The options of every command that calls the API, declared here alone: `uses_server` gives
+    them to a command."""
+
+    url: Annotated[
+        str,
+        typer.Option(
+            "--url",
+            envvar="HEADGATE_URL",
+            help="Address of the server.",
+            parser=http_url,
+            metavar="URL",
+        ),
+    ] = "http://127.0.0.1:8004"
+    project: Annotated[
+        str, typer.Option("--project", envvar="HEADGATE_PROJECT", help="Whose stacks.")
+    ] = PROJECT
+    user: Annotated[
+        str,
+        typer.Option(
+            "--user",
+            envvar="HEADGATE_USER",
+            help="Your user name.",
+            parser=printable,
+            metavar="NAME",
+        ),
+    ] = ""
+    as_json: AsJson = False
+
+
+def uses_server(command: Callable[Concatenate[ServerOptions, Rest], None]) -> Callable[..., None]:
+    """Replaces the first parameter of a command by the options of `ServerOptions`, at the end."""
+    return _with_options(command, [one.name for one in fields(ServerOptions)])
+
+
+def uses_server_without_json(
+    command: Callable[Concatenate[ServerOptions, Rest], None],
+) -> Callable[..., None]:
+    """As `uses_server`, for a command that prints nothing."""
+    return _with_options(command, [one.name for one in fields(ServerOptions)][:-1])
+
+
+def _with_options(
+    command: Callable[Concatenate[ServerOptions, Rest], None], names: Sequence[str]
+) -> Callable[..., None]:
+    own = list(signature(command, eval_str=True).parameters.values())[1:]
+    declared = signature(ServerOptions, eval_str=True).parameters
+    options = [declared[name].replace(kind=Parameter.KEYWORD_ONLY) for name in names]
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        server = ServerOptions(**{name: given.pop(name) for name in names})
+        command(server, **given)  # type: ignore[call-arg]
+
+    own = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own]
+    with_options.__signature__ = Signature([*own, *options])  # type: ignore[attr-defined]
+    return with_options
+
+
+#: The variable with your roles, separated by commas. The server accepts it in mode none alone.
 ROLES = "HEADGATE_ROLES"
-#: Variables that hold what lets you in: a token; or a password, beside --user. Never options, which
-#: others on the machine could read.
+#: Variables with credentials: a token, or the password of --user. They are no options, because
+#: other users of the machine can read the options of a process.
 TOKEN, PASSWORD = "HEADGATE_TOKEN", "HEADGATE_PASSWORD"
 
 #: Tables in files and pipes are not folded to a terminal's width.
@@ -77,21 +131,14 @@ out = Console(highlight=False, width=WIDTH)
 err = Console(stderr=True, highlight=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    url: str
-    project: str
-    user: str = USER
-
-
-def ask(where: Where, work: Callable[[Client], Awaitable[Answer]]) -> Answer:
-    """Do something with a client; what goes wrong is said, and ends the command."""
+def ask(server: ServerOptions, work: Callable[[Client], Awaitable[Answer]]) -> Answer:
+    """Run `work` with a client. An error is printed and ends the command with exit code 1."""
 
     roles, token, password = (_of_environment(name) for name in (ROLES, TOKEN, PASSWORD))
 
     async def run() -> Answer:
-        who = Who(where.user, roles, token, password)
-        async with Client(where.url, where.project, who) as client:
+        who = Who(server.user, roles, token, password)
+        async with Client(server.url, server.project, who) as client:
             return await work(client)
 
     try:
@@ -104,7 +151,7 @@ def ask(where: Where, work: Callable[[Client], Awaitable[Answer]]) -> Answer:
 
 def _of_environment(name: str) -> str:
     try:
-        return sayable(os.environ.get(name, ""))
+        return printable(os.environ.get(name, ""))
     except typer.BadParameter:
         stop(f"{name} contains characters that cannot be printed; remove them", Exit.USAGE)
 

@@ -9,17 +9,11 @@ import typer
 from hub.cli import bodies, options, outcomes
 from hub.cli.client import Client, Refused, place
 from hub.cli.context import (
-    PROJECT,
-    URL,
-    USER,
-    AsJson,
-    Project,
-    Url,
-    User,
-    Where,
+    ServerOptions,
     ask,
     complain,
     stop,
+    uses_server,
 )
 from hub.cli.exit_codes import Exit
 from hub.cli.file_references import Unreadable, read_text
@@ -78,13 +72,11 @@ class Parcel:
             typer.echo(f"written to {self._path}; the file contains secrets")
 
 
+@uses_server
 def export(
+    server: ServerOptions,
     name: options.Name,
     output: options.Output = None,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Export a stack for adoption by another server. The output contains secrets."""
 
@@ -93,26 +85,23 @@ def export(
             stack = await outcomes.find(client, name)
             document = await client.call("GET", outcomes.path_of(stack, "export"))
             parcel.keep(document)
-            parcel.hand_over(document, as_json)
+            parcel.hand_over(document, server.as_json)
 
-    ask(Where(url, project, user), work)
+    ask(server, work)
 
 
+@uses_server
 def abandon(
+    server: ServerOptions,
     name: options.Name,
     output: options.Output = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Remove a stack from Headgate, keep its physical resources, and print its export."""
-    where = Where(url, project, user)
-    stack = ask(where, lambda client: outcomes.find(client, name))
+    stack = ask(server, lambda client: outcomes.find(client, name))
     if not yes and not _confirmed(stack["stack_name"]):
         stop("nothing was changed; use --yes to skip the question", Exit.ERROR)
-    ask(where, lambda client: let_go(client, stack, output, as_json))
+    ask(server, lambda client: let_go(client, stack, output, server.as_json))
 
 
 def _confirmed(name: str) -> bool:
@@ -150,7 +139,9 @@ async def let_go(client: Client, stack: Json, output: Path | None, as_json: bool
         parcel.hand_over(document, as_json)
 
 
+@uses_server
 def adopt(
+    server: ServerOptions,
     name: options.NewName,
     file: Annotated[
         Path,
@@ -164,10 +155,6 @@ def adopt(
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Create a stack from existing physical resources without changing them."""
     patience = outcomes.patience(wait, until_waiting, timeout)
@@ -179,7 +166,7 @@ def adopt(
         made = await client.call("POST", place("stacks"), body=body)
         return await settle(client, made["stack"]["id"], "ADOPT", patience)
 
-    outcomes.end(ask(Where(url, project, user), work), as_json)
+    outcomes.end(ask(server, work), server.as_json)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -13,17 +13,11 @@ from rich.text import Text
 from hub.cli import show
 from hub.cli.client import Client, Refused, place
 from hub.cli.context import (
-    PROJECT,
-    URL,
-    USER,
-    AsJson,
-    Project,
-    Url,
-    User,
-    Where,
+    ServerOptions,
     ask,
     print_result,
     seconds,
+    uses_server,
 )
 from hub.cli.file_references import Unreadable
 from hub.cli.files import dump_yaml
@@ -42,7 +36,9 @@ DECISIONS = {"at": "WHEN", "by": "WHO", "door": "DOOR", "what": "WHAT", "reason"
 
 
 @app.command(name="list")
+@uses_server
 def list_(
+    server: ServerOptions,
     state: Annotated[
         str,
         typer.Option(
@@ -74,10 +70,6 @@ def list_(
         bool | None,
         typer.Option("--dry/--no-dry", help="Only hooks of dry-run rules, or none of them."),
     ] = None,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """List hooks; by default those that wait for an answer."""
     if older is not None:
@@ -95,8 +87,7 @@ def list_(
         "dry": None if dry is None else str(dry).lower(),
     }
     query = {name: value for name, value in asked.items() if value is not None}
-    where = Where(url, project, user)
-    hooks = ask(where, lambda client: pages(client, place("hooks"), "hooks", query))
+    hooks = ask(server, lambda client: pages(client, place("hooks"), "hooks", query))
     columns = {
         "stack": "STACK",
         "resource": "RESOURCE",
@@ -110,30 +101,26 @@ def list_(
         "id": "ID",
     }
     print_result(
-        hooks, as_json, lambda: show.table([show.hook_row(hook) for hook in hooks], columns)
+        hooks, server.as_json, lambda: show.table([show.hook_row(hook) for hook in hooks], columns)
     )
 
 
 @app.command(name="show")
+@uses_server
 def show_(
+    server: ServerOptions,
     which: Which,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Show a hook with the details needed to decide."""
-    hook = ask(Where(url, project, user), lambda client: find(client, which))
-    print_result(hook, as_json, lambda: Text(show.plain(dump_yaml(hook))))
+    hook = ask(server, lambda client: find(client, which))
+    print_result(hook, server.as_json, lambda: Text(show.plain(dump_yaml(hook))))
 
 
 @app.command()
+@uses_server
 def history(
+    server: ServerOptions,
     which: Which,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Show the answers to a hook in order."""
 
@@ -141,21 +128,19 @@ def history(
         hook = await find(client, which)
         return await client.call("GET", place("hooks", hook["id"], "decisions"))
 
-    found = ask(Where(url, project, user), work)["decisions"]
+    found = ask(server, work)["decisions"]
     print_result(
-        found, as_json, lambda: show.table([show.entry_row(one) for one in found], DECISIONS)
+        found, server.as_json, lambda: show.table([show.entry_row(one) for one in found], DECISIONS)
     )
 
 
 @app.command()
+@uses_server
 def hand_over(
+    server: ServerOptions,
     which: Which,
     to: Annotated[str, typer.Argument(metavar="TO", help="user:NAME or role:NAME.")],
     note: Annotated[str, typer.Option(help="A note to them; recorded in the audit log.")] = "",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Hand a hook over: let another user or role answer it, too."""
 
@@ -164,7 +149,7 @@ def hand_over(
         body = {"to": to, "note": note}
         return await client.call("POST", place("hooks", hook["id"], "hand-over"), body=body)
 
-    print_outcome(ask(Where(url, project, user), work), as_json)
+    print_outcome(ask(server, work), server.as_json)
 
 
 def print_outcome(hook: Json, as_json: bool) -> None:

@@ -34,17 +34,11 @@ from hub.cli import (
 )
 from hub.cli.client import Client
 from hub.cli.context import (
-    PROJECT,
-    URL,
-    USER,
-    AsJson,
-    Project,
-    Url,
-    User,
-    Where,
+    ServerOptions,
     ask,
     print_result,
     stop,
+    uses_server,
 )
 from hub.cli.exit_codes import Exit, epilog
 
@@ -123,7 +117,9 @@ def demo(
 
 
 @app.command(name="watch")
+@uses_server
 def watch_(
+    server: ServerOptions,
     stack: Annotated[str | None, typer.Argument(help="Name or ID of the stack.")] = None,
     forward_to: Annotated[
         str | None,
@@ -135,96 +131,84 @@ def watch_(
             envvar="HEADGATE_SECRET", help="Secret to sign forwarded events with (whsec_...)."
         ),
     ] = "",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Follow a stack until its action ends; the exit code is its result."""
-    where = Where(url, project, user)
     if forward_to is not None:
         from hub.cli import forward
 
         forward.check(forward_to, secret)
-        ask(where, lambda client: forward.forward(client, forward_to, stack, secret))
+        ask(server, lambda client: forward.forward(client, forward_to, stack, secret))
         return
     if stack is None:
         stop("name a stack, or use --forward URL to forward the events of all stacks", Exit.USAGE)
-    code = ask(Where(url, project, user), lambda client: watch.watch(client, stack, as_json))
+    code = ask(server, lambda client: watch.watch(client, stack, server.as_json))
     raise typer.Exit(code)
 
 
 @app.command()
+@uses_server
 def why(
+    server: ServerOptions,
     stack: options.Name,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Explain what a stack is waiting for, one sentence per unfinished node."""
-    said = ask(Where(url, project, user), lambda client: _of_stack(client, stack, "why"))
-    print_result(said, as_json, lambda: Text("\n".join(show.sentences(said))))
+    said = ask(server, lambda client: _of_stack(client, stack, "why"))
+    print_result(said, server.as_json, lambda: Text("\n".join(show.sentences(said))))
 
 
 @app.command()
+@uses_server
 def graph(
+    server: ServerOptions,
     stack: options.Name,
     dot: Annotated[
         bool, typer.Option("--dot", help="Print in Graphviz format, for `dot -Tsvg`.")
     ] = False,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Show the graph of a stack's current traversal as a tree."""
     found = ask(
-        Where(url, project, user),
+        server,
         lambda client: _of_stack(client, stack, "graph", {"nested": "true"}),
     )
     if dot:
         typer.echo(graphs.dot(stack, found))
     else:
-        print_result(found, as_json, lambda: graphs.tree(stack, found))
+        print_result(found, server.as_json, lambda: graphs.tree(stack, found))
 
 
 @app.command()
+@uses_server
 def events(
+    server: ServerOptions,
     stack: options.Name,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Print new events until interrupted.")
     ] = False,
     depth: options.NestedDepth = 0,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """List the events of a stack."""
-    where = Where(url, project, user)
     if follow:
-        ask(where, lambda client: watch.follow(client, stack, as_json))
+        ask(server, lambda client: watch.follow(client, stack, server.as_json))
         return
     query = {"nested_depth": str(depth)}
-    found = ask(where, lambda client: _of_stack(client, stack, "events", query))["events"]
+    found = ask(server, lambda client: _of_stack(client, stack, "events", query))["events"]
     columns = {"event_time": "TIME", "resource_name": "RESOURCE", "resource_status": "STATUS",
                "resource_status_reason": "REASON"}  # fmt: skip
     if depth:
         columns = {"stack": "STACK", **columns}
     rows = [{**one, "stack": show.stack_in(one)} for one in found]
-    print_result(found, as_json, lambda: show.table(rows, columns))
+    print_result(found, server.as_json, lambda: show.table(rows, columns))
 
 
 @app.command()
+@uses_server
 def quota(
-    url: Url = URL, project: Project = PROJECT, user: User = USER, as_json: AsJson = False
+    server: ServerOptions,
 ) -> None:
     """Show the quotas of the project and their usage."""
-    where = Where(url, project, user)
-    found = ask(where, lambda client: client.call("GET", "/quotas"))["quotas"]
-    print_result(found, as_json, lambda: show.table(found, {"name": "QUOTA", "limit": "LIMIT",
-                                                    "used": "USED"}))  # fmt: skip
+    found = ask(server, lambda client: client.call("GET", "/quotas"))["quotas"]
+    columns = {"name": "QUOTA", "limit": "LIMIT", "used": "USED"}
+    print_result(found, server.as_json, lambda: show.table(found, columns))
 
 
 async def _of_stack(

@@ -8,7 +8,13 @@ from rich.console import Group, RenderableType
 
 from hub.cli import show
 from hub.cli.client import Client, place
-from hub.cli.context import Where, ask, complain, print_result, seconds
+from hub.cli.context import (
+    ServerOptions,
+    ask,
+    complain,
+    print_result,
+    seconds,
+)
 from hub.cli.waiting import Outcome, Patience, settle
 
 Json = Any
@@ -34,7 +40,7 @@ def patience(wait: bool, until_waiting: bool, timeout: str) -> Patience:
 
 
 def carry_out(
-    where: Where,
+    server: ServerOptions,
     name: str,
     action: str,
     patient: Patience,
@@ -48,7 +54,7 @@ def carry_out(
         await change(client, stack)
         return await settle(client, stack["id"], action, patient)
 
-    end(ask(where, work), as_json)
+    end(ask(server, work), as_json)
 
 
 def end(outcome: Outcome, as_json: bool) -> NoReturn:

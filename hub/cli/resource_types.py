@@ -7,37 +7,40 @@ from rich.console import Group, RenderableType
 
 from hub.cli import show
 from hub.cli.client import place
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, print_result
+from hub.cli.context import (
+    ServerOptions,
+    ask,
+    print_result,
+    uses_server,
+)
 
 Json = Any
 app = typer.Typer(help="List and show resource types.", no_args_is_help=True)
 
 
 @app.command(name="list")
+@uses_server
 def list_(
-    url: Url = URL, project: Project = PROJECT, user: User = USER, as_json: AsJson = False
+    server: ServerOptions,
 ) -> None:
     """List resource types."""
     query = {"with_description": "true"}
     path = place("resource_types")
-    where = Where(url, project, user)
-    found = ask(where, lambda client: client.call("GET", path, query=query))["resource_types"]
+    found = ask(server, lambda client: client.call("GET", path, query=query))["resource_types"]
     columns = {"resource_type": "TYPE", "description": "DESCRIPTION"}
-    print_result(found, as_json, lambda: show.table(found, columns))
+    print_result(found, server.as_json, lambda: show.table(found, columns))
 
 
 @app.command(name="show")
+@uses_server
 def show_(
+    server: ServerOptions,
     name: Annotated[str, typer.Argument(help="Such as OS::Heat::RandomString.")],
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Show a resource type: its properties and attributes."""
     path = place("resource_types", name)
-    found = ask(Where(url, project, user), lambda client: client.call("GET", path))
-    print_result(found, as_json, lambda: picture(found))
+    found = ask(server, lambda client: client.call("GET", path))
+    print_result(found, server.as_json, lambda: picture(found))
 
 
 def picture(found: Json) -> RenderableType:

@@ -9,7 +9,12 @@ from rich.text import Text
 from hub.cli import options, outcomes, show
 from hub.cli.answers import read_answer_data
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, print_result
+from hub.cli.context import (
+    ServerOptions,
+    ask,
+    print_result,
+    uses_server,
+)
 from hub.cli.files import dump_yaml
 
 Json = Any
@@ -30,13 +35,11 @@ MARKED = ("resource_name", "resource_type", "resource_status", "resource_status_
 
 
 @app.command(name="list")
+@uses_server
 def list_(
+    server: ServerOptions,
     stack: options.Name,
     depth: options.NestedDepth = 0,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """List the resources of a stack."""
 
@@ -44,18 +47,16 @@ def list_(
         path = outcomes.path_of(await outcomes.find(client, stack), "resources")
         return (await client.call("GET", path, query={"nested_depth": str(depth)}))["resources"]
 
-    found = ask(Where(url, project, user), work)
-    print_result(found, as_json, lambda: outcomes.resources_table(found, inside=depth > 0))
+    found = ask(server, work)
+    print_result(found, server.as_json, lambda: outcomes.resources_table(found, inside=depth > 0))
 
 
 @app.command(name="show")
+@uses_server
 def show_(
+    server: ServerOptions,
     stack: options.Name,
     which: Which,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Show a resource with its attributes; secret ones are masked."""
 
@@ -63,62 +64,54 @@ def show_(
         found = await outcomes.find(client, stack)
         return await _one(client, found, which)
 
-    found = ask(Where(url, project, user), work)
-    print_result(found, as_json, lambda: Text(show.plain(dump_yaml(found))))
+    found = ask(server, work)
+    print_result(found, server.as_json, lambda: Text(show.plain(dump_yaml(found))))
 
 
 @app.command()
+@uses_server
 def mark_unhealthy(
+    server: ServerOptions,
     stack: options.Name,
     which: WhichOne,
     reason: Annotated[str, typer.Option(help="The reason; recorded in the audit log.")] = "",
     reset: Annotated[bool, typer.Option("--reset", help="Remove the mark.")] = False,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Mark a resource unhealthy: the next update replaces it."""
     body = {"mark_unhealthy": not reset, "resource_status_reason": reason}
-    _mark(stack, which, body, Where(url, project, user), as_json)
+    _mark(stack, which, body, server, server.as_json)
 
 
 @app.command()
+@uses_server
 def protect(
+    server: ServerOptions,
     stack: options.Name,
     which: WhichOne,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Protect a resource from deletion and replacement."""
-    _mark(stack, which, {"protect": True}, Where(url, project, user), as_json)
+    _mark(stack, which, {"protect": True}, server, server.as_json)
 
 
 @app.command()
+@uses_server
 def unprotect(
+    server: ServerOptions,
     stack: options.Name,
     which: WhichOne,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Remove the protection of a resource."""
-    _mark(stack, which, {"protect": False}, Where(url, project, user), as_json)
+    _mark(stack, which, {"protect": False}, server, server.as_json)
 
 
 @app.command()
+@uses_server
 def signal(
+    server: ServerOptions,
     stack: options.Name,
     which: Which,
     data: Sent = [],  # noqa: B006 - typer reads it, nobody changes it
     data_file: SentFile = None,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Send a signal with data to a resource."""
     said = read_answer_data(data, data_file).get("data", {})
@@ -129,17 +122,17 @@ def signal(
         await client.call("POST", path, body=said)
         return await _one(client, found, which)
 
-    found = ask(Where(url, project, user), work)
-    print_result(found, as_json, lambda: show.fields(found, MARKED))
+    found = ask(server, work)
+    print_result(found, server.as_json, lambda: show.fields(found, MARKED))
 
 
-def _mark(stack: str, which: str, body: Json, where: Where, as_json: bool) -> None:
+def _mark(stack: str, which: str, body: Json, server: ServerOptions, as_json: bool) -> None:
     async def work(client: Client) -> Json:
         found = await outcomes.find(client, stack)
         await client.call("PATCH", outcomes.path_of(found, "resources", which), body=body)
         return await _marked(client, found, which)
 
-    found = ask(where, work)
+    found = ask(server, work)
     print_result(found, as_json, lambda: show.fields(found, MARKED))
 
 

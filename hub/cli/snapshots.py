@@ -8,7 +8,12 @@ from rich.text import Text
 
 from hub.cli import options, outcomes, show
 from hub.cli.client import Client, Refused
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, print_result
+from hub.cli.context import (
+    ServerOptions,
+    ask,
+    print_result,
+    uses_server,
+)
 from hub.cli.file_references import Unreadable
 from hub.cli.files import dump_yaml
 from hub.cli.waiting import Outcome, settle
@@ -22,7 +27,9 @@ FIELDS = ("name", "id", "status", "status_reason", "creation_time")
 
 
 @app.command()
+@uses_server
 def create(
+    server: ServerOptions,
     stack: options.Name,
     name: Annotated[
         str, typer.Option(help="Name of the snapshot. Default: chosen by the server.")
@@ -30,10 +37,6 @@ def create(
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Create a snapshot: the template, and the state that each resource type can save."""
     patience = outcomes.patience(wait, until_waiting, timeout)
@@ -45,38 +48,34 @@ def create(
         outcome = await settle(client, found["id"], "SNAPSHOT", patience)
         return await _one(client, found, made["id"]), outcome
 
-    made, outcome = ask(Where(url, project, user), work)
-    print_result(made, as_json, lambda: show.fields(made, FIELDS))
+    made, outcome = ask(server, work)
+    print_result(made, server.as_json, lambda: show.fields(made, FIELDS))
     outcomes.leave(outcome)
 
 
 @app.command(name="list")
+@uses_server
 def list_(
+    server: ServerOptions,
     stack: options.Name,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """List the snapshots of a stack."""
 
     async def work(client: Client) -> Json:
         return await _all(client, await outcomes.find(client, stack))
 
-    found = ask(Where(url, project, user), work)
+    found = ask(server, work)
     columns = {"name": "NAME", "status": "STATUS", "creation_time": "CREATED",
                "status_reason": "REASON", "id": "ID"}  # fmt: skip
-    print_result(found, as_json, lambda: show.table(found, columns))
+    print_result(found, server.as_json, lambda: show.table(found, columns))
 
 
 @app.command(name="show")
+@uses_server
 def show_(
+    server: ServerOptions,
     stack: options.Name,
     which: Which,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Show a snapshot with its template, environment and resources."""
 
@@ -84,18 +83,16 @@ def show_(
         found = await outcomes.find(client, stack)
         return await _one(client, found, await _chosen(client, found, which))
 
-    found = ask(Where(url, project, user), work)
-    print_result(found, as_json, lambda: Text(show.plain(dump_yaml(found))))
+    found = ask(server, work)
+    print_result(found, server.as_json, lambda: Text(show.plain(dump_yaml(found))))
 
 
 @app.command()
+@uses_server
 def delete(
+    server: ServerOptions,
     stack: options.Name,
     which: Which,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Delete a snapshot."""
 
@@ -105,21 +102,19 @@ def delete(
         await client.call("DELETE", outcomes.path_of(found, "snapshots", snapshot))
         return {"id": snapshot, "deleted": True}
 
-    gone = ask(Where(url, project, user), work)
-    print_result(gone, as_json, lambda: Text(f"{gone['id']} deleted"))
+    gone = ask(server, work)
+    print_result(gone, server.as_json, lambda: Text(f"{gone['id']} deleted"))
 
 
 @app.command()
+@uses_server
 def restore(
+    server: ServerOptions,
     stack: options.Name,
     which: Which,
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Restore a stack from a snapshot."""
     patience = outcomes.patience(wait, until_waiting, timeout)
@@ -129,7 +124,7 @@ def restore(
         path = outcomes.path_of(found, "snapshots", snapshot, "restore")
         await client.call("POST", path, body={})
 
-    outcomes.carry_out(Where(url, project, user), stack, "RESTORE", patience, change, as_json)
+    outcomes.carry_out(server, stack, "RESTORE", patience, change, server.as_json)
 
 
 async def _all(client: Client, stack: Json) -> Json:

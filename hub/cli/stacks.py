@@ -7,17 +7,11 @@ import typer
 from hub.cli import bodies, options, outcomes, plans, show
 from hub.cli.client import Client, place
 from hub.cli.context import (
-    PROJECT,
-    URL,
-    USER,
-    AsJson,
-    Project,
-    Url,
-    User,
-    Where,
+    ServerOptions,
     ask,
     print_result,
     stop,
+    uses_server,
 )
 from hub.cli.exit_codes import Exit
 from hub.cli.files import environment_body, joined, parameters, template_body
@@ -28,7 +22,9 @@ app = typer.Typer(help="Create, update, show, list and delete stacks.", no_args_
 
 
 @app.command()
+@uses_server
 def create(
+    server: ServerOptions,
     name: options.NewName,
     template: options.Template,
     environment: options.Environments = [],  # noqa: B006 - typer reads it, nobody changes it
@@ -43,14 +39,9 @@ def create(
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Create a stack."""
     patience = outcomes.patience(wait, until_waiting, timeout)
-    where = Where(url, project, user)
 
     def body() -> dict[str, Json]:
         made = joined(template_body(template), environment_body(environment))
@@ -66,14 +57,16 @@ def create(
         return await settle(client, made["stack"]["id"], "CREATE", patience)
 
     if dry_run:
-        found = ask(where, preview)
-        print_result(found, as_json, lambda: plans.picture(name, found["stack"]))
+        found = ask(server, preview)
+        print_result(found, server.as_json, lambda: plans.picture(name, found["stack"]))
         return
-    outcomes.end(ask(where, work), as_json)
+    outcomes.end(ask(server, work), server.as_json)
 
 
 @app.command()
+@uses_server
 def update(
+    server: ServerOptions,
     name: options.Name,
     template: options.OtherTemplate = None,
     environment: options.Environments = [],  # noqa: B006
@@ -94,14 +87,10 @@ def update(
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Update a stack, with a new template or with --existing."""
     patience = outcomes.patience(wait, until_waiting, timeout)
-    where, method = Where(url, project, user), "PATCH" if existing else "PUT"
+    server, method = server, "PATCH" if existing else "PUT"
     if template is None and not existing:
         stop("name a template with -t, or use --existing to keep the stored one", Exit.USAGE)
     parts = bodies.partial(only, except_, moved) | bodies.plan(plan)
@@ -124,45 +113,40 @@ def update(
         await client.call(method, outcomes.path_of(stack), body=body())
 
     if dry_run:
-        found = ask(where, preview)
-        print_result(found, as_json, lambda: plans.picture(name, found))
+        found = ask(server, preview)
+        print_result(found, server.as_json, lambda: plans.picture(name, found))
         return
-    outcomes.carry_out(where, name, "UPDATE", patience, change, as_json)
+    outcomes.carry_out(server, name, "UPDATE", patience, change, server.as_json)
 
 
 @app.command(name="list")
+@uses_server
 def list_(
+    server: ServerOptions,
     status: Annotated[
         list[str], typer.Option(help="Status, such as COMPLETE or CREATE_FAILED; repeatable.")
     ] = [],  # noqa: B006
     tag: Annotated[list[str], typer.Option(help="Stacks with this tag; repeatable.")] = [],  # noqa: B006
     deleted: Annotated[bool, typer.Option("--deleted", help="Include deleted stacks.")] = False,
     nested: Annotated[bool, typer.Option("--nested", help="Include nested stacks.")] = False,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """List stacks, newest first."""
     query = [("show_deleted", str(deleted).lower()), ("show_nested", str(nested).lower())]
     query += [("status", one) for one in status]
     query += [("tags", ",".join(tag))] if tag else []
-    where = Where(url, project, user)
     path = place("stacks")
-    stacks = ask(where, lambda client: client.call("GET", path, query=query))["stacks"]
+    stacks = ask(server, lambda client: client.call("GET", path, query=query))["stacks"]
     columns = {"stack_name": "NAME", "stack_status": "STATUS", "creation_time": "CREATED",
                "updated_time": "UPDATED", "id": "ID"}  # fmt: skip
     columns |= {"parent": "PARENT"} if nested else {}
-    print_result(stacks, as_json, lambda: show.table(stacks, columns))
+    print_result(stacks, server.as_json, lambda: show.table(stacks, columns))
 
 
 @app.command(name="show")
+@uses_server
 def show_(
+    server: ServerOptions,
     name: options.Name,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Show a stack with its outputs and resources."""
 
@@ -171,20 +155,18 @@ def show_(
         found = await client.call("GET", outcomes.path_of(stack, "resources"))
         return stack | {"resources": found["resources"]}
 
-    stack = ask(Where(url, project, user), work)
-    print_result(stack, as_json, lambda: outcomes.picture(stack))
+    stack = ask(server, work)
+    print_result(stack, server.as_json, lambda: outcomes.picture(stack))
 
 
 @app.command()
+@uses_server
 def delete(
+    server: ServerOptions,
     name: options.Name,
     wait: options.Wait = False,
     until_waiting: options.UntilWaiting = False,
     timeout: options.Timeout = "1h",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Delete a stack and its physical resources."""
     patience = outcomes.patience(wait, until_waiting, timeout)
@@ -192,4 +174,4 @@ def delete(
     async def change(client: Client, stack: Json) -> None:
         await client.call("DELETE", outcomes.path_of(stack))
 
-    outcomes.carry_out(Where(url, project, user), name, "DELETE", patience, change, as_json)
+    outcomes.carry_out(server, name, "DELETE", patience, change, server.as_json)

@@ -8,17 +8,12 @@ import typer
 from hub.cli import show
 from hub.cli.client import place
 from hub.cli.context import (
-    PROJECT,
-    URL,
-    USER,
-    AsJson,
-    Project,
-    Url,
-    User,
-    Where,
+    ServerOptions,
     ask,
     print_result,
     stop,
+    uses_server,
+    uses_server_without_json,
 )
 from hub.cli.exit_codes import Exit
 
@@ -32,18 +27,20 @@ NAMES = ("id", "channel", "target", "events", "stacks", "resources", "types", "p
 
 
 def _call(
-    where: Where,
+    server: ServerOptions,
     method: str,
     *parts: str,
     body: Json = None,
     query: Mapping[str, str] | None = None,
 ) -> Json:
     path = place("subscriptions", *parts)
-    return ask(where, lambda client: client.call(method, path, body=body, query=query))
+    return ask(server, lambda client: client.call(method, path, body=body, query=query))
 
 
 @app.command()
+@uses_server
 def create(
+    server: ServerOptions,
     target: Annotated[
         str, typer.Argument(help="The URL to POST events to; with --channel amqp, an exchange.")
     ],
@@ -60,25 +57,22 @@ def create(
     unordered: Annotated[
         bool, typer.Option("--unordered", help="Do not keep the events of a stack in order.")
     ] = False,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Create a subscription and print its signing secret, which is not shown again."""
     body = {"channel": channel, "target": target, "events": events, "stacks": stacks,
             "resources": resources, "types": types, "points": points, "tags": tags,
             "nested": not outermost, "ordered": not unordered}  # fmt: skip
-    made = _call(Where(url, project, user), "POST", body=body)
-    print_result(made, as_json, lambda: show.fields(made, NAMES))
+    made = _call(server, "POST", body=body)
+    print_result(made, server.as_json, lambda: show.fields(made, NAMES))
 
 
 @app.command(name="list")
+@uses_server
 def list_(
-    url: Url = URL, project: Project = PROJECT, user: User = USER, as_json: AsJson = False
+    server: ServerOptions,
 ) -> None:
     """List subscriptions."""
-    found = _call(Where(url, project, user), "GET")["subscriptions"]
+    found = _call(server, "GET")["subscriptions"]
     columns = {
         "channel": "CHANNEL",
         "target": "TARGET",
@@ -86,24 +80,24 @@ def list_(
         "state": "STATE",
         "id": "ID",
     }
-    print_result(found, as_json, lambda: show.table(found, columns))
+    print_result(found, server.as_json, lambda: show.table(found, columns))
 
 
 @app.command(name="show")
+@uses_server
 def show_(
+    server: ServerOptions,
     which: Id,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Show a subscription."""
-    found = _call(Where(url, project, user), "GET", which)
-    print_result(found, as_json, lambda: show.fields(found, NAMES))
+    found = _call(server, "GET", which)
+    print_result(found, server.as_json, lambda: show.fields(found, NAMES))
 
 
 @app.command()
+@uses_server
 def change(
+    server: ServerOptions,
     which: Id,
     target: Annotated[str | None, typer.Option(help="The new target of events.")] = None,
     events: Globs = [],  # noqa: B006
@@ -119,10 +113,6 @@ def change(
     ordered: Annotated[
         bool | None, typer.Option("--ordered/--unordered", help="Keep a stack's events in order.")
     ] = None,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Change the options you name; the others keep their values."""
     filters = {"events": events, "stacks": stacks, "resources": resources, "types": types,
@@ -136,110 +126,102 @@ def change(
     body |= {"ordered": ordered} if ordered is not None else {}
     if not body:
         stop("name at least one option to change", Exit.USAGE)
-    now = _call(Where(url, project, user), "PATCH", which, body=body)
-    print_result(now, as_json, lambda: show.fields(now, NAMES))
+    now = _call(server, "PATCH", which, body=body)
+    print_result(now, server.as_json, lambda: show.fields(now, NAMES))
 
 
 @app.command()
+@uses_server
 def enable(
+    server: ServerOptions,
     which: Id,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Enable a disabled subscription."""
-    _set_state(which, "enabled", Where(url, project, user), as_json)
+    _set_state(which, "enabled", server, server.as_json)
 
 
 @app.command()
+@uses_server
 def disable(
+    server: ServerOptions,
     which: Id,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Disable a subscription."""
-    _set_state(which, "disabled", Where(url, project, user), as_json)
+    _set_state(which, "disabled", server, server.as_json)
 
 
-def _set_state(which: str, state: str, where: Where, as_json: bool) -> None:
-    now = _call(where, "PATCH", which, body={"state": state})
+def _set_state(which: str, state: str, server: ServerOptions, as_json: bool) -> None:
+    now = _call(server, "PATCH", which, body={"state": state})
     print_result(now, as_json, lambda: show.fields(now, NAMES))
 
 
 @app.command()
-def delete(which: Id, url: Url = URL, project: Project = PROJECT, user: User = USER) -> None:
+@uses_server_without_json
+def delete(
+    server: ServerOptions,
+    which: Id,
+) -> None:
     """Delete a subscription and its deliveries."""
-    _call(Where(url, project, user), "DELETE", which)
+    _call(server, "DELETE", which)
 
 
 @app.command()
+@uses_server
 def test(
+    server: ServerOptions,
     which: Id,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Send a test event now."""
-    said = _call(Where(url, project, user), "POST", which, "test")
+    said = _call(server, "POST", which, "test")
     print_result(
-        said, as_json, lambda: show.fields(said, ("delivered", "code", "answer", "reason"))
+        said, server.as_json, lambda: show.fields(said, ("delivered", "code", "answer", "reason"))
     )
 
 
 @app.command()
+@uses_server
 def rotate(
+    server: ServerOptions,
     which: Id,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Create a new signing secret; the old one also signs for a day."""
-    said = _call(Where(url, project, user), "POST", which, "rotate")
-    print_result(said, as_json, lambda: show.fields(said, ("id", "secret")))
+    said = _call(server, "POST", which, "rotate")
+    print_result(said, server.as_json, lambda: show.fields(said, ("id", "secret")))
 
 
 @app.command()
+@uses_server
 def deliveries(
+    server: ServerOptions,
     which: Id,
     state: Annotated[
         str | None, typer.Option(help="Only deliveries in this state: pending, delivered or dead.")
     ] = None,
     limit: Annotated[int, typer.Option(help="Maximum number of deliveries.")] = 100,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """List deliveries, newest first."""
     query = {"limit": str(limit)} | ({"state": state} if state else {})
-    found = _call(Where(url, project, user), "GET", which, "deliveries", query=query)["deliveries"]
+    found = _call(server, "GET", which, "deliveries", query=query)["deliveries"]
     columns = {"created_at": "MADE", "type": "EVENT", "state": "STATE", "attempts": "TRIES",
                "code": "CODE", "error": "ERROR", "id": "ID"}  # fmt: skip
-    print_result(found, as_json, lambda: show.table(found, columns))
+    print_result(found, server.as_json, lambda: show.table(found, columns))
 
 
 @app.command()
+@uses_server
 def redeliver(
+    server: ServerOptions,
     which: Id,
     delivery: Annotated[str | None, typer.Option(help="This one.")] = None,
     since: Annotated[
         str | None, typer.Option(help="Resend all deliveries since this time that did not arrive.")
     ] = None,
     dead: Annotated[bool, typer.Option("--dead", help="Resend all dead deliveries.")] = False,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Resend deliveries."""
     if (delivery is not None) + (since is not None) + dead != 1:
         stop("use exactly one of --delivery, --since and --dead", Exit.USAGE)
     asked = {"delivery": delivery, "since": since, "state": "dead" if dead else None}
     body = {name: value for name, value in asked.items() if value is not None}
-    said = _call(Where(url, project, user), "POST", which, "redeliver", body=body)
-    print_result(said, as_json, lambda: show.fields(said, ("redelivered",)))
+    said = _call(server, "POST", which, "redeliver", body=body)
+    print_result(said, server.as_json, lambda: show.fields(said, ("redelivered",)))

@@ -8,7 +8,12 @@ from rich.console import Group, RenderableType
 
 from hub.cli import options, show
 from hub.cli.client import Client, Refused, place
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, print_result
+from hub.cli.context import (
+    ServerOptions,
+    ask,
+    print_result,
+    uses_server,
+)
 from hub.cli.exit_codes import Exit
 from hub.cli.files import environment_body, joined, parameters, template_body
 
@@ -24,7 +29,9 @@ def _group() -> None:
 
 
 @app.command()
+@uses_server
 def validate(
+    server: ServerOptions,
     template: options.Template,
     environment: options.Environments = [],  # noqa: B006 - typer reads it, nobody changes it
     parameter: options.Parameters = [],  # noqa: B006
@@ -38,10 +45,6 @@ def validate(
             metavar="CODES", help="Error codes to ignore, separated by commas, such as 99001."
         ),
     ] = "",
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Validate a template: list all errors, or its parameters."""
     query = {"show_nested": str(show_nested).lower()}
@@ -54,12 +57,12 @@ def validate(
         try:
             return await client.call("POST", place("validate"), body=body, query=query)
         except Refused as error:
-            if not (as_json and error.findings):
+            if not (server.as_json and error.findings):
                 raise
             return {"findings": error.findings}
 
-    found = ask(Where(url, project, user), work)
-    print_result(found, as_json, lambda: picture(found))
+    found = ask(server, work)
+    print_result(found, server.as_json, lambda: picture(found))
     if "findings" in found:
         raise typer.Exit(Exit.ERROR)
 

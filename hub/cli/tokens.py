@@ -9,17 +9,12 @@ from hub.auth.roles import Role
 from hub.cli import show
 from hub.cli.client import place
 from hub.cli.context import (
-    PROJECT,
-    URL,
-    USER,
-    AsJson,
-    Project,
-    Url,
-    User,
-    Where,
+    ServerOptions,
     ask,
     print_result,
     stop,
+    uses_server,
+    uses_server_without_json,
 )
 from hub.cli.exit_codes import Exit
 
@@ -66,67 +61,62 @@ def print_given(made: Json, as_json: bool) -> None:
 
 
 @app.command()
+@uses_server
 def create(
+    server: ServerOptions,
     name: Name,
     role: Roles,
     expires_in: ExpiresIn = "",
     password: WithPassword = False,
     everywhere: Everywhere = False,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Create a token, or set a password."""
     body = {"name": name, "roles": role, "expires_in": expires_in, "everywhere": everywhere}
     if password:
         body["password"] = read_password()
-    where = Where(url, project, user)
-    print_given(ask(where, lambda client: client.call("POST", place("tokens"), body=body)), as_json)
+    print_given(
+        ask(server, lambda client: client.call("POST", place("tokens"), body=body)), server.as_json
+    )
 
 
 @app.command(name="list")
+@uses_server
 def list_(
+    server: ServerOptions,
     everywhere: Everywhere = False,
     gone: Annotated[
         bool, typer.Option("--gone", help="Include revoked and expired tokens.")
     ] = False,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """List tokens and passwords."""
     query = {"everywhere": str(everywhere).lower(), "gone": str(gone).lower()}
-    where = Where(url, project, user)
-    found = ask(where, lambda client: client.call("GET", place("tokens"), query=query))["tokens"]
+    found = ask(server, lambda client: client.call("GET", place("tokens"), query=query))["tokens"]
     columns = {"id": "ID", "name": "NAME", "kind": "KIND", "mode": "MODE", "roles": "ROLES",
                "used_at": "USED", "expires_at": "EXPIRES", "revoked_at": "REVOKED"}  # fmt: skip
-    print_result(found, as_json, lambda: show.table(found, columns))
+    print_result(found, server.as_json, lambda: show.table(found, columns))
 
 
 @app.command()
+@uses_server_without_json
 def revoke(
+    server: ServerOptions,
     token_id: Annotated[str, typer.Argument(metavar="ID", help="ID from `headgate token list`.")],
     everywhere: Everywhere = False,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
 ) -> None:
     """Revoke a token or password."""
     if token_id.startswith("hgt_"):
         stop("this is the token itself; use its ID from `headgate token list`", Exit.USAGE)
     query = {"everywhere": str(everywhere).lower()}
     path = place("tokens", token_id)
-    ask(Where(url, project, user), lambda client: client.call("DELETE", path, query=query))
+    ask(server, lambda client: client.call("DELETE", path, query=query))
 
 
 @app.command()
+@uses_server
 def whoami(
-    url: Url = URL, project: Project = PROJECT, user: User = USER, as_json: AsJson = False
+    server: ServerOptions,
 ) -> None:
     """Show your identity and roles."""
-    where = Where(url, project, user)
-    found = ask(where, lambda client: client.call("GET", place("session")))
+    found = ask(server, lambda client: client.call("GET", place("session")))
     names = ("name", "project", "roles", "rights", "everywhere")
-    print_result(found, as_json, lambda: show.fields(found, names))
+    print_result(found, server.as_json, lambda: show.fields(found, names))

@@ -8,19 +8,22 @@ from rich.text import Text
 
 from hub.cli import options, outcomes, show
 from hub.cli.client import Client
-from hub.cli.context import PROJECT, URL, USER, AsJson, Project, Url, User, Where, ask, print_result
+from hub.cli.context import (
+    ServerOptions,
+    ask,
+    print_result,
+    uses_server,
+)
 from hub.cli.files import dump_yaml
 
 Json = Any
 
 
+@uses_server
 def history(
+    server: ServerOptions,
     name: options.Name,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of actions.")] = 100,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """List the template versions and actions of a stack, newest first."""
 
@@ -28,8 +31,8 @@ def history(
         path = outcomes.path_of(await outcomes.find(client, name), "versions")
         return await client.call("GET", path, query={"limit": str(limit)})
 
-    found = ask(Where(url, project, user), work)
-    print_result(found, as_json, lambda: picture(found))
+    found = ask(server, work)
+    print_result(found, server.as_json, lambda: picture(found))
 
 
 def picture(found: Json) -> RenderableType:
@@ -47,7 +50,9 @@ def standing(version: Json) -> str:
     return ", ".join(words)
 
 
+@uses_server
 def template(
+    server: ServerOptions,
     name: options.Name,
     version: Annotated[
         int | None,
@@ -55,10 +60,6 @@ def template(
             min=1, help="Version number; see `headgate stack history`. Default: the current one."
         ),
     ] = None,
-    url: Url = URL,
-    project: Project = PROJECT,
-    user: User = USER,
-    as_json: AsJson = False,
 ) -> None:
     """Print the template of a stack: the current or an earlier version."""
 
@@ -67,9 +68,9 @@ def template(
         rest = ("template",) if version is None else ("versions", str(version))
         return await client.call("GET", outcomes.path_of(stack, *rest))
 
-    found = ask(Where(url, project, user), work)
+    found = ask(server, work)
     shown = found if version is None else found["template"]
-    print_result(found, as_json, lambda: Text(show.plain(dump_yaml(shown))))
+    print_result(found, server.as_json, lambda: Text(show.plain(dump_yaml(shown))))
 
 
 def add_to(app: typer.Typer) -> None:

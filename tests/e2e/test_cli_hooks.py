@@ -83,10 +83,10 @@ def test_running_to_a_resource_and_breakpoints_on_the_way(
     add = ("stack", "breakpoints", "add", "runs", "b:post-create", "a", "--user", "ann")
     done = spoken(server, *add)
     late = [(one["resource_name"], one["point"], one["reason"]) for one in done["too_late"]]
-    assert late == [("a", "pre-create", "it has already passed this point")]
+    assert late == [("a", "pre-create", "it waits there now")]
     assert [one["created_by"] for one in done["breakpoints"]] == ["ann"] * 5
     again = headgate(server, *add)
-    assert "too late for a at pre-create: it has already passed this point" in again
+    assert "too late for a at pre-create: it waits there now" in again
     assert "continuing; stops at c" in headgate(server, "stack", "run-to", "runs", "c")
     waits_at(server, "runs", "b", "post-create")
     headgate(server, "hook", "continue", "runs:b")

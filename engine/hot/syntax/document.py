@@ -52,6 +52,13 @@ def read_document(text: str, what: str, limits: DocumentLimits = DEFAULT_LIMITS)
 
     Raises Invalid with exactly one finding.
     """
+    check_size(text, what, limits)
+    with pause_gc():
+        return check_document(_parse(text, what, limits), what, limits, aliases="*" in text)
+
+
+def check_size(text: str, what: str, limits: DocumentLimits) -> None:
+    """Raise Invalid if the text has more bytes in UTF-8 than a document may have."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     if size > limits.max_bytes:
         raise _invalid(
@@ -59,8 +66,6 @@ def read_document(text: str, what: str, limits: DocumentLimits = DEFAULT_LIMITS)
             "RequestLimitExceeded",
             "The operator sets it in [quotas] template_bytes.",
         )
-    with pause_gc():
-        return check_document(_parse(text, what, limits), what, limits, aliases="*" in text)
 
 
 def check_document(

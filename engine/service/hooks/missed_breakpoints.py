@@ -7,7 +7,7 @@ from engine.hooks.rule import Rule, decode_rules, encode_rules
 from engine.hooks.rule_matching import Breakpoints as Rules
 from engine.node.points import POINTS
 from engine.store import breakpoints as store
-from engine.words import GATES, Json, Operation, Phase
+from engine.words import GATES, Json, Operation, Phase, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,16 @@ def _can_add(rules: Mapping[str, Rule], rule: Rule, node: store.Reached) -> bool
     return missed_reason(node, rule) is None and not by_operator
 
 
+def _waits_at(node: store.Reached, point: str) -> bool:
+    """Whether a hook of the node is open at the point, which is then the last in `passed`."""
+    at_a_hook = node.state == State.PARKED and node.phase != Phase.ACT
+    return at_a_hook and bool(node.passed) and node.passed[-1] == point
+
+
 def missed_reason(node: store.Reached, rule: Rule) -> str | None:
     """Why the node can no longer stop at the rule's point; None if it can."""
+    if _waits_at(node, rule.point):
+        return "it waits there now"
     if rule.point in node.passed:
         return "it has already passed this point"
     operation = Operation(node.operation)

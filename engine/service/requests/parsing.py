@@ -1,5 +1,6 @@
 """Parses a request: its template, its environment and its files."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -15,7 +16,7 @@ from engine.hot.language.dialect import DIALECTS
 from engine.hot.nested.nested_templates import NestedTemplates
 from engine.hot.schema.parameters import ParameterSchema
 from engine.hot.schema.type_schema import TypeSchema
-from engine.hot.syntax.document import DocumentLimits, check_document, read_document
+from engine.hot.syntax.document import DocumentLimits, check_document, check_size, read_document
 from engine.hot.template.template import Template, parse_template, read_template
 from engine.service.requests.requests import StackRequest
 from engine.store.records import TemplateRecord
@@ -264,7 +265,11 @@ def without_hidden(
 
 
 def _document(value: Json, what: str, limits: DocumentLimits) -> dict[str, Json]:
-    """Parse a text, or check an object. what: its name for errors. Raises Invalid."""
+    """Parse a text, or check an object, whose size is that of its compact JSON. what: its name for
+    errors. Raises Invalid."""
     if isinstance(value, str):
         return read_document(value, what, limits)
-    return check_document(value, what, limits)
+    document = check_document(value, what, limits)
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    check_size(text, what, limits)
+    return document

@@ -54,7 +54,7 @@ def _reasons(
             found.append(_plain(node, path, f"{what} waits for its nested stack."))
             found += _reasons(inside, by_stack, held)
         elif node.state in _UNFINISHED:
-            names = sorted({_named(by_id[one].resource_name) for one in before[node.id]})
+            names = sorted({_blocker(node, by_id[one]) for one in before[node.id]})
             found.append(_plain(node, path, _unfinished(node, path, names)))
         elif node.state in ("failed", "stopped"):
             found.append(_plain(node, path, _unwell(node, path)))
@@ -79,6 +79,16 @@ def _waits_for(nodes: Sequence[NodeRecord]) -> dict[int, list[int]]:
             for after in node.requirers:
                 before[after].append(node.id)
     return before
+
+
+def _blocker(node: NodeRecord, other: NodeRecord) -> str:
+    """The name of an unfinished node in the sentence of a node that depends on it. A replacement
+    and the deletion of the old resource have one resource name."""
+    if other.resource_name != node.resource_name:
+        return _named(other.resource_name)
+    if other.direction == "forward":
+        return "its replacement"
+    return "the deletion of its old resource"
 
 
 def _held(node: NodeRecord, path: str, held: Held) -> NodeProgress:

@@ -122,7 +122,7 @@ async def test_a_breakpoint_is_set_on_a_live_stack_and_says_where_it_is_too_late
     await at(run, "b")
     said = await run.at("POST", "s", "/breakpoints", {"breakpoints": ["[b-d]:pre-create"]})
     assert [(one["resource_name"], one["reason"]) for one in said["too_late"]] == [
-        ("b", "it has already passed this point")
+        ("b", "it waits there now")
     ]
     await run.signal(await at(run, "b"))
     await run.signal(await at(run, "c"))

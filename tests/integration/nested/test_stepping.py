@@ -159,7 +159,7 @@ async def test_a_live_breakpoint_holds_inside(running: Program) -> None:
     wanted = ["web/server:pre-create", "web/*:post-create", f"{DISK}:pre-create"]
     said = await running.at("POST", "s", "/breakpoints", {"breakpoints": wanted})
     assert [(one["path"], one["reason"]) for one in said["too_late"]] == [
-        ("web/server", "it has already passed this point")
+        ("web/server", "it waits there now")
     ]
     await answer(running, "web/db", "continue")
     await at(running, DISK, "web/server")
