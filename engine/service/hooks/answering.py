@@ -34,7 +34,7 @@ from engine.node.inputs import Answered
 from engine.principal import Principal
 from engine.service.actions.cancel import not_supported
 from engine.service.hooks.breakpoints import LiveBreakpoints
-from engine.service.hooks.missed_breakpoints import MissedBreakpoint
+from engine.service.hooks.missed_breakpoints import MissedBreakpoint, with_continued
 from engine.service.hooks.step_mode import set_step_mode
 from engine.service.requests.requests import Answer
 from engine.service.traversals.start import UNDER_WAY, Traversals
@@ -192,17 +192,26 @@ class Hooks:
             if locked.state not in UNDER_WAY:
                 raise not_supported("Running to a resource", locked)
             missed = await self._breakpoints.add_run_to(conn, locked, tree, path)
-            await self._continue_all(conn, tree, answer)
+            hooks = await self._continue_all(conn, tree, answer)
         self._wake()
-        return missed
+        paths = {one.id: one.path for one in tree}
+        continued = {
+            (
+                "/".join(filter(None, (paths[one.stack_id], one.asked.resource_name))),
+                one.asked.point,
+            )
+            for one in hooks
+        }
+        return with_continued(missed, continued)
 
     async def _continue_all(
         self, conn: Connection, tree: Sequence[StackTreeMember], answer: Answer
-    ) -> None:
+    ) -> list[Held]:
         """End stepping in all stacks of the tree, and continue the hooks that only stepping or
-        breakpoints for debugging opened. tree: locked."""
+        breakpoints for debugging opened; returns these hooks. tree: locked."""
         hooks = await set_step_mode(conn, ON, tree)
         await self._apply(conn, [_verdict(one, answer, Decision.CONTINUE) for one in hooks], answer)
+        return hooks
 
     async def _apply(
         self, conn: Connection, verdicts: Sequence[Verdict], answer: Answer

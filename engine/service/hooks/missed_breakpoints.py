@@ -1,13 +1,17 @@
 """Breakpoints against the nodes of a running traversal: which nodes have already passed them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from engine.hooks.rule import Rule, decode_rules, encode_rules
 from engine.hooks.rule_matching import Breakpoints as Rules
 from engine.node.points import POINTS
 from engine.store import breakpoints as store
 from engine.words import GATES, Json, Operation, Phase, State
+
+WAITS: Final = "it waits there now"
+CONTINUED: Final = "it was waiting there and was continued"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,25 @@ def _waits_at(node: store.Reached, point: str) -> bool:
     return at_a_hook and bool(node.passed) and node.passed[-1] == point
 
 
+def with_continued(
+    missed: Sequence[MissedBreakpoint], continued: Collection[tuple[str, str]]
+) -> list[MissedBreakpoint]:
+    """The breakpoints with the reason of those whose hooks the same request has continued.
+
+    continued: path, from the root stack, and point of each of these hooks.
+    """
+    return [
+        replace(one, reason=CONTINUED)
+        if one.reason == WAITS and (one.path, one.point) in continued
+        else one
+        for one in missed
+    ]
+
+
 def missed_reason(node: store.Reached, rule: Rule) -> str | None:
     """Why the node can no longer stop at the rule's point; None if it can."""
     if _waits_at(node, rule.point):
-        return "it waits there now"
+        return WAITS
     if rule.point in node.passed:
         return "it has already passed this point"
     operation = Operation(node.operation)

@@ -104,6 +104,25 @@ async def test_run_to_stops_there_and_nowhere_else(run: Program, world: World) -
     assert status == 400 and "not supported" in said["error"]["message"]
 
 
+async def test_run_to_says_whether_it_continued_the_resource_or_whether_it_still_waits(
+    run: Program,
+) -> None:
+    rules = {"hooks": [
+        {"at": "a", "on": "pre-create"},
+        {"at": "b", "on": "pre-create", "answer_by": ["role:dba"]},
+    ]}  # fmt: skip
+    await run.create("s", {name: thing() for name in "ab"}, environment=rules)
+    await run.waiting("s", 2)
+    for name, reason in (
+        ("a", "it was waiting there and was continued"),
+        ("b", "it waits there now"),
+    ):
+        said = await run.at("POST", "s", "/run-to", {"resource": name})
+        assert [(one["path"], one["reason"]) for one in said["too_late"]] == [(name, reason)]
+    await run.signal(await at(run, "b"), roles="dba")
+    assert await run.until_ended("s") == "CREATE_COMPLETE"
+
+
 async def test_run_to_something_that_is_not_ahead_is_refused(run: Program) -> None:
     await run.create("s", CHAIN, environment=AT_A)
     await at(run, "a")

@@ -148,7 +148,9 @@ async def test_run_to_a_place_inside(running: Program) -> None:
     await running.at("POST", "s", "/run-to", {"resource": DISK})
     await at(running, DISK)
     said = await running.at("POST", "s", "/run-to", {"resource": DISK})
-    assert [(one["path"], one["point"]) for one in said["too_late"]] == [(DISK, "pre-create")]
+    assert [(one["path"], one["point"], one["reason"]) for one in said["too_late"]] == [
+        (DISK, "pre-create", "it was waiting there and was continued")
+    ]
     assert await running.until_ended("s") == "CREATE_COMPLETE"
 
 

@@ -75,7 +75,7 @@ export class Debugging {
     /** The result of the last command as text. */
     this.result = signal("");
     /**
-     * Nodes that had already passed the breakpoint.
+     * Nodes that waited at the breakpoint or had passed it.
      * @type {import("../vendor/preact.js").Signal<MissedBreakpoint[]>}
      */
     this.late = signal([]);

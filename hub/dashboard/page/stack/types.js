@@ -31,7 +31,7 @@
  *
  * @typedef {{id: string, at: string, on: string, rule: Record<string, unknown>, created_by: string,
  *   created_at: string}} Breakpoint set on the live stack
- * @typedef {{path: string, point: string, reason: string}} MissedBreakpoint a node that has already passed the breakpoint
+ * @typedef {{path: string, point: string, reason: string}} MissedBreakpoint a node that waits at the breakpoint or has passed it
  *
  * @typedef {{path: string, state: import("../graph/types.js").State, phase: import("../graph/types.js").Phase,
  *   sentence: string}} Reason
