@@ -1,21 +1,41 @@
 """Sentences of `why`."""
 
+from datetime import UTC, datetime
 from uuid import UUID
 
-from engine.store.records import NodeRecord
-from hub.api.headgate.explanations import _blocker
+import pytest
+
+from engine.service.reads.graphs import StackGraph
+from engine.store.records import NodeRecord, TraversalRecord
+from hub.api.headgate.explanations import reasons_in
+
+STACK = UUID(int=1)
+UPDATE = TraversalRecord(
+    1, "UPDATE", "running", "", "", 2, [], "ann", datetime(2026, 1, 1, tzinfo=UTC), None, 0.0
+)
 
 
-def node(id: int, direction: str, name: str = "app") -> NodeRecord:
+def node(id: int, direction: str, name: str, state: str, requirers: list[int]) -> NodeRecord:
     operation = "create" if direction == "forward" else "delete"
     return NodeRecord(
-        UUID(int=1), id, name, "T", operation, direction, "waiting", "pre", 0, [], [],
+        STACK, id, name, "T", operation, direction, state, "pre", 0, requirers, [],
         None, None, None, None,
     )  # fmt: skip
 
 
-def test_a_node_never_waits_for_itself() -> None:
-    new, old = node(1, "forward"), node(2, "cleanup")
-    assert _blocker(old, new) == "its replacement"
-    assert _blocker(new, old) == "the deletion of its old resource"
-    assert _blocker(new, node(3, "forward", "db")) == "db"
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        (("forward", "app"), ("cleanup", "app"), "app (delete) waits for its replacement."),
+        (("cleanup", "app"), ("forward", "app"),
+         "app (create) waits for the deletion of its old resource."),
+        (("forward", "db"), ("forward", "app"), "app (create) waits for db."),
+    ],
+    ids=["replacement", "old-resource", "other-resource"],
+)  # fmt: skip
+def test_a_node_never_waits_for_itself(
+    before: tuple[str, str], after: tuple[str, str], sentence: str
+) -> None:
+    nodes = [node(1, *before, "running", [2]), node(2, *after, "waiting", [])]
+    found = reasons_in([StackGraph(STACK, "s", "", 1, UPDATE, nodes)], {})
+    assert [one["sentence"] for one in found][1:] == [sentence]

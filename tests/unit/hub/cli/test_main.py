@@ -1,5 +1,7 @@
 """The commands as a whole: their names, their docs, their usage errors."""
 
+import asyncio
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from typer.testing import CliRunner
 
 from hub.cli.exit_codes import MEANING, Exit
 from hub.cli.main import app
+from tests.unit.hub.cli.stub import saying, serving
 
 DOC = Path(__file__).parents[4] / "docs" / "reference" / "cli.md"
 EVERYWHERE = {"--json", "--url", "--project", "--user", "--help"}
@@ -62,6 +65,27 @@ def test_every_command_that_asks_a_server_speaks_json() -> None:
     mute = {name for name, options in commands().items() if "--json" not in options}
     assert mute == {"headgate serve", "headgate demo", "headgate subscription delete",
                     "headgate token revoke"}  # fmt: skip
+
+
+def test_a_command_with_a_url_has_all_options_of_the_server() -> None:
+    server = {"--url", "--project", "--user"}
+    partly = {
+        name: server - options
+        for name, options in commands().items()
+        if "--url" in options and server - options
+    }
+    assert partly == {}
+
+
+async def test_the_options_of_the_server_reach_it() -> None:
+    async with serving(saying({"tokens": []})) as stub:
+        words = ["token", "list", "--url", stub.url, "--project", "shop", "--user", "ann", "--json"]
+        done = await asyncio.to_thread(CliRunner().invoke, app, words)
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout) == []
+        (seen,) = stub.seen
+        assert seen.path.startswith("/v1/shop/tokens?")
+        assert seen.headers["x-auth-user"] == "ann"
 
 
 @pytest.mark.parametrize(

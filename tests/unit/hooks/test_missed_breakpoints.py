@@ -1,0 +1,39 @@
+"""Why a breakpoint comes too late for a node."""
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from engine.hooks.rule import Rule
+from engine.service.hooks.missed_breakpoints import missed_reason
+from engine.store.breakpoints import Reached
+
+WAITS_AT_PRE_CREATE = Reached(
+    UUID(int=1), 1, 1, "app", "T", "create", "forward", "parked", "pre", [],
+    ["pre-create"], started=False, ended=False, lasting=[],
+)  # fmt: skip
+PASSED = "it has already passed this point"
+
+
+@pytest.mark.parametrize(
+    ("changes", "point", "reason"),
+    [
+        ({}, "pre-create", "it waits there now"),
+        ({}, "post-create", None),
+        ({"state": "ready"}, "pre-create", PASSED),
+        ({"phase": "act", "started": True}, "pre-create", PASSED),
+        ({"phase": "post", "started": True, "passed": ["pre-create", "post-create"]},
+         "pre-create", PASSED),
+        ({"phase": "post", "started": True, "passed": ["pre-create", "post-create"]},
+         "post-create", "it waits there now"),
+        ({"state": "done", "phase": "post", "started": True, "ended": True}, "pre-create", PASSED),
+    ],
+    ids=["waits", "ahead", "continued", "parked-in-its-operation", "waits-later", "waits-at-post",
+         "done"],
+)  # fmt: skip
+def test_a_node_waits_at_a_point_only_while_its_hook_is_open(
+    changes: dict[str, object], point: str, reason: str | None
+) -> None:
+    node = replace(WAITS_AT_PRE_CREATE, **changes)  # type: ignore[arg-type]
+    assert missed_reason(node, Rule(point)) == reason
