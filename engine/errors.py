@@ -1,8 +1,7 @@
-"""What can be wrong, as values a person can read.
+"""Errors for users: each has a place, a reason, a remedy and a stable code.
 
-Every error names the place, the reason and the remedy, and has a stable code, which the
-Orchestration API shows as ``error.type``. Nothing here knows HTTP: hub/api/problems.py holds the
-one table from families to status codes.
+The Orchestration API shows the code as ``error.type``. hub/api/problems.py maps the classes to HTTP
+status codes.
 """
 
 import json
@@ -15,16 +14,16 @@ from itertools import accumulate
 
 from engine.words import Json
 
-#: Characters of a place and of what is said of it.
+#: Maximum characters of a place and of a reason.
 LONGEST = {"place": 500, "reason": 4_000}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with what somebody sent.
+    """One error in a request or document.
 
     place: a path such as ``resources.web.properties.size``; empty for the whole document.
-    code: the class name that clients of the Orchestration API know.
+    code: the class name in the Orchestration API.
     """
 
     place: str
@@ -33,18 +32,18 @@ class Finding:
     code: str = "StackValidationFailed"
 
     def __post_init__(self) -> None:
-        """What is told may be as long as what was sent; it is cut."""
+        """Truncate texts, which may quote the request."""
         for name, most in LONGEST.items():
             if len(text := getattr(self, name)) > most:
                 object.__setattr__(self, name, f"{text[:most]}...")
 
     def __str__(self) -> str:
-        said = ": ".join(part for part in (self.place, self.reason) if part)
-        return f"{said.rstrip('.')}. {self.remedy}" if self.remedy else said
+        text = ": ".join(part for part in (self.place, self.reason) if part)
+        return f"{text.rstrip('.')}. {self.remedy}" if self.remedy else text
 
 
 class HeadgateError(Exception):
-    """The root of every error that is somebody's to mend. Anything else is a bug."""
+    """The base of all expected errors. Any other exception is a bug."""
 
     def __init__(self, reason: str, *, place: str = "", remedy: str = "", code: str = "") -> None:
         self.finding = Finding(place, reason, remedy, code or type(self).__name__)
@@ -56,7 +55,7 @@ class HeadgateError(Exception):
 
 
 class Invalid(HeadgateError):
-    """What was sent cannot be accepted; holds every finding, not only the first."""
+    """The request is not valid. findings: all errors, not only the first."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         if not findings:
@@ -68,15 +67,15 @@ class Invalid(HeadgateError):
 
 
 class NotFound(HeadgateError):
-    """There is no such thing, or it is somebody else's."""
+    """The object does not exist, or belongs to another project."""
 
 
 class Conflict(HeadgateError):
-    """It cannot be done in the present state of things."""
+    """The request contradicts the current state."""
 
 
 class Forbidden(HeadgateError):
-    """Who asked may not do this."""
+    """The principal may not do this."""
 
 
 class LimitReached(HeadgateError):
@@ -84,11 +83,11 @@ class LimitReached(HeadgateError):
 
 
 class Unavailable(HeadgateError):
-    """A part that is needed does not answer now; the same request may succeed later."""
+    """A required service does not respond; the same request may succeed later."""
 
 
 class TimedOut(Unavailable):
-    """A statement took longer than it may: a smaller one may succeed now, the same one later."""
+    """A statement exceeded its timeout: a smaller one may succeed now, the same one later."""
 
     def __init__(self, reason: str, *, place: str = "", remedy: str = "") -> None:
         super().__init__(reason, place=place, remedy=remedy, code=Unavailable.__name__)
@@ -96,7 +95,7 @@ class TimedOut(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Who decided a hook, what and when; told to whoever answers too late."""
+    """The decision of a hook, for the principal who answers too late."""
 
     decision: str | None
     by: str | None
@@ -104,7 +103,7 @@ class Decided:
 
 
 class AnswerRefused(Conflict):
-    """A hook that cannot be answered so any more.
+    """The hook can no longer be answered this way.
 
     code is one of HookAlreadyAnswered, HookExpired, HookSuperseded, StackStopped, DigestChanged.
     """
@@ -114,18 +113,18 @@ class AnswerRefused(Conflict):
         self.decided = decided
 
 
-#: So much is told at once.
+#: Maximum number of findings in one error.
 MOST_FINDINGS = 100
-#: So many names are shown where none is near, and so much of each.
+#: Number of known names that are shown if none is similar, and characters of each.
 MOST_SHOWN = 8
 LONGEST_SHOWN = 60
-#: So many pairs of letters are compared in search of a near name: some milliseconds.
+#: Maximum number of character pairs compared to find a similar name: some milliseconds.
 MOST_COMPARED = 200_000
 
 
 @dataclass(slots=True)
 class Findings:
-    """Collects what is wrong, so that all of it can be said at once."""
+    """Collects errors, to report them together."""
 
     all: list[Finding] = field(default_factory=list)
 
@@ -142,18 +141,18 @@ class Findings:
             raise Invalid([*self.all, Finding("", reason, "Correct these first.")])
 
     def extend(self, others: "Findings") -> None:
-        """Add what was found elsewhere. Raises Invalid as `add` does."""
+        """Add other findings. Raises Invalid as `add` does."""
         for one in others.all:
             self.add(one.place, one.reason, one.remedy, one.code)
 
     def raise_if_any(self) -> None:
-        """Raise Invalid with everything found so far, or do nothing."""
+        """Raise Invalid if there are findings."""
         if self.all:
             raise Invalid(self.all)
 
 
 def quote_value(value: Json) -> str:
-    """A value for a message: JSON text, shortened to 80 characters."""
+    """Return a value for a message: JSON text, shortened to 80 characters."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError):  # keys of other types, from YAML
@@ -164,7 +163,7 @@ def quote_value(value: Json) -> str:
 def nearest(name: str, known: Sequence[str]) -> str:
     """Return ``Did you mean "x"?`` for the nearest known name, or an empty text.
 
-    Of many names those as long as this one are looked at, and as many as take no time.
+    Of very many names, only those of similar length are compared.
     """
     if sum(map(len, known)) * len(name) > MOST_COMPARED:
         known = sorted(known, key=lambda one: abs(len(one) - len(name)))
@@ -175,7 +174,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 
 def one_of(name: str, known: Sequence[str], what: str) -> str:
-    """The nearest known name, or where none is near those that there are. what: what they are."""
+    """Return the nearest known name or, if none is similar, the known ones. what: their kind."""
     if near := nearest(name, known):
         return near
     shown = ", ".join(one[:LONGEST_SHOWN] for one in known[:MOST_SHOWN])

@@ -1,4 +1,4 @@
-"""Entry points of the packages that are installed."""
+"""Entry points of the installed packages."""
 
 from functools import cache
 from importlib import metadata
@@ -8,22 +8,22 @@ from engine.errors import Unavailable
 
 @cache
 def entry_points(group: str) -> tuple[metadata.EntryPoint, ...]:
-    """Read once: every package is looked at, and none is installed beneath a running program."""
+    """Return the entry points of a group. Cached: packages do not change while the process runs."""
     return tuple(metadata.entry_points(group=group))
 
 
 def make(point: metadata.EntryPoint, what: str) -> object:
-    """What a plug-in makes without arguments. what: the kind of plug-in. Raises Unavailable."""
+    """Instantiate a plug-in without arguments. what: the kind of plug-in. Raises Unavailable."""
     try:
         return point.load()()
     except Exception as error:
         raise Unavailable(
             f"the {what} plug-in {point.name} ({point.value}) does not load: {error!r}",
-            remedy="Mend or uninstall it.",
+            remedy="Repair or uninstall it.",
         ) from error
 
 
 def misfit(point: metadata.EntryPoint, what: str, kind: type) -> Unavailable:
-    """To be raised when what a plug-in made is not of its kind."""
-    reason = f"the {what} plug-in {point.name} ({point.value}) is no {kind.__name__}"
+    """Return the error for a plug-in that is not an instance of `kind`."""
+    reason = f"the {what} plug-in {point.name} ({point.value}) is not of type {kind.__name__}"
     return Unavailable(reason, remedy=f"See {kind.__module__}, or uninstall it.")

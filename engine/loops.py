@@ -1,18 +1,17 @@
-"""Background loops that outlive errors. Every loop of a process runs under a `Guard`.
+"""Background loops that continue after errors. Every loop of a process runs under a `Guard`.
 
-An error has one of two kinds. A passing one (`Unavailable`: the database or the broker does not
-answer) is logged as one line; the loop pauses and repeats. Any other error is an internal one: it
-is logged with its stack under an error ID, and costs at most the unit of work that raised it. What
-the exception says is not logged: it may hold a value that is secret.
+There are two kinds of errors. A temporary one (`Unavailable`: the database or the broker does not
+respond) is logged as one line; the loop pauses and repeats. Any other error is an internal error:
+it is logged with its traceback under an error ID, and fails at most the unit of work that raised
+it. The message of the exception is not logged, because it may contain a secret.
 
-- `Guard.run` repeats the turns of a loop, whatever a turn raises.
+- `Guard.run` repeats the turns of a loop after any error.
 - `Guard.attempt` does one unit of work (a delivery, a message, a project) and returns the `Fault`
   of one that failed.
-- `Guard.split` does a batch in one go, and halves it as long as it fails: the units at fault are
-  found and handled alone; the others are done. `BatchSize` does the same for a loop that walks
-  along an order and takes the next so many.
+- `Guard.split` does a batch at once, and halves it while it fails, so that only the units at fault
+  fail. `BatchSize` does the same for a loop that reads the next units in an order.
 
-A cancelled loop ends at once: cancellation is no error.
+A cancelled loop ends at once: cancellation is not an error.
 """
 
 import asyncio
@@ -44,7 +43,7 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An internal error of one unit of work. id: stands in its log line, and in what users read."""
+    """An internal error of one unit of work. id: in its log line and in the message for users."""
 
     id: str
     error: Exception
@@ -81,7 +80,7 @@ class Supervisor:
 
 
 class Guard:
-    """Keeps the errors of one loop from ending it, and those of one unit from reaching others."""
+    """Keeps errors from ending a loop, and errors of one unit from failing others."""
 
     def __init__(
         self,
@@ -130,12 +129,12 @@ class Guard:
         failed: Callable[[U, Fault], Awaitable[object]],
         named: Callable[[U], Fields],
     ) -> None:
-        """Do `work` on all units in one go; where that fails, on halves, down to single units.
+        """Do `work` on all units at once; after an error, on halves, down to single units.
 
-        `work` is all or nothing. failed: ends a unit at fault, so that it does not come again. A
-        batch that takes too long or too much memory is halved as well; a unit that alone does is
-        left as it is, as is one that `failed` cannot end: the error is raised once the others are
-        done. An error that no unit can be the cause of (`blame`) is raised at once.
+        `work` is atomic. failed: ends a unit at fault, so that it is not repeated. A batch that
+        exceeds a timeout or the memory is halved as well. A single unit that does so, or that
+        `failed` cannot end, is unchanged: the error is raised after the others are done. An error
+        that no unit can have caused (`blame`) is raised at once.
         """
         parts, left = deque([units] if units else []), None
         while parts:
@@ -180,18 +179,18 @@ class Guard:
         else:
             self._failed(self.name)
             cause = _first(error)
-            told = {
+            details = {
                 "error_id": fault.id,
                 "error": type(cause).__name__,
                 "sqlstate": getattr(cause, "sqlstate", None),
                 "where": "".join(traceback.format_tb(cause.__traceback__)),
             }
-            log.error(f"{self.name}.failed", **{**fields, **told})
+            log.error(f"{self.name}.failed", **{**fields, **details})
         return fault
 
 
 class BatchSize:
-    """How many units a loop takes next, where it walks along an order.
+    """How many units a loop that reads in an order takes next.
 
     Halved after an error, doubled after a success. At one, the next unit in order is at fault.
     """
@@ -205,7 +204,7 @@ class BatchSize:
     def shrink(self, error: Exception) -> bool:
         """Return whether the error is the fault of the next unit alone.
 
-        Raises an error that no unit can be the cause of, and a passing one of a single unit.
+        Raises an error that no unit can have caused, and a temporary one of a single unit.
         """
         alone = self.now == 1
         if blame(error) is Blame.NONE or (alone and is_passing(error)):
@@ -215,7 +214,7 @@ class BatchSize:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether an error says only that something does not answer now."""
+    """Return whether an error only means that a service does not respond now."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_passing, error.exceptions))
     return isinstance(error, Unavailable)
@@ -228,7 +227,7 @@ def _first(error: BaseException) -> BaseException:
 
 
 async def wait_at_most(event: asyncio.Event, seconds: float) -> bool:
-    """Return whether the event was set before so many seconds were over."""
+    """Return whether the event was set within the given seconds."""
     try:
         async with asyncio.timeout(seconds):
             return await event.wait()

@@ -1,4 +1,4 @@
-"""Who acts: a stable identity for decisions, beside a name for people.
+"""Principals: a stable identity for decisions, and a display name.
 
 Display names are not unique: rules, approvals and the audit log compare `Principal.id`.
 """
@@ -6,7 +6,7 @@ Display names are not unique: rules, approvals and the audit log compare `Princi
 from collections.abc import Collection
 from dataclasses import dataclass
 
-#: The prefix of an id that is only a name: of mode none, and of rows of earlier versions.
+#: The prefix of an ID that is only a name: in mode none, and in rows of earlier releases.
 BY_NAME = "name:"
 
 
@@ -14,9 +14,8 @@ BY_NAME = "name:"
 class Principal:
     """id: stable and unique on this server; "": unknown. name: for display.
 
-    aliases: what `user:` in a rule may call them: each is theirs alone in the stack's project.
-    roles: with those that they imply. token_id: of the token that authenticated them; "" where
-    there is none. It is no secret.
+    aliases: their names after `user:` in a rule, unique in the stack's project. roles: including
+    implied ones. token_id: of the token that authenticated them, or ""; it is not secret.
     """
 
     id: str
@@ -30,26 +29,26 @@ class Principal:
 
     @property
     def key(self) -> str:
-        """What tells them from others: the id, or where that is unknown, the name."""
+        """The unique key: the ID or, if that is unknown, the name."""
         return self.id or BY_NAME + self.name
 
     def is_in(self, keys: Collection[str]) -> bool:
-        """Whether one of these keys is theirs; a name alone matches, where no more was recorded."""
+        """Return whether one of the keys is theirs, also a recorded name without an ID."""
         return self.key in keys or BY_NAME + self.name in keys
 
     @property
     def written(self) -> tuple[str, ...]:
-        """All that `user:` and `role:` may call them by."""
+        """All their names in rules: ``user:NAME`` and ``role:NAME``."""
         return (*(f"user:{one}" for one in self.aliases), *(f"role:{one}" for one in self.roles))
 
 
 def named(name: str, roles: tuple[str, ...] = ()) -> Principal:
-    """Someone whose name is all there is to know of them."""
+    """Return a principal that is known only by name."""
     return Principal(BY_NAME + name, name, (name,), roles)
 
 
 def internal(name: str) -> Principal:
-    """A part of the engine that acts by itself, such as a timeout."""
+    """Return the principal of a part of the engine, such as the deadline loop."""
     return Principal(f"headgate:{name}", name)
 
 

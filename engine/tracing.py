@@ -1,34 +1,37 @@
-"""Where a change belongs in somebody's trace: a W3C `traceparent`, carried from the request that
-began it to every event and delivery. What makes spans of it is handed in; here nobody does."""
+"""Distributed tracing: a W3C `traceparent`, passed from the request of a change to its events and
+deliveries. `Tracer` here records nothing; hub passes in one that exports spans.
+"""
 
 import re
 from contextvars import ContextVar
 
-#: Of the request that is being answered: "" when it is of no trace; None: this is no request, and
-#: what is begun belongs where what went before belongs.
+#: The `traceparent` of the current request: "" without one; None outside of requests, where a new
+#: traversal keeps the one of the traversal before.
 TRACE: ContextVar[str | None] = ContextVar("traceparent", default=None)
 
 _PARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def read_traceparent(text: str) -> str:
-    """What a request's header says, or "" where that is no context."""
+    """Return the header's value, or "" if it is not valid."""
     return text if _PARENT.fullmatch(text) else ""
 
 
 class Span:
-    """Something that takes its time. traceparent: what belongs under it says this."""
+    """A span. traceparent: the parent of spans within it."""
 
     def __init__(self, traceparent: str) -> None:
         self.traceparent = traceparent
 
-    def end(self, **said: str | int) -> None:
-        """It is over; said: what came of it."""
+    def end(self, **attributes: str | int) -> None:
+        """End the span. attributes: its result."""
 
 
 class Tracer:
-    """Makes spans that nobody sees: what belongs under one belongs where it does."""
+    """Starts spans that are not recorded: their children have the same parent as they."""
 
-    def begin(self, name: str, parent: str, *, seconds_ago: float = 0.0, **said: str | int) -> Span:
-        """parent: "" where there is none. seconds_ago: how long it has gone on already."""
+    def begin(
+        self, name: str, parent: str, *, seconds_ago: float = 0.0, **attributes: str | int
+    ) -> Span:
+        """Start a span. parent: a `traceparent`, or "". seconds_ago: how long ago it started."""
         return Span(parent)

@@ -1,7 +1,7 @@
 """The vocabulary of Headgate as types.
 
-Every name here is a row of the glossary (docs/reference/glossary.md). This module imports nothing
-of ours, so that everybody may import it.
+Every name here is a row of the glossary (docs/reference/glossary.md). This module imports no other
+module of Headgate, so that all of them can import it.
 """
 
 from enum import StrEnum
@@ -11,12 +11,12 @@ from uuid import UUID
 StackId = NewType("StackId", UUID)
 ResourceId = NewType("ResourceId", UUID)
 
-#: Anything that JSON can say: null, booleans, numbers, text, lists and maps with text keys.
+#: A JSON value: null, a boolean, a number, a text, a list or a map with text keys.
 Json = Any
 
 
 class Action(StrEnum):
-    """What a traversal does to its stack; the first half of a stack's status."""
+    """The kind of a change; the first part of a stack's status."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -31,7 +31,7 @@ class Action(StrEnum):
 
 
 class Status(StrEnum):
-    """How far an action has come; the second half of the status of a stack or resource."""
+    """The progress of an action; the second part of the status of a stack or resource."""
 
     IN_PROGRESS = "IN_PROGRESS"
     COMPLETE = "COMPLETE"
@@ -40,7 +40,7 @@ class Status(StrEnum):
 
 
 class ResourceAction(StrEnum):
-    """The first half of a resource's status. INIT: planned, nothing was done yet."""
+    """The first part of a resource's status. INIT: planned and untouched."""
 
     INIT = "INIT"
     CREATE = "CREATE"
@@ -54,16 +54,16 @@ class ResourceAction(StrEnum):
 
 
 class Direction(StrEnum):
-    """Which way a node walks: toward the new template, or clearing away what it no longer needs."""
+    """Whether a node moves its resource toward the new template or deletes what is not needed."""
 
     FORWARD = "forward"
     CLEANUP = "cleanup"
 
 
 class Operation(StrEnum):
-    """What a node does to its resource. ADOPT: take over what exists already.
+    """What a node does to its resource. ADOPT: manage an existing physical resource.
 
-    BEGIN and FINISH are those of the stack as a whole: the gates before and after everything else.
+    BEGIN and FINISH are operations of a stack's gates: the first and the last node of an action.
     """
 
     CREATE = "create"
@@ -79,15 +79,15 @@ class Operation(StrEnum):
     FINISH = "finish"
 
 
-#: Operations of the stack itself: whether its action may begin, and whether it may be called done.
+#: Operations of the stack itself, before and after those of its resources.
 GATES = frozenset({Operation.BEGIN, Operation.FINISH})
 
-#: Operations on a resource that stays what it is: its definition has no part in them.
+#: Operations of in-place actions, which do not read the definition.
 VISITS = frozenset({Operation.CHECK, Operation.SUSPEND, Operation.RESUME, Operation.SNAPSHOT})
 
 
 class DeletionPolicy(StrEnum):
-    """What becomes of the real thing when its resource goes."""
+    """What happens to the physical resource when its resource is deleted."""
 
     DELETE = "Delete"
     RETAIN = "Retain"
@@ -102,7 +102,7 @@ class Restriction(StrEnum):
 
 
 class State(StrEnum):
-    """State of a node. The machine in engine/node/machine.py is the only one to change it."""
+    """State of a node; engine/node/machine.py decides every change."""
 
     WAITING = "waiting"
     READY = "ready"
@@ -115,7 +115,7 @@ class State(StrEnum):
 
 
 class Phase(StrEnum):
-    """Where a node is inside its step."""
+    """The current part of a node."""
 
     PRE = "pre"
     ACT = "act"
@@ -124,7 +124,7 @@ class Phase(StrEnum):
 
 
 class TraversalState(StrEnum):
-    """State of a traversal. ENDING: nothing is left to do, the verdict is still to be written."""
+    """State of a traversal. ENDING: all nodes have ended, and the result is not written yet."""
 
     RUNNING = "running"
     ENDING = "ending"
@@ -135,9 +135,9 @@ class TraversalState(StrEnum):
 
 
 class Point(StrEnum):
-    """A place in a node's step where a breakpoint can hold it.
+    """A place in the life of a node at which a hook can open.
 
-    Besides these there is ``confirm-<step>`` for each step that a resource type names.
+    In addition there is ``confirm-<step>`` for each confirmation step of a resource type.
     """
 
     PRE_CREATE = "pre-create"
@@ -158,30 +158,29 @@ class Point(StrEnum):
     PRE_SCALE_IN = "pre-scale-in"
 
 
-#: Points inside operations that have names of their own, and are asked at whenever the operation
-#: comes there.
+#: Points inside operations with names of their own. Their hooks open each time.
 REPEATED = frozenset({Point.PRE_BATCH, Point.PRE_SCALE_IN})
-#: How the name of any other point inside an operation begins.
+#: The prefix of all other points inside operations.
 CONFIRM = "confirm-"
 
 
 def point_of(step: str) -> str:
-    """The point at a step inside an operation."""
+    """Return the point of a step inside an operation."""
     return step if step in REPEATED else f"{CONFIRM}{step}"
 
 
 def step_of(point: str) -> str:
-    """The step inside an operation that has this point."""
+    """Return the step inside an operation with this point."""
     return point.removeprefix(CONFIRM)
 
 
 def pre_stack(action: "Action") -> str:
-    """The point before a stack's action: ``pre-stack-create``."""
+    """Return the point before a stack's action: ``pre-stack-create``."""
     return f"pre-stack-{action.lower()}"
 
 
 def post_stack(action: "Action") -> str:
-    """The point after a stack's action has come to a good end: ``post-stack-create``."""
+    """Return the point after a stack's action has succeeded: ``post-stack-create``."""
     return f"post-stack-{action.lower()}"
 
 
@@ -190,7 +189,7 @@ STACK_POINTS = tuple(point(action) for action in Action for point in (pre_stack,
 
 
 class Mode(StrEnum):
-    """What a breakpoint does to the node that reaches it."""
+    """What a hook rule does to a node that reaches its point."""
 
     NOTIFY = "notify"
     WAIT = "wait"
@@ -198,7 +197,7 @@ class Mode(StrEnum):
 
 
 class OnTimeout(StrEnum):
-    """What becomes of a hook that nobody answered."""
+    """The decision at the deadline of a hook."""
 
     STOP = "stop"
     CONTINUE = "continue"
@@ -215,9 +214,9 @@ class HookState(StrEnum):
 class Decision(StrEnum):
     """An answer to a hook.
 
-    STEP: continue, and break at whatever becomes ready next. RUN: continue, past the other
-    breakpoints of this traversal. PATCH: continue with other properties. PROGRESS: not an answer
-    yet, but somebody is at it.
+    STEP: continue, and stop before the next operations. RUN: continue past the other breakpoints of
+    this traversal. PATCH: continue with other properties. PROGRESS: extend the deadline without a
+    decision.
     """
 
     CONTINUE = "continue"
@@ -229,10 +228,10 @@ class Decision(StrEnum):
 
 
 class How(StrEnum):
-    """How a step goes on where a resource holds a stack of its own.
+    """How a step treats nested stacks.
 
-    OVER: the stack inside runs whole. INTO: its first nodes break, too. OUT: this stack runs on,
-    and the one around steps.
+    OVER: a nested stack runs without stops. INTO: it stops before its first operations. OUT: this
+    stack continues, and its parent stops before the next operations.
     """
 
     OVER = "over"
@@ -241,26 +240,26 @@ class How(StrEnum):
 
 
 def word_of(decision: Decision, how: How) -> str:
-    """What is written down of a decision: ``step-into``; to step is to step over."""
+    """Return the decision as stored: ``step-into``; a step over is ``step``."""
     return decision.value if how is How.OVER else f"{decision}-{how}"
 
 
-#: Decisions that let the node go on.
+#: Decisions that resume the node.
 GOES_ON = frozenset({Decision.CONTINUE, Decision.STEP, Decision.RUN, Decision.PATCH})
 
 
 class Pace(StrEnum):
-    """How a traversal passes its nodes, when somebody asked for another way than the usual one."""
+    """The step mode of a traversal, if it has one."""
 
     STEP = "step"
     RUN = "run"
 
 
 class Door(StrEnum):
-    """Through which door an answer came."""
+    """The answer channel."""
 
     API = "api"
-    TOKEN = "token"  # noqa: S105 - the name of a door, not a secret
+    TOKEN = "token"  # noqa: S105 - the name of a channel, not a secret
     WEBHOOK = "webhook"
     AMQP = "amqp"
     DASHBOARD = "dashboard"

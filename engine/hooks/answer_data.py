@@ -1,7 +1,7 @@
-"""The data of an answer: bounded in size, and validated against what the hook's `ask` demands.
+"""The data of an answer: bounded in size, and validated against the schema in the hook's `ask`.
 
-It takes time, so it is done before the hook's stack is locked; the judgement under the lock takes
-over the result, as long as the hook still asks for the same.
+Validation can take long, so it runs before the hook's stack is locked. Under the lock its result is
+used if `ask` is still the same.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from engine.hooks.schema_cost import (
 )
 from engine.words import Json
 
-#: Bytes of the data of an answer, as JSON; how deep it is nested.
+#: Maximum size of an answer's data as JSON in bytes, and its maximum nesting.
 LARGEST_DATA = 65_536
 DEEPEST_DATA = 32
-#: Most that a validation may cost whose every error is reported; otherwise the first one is.
+#: Maximum cost of a validation that reports every error; above, it reports the first one.
 EVERY_ERROR = 20_000
-#: Characters of one error: the validator repeats the whole value in it.
+#: Characters of one error message, in which the validator includes the whole value.
 LONGEST_MESSAGE = 300
-#: What to do about a schema that was stored by an earlier version, without these bounds.
+#: The remedy for a schema stored by an earlier release without these bounds.
 SIMPLER = "Reject it, or update the stack with a simpler schema."
 
 
@@ -40,7 +40,7 @@ class DataCheck:
 
 
 def measure_data(data: Json) -> Extent:
-    """Raises Invalid when it is too large, or nested too deep."""
+    """Return the size of data. Raises Invalid if it is too large or nested too deep."""
     try:
         size = len(orjson.dumps(data))
     except (TypeError, orjson.JSONEncodeError):
@@ -54,7 +54,9 @@ def measure_data(data: Json) -> Extent:
     while level:
         depth += 1
         if depth > DEEPEST_DATA:
-            raise _too_large(f"nested more than {DEEPEST_DATA} levels deep", "Send it flatter.")
+            raise _too_large(
+                f"nested more than {DEEPEST_DATA} levels deep", "Send data with fewer levels."
+            )
         inside: list[Json] = []
         for one in level:
             values += 1
@@ -72,7 +74,7 @@ def measure_data(data: Json) -> Extent:
 def check_data(ask: str, data: Json) -> DataCheck:
     """Validate the data of an answer against a stored schema, in bounded time.
 
-    Raises Invalid when the data is too large at all, or for this schema.
+    Raises Invalid if the data is too large, absolutely or for this schema.
     """
     extent = measure_data(data)
     schema = orjson.loads(ask)

@@ -1,4 +1,4 @@
-"""May this answer decide this hook, and does it? Asked under the lock on the hook's stack."""
+"""Judges answers to hooks: rights, decisions and data. The caller locks the hook's stack."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,14 +14,15 @@ from engine.hooks.rule import ANY_PROPERTY, Limits, Rule, answerers, may_answer,
 from engine.principal import Principal
 from engine.words import GOES_ON, Decision, HookState, How, Json, OnTimeout, word_of
 
-#: Points before something is done with a resource's properties: where an answer may change them.
+#: Points at which an answer may change a resource's properties.
 PATCHABLE = frozenset({"pre-create", "pre-update", "pre-replace"})
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A hook as the store has it now. approved_by: the keys of the principals who have approved so
-    far. seen: what there is to look at, inside an operation."""
+    """A hook as stored. approved_by: keys of the principals who have approved so far. seen: the
+    preview of an operation that asks for a confirmation.
+    """
 
     state: HookState
     resource_name: str
@@ -43,11 +44,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer. by: as whom it is recorded. automation: the subscription that answered with the
-    hook's token; None: a person answered, by right of their role.
+    """An answer. by: the recorded principal. automation: the subscription that answered with the
+    hook's token; None: a principal answered by right of a role.
 
-    properties: of a patch. extend: of a progress; how much longer, from now. how: of a step.
-    check: of the data, against the schema that the hook asked for before it was locked.
+    properties: of a patch. extend: of progress, the time from now. how: of a step.
+    check: result of validating the data, before the hook was locked.
     """
 
     decision: Decision
@@ -67,7 +68,7 @@ class Given:
 
 
 class Same:
-    """The same answer was given before: fine, and nothing changes."""
+    """The same answer was given before: it is accepted, and nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +80,14 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """It is an approval; `missing` more people are to give theirs."""
+    """It is an approval; `missing` more principals must approve."""
 
     missing: int
 
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """Progress was reported: the hook waits until the clock's deadline now."""
+    """Progress was reported. clock: with the new deadline."""
 
     clock: HookClock
 
@@ -95,9 +96,10 @@ Judgement = Accepted | Counted | Extended | Same
 
 
 def judge(hook: Asked, given: Given, now: datetime, limits: Limits) -> Judgement | AnswerRefused:
-    """A refusal for being late is a value: it is told to a person, with who decided what, and when.
+    """Return the effect of an answer; AnswerRefused (returned, not raised) if it is too late.
 
-    Raises Forbidden (MayNotAnswer) for who may not answer, Invalid for what may not be answered.
+    Raises Forbidden (MayNotAnswer) without the right to answer, Invalid for a wrong answer,
+    Conflict (HookChanged) if `ask` has changed since the data was validated.
     """
     check_right(hook, given)
     match hook.state:
@@ -112,9 +114,10 @@ def judge(hook: Asked, given: Given, now: datetime, limits: Limits) -> Judgement
 
 
 def may_hand_over(hook: Asked, given: Given, now: datetime) -> AnswerRefused | None:
-    """Who may answer may hand over, while it waits, without bringing what an answer needs.
+    """Return why a waiting hook cannot be handed over, or None. It needs the right to answer, but
+    no data.
 
-    None: they may. Raises Forbidden (MayNotAnswer).
+    Raises Forbidden (MayNotAnswer).
     """
     check_right(hook, given)
     if hook.state is not HookState.WAITING:
@@ -123,7 +126,7 @@ def may_hand_over(hook: Asked, given: Given, now: datetime) -> AnswerRefused | N
 
 
 def check_right(hook: Asked, given: Given) -> None:
-    """Raises Forbidden (MayNotAnswer)."""
+    """Check the right to answer. Raises Forbidden (MayNotAnswer)."""
     requester = hook.requested_by
     if given.automation is not None:
         why = refusal(hook.rule, given.automation, requester, escalated=hook.escalated)
@@ -134,7 +137,7 @@ def check_right(hook: Asked, given: Given) -> None:
         why = may_answer(rule, given.by, requester, escalated=hook.escalated)
     if why is not None:
         of = hook.resource_name or "the stack"
-        remedy = "Ask one of them, or have it handed over."
+        remedy = "Ask a principal who may, or have the hook handed over."
         wanted = answerers(hook.rule, escalated=hook.escalated)
         if names := own_names(given.by, (*wanted, hook.assigned or "")):
             remedy += f' "user:{given.by.name}" is another principal: rules name you {names}.'
@@ -158,7 +161,7 @@ def _judge_waiting(
         return _refused(hook, *_expired(hook))
     if given.digest and given.digest != hook.digest:
         why = "the hook has changed since you saw it: the digest differs"
-        return _refused(hook, "DigestChanged", why, "Look at the hook again, then answer it.")
+        return _refused(hook, "DigestChanged", why, "Read the hook again, then answer it.")
     _check_allowed(hook, given)
     if given.decision is Decision.PROGRESS:
         return _extended(hook, given, now, limits)
@@ -181,7 +184,7 @@ def _check_allowed(hook: Asked, given: Given) -> None:
     properties = given.properties
     if (properties is not None) != (given.decision is Decision.PATCH) or properties == {}:
         remedy = "Send `properties` with the decision patch, and with no other."
-        raise _wrong("properties", "do not go with this decision", remedy)
+        raise _wrong("properties", "are not valid with this decision", remedy)
     if properties and ANY_PROPERTY not in hook.rule.patch:
         for name in properties:
             if name not in hook.rule.patch:
@@ -190,12 +193,12 @@ def _check_allowed(hook: Asked, given: Given) -> None:
 
 
 def decisions(rule: Rule, point: str) -> list[Decision]:
-    """What may be answered to a hook that waits."""
+    """Return the decisions that an answer to a waiting hook may have."""
     return [one for one in rule.allows() if one is not Decision.PATCH or point in PATCHABLE]
 
 
 def _check_data(rule: Rule, check: DataCheck | None) -> None:
-    """An answer that resumes the node brings the data that the rule asks for."""
+    """Check the data of an answer that resumes the node. Raises Conflict or Invalid."""
     if not rule.ask:
         return
     if check is None or check.ask != rule.ask:
@@ -210,7 +213,7 @@ def _check_data(rule: Rule, check: DataCheck | None) -> None:
 
 
 def _check_choice(hook: Asked, data: Json) -> None:
-    """Who chooses others than were named, chooses among those who can be."""
+    """Check that chosen members are among the candidates. Raises Invalid."""
     names = chosen(hook.point, hook.seen, data)
     if isinstance(names, BadChoice):
         raise _wrong(names.place, names.reason, names.remedy)
@@ -223,7 +226,7 @@ def _extended(hook: Asked, given: Given, now: datetime, limits: Limits) -> Exten
     if clock is None:
         latest = latest_deadline(hook.clock, at_most)
         reason = f"the hook may wait until {latest:%Y-%m-%d %H:%M:%S} UTC, and not longer"
-        raise _wrong("extend", reason, "Answer it, or let it go.")
+        raise _wrong("extend", reason, "Answer the hook before that.")
     return Extended(clock)
 
 
@@ -233,15 +236,19 @@ def _wrong(place: str, reason: str, remedy: str) -> Invalid:
 
 def _answered(hook: Asked) -> tuple[str, str, str]:
     why = f"it was already answered: {hook.decision} by {hook.decided_by}"
-    return "HookAlreadyAnswered", why, "The first answer stands; update the stack to change course."
+    return (
+        "HookAlreadyAnswered",
+        why,
+        "The first answer is final; update the stack to change its result.",
+    )
 
 
 def _expired(hook: Asked) -> tuple[str, str, str]:
     why = "its deadline passed without an answer"
-    # What its rule says is as good as decided, before anybody has come to write it down.
+    # The rule decides at the deadline, even if its decision is not written yet.
     decision = hook.decision or hook.rule.on_timeout
     if decision == OnTimeout.STOP:
-        return "StackStopped", why, "The stack was stopped there; update the stack to go on."
+        return "StackStopped", why, "The stack stopped there; update the stack to resume."
     return "HookExpired", why, f"Its rule then decided: {decision}."
 
 

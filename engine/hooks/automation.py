@@ -1,4 +1,4 @@
-"""Subscriptions that answer hooks: for whom they act, and which hooks they may answer. Pure."""
+"""Subscriptions that answer hooks: their identity, and which hooks they may answer. Pure."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -6,7 +6,7 @@ from uuid import UUID
 from engine.hooks.rule import REQUESTER, SUBSCRIPTION, TOKEN, Rule, answerers
 from engine.principal import NOBODY, Principal
 
-#: The identity of all subscriptions of the server's settings: together they count as one approver.
+#: The identity of all subscriptions in the server's settings, which count as one approver.
 OPERATOR = "operator"
 
 
@@ -14,9 +14,9 @@ OPERATOR = "operator"
 class Automation:
     """A subscription as an answerer.
 
-    name: of the settings; the id where it has none. configured: it is of the server's settings.
-    owner: the principal who made it; NOBODY where that was never recorded. approves: the owner has
-    the right to answer hooks now.
+    name: in the settings; its ID if it has none. configured: it is in the server's settings.
+    owner: the principal who created it; NOBODY if not recorded. approves: the owner currently has
+    the right to answer hooks.
     """
 
     id: UUID
@@ -27,8 +27,7 @@ class Automation:
 
     @property
     def principal(self) -> Principal:
-        """As whom its answers are recorded: its owner's identity, with a name that says what it
-        is."""
+        """The principal recorded for its answers: its owner's identity, named as a subscription."""
         if self.configured:
             return Principal(OPERATOR, f"subscription {self.name}", token_id=str(self.id))
         of = f" of {self.owner.name}" if self.owner.name else ""
@@ -41,18 +40,18 @@ class Automation:
 
 
 def refusal(rule: Rule, one: Automation, requester: Principal, *, escalated: bool) -> str | None:
-    """Why a subscription's answer does not count; None: it does. requester: of the change."""
+    """Return why a subscription may not answer, or None. requester: of the change."""
     if not one.configured and (why := _of_tenant(rule, one, requester)) is not None:
         return why
     wanted = answerers(rule, escalated=escalated)
     mine = {TOKEN, *([f"{SUBSCRIPTION}:{one.name}"] if one.configured else [])}
     if wanted and not mine & set(wanted):
-        return f"it is for {', '.join(wanted)} to answer"
+        return f"only {', '.join(wanted)} may answer it"
     return None
 
 
 def may_ever_answer(rule: Rule, one: Automation, requester: Principal) -> bool:
-    """Whether its notice carries the hook's token: it may answer now, or once it escalates."""
+    """Return whether it may answer now or after an escalation; its notice then has the token."""
     return any(
         refusal(rule, one, requester, escalated=escalated) is None for escalated in (False, True)
     )

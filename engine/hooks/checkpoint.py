@@ -2,8 +2,8 @@
 
 A checkpoint names, for each stack whose log has grown, the number and hash of its newest entry. Its
 digest covers these heads and the digest of the project's checkpoint before it; its signature
-covers the digest. Whoever can write the database, but does not have the key, can rewrite a log and
-all its hashes, and still cannot make a checkpoint that agrees with it.
+covers the digest. A database administrator without the key can rewrite a log and all its hashes,
+but cannot create a checkpoint that matches it.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ class Head(NamedTuple):
 
 
 class Signer(NamedTuple):
-    """key_id: the public key's SHA-256, in part. sign: gives the signature of bytes."""
+    """key_id: truncated SHA-256 of the public key. sign: returns the signature of bytes."""
 
     key_id: str
     sign: Callable[[bytes], bytes]
@@ -37,7 +37,8 @@ class Signer(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """number: 1, 2, ... within the project. previous: digest of the one before. signature: of the
-    digest's text, in hexadecimal digits."""
+    digest's text, in hexadecimal digits.
+    """
 
     project: str
     number: int
@@ -49,19 +50,19 @@ class Checkpoint:
     signature: str = ""
 
 
-#: Whether a signature (its bytes) of a message by the key of this id is right; None: unknown key.
+#: (key ID, message, signature) -> whether the signature is valid; None: unknown key.
 Verify = Callable[[str, bytes, bytes], bool | None]
 
 
 def sign(checkpoint: Checkpoint, signer: Signer) -> Checkpoint:
-    """The checkpoint with its digest and signature."""
+    """Return the checkpoint with its digest and signature."""
     digest = digest_of(checkpoint)
     signature = signer.sign(digest.encode()).hex()
     return replace(checkpoint, digest=digest, key_id=signer.key_id, signature=signature)
 
 
 def digest_of(checkpoint: Checkpoint) -> str:
-    """SHA-256 of the checkpoint as JSON with its keys in order; 64 hexadecimal digits."""
+    """Return SHA-256 of the checkpoint as JSON with sorted keys; 64 hexadecimal digits."""
     document = as_document(checkpoint)
     for name in ("digest", "key_id", "signature"):
         del document[name]
@@ -69,7 +70,7 @@ def digest_of(checkpoint: Checkpoint) -> str:
 
 
 def as_document(checkpoint: Checkpoint) -> dict[str, Any]:
-    """As it stands in a line of the file of checkpoints, and in events."""
+    """Return the checkpoint as in a line of the checkpoint file, and in events."""
     return {
         "project": checkpoint.project,
         "number": checkpoint.number,
@@ -87,7 +88,7 @@ def _text(at: datetime) -> str:
 
 
 def from_document(document: Any) -> Checkpoint:
-    """Raises ValueError for what is not a checkpoint."""
+    """Decode a checkpoint. Raises ValueError if the document is not one."""
     try:
         heads = [Head(UUID(stack), number, text) for stack, number, text in document["heads"]]
         at = datetime.fromisoformat(document["at"])
@@ -97,9 +98,9 @@ def from_document(document: Any) -> Checkpoint:
 
 
 def first_fault(checkpoints: Iterable[Checkpoint], verify: Verify) -> str | None:
-    """What is wrong with checkpoints, in the order of their files; None: nothing is.
+    """Return the first error in checkpoints, in the order of their files, or None.
 
-    Each must have its own digest and a valid signature, and follow one that is there, too.
+    Each must have a correct digest and a valid signature, and the one before it must be included.
     """
     known: dict[str, set[str]] = {}
     for one in checkpoints:
@@ -121,7 +122,7 @@ def first_fault(checkpoints: Iterable[Checkpoint], verify: Verify) -> str | None
 
 
 def newest_heads(checkpoints: Iterable[Checkpoint]) -> Mapping[UUID, Sequence[Head]]:
-    """Every head that was ever signed, by stack, in the order of their numbers."""
+    """Return all signed heads by stack, in the order of their numbers."""
     heads: dict[UUID, set[Head]] = {}
     for one in checkpoints:
         for head in one.heads:

@@ -1,14 +1,14 @@
-"""The deadline of a hook: when its clock starts, when the deadline moves, when it has come. Pure.
+"""The deadline of a hook: when its clock starts, when the deadline moves and expires. Pure.
 
-A hook opens with its `timeout` as the time that is left. The clock starts anew, once, when the
-first notice of the hook is delivered or an approver reports progress. Until then the deadline is
-provisional: it is put off while a notice may still be delivered, and runs from the moment when the
-last notice was given up. Once the clock has started, only progress moves the deadline. A deadline
-that has come never moves: the hook expires, even if its expiry is written later.
+A hook opens with a deadline after its `timeout`. The clock restarts once, when the first notice of
+the hook is delivered or an approver reports progress. Until then the deadline is provisional: it is
+postponed while a notice may still be delivered, and counts from the time at which the last notice
+became undeliverable. After that start, only progress moves the deadline. A deadline that has passed
+never moves: the hook expires, even if its expiry is written later.
 
-Every change of a deadline is decided here and written by `engine.store.hook_deadlines`. Two
-statements follow these functions where the hook is one row of many: `advance` inserts what
-`open_clock` gives, and `engine.store.clock_correction` writes what `set_back` gives.
+This module decides every change of a deadline; `engine.store.hook_deadlines` writes it. Two
+statements repeat these functions for many rows: `advance` inserts the result of `open_clock`, and
+`engine.store.clock_correction` writes that of `set_back`.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ from datetime import datetime, timedelta
 class HookClock:
     """The times of a hook.
 
-    notified_at: when the clock started; None: no notice was delivered, no progress reported.
-    undeliverable_at: when the last notice was given up for the first time; None: it was not.
+    notified_at: when the clock restarted; None: no notice was delivered, no progress reported.
+    undeliverable_at: when notices became undeliverable for the first time; None: they are not.
     """
 
     opened_at: datetime
@@ -38,7 +38,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A notice of the hook may still be delivered. seconds: until it is given up, at most."""
+    """A notice may still be delivered. seconds: at most, until it becomes undeliverable."""
 
     seconds: float
 
@@ -53,12 +53,12 @@ NoticeReport = Delivered | Pending | GivenUp
 
 
 def open_clock(now: datetime, timeout: timedelta) -> HookClock:
-    """The clock of a hook that opens."""
+    """Return the clock of a hook that opens."""
     return HookClock(now, timeout, now + timeout)
 
 
 def has_expired(clock: HookClock, now: datetime) -> bool:
-    """Whether the deadline has come. A hook may be answered strictly before it."""
+    """Return whether the deadline has passed. A hook may be answered strictly before it."""
     return now >= clock.deadline
 
 
@@ -67,8 +67,8 @@ def apply_reports(
 ) -> HookClock:
     """The clock after reports of channels that arrive together, in any order.
 
-    One delivery outweighs everything else, and one notice that may still be delivered outweighs
-    those that were given up. waiting: whether the hook is undecided; else its deadline stays.
+    One delivery takes precedence over all other reports, and a pending notice over undeliverable
+    ones. waiting: whether the hook is undecided; else its deadline stays.
     """
     if clock.notified_at is not None or not reports:
         return clock
@@ -88,24 +88,26 @@ def apply_reports(
 
 
 def latest_deadline(clock: HookClock, at_most: timedelta) -> datetime:
-    """Until when progress may extend the deadline. at_most: from the opening on."""
+    """Return the latest deadline that progress can set. at_most: since the opening."""
     return clock.opened_at + at_most
 
 
 def extend(
     clock: HookClock, longer: timedelta, at_most: timedelta, now: datetime
 ) -> HookClock | None:
-    """The clock after progress: the deadline is `longer` from now, never nearer than it was, and
-    never later than `latest_deadline`. None: the deadline has reached that already."""
+    """Return the clock after progress: the deadline is `longer` from now, not earlier than before,
+    and not later than `latest_deadline`. None: the deadline is the latest already.
+    """
     latest = latest_deadline(clock, at_most)
     if latest <= clock.deadline:
         return None
-    # As spans: now + longer may be after the last date that exists.
+    # Compare spans: now + longer may exceed the last possible date.
     deadline = now + max(min(longer, latest - now), clock.deadline - now)
     return replace(clock, deadline=deadline, notified_at=clock.notified_at or now)
 
 
 def set_back(clock: HookClock, by: timedelta, now: datetime) -> HookClock:
-    """The clock of a waiting hook that opened after `now`, when the database's clock was set back:
-    the time that is left stays the same."""
+    """Return the clock of a waiting hook that opened after `now`, because the database's clock was
+    set back: the remaining time stays the same.
+    """
     return replace(clock, opened_at=now, deadline=clock.deadline - by)

@@ -1,4 +1,4 @@
-"""Durations as people write them: ``90s``, ``30m``, ``2h`` or ``1d``."""
+"""Parses durations: ``90s``, ``30m``, ``2h`` or ``1d``."""
 
 import re
 from datetime import timedelta
@@ -11,7 +11,7 @@ _LONGEST_SPAN = timedelta(days=36_500)
 
 
 def parse_duration(text: Json) -> timedelta | None:
-    """Read ``90s``, ``30m``, ``2h`` or ``1d``; None when it is none of them or zero."""
+    """Read ``90s``, ``30m``, ``2h`` or ``1d``; None if the text is none of them, or zero."""
     match = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None or len(match[1]) > 9:
         return None
@@ -19,7 +19,6 @@ def parse_duration(text: Json) -> timedelta | None:
 
 
 def parse_span(text: Json) -> timedelta | None:
-    """A duration that may be counted from now: None also for more than a century, whose end cannot
-    always be told as a time."""
+    """Return a duration that can be added to the current time: None also above 36,500 days."""
     found = parse_duration(text)
     return found if found and found <= _LONGEST_SPAN else None

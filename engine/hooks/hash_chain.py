@@ -1,10 +1,9 @@
-"""The trail of decisions of a stack: each entry's hash covers the entry and the hash before it.
+"""The hash chain of a stack's audit log: each hash covers its entry and the hash before it.
 
-An entry's `form` says which fields its hash covers: entries of earlier versions keep theirs.
+An entry's `form` defines the fields that its hash covers: entries of earlier releases keep theirs.
 
-So nobody changes, inserts or removes an entry in the middle without every later hash being wrong.
-What was cut off at the end shows in the hash that somebody wrote down elsewhere, and in hooks that
-were decided without an entry.
+A changed, inserted or removed entry makes the next hash wrong. Entries removed at the end are
+detected by a hash recorded elsewhere, and by decided hooks without an entry.
 """
 
 import hashlib
@@ -19,9 +18,9 @@ from engine.words import Json
 
 #: The hash before the first entry.
 NOTHING = "0" * 64
-#: The form of entries that are written now. 1: without `form` and the fields of `ADDED`.
+#: The form of new entries. 1: without `form` and the fields in `ADDED`.
 FORM = 2
-#: By form: the fields that came with it.
+#: The fields that a form added.
 ADDED: Mapping[int, Sequence[str]] = {2: ("principal", "token_id", "form")}
 
 
@@ -30,11 +29,11 @@ class Entry:
     """One decision. number: 1, 2, ... within its stack. at: with microseconds, UTC.
 
     kind: the decision of an answer, ``expired-<decision>`` of a deadline, ``dry-<decision>`` of a
-    rule that is tried out; or refused, handed-over, breakpoint-added, breakpoint-removed.
-    hook_id: None where it is about no hook. hash: 64 hexadecimal digits.
+    dry-run rule; or refused, handed-over, breakpoint-added, breakpoint-removed.
+    hook_id: None if it concerns no hook. hash: 64 hexadecimal digits.
 
-    by: for display. principal: the stable identity; "": unknown. token_id: of what authenticated
-    them: the API token, or the subscription that the hook's token was given to; "": none.
+    by: for display. principal: the stable identity; "": unknown. token_id: of the API
+    token or, for a hook's token, of its subscription; "": none.
     """
 
     stack_id: UUID
@@ -58,12 +57,12 @@ _FIELDS = tuple(one.name for one in fields(Entry))
 
 
 def columns_of(entry: Entry) -> dict[str, Json]:
-    """By name; a deep copy of each, as `asdict` makes it, took longer than to write them."""
+    """Return the fields by name, without the deep copy of `asdict`, which is slow."""
     return {name: getattr(entry, name) for name in _FIELDS}
 
 
 def chained(entries: Iterable[Entry], last: Mapping[UUID, tuple[int, str]]) -> list[Entry]:
-    """Entries with numbers and hashes. last: (number, hash) of each stack's newest entry."""
+    """Return entries with numbers and hashes. last: (number, hash) of each stack's newest entry."""
     ends = dict(last)
     made: list[Entry] = []
     for entry in entries:
@@ -76,17 +75,17 @@ def chained(entries: Iterable[Entry], last: Mapping[UUID, tuple[int, str]]) -> l
 
 
 def hash_of(entry: Entry, before: str) -> str:
-    """SHA-256 of the hash before, a newline, and the entry as JSON with its keys in order."""
-    said = columns_of(entry)
+    """Return SHA-256 of the previous hash, a newline, and the entry as JSON with sorted keys."""
+    document = columns_of(entry)
     for name in ("hash", *_beyond(entry.form)):
-        del said[name]
-    said["at"] = entry.at.astimezone(UTC).isoformat(timespec="microseconds")
-    text = orjson.dumps(said, default=str, option=orjson.OPT_SORT_KEYS)
+        del document[name]
+    document["at"] = entry.at.astimezone(UTC).isoformat(timespec="microseconds")
+    text = orjson.dumps(document, default=str, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(before.encode() + b"\n" + text).hexdigest()
 
 
 def first_wrong(entries: Sequence[Entry]) -> str | None:
-    """What is wrong with the whole trail of one stack, in words; None: nothing is."""
+    """Return the first error in the complete log of one stack, or None."""
     before = NOTHING
     for place, entry in enumerate(entries, start=1):
         if entry.number != place:
@@ -100,12 +99,12 @@ def first_wrong(entries: Sequence[Entry]) -> str | None:
 
 
 def _beyond(form: int) -> list[str]:
-    """The fields that an entry's hash does not cover."""
+    """Return the fields that an entry's hash does not cover."""
     return [name for added, names in ADDED.items() if added > form for name in names]
 
 
 def _not_covered(entry: Entry) -> str | None:
-    """What no hash of this form can vouch for, in words."""
+    """Return why the hash does not cover the whole entry, or None."""
     if not 1 <= entry.form <= FORM:
         return f"is of form {entry.form}, which this version does not know"
     for name in _beyond(entry.form):

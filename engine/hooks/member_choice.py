@@ -1,7 +1,7 @@
-"""Points at which an answer may choose members of a group other than those that were named.
+"""Points at which an answer may choose other members of a group than proposed.
 
-What a hook there lets see (``seen``) names the members, and in ``may_choose`` all that could be
-named instead; the answer's ``data`` names those that are.
+The hook's preview (``seen``) has the proposed members and, in ``may_choose``, all candidates; the
+answer's ``data`` has the chosen ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,9 @@ from engine.words import Json, Point
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """key: what the members are called, in ``seen`` and in an answer's data. fewer: whether fewer
-    may be named."""
+    """key: of the members in ``seen`` and in an answer's data. fewer: whether an answer may choose
+    fewer than proposed.
+    """
 
     key: str
     fewer: bool
@@ -28,7 +29,7 @@ MAY_CHOOSE = "may_choose"
 
 @dataclass(frozen=True, slots=True)
 class BadChoice:
-    """place: in the answer, such as ``data.victims``."""
+    """An invalid choice. place: in the answer, such as ``data.victims``."""
 
     place: str
     reason: str
@@ -36,7 +37,7 @@ class BadChoice:
 
 
 def chosen(point: str, seen: Mapping[str, Json], data: Json) -> Sequence[str] | BadChoice | None:
-    """Return the members that an answer chooses; None when it leaves them as they were named."""
+    """Return the members that an answer chooses; None if it accepts the proposed ones."""
     choice = CHOICES.get(point)
     if choice is None or not isinstance(data, Mapping) or choice.key not in data:
         return None

@@ -1,4 +1,4 @@
-"""The operator's own rules: in any project, stronger than all others, and not to be cleared."""
+"""The operator's rules: for any project, with precedence over all others, impossible to clear."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +15,9 @@ from engine.words import Json
 
 @dataclass(frozen=True, slots=True)
 class OperatorRule:
-    """projects: globs. types: globs on resource types; empty: any. dry: only record what it would
-    have held. item: a full rule, without `at`."""
+    """projects: globs. types: globs on resource types; empty: any. dry: record hooks without
+    blocking. item: a full rule, without `at`.
+    """
 
     projects: Sequence[str]
     pattern: str
@@ -33,10 +34,10 @@ def operator_declarations(
     decide: Decide,
     path: Sequence[str] = (),
 ) -> list[Declaration]:
-    """Those that hold in a stack of a project. A condition that cannot be decided there does not
-    hold. path: of the resources that lead to the stack, when it is inside another.
+    """Return the rules that apply in a stack of a project. A condition that cannot be evaluated
+    there is false. path: of a nested stack, from the root stack.
 
-    A step that no type names guards nothing, and keeps no other point of its rule from guarding.
+    An unknown confirmation step has no effect on the other points of its rule.
     """
     return [
         replace(
@@ -53,8 +54,9 @@ def operator_declarations(
 
 
 def _pattern_at(pattern: str, path: Sequence[str]) -> str | None:
-    """What a pattern is in a stack inside: a name is meant at every level, a path from the
-    outermost stack; and a whole stack is the outermost. None: it says nothing there."""
+    """Return a pattern as it applies in a nested stack: a name applies on every level, a path from
+    the root stack, and an empty pattern to the root stack only. None: it does not apply.
+    """
     if not pattern:
         return None if path else pattern
     return led(pattern, path) if "/" in pattern else pattern
@@ -72,7 +74,7 @@ def read_operator_rule(
 
 
 def always(condition: Json, place: str) -> bool:
-    """For a change without parameters (a delete, a check): who guards, guards it then, too."""
+    """Return True: rules with a condition apply to a change without parameters (delete, check)."""
     return True
 
 

@@ -1,8 +1,7 @@
-"""Which rule applies where.
+"""Selects the hook rule for a resource and point.
 
-For one resource and point exactly one rule applies: the operator overrides a live breakpoint, that
-a request, a request the environment, the environment the template; among rules of one source the
-later one wins.
+At most one rule applies. Precedence: the operator's rules, live breakpoints, the request, the
+environment, the template; within one source the later rule wins.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from engine.hooks.rule import Rule, in_order
 from engine.hooks.rule_reader import Declaration
 from engine.hot.syntax.globs import is_glob, matches_glob
 
-#: Names of resources, with those inside of each; None: nobody knows yet what is inside.
+#: Resource names, each with the tree of its nested stack; None: that is not known yet.
 Tree = Mapping[str, "Tree | None"]
 LEAF: Tree = {}
 
@@ -22,7 +21,7 @@ LEAF: Tree = {}
 def check_patterns(
     declarations: Iterable[Declaration], known: Tree, findings: Findings
 ) -> list[str]:
-    """Refuse full rules that can match nothing; return a warning for each such short one.
+    """Add findings for full rules that match no resource; return warnings for short ones.
 
     A rule with several points is several declarations in one place, and is reported once.
     """
@@ -42,7 +41,7 @@ def check_patterns(
 
 
 def reaches(pattern: str, known: Tree) -> bool:
-    """Whether a path pattern matches something, or may when it is there."""
+    """Return whether a path pattern matches a resource, or may match one that is not known yet."""
     head, inside, rest = pattern.partition("/")
     found = [known[head]] if head in known else []
     if is_glob(head):
@@ -51,13 +50,13 @@ def reaches(pattern: str, known: Tree) -> bool:
 
 
 def nearest_place(pattern: str, known: Tree) -> str:
-    """A remedy for a path pattern that matches nothing: the place that it nearly names."""
+    """Return a remedy for a path pattern without a match: the nearest path, or the known ones."""
     places = sorted(_beside(pattern, known))
     return nearest(pattern, places) or f"Resources are: {', '.join(places[:8]) or 'none'}."
 
 
 def _beside(pattern: str, known: Tree) -> Iterator[str]:
-    """What there is at the level where a pattern begins to match nothing."""
+    """Yield the paths at the level at which the pattern ceases to match."""
     head, _, rest = pattern.partition("/")
     found = [name for name in known if matches_glob(name, head) and known[name]] if rest else []
     for name in found:
@@ -67,24 +66,24 @@ def _beside(pattern: str, known: Tree) -> Iterator[str]:
 
 
 def inside(pattern: str, resource: str) -> str | None:
-    """What a path pattern says of the resources inside of one; None: nothing."""
+    """Return the part of a path pattern for the nested stack of a resource; None: no match."""
     head, slash, rest = pattern.partition("/")
     return rest if slash and rest and matches_glob(resource, head) else None
 
 
 def led(pattern: str, path: Iterable[str]) -> str | None:
-    """What a path pattern says of the stack that a path leads to; None: nothing."""
-    said: str | None = pattern
+    """Return the part of a path pattern for the nested stack at a path; None: no match."""
+    rest: str | None = pattern
     for name in path:
-        said = inside(said, name) if said is not None else None
-    return said
+        rest = inside(rest, name) if rest is not None else None
+    return rest
 
 
-def led_to(said: Iterable[Declaration], path: Sequence[str]) -> list[Declaration]:
-    """What declarations say of the stack that a path leads to."""
+def led_to(declarations: Iterable[Declaration], path: Sequence[str]) -> list[Declaration]:
+    """Return the declarations that apply in the nested stack at a path."""
     return [
         replace(one, pattern=pattern)
-        for one in said
+        for one in declarations
         if (pattern := led(one.pattern, path)) is not None
     ]
 
@@ -94,7 +93,7 @@ def _unknown_type(name: str) -> str | None:
 
 
 class Breakpoints:
-    """All rules that hold for a change, ready to be asked."""
+    """The rules of a change, by resource."""
 
     def __init__(
         self,
@@ -103,9 +102,9 @@ class Breakpoints:
         operator: Sequence[Declaration] = (),
         type_of: Callable[[str], str | None] = _unknown_type,
     ) -> None:
-        """sources: the strongest first. cleared: ``resource``, ``resource:point`` or ``*``.
+        """sources: in descending precedence. cleared: ``resource``, ``resource:point`` or ``*``.
 
-        operator: stronger than all of them, and not to be cleared. type_of: a resource's type.
+        operator: precede all sources and cannot be cleared. type_of: a resource's type.
         """
         self._type_of = type_of
         self._sources = [_Source(source) for source in sources if source]
@@ -114,20 +113,20 @@ class Breakpoints:
         self._cleared = [_clear_pattern(text) for text in cleared]
 
     def of(self, name: str, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
-        """The rules for a resource, one per point, in the order of the points.
+        """Return the rules of a resource, one per point, in the order of the points.
 
-        stored: those that were kept with the resource; they hold when nothing newer does.
+        stored: rules stored with the resource; they have the lowest precedence.
         """
         if not self._sources and not stored and not self._operator.some:
             return ()
         return self._chosen(name, stored, self._operator)
 
     def of_stack(self, stored: Sequence[Rule] = ()) -> tuple[Rule, ...]:
-        """The rules for the stack as a whole, one per point."""
+        """Return the rules for the stack as a whole, one per point."""
         return self._chosen("", stored, self._of_stack)
 
     def _chosen(self, name: str, stored: Sequence[Rule], operator: "_Source") -> tuple[Rule, ...]:
-        # What the operator says now is in `operator`; what it said once is not kept.
+        # The current rules of the operator are in `operator`; earlier ones no longer apply.
         chosen: dict[str, Rule] = {rule.point: rule for rule in stored if not rule.by_operator}
         for source in reversed(self._sources):
             for declaration in source.of(name):
@@ -154,30 +153,30 @@ class Breakpoints:
 
 
 class _Source:
-    """Declarations of one source, found by the name that they are for; "" is the stack."""
+    """Declarations of one source, indexed by resource name or glob; "" is the stack."""
 
-    def __init__(self, said: Sequence[Declaration]) -> None:
-        self.some = bool(said)
+    def __init__(self, declarations: Sequence[Declaration]) -> None:
+        self.some = bool(declarations)
         self._by_name: dict[str, list[tuple[int, Declaration]]] = {}
         self._by_glob: dict[str, list[tuple[int, Declaration]]] = {}
-        for number, one in enumerate(said):
+        for number, one in enumerate(declarations):
             table = self._by_glob if is_glob(one.pattern) else self._by_name
             table.setdefault(one.pattern, []).append((number, one))
 
     def of(self, name: str) -> list[Declaration]:
-        """Those that match a name, in the order in which they were said."""
+        """Return those that match a name, in the order of the source."""
         found = list(self._by_name.get(name, ()))
         if name:
-            for glob, said in self._by_glob.items():
+            for glob, entries in self._by_glob.items():
                 if matches_glob(name, glob):
-                    found += said
+                    found += entries
         return [one for _, one in sorted(found, key=itemgetter(0))]
 
 
 def cleared_inside(cleared: Iterable[str], resource: str) -> list[str]:
-    """What of the breakpoints that are left out is left out inside of a resource.
+    """Return the patterns of cleared breakpoints that apply in a resource's nested stack.
 
-    ``*``: all, at every level; as the end of a path: all at that one.
+    ``*`` alone clears all, on every level; as the last part of a path it clears that level.
     """
     below = {text: text if text == "*" else inside(text, resource) for text in cleared}
     return ["*:*" if found == "*" != text else found for text, found in below.items() if found]

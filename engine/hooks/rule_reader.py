@@ -1,4 +1,4 @@
-"""Rules as people write them, read and checked: what is wrong is said with place and remedy."""
+"""Reads and checks rules from documents and requests. Findings have a place and a remedy."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -26,24 +26,24 @@ from engine.hot.functions.function import FunctionError
 from engine.hot.syntax.globs import glob_problem, is_glob
 from engine.words import CONFIRM, STACK_POINTS, Json, Mode, OnTimeout, Point
 
-#: Besides ``at``, which says where the rule holds.
+#: Keys of a rule besides ``at``, its resources.
 KEYS = (
     "on", "mode", "timeout", "on_timeout", "approvals", "answer_by", "exclude", "when", "ask",
     "remind", "escalate", "patch", "at_most",
 )  # fmt: skip
 RULE_KEYS = ("at", *KEYS)
-#: What only a hook that waits for an answer can heed.
+#: Keys that apply only to hooks that wait for an answer.
 OF_ANSWERS = (
     "approvals", "answer_by", "exclude", "ask", "remind", "escalate", "patch", "at_most",
 )  # fmt: skip
-#: What the key ``on`` becomes in clients that read YAML 1.1 and send JSON.
+#: The key ``on`` after a client has read YAML 1.1 and sent JSON.
 ON_READ_AS_YAML = "true"
 POINTS = tuple(point.value for point in Point)
-#: More people than this never answer one hook.
+#: Maximum number of approvals of a hook.
 MOST_APPROVALS = 100
-#: More patterns than this, of names of resources, are not read from one document.
+#: Maximum number of resource patterns in one document.
 MOST_PATTERNS = 200
-#: Letters of a schema that an answer must fit.
+#: Maximum characters of a schema in `ask`.
 LONGEST_SCHEMA = 16_384
 _Choice = TypeVar("_Choice", Mode, OnTimeout)
 #: Who may answer: a person or all with a role.
@@ -51,15 +51,15 @@ WHO = re.compile(r"(?:user|role):[^\s:][^:]*")
 #: In `answer_by` and `escalate`.
 ANSWERER = re.compile(r"(?:user|role|subscription):[^\s:][^:]*")
 
-#: (condition, its place) -> whether it holds. Raises Wrong.
+#: (condition, its place) -> whether it is true. Raises FunctionError.
 Decide = Callable[[Json, str], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A rule and the resources it is for: a glob on the resource's path; "" for the stack.
+    """A rule and its resources. pattern: a glob on the resource's path; "" for the stack.
 
-    types: globs on resource types, of an operator's rule; empty: any.
+    types: globs on resource types, in an operator's rule; empty: any.
     """
 
     pattern: str
@@ -69,15 +69,14 @@ class Declaration:
 
 
 def no_conditions(condition: Json, place: str) -> bool:
-    raise FunctionError("There are no parameters to decide by here")
+    raise FunctionError("A condition is not possible here, because there are no parameters")
 
 
 @dataclass(slots=True)
 class Reader:
-    """Reads what one document or request declared; what is wrong goes to findings.
+    """Reads the rules of one document or request; adds errors to `findings`.
 
-    decide: whether a rule's `when` holds. steps: the steps inside operations that types name;
-    None: any.
+    decide: evaluates a rule's `when`. steps: the known confirmation steps; None: any.
     """
 
     findings: Findings
@@ -86,7 +85,7 @@ class Reader:
     steps: Collection[str] | None = ()
 
     def declarations(self, declared: Iterable[HookDeclaration]) -> list[Declaration]:
-        """A declaration for each rule and point; those whose `when` does not hold left out."""
+        """Return a declaration for each rule and point, without those whose `when` is false."""
         declared = list(declared)
         self._check_patterns(declared)
         return [
@@ -96,17 +95,19 @@ class Reader:
         ]
 
     def _check_patterns(self, declared: Sequence[HookDeclaration]) -> None:
-        """Every name of a stack is held against every pattern: they are to be few, and short."""
+        """Limit number and length of patterns: each is matched against each resource name."""
         places = {hook.pattern: hook.place for hook in declared if is_glob(hook.pattern)}
         for pattern, place in places.items():
             if reason := glob_problem(pattern):
                 self.findings.add(place, f"the breakpoint pattern {reason}", "Write a shorter one.")
         if len(places) > MOST_PATTERNS:
-            reason = f"There are {len(places)} patterns of resources, and {MOST_PATTERNS} at most."
+            reason = (
+                f"There are {len(places)} patterns of resources; the maximum is {MOST_PATTERNS}."
+            )
             self.findings.add("hooks", reason, "Use fewer patterns, or the resources' names.")
 
     def requested(self, items: Sequence[Json], place: str = "hooks.add") -> list[Declaration]:
-        """Rules that came with a request: maps with ``at``, or text ``resource:point``."""
+        """Read rules of a request: maps with ``at``, or texts ``resource:point``."""
         hooks: list[HookDeclaration] = []
         for number, item in enumerate(items):
             here = f"{place}[{number}]"
@@ -139,8 +140,8 @@ class Reader:
             item = {"on" if key == ON_READ_AS_YAML else key: item[key] for key in item}
         for key in item:
             if key not in KEYS:
-                remedy = nearest(key, KEYS) or f"A rule knows: {', '.join(RULE_KEYS)}."
-                self.findings.add(f"{place}.{key}", "is not known in a rule", remedy)
+                remedy = nearest(key, KEYS) or f"Known keys: {', '.join(RULE_KEYS)}."
+                self.findings.add(f"{place}.{key}", "is not a key of a rule", remedy)
         before = len(self.findings.all)
         rule = self._rule(item, place)
         points = self._points(item.get("on"), hook)
@@ -148,10 +149,10 @@ class Reader:
             return []
         return [Rule(point, **rule) for point in points]
 
-    def _points(self, asked: Json, hook: HookDeclaration) -> list[str]:
+    def _points(self, value: Json, hook: HookDeclaration) -> list[str]:
         place = f"{hook.place}.on"
-        said = asked if isinstance(asked, list) and asked else [asked]
-        points = [found for one in said if (found := self._point(one, place)) is not None]
+        values = value if isinstance(value, list) and value else [value]
+        points = [found for one in values if (found := self._point(one, place)) is not None]
         points = list(dict.fromkeys(points))
         of_stack = [point for point in points if point in STACK_POINTS]
         if hook.pattern and of_stack:
@@ -175,7 +176,7 @@ class Reader:
         return None
 
     def _rule(self, item: Mapping[str, Json], place: str) -> dict[str, Any]:
-        """All of a rule but its point."""
+        """Return the fields of a rule without its point."""
         given: dict[str, Any] = {
             "mode": self._one_of(Mode, item.get("mode", Mode.WAIT), f"{place}.mode"),
             "on_timeout": self._one_of(
@@ -194,13 +195,13 @@ class Reader:
         return given
 
     def _agree(self, given: Mapping[str, Any], item: Mapping[str, Json], place: str) -> None:
-        """What is right one by one, and cannot be so together."""
+        """Check fields that are valid alone and contradict each other."""
         people, needed = given["answer_by"], given["approvals"]
-        # The subscriptions of the settings count as one.
+        # All subscriptions in the settings count as one principal.
         most_of = {SUBSCRIPTION if one.startswith(SUBSCRIPTION) else one for one in people}
         named = people and not any(one.startswith("role:") for one in people)
         if named and needed is not None and needed > len(most_of):
-            reason = f"{needed} people are to approve, and only {len(most_of)} may answer"
+            reason = f"{needed} principals must approve, but only {len(most_of)} may answer"
             self.findings.add(f"{place}.approvals", reason, "Name more in answer_by, or a role.")
         timeout, most = given["timeout"] or self.limits.default_timeout, given["at_most"]
         if most is not None and most < timeout:
@@ -233,7 +234,7 @@ class Reader:
             )
         elif time > self.limits.max_timeout:
             most = self.limits.max_timeout
-            remedy = f"The most is {most}; the operator sets it in [hooks] max_timeout."
+            remedy = f"The maximum is {most}; the operator sets it in [hooks] max_timeout."
             self.findings.add(place, f'"{text}" is more than this server allows', remedy)
         return time
 
@@ -244,49 +245,53 @@ class Reader:
         self.findings.add(place, f"{quote_value(number)} is not a number of approvers", remedy)
         return None
 
-    def _people(self, said: Json, place: str) -> tuple[str, ...]:
-        items = [] if said is None else said if isinstance(said, list) else [said]
+    def _people(self, value: Json, place: str) -> tuple[str, ...]:
+        items = [] if value is None else value if isinstance(value, list) else [value]
         for number, item in enumerate(items):
             if not (isinstance(item, str) and (item == TOKEN or ANSWERER.fullmatch(item))):
                 remedy = (
-                    "Write role:NAME, user:NAME, subscription:NAME, or token for who has the"
+                    "Write role:NAME, user:NAME, subscription:NAME, or token for holders of the"
                     " hook's token."
                 )
                 self.findings.add(
                     f"{place}[{number}]", f"{quote_value(item)} is not a user or role", remedy
                 )
-        if said == []:
+        if value == []:
             self.findings.add(
                 place, "is not a user or role", "Omit it to allow every approver to answer."
             )
         return tuple(str(item) for item in items)
 
-    def _exclude(self, said: Json, place: str) -> str:
-        if said in (None, REQUESTER):
-            return said or ""
-        self.findings.add(place, f"{quote_value(said)} is not a valid value", f"Write {REQUESTER}.")
+    def _exclude(self, value: Json, place: str) -> str:
+        if value in (None, REQUESTER):
+            return value or ""
+        self.findings.add(
+            place, f"{quote_value(value)} is not a valid value", f"Write {REQUESTER}."
+        )
         return ""
 
-    def _ask(self, said: Json, place: str) -> str:
-        if said is None:
+    def _ask(self, value: Json, place: str) -> str:
+        if value is None:
             return ""
-        schema = said.get("schema") if isinstance(said, Mapping) else None
-        if not isinstance(schema, dict) or set(said) != {"schema"}:
+        schema = value.get("schema") if isinstance(value, Mapping) else None
+        if not isinstance(schema, dict) or set(value) != {"schema"}:
             remedy = "Write {schema: {type: object, properties: {...}, required: [...]}}."
-            self.findings.add(place, "holds no schema", remedy)
+            self.findings.add(place, "has no schema", remedy)
             return ""
         try:
             text = orjson.dumps(schema).decode()
         except TypeError as error:
-            self.findings.add(f"{place}.schema", f"cannot be kept: {error}", "See json-schema.org.")
+            self.findings.add(
+                f"{place}.schema", f"cannot be stored: {error}", "See json-schema.org."
+            )
             return ""
         if len(text) > LONGEST_SCHEMA:
             reason = f"is longer than {LONGEST_SCHEMA} characters"
-            self.findings.add(f"{place}.schema", reason, "Ask for less.")
+            self.findings.add(f"{place}.schema", reason, "Write a shorter schema.")
             return ""
         try:
             schema_cost(schema)
-            # What a schema refers to elsewhere is not looked for: no request, no file.
+            # offline: references to other documents are not resolved, by request or by file.
             jsonschema_rs.validator_for(schema, offline=True, pattern_options=PATTERN_OPTIONS)
         except SchemaRefused as refused:
             remedy = "Simplify it; see docs/reference/limits.md and json-schema.org."
@@ -296,28 +301,30 @@ class Reader:
             self.findings.add(f"{place}.schema", reason, "See json-schema.org.")
         return text
 
-    def _escalate(self, said: Json, place: str) -> Escalation | None:
-        if said is None:
+    def _escalate(self, value: Json, place: str) -> Escalation | None:
+        if value is None:
             return None
-        known = isinstance(said, Mapping) and {"after", "to"} >= set(said)
-        if not known or said.get("after") is None:
+        known = isinstance(value, Mapping) and {"after", "to"} >= set(value)
+        if not known or value.get("after") is None:
             remedy = "Write {after: 1h, to: [role:admin]}."
-            self.findings.add(place, "says not when, or to whom", remedy)
+            self.findings.add(
+                place, "needs `after`, and only `after` and `to` are possible", remedy
+            )
             return None
-        after = self._time(said["after"], f"{place}.after")
-        to = self._people(said.get("to"), f"{place}.to")
+        after = self._time(value["after"], f"{place}.after")
+        to = self._people(value.get("to"), f"{place}.to")
         return Escalation(after, to) if after else None
 
-    def _patch(self, said: Json, place: str) -> tuple[str, ...]:
-        if said in (None, False):
+    def _patch(self, value: Json, place: str) -> tuple[str, ...]:
+        if value in (None, False):
             return ()
-        if said is True:
+        if value is True:
             return (ANY_PROPERTY,)
-        if isinstance(said, list) and said and all(isinstance(one, str) and one for one in said):
-            return tuple(said)
+        if isinstance(value, list) and value and all(isinstance(one, str) and one for one in value):
+            return tuple(value)
         remedy = "Write true, or a list of names of properties."
         self.findings.add(
-            place, f'"{said}" is not a list of properties that may be changed', remedy
+            place, f'"{value}" is not a list of properties that may be changed', remedy
         )
         return ()
 

@@ -1,8 +1,8 @@
-"""What validating data against a JSON schema costs at most, before anything is validated.
+"""An upper bound for the cost of validating data against a JSON schema.
 
-A schema of 2 kB can ask for more evaluations than a machine does in a day: each level of
-``allOf: [{$ref: next}, {$ref: next}]`` doubles them. The cost is counted over the schema as if
-every reference were written out; recursion is refused.
+A schema of 2 kB can require days of computation: each level of
+``allOf: [{$ref: next}, {$ref: next}]`` doubles the evaluations. The cost is computed as if every
+reference were expanded; recursion is refused.
 """
 
 import re
@@ -16,11 +16,11 @@ import orjson
 
 from engine.words import Json
 
-#: Most that one validation may cost. A unit takes some 20 nanoseconds: at most half a second.
+#: Maximum cost of one validation. A unit takes some 20 nanoseconds: at most half a second.
 BUDGET = 4_000_000
-#: Most regular expressions in one schema.
+#: Maximum number of regular expressions in one schema.
 MOST_PATTERNS = 100
-#: Deepest nesting of a schema, references followed.
+#: Maximum nesting of a schema with its references expanded.
 DEEPEST = 64
 #: Backtracking steps of one regular expression with lookarounds or references to groups.
 BACKTRACKING = 2_000
@@ -31,7 +31,7 @@ LARGEST_PATTERN = PATTERN_COSTS[-1][0]
 #: Cost of one match with lookarounds or references to groups.
 BACKTRACKING_COST = 20_000
 FORMAT_COST = 100
-#: The format ``regex`` compiles each text: more than any schema may cost.
+#: The format ``regex`` compiles each text, which exceeds the budget of any schema.
 REGEX_FORMAT_COST = BUDGET
 #: Bytes of a value such as an ``enum`` that are compared in one unit.
 BYTES_IN_A_UNIT = 8
@@ -43,11 +43,11 @@ ONE = frozenset({
 })  # fmt: skip
 LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
 MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies"})
-#: Schemas that hold only where a reference leads to them.
+#: Schemas that apply only through references.
 APART = frozenset({"$defs", "definitions"})
-#: Each looks at what the keywords beside it evaluated.
+#: Each depends on what the keywords beside it evaluated.
 UNEVALUATED = frozenset({"unevaluatedProperties", "unevaluatedItems"})
-#: Other ways to lead elsewhere than ``$ref`` with a pointer.
+#: References and anchors other than ``$ref`` with a pointer.
 REFUSED = ("$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$anchor")
 
 IDS = ("$id", "id")
@@ -60,12 +60,12 @@ PATTERN_OPTIONS = jsonschema_rs.FancyRegexOptions(
 
 
 class SchemaRefused(Exception):
-    """The schema costs too much, or its cost cannot be bounded; the text is a reason."""
+    """The cost of the schema is too high or cannot be bounded. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How large data is. longest: items of its longest list or map. characters: keys included."""
+    """The size of data. longest: items of its longest list or map. characters: including keys."""
 
     values: int
     texts: int
@@ -73,7 +73,7 @@ class Extent:
     longest: int
 
 
-#: Data that every schema must be able to validate within the budget.
+#: The budget must suffice to validate data of this size.
 SMALLEST = Extent(values=20, texts=10, characters=200, longest=10)
 
 
@@ -81,7 +81,7 @@ SMALLEST = Extent(values=20, texts=10, characters=200, longest=10)
 class Cost:
     """Units for each value, each character, each text, and each value and item beside it.
 
-    depth: of the schemas, one inside the other.
+    depth: nesting of the schemas.
     """
 
     value: int = 0
@@ -112,16 +112,16 @@ class Cost:
 
 
 def schema_cost(schema: Mapping[str, Json]) -> Cost:
-    """Raises SchemaRefused when not even a small answer could be validated within the budget."""
+    """Return the cost of a schema. Raises SchemaRefused if even small data exceeds the budget."""
     cost = _Counter(schema).count(schema, 0)
     if cost.of(SMALLEST) > BUDGET:
-        raise SchemaRefused("costs too much to evaluate, with every $ref written out")
+        raise SchemaRefused("costs too much to evaluate, with every $ref expanded")
     return cost
 
 
 @dataclass(slots=True)
 class _Counter:
-    """root: the document that references lead into. counted: by identity; None: under way."""
+    """root: the document of references. counted: costs by identity; None: being computed."""
 
     root: Mapping[str, Json]
     patterns: int = 0
@@ -166,7 +166,7 @@ class _Counter:
             raise SchemaRefused("has an $id below its root")
 
     def _own(self, keyword: str, value: Json) -> Cost:
-        """What a keyword costs besides the schemas in it."""
+        """Return the cost of a keyword without the schemas in it."""
         if keyword == "pattern" and isinstance(value, str):
             return self._pattern(value)
         if keyword == "patternProperties" and isinstance(value, dict):
@@ -176,7 +176,7 @@ class _Counter:
         if keyword == "uniqueItems":
             return Cost(item=1)
         if keyword in APART:
-            # Compiled with the rest, even where no reference leads to them.
+            # These are compiled even without a reference to them.
             for one in _values(value):
                 self.count(one, 1)
             return Cost()
@@ -208,11 +208,11 @@ class _Counter:
 
 
 def _too_deep() -> SchemaRefused:
-    return SchemaRefused(f"is nested more than {DEEPEST} levels deep, references followed")
+    return SchemaRefused(f"is nested more than {DEEPEST} levels deep, with every $ref expanded")
 
 
 def _inside(keyword: str, value: Json) -> Iterator[Json]:
-    """The schemas that a keyword applies."""
+    """Yield the schemas that a keyword applies."""
     if isinstance(value, dict | bool) and keyword in ONE:
         yield value
     elif keyword in (LISTS if isinstance(value, list) else MAPS):
@@ -227,7 +227,7 @@ def _values(value: Json) -> list[Json]:
 
 @lru_cache(maxsize=256)
 def pattern_cost(pattern: str) -> Cost:
-    """By the size that it is compiled to. Raises SchemaRefused for one that is too large."""
+    """Return the cost by compiled size. Raises SchemaRefused if it is too large."""
     schema = {"pattern": pattern}
     for size, cost in PATTERN_COSTS:
         options = jsonschema_rs.RegexOptions(size_limit=size)

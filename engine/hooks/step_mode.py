@@ -1,4 +1,4 @@
-"""How a change goes on behind an answer, through the stacks that it goes through."""
+"""How an answer changes the step modes of the traversals in a stack tree."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from engine.hooks.rule import Rule
 from engine.words import Decision, How, Pace, word_of
 
-#: A traversal's pace before -> after; what is not there stays as it is.
-Paces = Mapping[Pace | None, Pace | None]
+#: A traversal's step mode before -> after; others stay.
+StepModes = Mapping[Pace | None, Pace | None]
 
 
-def _nobody(rule: Rule) -> bool:
+def _none(rule: Rule) -> bool:
     return False
 
 
@@ -23,52 +23,53 @@ def _passable(rule: Rule) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """here: of the stack that was answered in. inside, around: of stacks inside of it and around.
+class StepModeChange:
+    """A change of step modes. here: of the answered hook's stack. inside: of its nested stacks.
+    around: of its parent stacks.
 
-    lets_go: which other hooks go on, here and inside; by what decision of whoever answered.
+    resumes: whether another waiting hook, here or inside, continues with `decision`.
     """
 
-    here: Paces = field(default_factory=dict)
-    inside: Paces = field(default_factory=dict)
-    around: Paces = field(default_factory=dict)
-    lets_go: Callable[[Rule], bool] = _nobody
+    here: StepModes = field(default_factory=dict)
+    inside: StepModes = field(default_factory=dict)
+    around: StepModes = field(default_factory=dict)
+    resumes: Callable[[Rule], bool] = _none
     decision: Decision = Decision.CONTINUE
 
-    def at(self, level: int) -> Paces:
-        """level: 0 here, less around it, more inside."""
+    def at(self, level: int) -> StepModes:
+        """Return the changes on a level: 0: here; below 0: parents; above 0: nested stacks."""
         return self.here if level == 0 else self.inside if level > 0 else self.around
 
 
-#: Whoever comes to the end of a stack inside steps on in the one around it.
-STEPS: Paces = {None: Pace.STEP}
-STEPS_NO_MORE: Paces = {Pace.STEP: None}
-AS_RULES_SAY: Paces = {Pace.STEP: None, Pace.RUN: None}
-RUNS: Paces = {None: Pace.RUN, Pace.STEP: Pace.RUN}
+#: At the end of a nested stack, stepping continues in its parent.
+TO_STEP: StepModes = {None: Pace.STEP}
+STEP_TO_RULES: StepModes = {Pace.STEP: None}
+TO_RULES: StepModes = {Pace.STEP: None, Pace.RUN: None}
+TO_RUN: StepModes = {None: Pace.RUN, Pace.STEP: Pace.RUN}
 
-STAYS = Course()
-#: Somebody goes on from where stepping held: the rules alone hold again.
-NO_MORE = Course(here=AS_RULES_SAY, around=STEPS_NO_MORE)
-#: Run to a place: whatever waits for who debugs goes on.
-ON = Course(here=AS_RULES_SAY, inside=AS_RULES_SAY, lets_go=_passable)
-_STEP = Course(here={None: Pace.STEP, Pace.RUN: Pace.STEP}, around=STEPS)
-COURSES: Mapping[str, Course] = {
+UNCHANGED = StepModeChange()
+#: An answer at a hook of stepping: only rules block from then on.
+END_STEPPING = StepModeChange(here=TO_RULES, around=STEP_TO_RULES)
+#: Run to a resource: hooks of stepping and of debugging breakpoints continue.
+ON = StepModeChange(here=TO_RULES, inside=TO_RULES, resumes=_passable)
+_STEP = StepModeChange(here={None: Pace.STEP, Pace.RUN: Pace.STEP}, around=TO_STEP)
+STEP_MODE_CHANGES: Mapping[str, StepModeChange] = {
     word_of(Decision.STEP, How.OVER): _STEP,
     word_of(Decision.STEP, How.INTO): _STEP,
-    word_of(Decision.STEP, How.OUT): Course(
-        here=AS_RULES_SAY, inside=STEPS_NO_MORE, around=STEPS, lets_go=_stepped
+    word_of(Decision.STEP, How.OUT): StepModeChange(
+        here=TO_RULES, inside=STEP_TO_RULES, around=TO_STEP, resumes=_stepped
     ),
-    Decision.RUN: Course(
-        here=RUNS, inside=RUNS, around=STEPS_NO_MORE, lets_go=_passable, decision=Decision.RUN
+    Decision.RUN: StepModeChange(
+        here=TO_RUN, inside=TO_RUN, around=STEP_TO_RULES, resumes=_passable, decision=Decision.RUN
     ),
 }
 
 
-def course_after(word: str, rule: Rule) -> Course:
-    """What follows from an answer to a hook of this rule. word: what is written down of it."""
-    return COURSES.get(word, NO_MORE if rule.stepped else STAYS)
+def step_mode_change(word: str, rule: Rule) -> StepModeChange:
+    """Return the change after an answer to a hook of this rule. word: the recorded decision."""
+    return STEP_MODE_CHANGES.get(word, END_STEPPING if rule.stepped else UNCHANGED)
 
 
-def goes_through(word: str, *, stepped: bool) -> bool:
-    """Whether an answer concerns more of the tree than the stack of its hook."""
-    return stepped or word in COURSES
+def affects_tree(word: str, *, stepped: bool) -> bool:
+    """Return whether an answer concerns other stacks of the tree than the hook's."""
+    return stepped or word in STEP_MODE_CHANGES

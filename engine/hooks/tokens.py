@@ -1,7 +1,7 @@
-"""Tokens made for one thing: derived from a key of the instance, so that they are stored nowhere.
+"""Tokens for a single purpose, derived from a key of the installation and stored nowhere.
 
-The key is rotated: new tokens derive from the newest version. Tokens of an older one are accepted
-as long as that version is kept (engine/store/token_keys.py).
+After a rotation, new tokens derive from the newest version of the key. Tokens of an older version
+are accepted as long as that version is stored (engine/store/token_keys.py).
 """
 
 import base64
@@ -14,8 +14,9 @@ from uuid import UUID
 
 
 class TokenKey(NamedTuple):
-    """One version of the key. retired_at: when a newer one took its place; None: it is the newest.
-    signals: whether it still opens for signals and servers."""
+    """One version of the key. retired_at: when a newer one replaced it; None: it is the newest.
+    signals: whether tokens of signals and servers that derive from it are still accepted.
+    """
 
     version: int
     key: bytes
@@ -24,7 +25,7 @@ class TokenKey(NamedTuple):
 
 
 class TokenKeys:
-    """The versions that are accepted, the newest first; replaced when the key is rotated."""
+    """The accepted versions, the newest first. A rotation replaces them."""
 
     def __init__(self, versions: Sequence[TokenKey]) -> None:
         self._versions = tuple(versions)
@@ -49,14 +50,15 @@ class TokenKeys:
 
 
 def hook_token(key: bytes, hook_id: UUID, subscription_id: UUID) -> str:
-    """The token with which a subscription answers a hook, and nothing else: the subscription's id
-    and a message authentication code over both ids, in URL-safe base64 with a dot between."""
+    """Return the token with which a subscription answers this hook only: the subscription's ID and
+    an HMAC-SHA256 over both IDs, each in URL-safe base64, separated by a dot.
+    """
     given = hook_id.bytes + subscription_id.bytes
     return f"{_text(subscription_id.bytes)}.{_token(key, b'headgate hook answer ' + given)}"
 
 
 def holder_of(key: bytes, hook_id: UUID, token: str) -> UUID | None:
-    """The subscription that a hook's token was given to; None: it is no token of this hook."""
+    """Return the subscription of a hook's token; None if the token is not valid for this hook."""
     try:
         given = UUID(bytes=base64.urlsafe_b64decode(token.partition(".")[0] + "=="))
     except ValueError:
@@ -66,12 +68,12 @@ def holder_of(key: bytes, hook_id: UUID, token: str) -> UUID | None:
 
 
 def signal_token(key: bytes, stack_id: UUID, resource_id: UUID) -> str:
-    """In the same form; whoever shows it may send data to this resource and nothing else."""
+    """Return the token that permits signals to this resource only: an HMAC in URL-safe base64."""
     return _token(key, b"headgate signal " + stack_id.bytes + resource_id.bytes)
 
 
 def server_secret(key: bytes, stack_id: UUID, resource_id: UUID) -> str:
-    """In the same form; whoever signs with it may read what is deployed to this server."""
+    """Return the secret that signs requests for the metadata of this server, in the same form."""
     return _token(key, b"headgate server " + stack_id.bytes + resource_id.bytes)
 
 

@@ -1,12 +1,12 @@
 """The interface of lifecycle plug-ins, version 1.
 
-A plug-in is a class under the entry point group ``headgate.lifecycle``, made without arguments,
-once in each process. It looks at a stack before and after each action on it. It may
-refuse the action before anything is done; it can change nothing. What it is given is frozen, and
-stays as it is described here within version 1: fields are added, none is removed or renamed.
+A plug-in is a class under the entry point group ``headgate.lifecycle``, instantiated without
+arguments, once per process. It is called before and after each action of a stack. It may refuse the
+action before it begins, and cannot change it. Its arguments are frozen. Within version 1, fields
+are added, and none is removed or renamed.
 
-A change that should wait for somebody, or that a program elsewhere should judge, needs no plug-in:
-a breakpoint at ``pre-stack-<action>`` does that (docs/how-to/guard-every-stack.md).
+A change that must wait for a person or for another program needs no plug-in: use a breakpoint at
+``pre-stack-<action>`` (docs/how-to/guard-every-stack.md).
 """
 
 from abc import ABC
@@ -16,7 +16,7 @@ from uuid import UUID
 
 from engine.words import Json
 
-#: Grows when something is added to what plug-ins are given.
+#: Increased when the arguments of plug-ins get a new field.
 VERSION = 1
 
 
@@ -25,8 +25,8 @@ class PlannedChange:
     """What the plan does to one resource.
 
     change: added, updated, replaced, deleted or unchanged; for check, suspend, resume and snapshot
-    the operation. properties: as far as they are known, hidden ones masked. unknown: names of
-    properties that nobody can know yet. certain: False when an unknown value may change this.
+    the operation. properties: those known, hidden ones masked. unknown: names of properties whose
+    values are not known yet. certain: False if an unknown value may change the operation.
     """
 
     name: str
@@ -41,10 +41,10 @@ class PlannedChange:
 
 @dataclass(frozen=True, slots=True)
 class StackView:
-    """A stack, what is to be done to it, and at whose request.
+    """A stack, its action and plan, and who requested them.
 
     action: CREATE, UPDATE, DELETE, ROLLBACK, ADOPT, CHECK, SUSPEND, RESUME, SNAPSHOT, RESTORE.
-    parameters: as people see them, hidden ones masked. version: of the template it goes toward.
+    parameters: hidden ones masked. version: the template version of the action.
     """
 
     project: str
@@ -61,8 +61,9 @@ class StackView:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How it ended. state: complete, failed, stopped or superseded. began: False when it was
-    refused before anything was done."""
+    """The result of an action. state: complete, failed, stopped or superseded. began: False if it
+    was refused before it began.
+    """
 
     state: str
     reason: str
@@ -74,25 +75,25 @@ class Ended:
 
 
 class Refused(Exception):
-    """Raise it in `before`: the action is not to be done. The text is told to who asked for it."""
+    """Raise it in `before` to refuse the action. The requester gets its text."""
 
 
-class LifecyclePlugin(ABC):  # noqa: B024 - both methods may be left out
-    """ordinal: plug-ins are asked in ascending order, and told of the end in descending order."""
+class LifecyclePlugin(ABC):  # noqa: B024 - both methods are optional
+    """ordinal: `before` is called in ascending order, `after` in descending order."""
 
     ordinal: int = 100
 
     def before(self, view: StackView) -> Awaitable[None] | None:
-        """Asked before anything is done. May be asked again after a crash. Raise Refused to refuse.
+        """Called before the action begins; may be called again after a crash.
 
-        Any other exception refuses, too: what cannot judge does not let pass.
+        Raise Refused to refuse the action. Any other exception refuses it as well.
         """
         return None
 
     def after(self, view: StackView, ended: Ended) -> Awaitable[None] | None:
-        """Told when the action has ended, however it ended; at least once, also after a crash.
+        """Called at least once after the action has ended in any state, also after a crash.
 
-        Also told, at once and in descending order, when a later plug-in refused what this one let
-        pass (``ended.began`` is False then). Nothing it says changes what was done.
+        Also called at once, in descending order, if a later plug-in refuses an action that this one
+        accepted (``ended.began`` is False). It cannot change the result.
         """
         return None

@@ -1,4 +1,4 @@
-"""The stack's own gates as operations: what a worker calls when no hook holds them (any more)."""
+"""The operations of a stack's gates, which workers call after their hooks."""
 
 from engine.hot.schema.type_schema import TypeSchema
 from engine.lifecycle.plugins import Plugins
@@ -8,7 +8,7 @@ from engine.types.contract import Call, Done, Failed, Outcome, ResourceType
 
 
 class StackGate(ResourceType):
-    """Of no resource: its properties are the view of the stack and its plan."""
+    """The type of gates. Its properties are the view of the stack and its plan."""
 
     uses_credential = False
     schema = TypeSchema(STACK_TYPE, description="The stack itself.", any_property=True)
@@ -17,7 +17,7 @@ class StackGate(ResourceType):
         self._plugins = plugins
 
     async def create(self, call: Call) -> Outcome:
-        """Before everything else: every plug-in lets it pass, or it is refused."""
+        """Call all plug-ins before the action begins; fail if one refuses it."""
         refusal = await self._plugins.before(view_of(call.properties))
         return Failed(refusal, public_reason=refusal) if refusal else Done(None)
 

@@ -1,4 +1,4 @@
-"""The plug-ins that are installed, asked and told in their order."""
+"""The installed lifecycle plug-ins, called in their order."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from engine.installed import entry_points, make, misfit
 from engine.lifecycle.contract import Ended, LifecyclePlugin, Refused, StackView
 
 ENTRY_POINTS = "headgate.lifecycle"
-#: Seconds that one plug-in may take to say something.
+#: Seconds that one call of a plug-in may take.
 LONGEST = 30.0
 
 log: FilteringBoundLogger = structlog.get_logger()
@@ -29,51 +29,54 @@ class Plugins:
         return bool(self._plugins)
 
     async def before(self, view: StackView) -> str | None:
-        """Ask them all, in ascending order; why one refused, or None. Who let it pass is told."""
-        passed: list[LifecyclePlugin] = []
+        """Call `before` of all plug-ins in ascending order. Return why one refused, or None.
+
+        After a refusal, `after` of those that accepted is called.
+        """
+        accepted: list[LifecyclePlugin] = []
         for plugin in self._plugins:
-            refusal = await self._asked(plugin, view)
+            refusal = await self._call_before(plugin, view)
             if refusal is not None:
-                await self._told(passed, view, Ended("failed", refusal, began=False))
+                await self._notify_ended(accepted, view, Ended("failed", refusal, began=False))
                 return refusal
-            passed.append(plugin)
+            accepted.append(plugin)
         return None
 
     async def after(self, view: StackView, ended: Ended) -> None:
-        await self._told(self._plugins, view, ended)
+        await self._notify_ended(self._plugins, view, ended)
 
-    async def _asked(self, plugin: LifecyclePlugin, view: StackView) -> str | None:
+    async def _call_before(self, plugin: LifecyclePlugin, view: StackView) -> str | None:
         name = type(plugin).__name__
         try:
             async with asyncio.timeout(self._longest):
-                said = plugin.before(view)
-                if isawaitable(said):
-                    await said
+                result = plugin.before(view)
+                if isawaitable(result):
+                    await result
         except Refused as refused:
             return f"{name} refused it: {refused}"
         except TimeoutError:
-            return f"{name} did not answer within {self._longest:g} s, and so refuses it"
+            return f"{name} did not answer within {self._longest:g} s, which refuses it"
         except Exception as error:
             log.error("lifecycle.bug", plugin=name, stack_id=str(view.stack_id), exc_info=error)
-            return f"{name} failed with {type(error).__name__}, and so refuses it"
+            return f"{name} failed with {type(error).__name__}, which refuses it"
         return None
 
-    async def _told(
+    async def _notify_ended(
         self, plugins: Sequence[LifecyclePlugin], view: StackView, ended: Ended
     ) -> None:
         for plugin in reversed(plugins):
             try:
                 async with asyncio.timeout(self._longest):
-                    said = plugin.after(view, ended)
-                    if isawaitable(said):
-                        await said
+                    result = plugin.after(view, ended)
+                    if isawaitable(result):
+                        await result
             except Exception as error:
                 name = type(plugin).__name__
                 log.error("lifecycle.bug", plugin=name, stack_id=str(view.stack_id), exc_info=error)
 
 
 def installed() -> Plugins:
-    """Raises Unavailable for one that does not load: without it, what it guards is not guarded."""
+    """Load all installed plug-ins. Raises Unavailable if one does not load."""
     return Plugins([_load(point) for point in entry_points(ENTRY_POINTS)])
 
 

@@ -1,4 +1,4 @@
-"""What plug-ins and programs see of a stack and its plan: made for the gate, kept as JSON."""
+"""Encodes and decodes the view of a stack and its plan, which gates store as JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,7 +13,7 @@ def view_document(view: StackView) -> dict[str, Json]:
 
 
 def view_of(document: Mapping[str, Json]) -> StackView:
-    """What a later version has put into the document is left out."""
+    """Decode a view. Fields of later versions are ignored."""
     known = _known(StackView, document)
     plan: Sequence[Mapping[str, Json]] = known.pop("plan", ())
     known["stack_id"] = UUID(str(known["stack_id"]))
@@ -22,10 +22,10 @@ def view_of(document: Mapping[str, Json]) -> StackView:
     )
 
 
-def _known(kind: type[StackView | PlannedChange], said: Mapping[str, Json]) -> dict[str, Json]:
-    """The fields of this version; JSON's lists as tuples, which nobody changes."""
+def _known(kind: type[StackView | PlannedChange], document: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the fields of this version, with lists as tuples."""
     return {
         name: tuple(value) if isinstance(value, list) else value
-        for name, value in said.items()
+        for name, value in document.items()
         if name in kind.__dataclass_fields__
     }

@@ -1,18 +1,17 @@
 """The decisions of the node machine, one function each: ``(node, input) -> Step | Refused``.
 
-Which of them is taken, in which state and phase and upon which input, is the table in
-engine/node/machine.py; no function here is called for any other.
+The table in engine/node/machine.py selects the function by state, phase and input.
 """
 
 from dataclasses import replace
 from typing import assert_never
 
 from engine.hooks.rule import is_confirm
-from engine.node.asking import ahead, ask
+from engine.node.breakpoints import open_hook, pending_breakpoints
 from engine.node.effects import (
     Call,
     Effect,
-    Moment,
+    EventKind,
     NotifyType,
     OpenHook,
     Record,
@@ -24,9 +23,7 @@ from engine.node.effects import (
 )
 from engine.node.inputs import (
     Answered,
-    Broke,
     Claimed,
-    Denied,
     Expired,
     Input,
     MustConfirm,
@@ -34,6 +31,8 @@ from engine.node.inputs import (
     MustRetry,
     MustStop,
     MustWait,
+    OperationFailed,
+    OperationForbidden,
     Succeeded,
     Superseded,
 )
@@ -51,60 +50,62 @@ from engine.words import (
 )
 
 
-def misfit(node: Node, said: Input) -> Refused:
-    return Refused(f"{type(said).__name__} does not fit a node {node.state} in {node.phase}")
+def refuse(node: Node, node_input: Input) -> Refused:
+    return Refused(
+        f"{type(node_input).__name__} is not valid for a node that is {node.state} in {node.phase}"
+    )
 
 
 # Before the operation.
 
 
-def take_up(node: Node, said: Claimed) -> Step | Refused:
-    """What the operation is, is only known now."""
-    operation = said.operation
+def begin(node: Node, node_input: Claimed) -> Step | Refused:
+    """Set the operation, which is known only after properties are resolved."""
+    operation = node_input.operation
     if operation is not node.operation and {operation, node.operation} & GATES:
-        return Refused(f"{operation} is not for a node that is to {node.operation}")
+        return Refused(f"{operation} is not valid for a node with the operation {node.operation}")
     if operation is None:
         return _unchanged(node)
     return _before(replace(node, operation=operation))
 
 
 def _unchanged(node: Node) -> Step:
-    """Nothing to do; but Heat's short form asks before an update all the same, and so do we."""
+    """End a node without changes. As in Heat, a short-form breakpoint opens its hook anyway."""
     if node.operation is Operation.DELETE:
         return Step(replace(node, state=State.DONE), (WriteUnchanged(),))
-    for rule in ahead(node, Operation.UPDATE, Phase.PRE):
+    for rule in pending_breakpoints(node, Operation.UPDATE, Phase.PRE):
         if rule.short:
-            return ask(replace(node, operation=Operation.UPDATE), rule)
+            return open_hook(replace(node, operation=Operation.UPDATE), rule)
     return Step(replace(node, state=State.DONE), (WriteUnchanged(),))
 
 
 def _before(node: Node) -> Step:
-    """Pass the points before the operation, up to one that holds; behind the last one, act."""
-    told: list[Effect] = []
-    for rule in ahead(node, node.operation, Phase.PRE):
-        asked = ask(node, rule)
+    """Pass the points before the operation, up to one that blocks; after the last, call it."""
+    effects: list[Effect] = []
+    for rule in pending_breakpoints(node, node.operation, Phase.PRE):
+        at_hook = open_hook(node, rule)
         if rule.holds:
-            return Step(asked.node, (*told, *asked.effects))
-        told.extend(asked.effects)
-        node = asked.node
+            return Step(at_hook.node, (*effects, *at_hook.effects))
+        effects.extend(at_hook.effects)
+        node = at_hook.node
     acting = replace(node, state=State.RUNNING, phase=Phase.ACT)
-    return Step(acting, (*told, *_record(node, Moment.STARTED), Call(node.operation)))
+    return Step(acting, (*effects, *_record(node, EventKind.STARTED), Call(node.operation)))
 
 
-def answer_before(node: Node, said: Answered) -> Step | Refused:
-    match said.decision:
+def answer_before(node: Node, node_input: Answered) -> Step | Refused:
+    match node_input.decision:
         case Decision.CONTINUE | Decision.STEP | Decision.RUN | Decision.PATCH:
             return Step(replace(node, state=State.READY))
         case Decision.REJECT:
-            return _reject(node, said)
+            return _reject(node, node_input)
         case Decision.PROGRESS:
-            return misfit(node, said)
+            return refuse(node, node_input)
         case _ as never:
             assert_never(never)
 
 
-def expire_before(node: Node, said: Expired) -> Step:
-    match said.on_timeout:
+def expire_before(node: Node, node_input: Expired) -> Step:
+    match node_input.on_timeout:
         case OnTimeout.CONTINUE:
             return Step(replace(node, state=State.READY))
         case OnTimeout.REJECT:
@@ -118,99 +119,105 @@ def expire_before(node: Node, said: Expired) -> Step:
 # The operation, and its outcomes.
 
 
-def call_again(node: Node, said: Claimed) -> Step:
-    """Work already begun is taken up: the operation is called with its progress and its key."""
+def call_again(node: Node, node_input: Claimed) -> Step:
+    """Call an operation again that has begun, with its progress and operation key."""
     return Step(node, (Call(node.operation),))
 
 
-def succeed(node: Node, said: Succeeded) -> Step:
+def succeed(node: Node, node_input: Succeeded) -> Step:
     after = _after(replace(node, phase=Phase.POST))
     if node.operation in GATES:
         return after
-    return Step(after.node, (WriteDone(), Record(Moment.COMPLETED), *after.effects))
+    return Step(after.node, (WriteDone(), Record(EventKind.COMPLETED), *after.effects))
 
 
-def wait(node: Node, said: MustWait) -> Step:
-    parked = replace(node, state=State.PARKED, reason=said.reason or None)
-    return Step(parked, (WakeAt(said.until),))
+def wait(node: Node, node_input: MustWait) -> Step:
+    parked = replace(node, state=State.PARKED, reason=node_input.reason or None)
+    return Step(parked, (WakeAt(node_input.until),))
 
 
-def retry(node: Node, said: MustRetry) -> Step:
+def retry(node: Node, node_input: MustRetry) -> Step:
     parked = replace(node, state=State.PARKED)
-    return Step(parked, (WakeAt(said.until), *_record(node, Moment.RETRYING, said.reason)))
+    return Step(
+        parked, (WakeAt(node_input.until), *_record(node, EventKind.RETRYING, node_input.reason))
+    )
 
 
-def begin_replacement(node: Node, said: MustReplace) -> Step | Refused:
+def begin_replacement(node: Node, node_input: MustReplace) -> Step | Refused:
     if node.operation is not Operation.UPDATE:
-        return misfit(node, said)
-    # Its steps are steps of another operation now, and may be asked about again.
+        return refuse(node, node_input)
+    # The replacement is another operation, whose steps may open hooks of the same name.
     passed = tuple(point for point in node.passed if not is_confirm(point))
     return _before(replace(node, operation=Operation.REPLACE, phase=Phase.PRE, passed=passed))
 
 
-def stop(node: Node, said: MustStop) -> Step:
-    stopped = replace(node, state=State.STOPPED, reason=said.reason)
-    return Step(stopped, _left_midway(stopped))
+def stop(node: Node, node_input: MustStop) -> Step:
+    stopped = replace(node, state=State.STOPPED, reason=node_input.reason)
+    return Step(stopped, _stopped_in_operation(stopped))
 
 
-def fail(node: Node, said: Broke) -> Step:
-    return _fail(node, said.reason)
+def fail(node: Node, node_input: OperationFailed) -> Step:
+    return _fail(node, node_input.reason)
 
 
-def deny(node: Node, said: Denied) -> Step:
-    """Refused before anything was done: the resource stays what it is, and is not FAILED."""
-    denied = replace(node, state=State.FAILED, reason=said.reason)
-    return Step(denied, _record(node, Moment.FAILED, said.reason))
+def deny(node: Node, node_input: OperationForbidden) -> Step:
+    """Fail the node; the resource is unchanged, and its status stays."""
+    denied = replace(node, state=State.FAILED, reason=node_input.reason)
+    return Step(denied, _record(node, EventKind.FAILED, node_input.reason))
 
 
 # A step inside the operation.
 
 
-def confirm(node: Node, said: MustConfirm) -> Step | Refused:
+def confirm(node: Node, node_input: MustConfirm) -> Step | Refused:
     """Open a hook if a breakpoint is set; else continue the operation, from its progress."""
-    point = point_of(said.step)
+    point = point_of(node_input.step)
     if point in REPEATED:
         node = replace(node, passed=tuple(one for one in node.passed if one != point))
     if point in node.passed:
         return Refused(f"{point} has already opened")
     rule = next((rule for rule in node.rules if rule.point == point), None)
     if rule is not None and rule.holds:
-        held = ask(replace(node, phase=Phase.CONFIRM), rule)
+        held = open_hook(replace(node, phase=Phase.CONFIRM), rule)
         stopped = held.node.state is State.STOPPED
-        return replace(held, effects=(*held.effects, *_left_midway(held.node))) if stopped else held
-    asked = replace(node, passed=(*node.passed, point))
-    told = (OpenHook(rule),) if rule is not None else ()
-    on = _tell_type(asked, Decision.CONTINUE, NOBODY, "no breakpoint holds it")
-    return Step(on.node, (*told, *on.effects))
+        return (
+            replace(held, effects=(*held.effects, *_stopped_in_operation(held.node)))
+            if stopped
+            else held
+        )
+    at_hook = replace(node, passed=(*node.passed, point))
+    effects = (OpenHook(rule),) if rule is not None else ()
+    on = _notify_type(at_hook, Decision.CONTINUE, NOBODY, "no breakpoint blocks it")
+    return Step(on.node, (*effects, *on.effects))
 
 
-def answer_step(node: Node, said: Answered) -> Step | Refused:
-    match said.decision:
+def answer_step(node: Node, node_input: Answered) -> Step | Refused:
+    match node_input.decision:
         case Decision.CONTINUE | Decision.STEP | Decision.RUN | Decision.PATCH:
-            return _tell_type(node, Decision.CONTINUE, said.by, said.reason)
+            return _notify_type(node, Decision.CONTINUE, node_input.by, node_input.reason)
         case Decision.REJECT:
-            return _tell_type(node, Decision.REJECT, said.by, said.reason)
+            return _notify_type(node, Decision.REJECT, node_input.by, node_input.reason)
         case Decision.PROGRESS:
-            return misfit(node, said)
+            return refuse(node, node_input)
         case _ as never:
             assert_never(never)
 
 
-def expire_step(node: Node, said: Expired) -> Step:
-    match said.on_timeout:
+def expire_step(node: Node, node_input: Expired) -> Step:
+    match node_input.on_timeout:
         case OnTimeout.CONTINUE:
-            return _tell_type(node, Decision.CONTINUE, NOBODY, "no answer before the deadline")
+            return _notify_type(node, Decision.CONTINUE, NOBODY, "no answer before the deadline")
         case OnTimeout.REJECT:
-            return _tell_type(node, Decision.REJECT, NOBODY, _unanswered(node))
+            return _notify_type(node, Decision.REJECT, NOBODY, _unanswered(node))
         case OnTimeout.STOP:
             stopped = replace(node, state=State.STOPPED, reason=_unanswered(node))
-            return Step(stopped, _left_midway(stopped))
+            return Step(stopped, _stopped_in_operation(stopped))
         case _ as never:
             assert_never(never)
 
 
-def _tell_type(node: Node, decision: Decision, by: str, reason: str) -> Step:
-    """Back to the operation, with the answer to what it asked last."""
+def _notify_type(node: Node, decision: Decision, by: str, reason: str) -> Step:
+    """Resume the operation with the answer to its last confirmation."""
     ready = replace(node, state=State.READY, phase=Phase.ACT)
     return Step(ready, (NotifyType(step_of(node.passed[-1]), decision, by, reason),))
 
@@ -219,33 +226,33 @@ def _tell_type(node: Node, decision: Decision, by: str, reason: str) -> Step:
 
 
 def _after(node: Node) -> Step:
-    """Pass the points after the operation, up to one that holds; behind the last one, done."""
-    told: list[Effect] = []
-    for rule in ahead(node, node.operation, Phase.POST):
-        asked = ask(node, rule)
+    """Pass the points after the operation, up to one that blocks; after the last, end."""
+    effects: list[Effect] = []
+    for rule in pending_breakpoints(node, node.operation, Phase.POST):
+        at_hook = open_hook(node, rule)
         if rule.holds:
-            return Step(asked.node, (*told, *asked.effects))
-        told.extend(asked.effects)
-        node = asked.node
+            return Step(at_hook.node, (*effects, *at_hook.effects))
+        effects.extend(at_hook.effects)
+        node = at_hook.node
     if node.operation is Operation.DELETE:
-        told.append(Remove())
-    return Step(replace(node, state=State.DONE), tuple(told))
+        effects.append(Remove())
+    return Step(replace(node, state=State.DONE), tuple(effects))
 
 
-def answer_after(node: Node, said: Answered) -> Step | Refused:
-    match said.decision:
+def answer_after(node: Node, node_input: Answered) -> Step | Refused:
+    match node_input.decision:
         case Decision.CONTINUE | Decision.STEP | Decision.RUN | Decision.PATCH:
             return _after(node)
         case Decision.REJECT:
-            return _reject(node, said)
+            return _reject(node, node_input)
         case Decision.PROGRESS:
-            return misfit(node, said)
+            return refuse(node, node_input)
         case _ as never:
             assert_never(never)
 
 
-def expire_after(node: Node, said: Expired) -> Step:
-    match said.on_timeout:
+def expire_after(node: Node, node_input: Expired) -> Step:
+    match node_input.on_timeout:
         case OnTimeout.CONTINUE:
             return _after(node)
         case OnTimeout.REJECT:
@@ -259,27 +266,27 @@ def expire_after(node: Node, said: Expired) -> Step:
 # When the traversal ends before the node.
 
 
-def drop(node: Node, said: Superseded) -> Step:
-    return Step(replace(node, state=State.DROPPED, reason=said.reason))
+def drop(node: Node, node_input: Superseded) -> Step:
+    return Step(replace(node, state=State.DROPPED, reason=node_input.reason))
 
 
-def drop_unless_begun(node: Node, said: Superseded) -> Step | Refused:
-    """Ready to act: for the first time, or with the answer to a step of its operation."""
+def drop_unless_begun(node: Node, node_input: Superseded) -> Step | Refused:
+    """Drop a node whose operation has not begun. One with an answered step has begun."""
     begun = any(is_confirm(point) for point in node.passed)
-    return misfit(node, said) if begun else drop(node, said)
+    return refuse(node, node_input) if begun else drop(node, node_input)
 
 
-def refuse_step(node: Node, said: Superseded) -> Step:
-    """The operation has begun and is called once more, to come to its own end."""
-    return _tell_type(node, Decision.REJECT, said.by, said.reason)
+def refuse_step(node: Node, node_input: Superseded) -> Step:
+    """Reject the step. The operation has begun and is called again, to end by itself."""
+    return _notify_type(node, Decision.REJECT, node_input.by, node_input.reason)
 
 
 # Common parts.
 
 
-def _reject(node: Node, said: Answered) -> Step:
-    why = f"{node.passed[-1]} rejected by {said.by}"
-    return _fail(node, f"{why}: {said.reason}" if said.reason else why)
+def _reject(node: Node, node_input: Answered) -> Step:
+    why = f"{node.passed[-1]} rejected by {node_input.by}"
+    return _fail(node, f"{why}: {node_input.reason}" if node_input.reason else why)
 
 
 def _unanswered(node: Node) -> str:
@@ -291,16 +298,16 @@ def _fail(node: Node, reason: str) -> Step:
     broken = node.phase is not Phase.PRE and node.operation in BREAKING
     if node.operation in GATES:
         return Step(failed)
-    return Step(failed, (WriteFailed(reason, broken), Record(Moment.FAILED, reason)))
+    return Step(failed, (WriteFailed(reason, broken), Record(EventKind.FAILED, reason)))
 
 
-def _left_midway(stopped: Node) -> tuple[Effect, ...]:
-    """In the middle of its operation it is unknown what state the resource is in."""
+def _stopped_in_operation(stopped: Node) -> tuple[Effect, ...]:
+    """Return the effects of a stop during the operation, which leaves the resource tainted."""
     why = stopped.reason or ""
     written = WriteFailed(why, stopped.operation in BREAKING)
-    return () if stopped.operation in GATES else (written, Record(Moment.FAILED, why))
+    return () if stopped.operation in GATES else (written, Record(EventKind.FAILED, why))
 
 
-def _record(node: Node, moment: Moment, reason: str = "") -> tuple[Effect, ...]:
-    """The operation's event; a gate is of no resource, and has none."""
-    return () if node.operation in GATES else (Record(moment, reason),)
+def _record(node: Node, kind: EventKind, reason: str = "") -> tuple[Effect, ...]:
+    """Return the effect that records the operation's event; gates have no events."""
+    return () if node.operation in GATES else (Record(kind, reason),)

@@ -1,4 +1,4 @@
-"""What a step of the machine causes. A closed union: `Effect`. The store applies them in sets."""
+"""Effects of a step of the node machine, a closed union: `Effect`. The store applies them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,8 +8,8 @@ from engine.hooks.rule import Rule
 from engine.words import Decision, Json, Operation
 
 
-class Moment(StrEnum):
-    """Which event of an operation; the last word of its CloudEvents type."""
+class EventKind(StrEnum):
+    """The kind of an operation's event; the last part of its CloudEvents type."""
 
     STARTED = "started"
     COMPLETED = "completed"
@@ -35,26 +35,23 @@ class OpenHook:
 class Record:
     """Write the operation's event."""
 
-    moment: Moment
+    kind: EventKind
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteDone:
-    """The resource now is as it should be."""
+    """The operation succeeded: write the resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteUnchanged:
-    """It already was; only its definition's digest and metadata are taken over."""
+    """Nothing differs: write only the digest and metadata of the definition."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFailed:
-    """The resource is FAILED, for this reason.
-
-    broken: its operation had begun, so nobody knows what state it is in.
-    """
+    """Set the resource to FAILED. broken: it is tainted, because its operation had begun."""
 
     reason: str
     broken: bool
@@ -62,19 +59,19 @@ class WriteFailed:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The resource is gone, and so is its row."""
+    """The resource was deleted: delete its row."""
 
 
 @dataclass(frozen=True, slots=True)
 class WakeAt:
-    """Claim the node again at this time; None: when it is woken."""
+    """Claim the node again at this time; None: only when it is woken."""
 
     until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class NotifyType:
-    """The operation that asked for a confirmation is to go on with this answer."""
+    """Resume the operation that asked for a confirmation, with this answer."""
 
     step: str
     decision: Decision
@@ -82,7 +79,7 @@ class NotifyType:
     reason: str = ""
 
     def as_json(self) -> dict[str, Json]:
-        """As the node keeps it for the next call of the operation (`node.confirmed`)."""
+        """Return the column `node.confirmed`, for the next call of the operation."""
         accepted = self.decision is not Decision.REJECT
         return {"step": self.step, "accepted": accepted, "by": self.by, "reason": self.reason}
 

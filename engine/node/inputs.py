@@ -1,4 +1,4 @@
-"""What can happen to a node. A closed union: `Input`."""
+"""Inputs of the node machine. A closed union: `Input`."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,20 +9,21 @@ from engine.words import Decision, OnTimeout, Operation
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A worker has taken the node up. operation: what is to be done; None: nothing changes."""
+    """A worker has claimed the node. operation: None if nothing changes."""
 
     operation: Operation | None
 
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The operation has ended well."""
+    """The operation succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
 class MustWait:
-    """The operation wants to be called again at `until`; None: when it is woken. reason: what it
-    waits for, in words; "" when it does not say."""
+    """The operation must be called again at `until`; None: only when the node is woken. reason:
+    what it waits for, or "".
+    """
 
     until: datetime | None
     reason: str = ""
@@ -30,48 +31,48 @@ class MustWait:
 
 @dataclass(frozen=True, slots=True)
 class MustConfirm:
-    """The operation wants somebody to confirm this step of it before it goes on."""
+    """The operation needs a confirmation of this step before it continues."""
 
     step: str
 
 
 @dataclass(frozen=True, slots=True)
 class MustReplace:
-    """The update cannot be done in place."""
+    """The update is impossible in place."""
 
 
 @dataclass(frozen=True, slots=True)
 class MustStop:
-    """What the operation waited for was stopped, and so is the node."""
+    """The operation waited for something that was stopped, so the node stops."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Broke:
-    """The operation has ended badly."""
+class OperationFailed:
+    """The operation failed."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class MustRetry:
-    """The operation has failed in a way that trying again helps; try it at `until`."""
+    """The operation failed temporarily; retry it at `until`."""
 
     until: datetime
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Denied:
-    """The operation may not be done to this resource; nothing was done."""
+class OperationForbidden:
+    """The operation is forbidden for this resource; nothing was done."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Somebody decided the hook the node is parked at."""
+    """An answer decided the hook at which the node is parked."""
 
     decision: Decision
     by: str
@@ -80,15 +81,16 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """Nobody did, and its deadline has come."""
+    """The deadline of that hook has passed without an answer."""
 
     on_timeout: OnTimeout
 
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """The traversal has ended before the node: in favour of a newer one, or because it was
-    cancelled, stopped or out of time. by: at whose request. reason: why, in words."""
+    """The traversal has ended before the node: it was superseded, cancelled or stopped, or its
+    timeout has passed. by: who requested that. reason: for people.
+    """
 
     by: str = NOBODY
     reason: str = "superseded"
@@ -102,8 +104,8 @@ Input = (
     | MustConfirm
     | MustReplace
     | MustStop
-    | Broke
-    | Denied
+    | OperationFailed
+    | OperationForbidden
     | Answered
     | Expired
     | Superseded

@@ -3,39 +3,39 @@
 A node is one step of a traversal: a resource and a direction. While it runs, it passes through
 phases, in this order:
 
-    pre      hooks before the operation. What the operation is, is only known here: it depends on
-             values of other resources. Nothing has been done to the resource.
+    pre      hooks before the operation. The operation is determined here, because it depends on
+             values of other resources. The resource is unchanged.
     act      the operation. It may ask to wait: the node is parked with a timer.
-    confirm  a hook inside the operation, which asked for it: `confirm-<step>`. Whatever is
-             answered, the operation is called again and told.
-    post     hooks after it. The resource is already what it should be; dependents still wait.
+    confirm  a hook inside the operation, at the operation's request: `confirm-<step>`. The
+             operation is then called again with the answer.
+    post     hooks after the operation. The resource is up to date; dependents still wait.
 
-`TABLE` has a row for each state, phase and input that fit each other: which decision is taken, and
-where it may lead. An input that has no row there is refused, and nothing changes. The states done,
-failed, stopped and dropped have no rows: nothing moves a node that has ended. `STORE_MOVES` are the
-few moves that no decision is behind. docs/explanation/life-of-a-node.md draws both;
+`TABLE` has a row for each valid combination of state, phase and input: the decision function and
+the places to which it may lead. Other inputs are refused, and nothing changes. The states done,
+failed, stopped and dropped have no rows: a node that has ended never changes. `STORE_MOVES` are the
+few moves without a decision. docs/explanation/life-of-a-node.md draws both;
 ``python -m tools.node_life`` writes it.
 
-Rules that hold for every input, and that the tests check over all reachable states:
+Rules for every input, which tests check in all reachable states:
 
-1. `Call` appears only when every breakpoint of the phase before it was passed.
-2. A breakpoint opens one hook per node and point: what was passed is not asked again. (Steps are
-   points of one operation: when an update turns into a replacement, they may be asked again; and
-   what an operation comes to again and again, such as a batch, is asked about each time.)
-3. After a rejection there is neither a call nor a hook; inside an operation, that is told of it.
-4. An input that is accepted changes the node, unless a worker takes up work already begun.
-5. A node that has begun to act ends by its operation's outcome, superseded or not; or because a
-   step of it, or what it waited for, was to stop. Either way its resource's row says how it ended.
+1. `Call` appears only after every breakpoint of phase pre has passed.
+2. A breakpoint opens one hook per node and point. (Steps are points of one operation: after an
+   update turns into a replacement, they may open hooks again. Repeated points, such as a batch,
+   open a hook each time.)
+3. After a rejection there is neither a call nor a hook; an operation that has begun gets the
+   rejection.
+4. An accepted input changes the node, except when a worker continues an operation that has begun.
+5. A node whose operation has begun ends by the operation's outcome, superseded or not; or because a
+   step, or something it waited for, stopped. Its resource's row then has the result.
 6. An operation that asks to confirm a step is called once with the answer: the decision, or that
-   no breakpoint holds it.
+   no breakpoint blocks it.
 7. Rules with `mode: notify` or `dry: true` never block. Every approving decision resumes the node
    in the same way, and `progress` is not a decision.
-8. Of a gate nothing is written or recorded: it is of no resource. A gate stays a gate.
+8. A gate writes and records nothing, because it has no resource. Its operation stays a gate's.
 9. A traversal that has ended opens no hooks. The store refuses a step that would, and
-   `decide_superseded` decides anew what the same input leads to.
+   `decide_superseded` decides again on the same input.
 
-What is not here: which nodes exist and wait for whom (engine/plan), and what ends a traversal
-(engine/plan/verdict.py).
+engine/plan decides which nodes exist and their order; engine/plan/verdict.py ends a traversal.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,9 +46,7 @@ from engine.node import decisions
 from engine.node.effects import OpenHook
 from engine.node.inputs import (
     Answered,
-    Broke,
     Claimed,
-    Denied,
     Expired,
     Input,
     MustConfirm,
@@ -56,6 +54,8 @@ from engine.node.inputs import (
     MustRetry,
     MustStop,
     MustWait,
+    OperationFailed,
+    OperationForbidden,
     Succeeded,
     Superseded,
 )
@@ -64,21 +64,21 @@ from engine.words import Mode, Phase, State
 
 
 class Place(NamedTuple):
-    """Where a node is in its life."""
+    """A state and a phase of a node."""
 
     state: State
     phase: Phase
 
 
 class Row(NamedTuple):
-    """leads_to: every place where the node may be after the decision."""
+    """A row of the table. leads_to: all places in which the node may be after the decision."""
 
     decide: Callable[[Node, Any], Step | Refused]
     leads_to: tuple[Place, ...]
 
 
 class Move(NamedTuple):
-    """A move of the store's own. why: a clause."""
+    """A move that the store makes without a decision. why: a clause."""
 
     origin: Place
     to: Place
@@ -99,11 +99,13 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
     ),
     # Before the operation.
     (State.RUNNING, Phase.PRE, Claimed): Row(
-        decisions.take_up,
+        decisions.begin,
         _in(Phase.PRE, State.PARKED, State.STOPPED, State.DONE) + _in(Phase.ACT, State.RUNNING),
     ),
-    (State.RUNNING, Phase.PRE, Broke): Row(decisions.fail, _in(Phase.PRE, State.FAILED)),
-    (State.RUNNING, Phase.PRE, Denied): Row(decisions.deny, _in(Phase.PRE, State.FAILED)),
+    (State.RUNNING, Phase.PRE, OperationFailed): Row(decisions.fail, _in(Phase.PRE, State.FAILED)),
+    (State.RUNNING, Phase.PRE, OperationForbidden): Row(
+        decisions.deny, _in(Phase.PRE, State.FAILED)
+    ),
     (State.RUNNING, Phase.PRE, Superseded): Row(decisions.drop, _in(Phase.PRE, State.DROPPED)),
     (State.PARKED, Phase.PRE, Answered): Row(
         decisions.answer_before, _in(Phase.PRE, State.READY, State.FAILED)
@@ -128,8 +130,10 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
         _in(Phase.PRE, State.PARKED, State.STOPPED) + _in(Phase.ACT, State.RUNNING),
     ),
     (State.RUNNING, Phase.ACT, MustStop): Row(decisions.stop, _in(Phase.ACT, State.STOPPED)),
-    (State.RUNNING, Phase.ACT, Broke): Row(decisions.fail, _in(Phase.ACT, State.FAILED)),
-    (State.RUNNING, Phase.ACT, Denied): Row(decisions.deny, _in(Phase.ACT, State.FAILED)),
+    (State.RUNNING, Phase.ACT, OperationFailed): Row(decisions.fail, _in(Phase.ACT, State.FAILED)),
+    (State.RUNNING, Phase.ACT, OperationForbidden): Row(
+        decisions.deny, _in(Phase.ACT, State.FAILED)
+    ),
     # A step inside the operation.
     (State.PARKED, Phase.CONFIRM, Answered): Row(
         decisions.answer_step, _in(Phase.ACT, State.READY)
@@ -154,7 +158,7 @@ TABLE: Mapping[tuple[State, Phase, type[Input]], Row] = {
 
 _PLANNED = (Phase.PRE, Phase.ACT)
 
-#: Moves of the store: nothing is decided, so no input is behind them.
+#: Moves of the store, without an input and a decision.
 STORE_MOVES: tuple[Move, ...] = (
     *(
         Move(Place(State.WAITING, phase), Place(State.READY, phase), "what it waits for is done")
@@ -176,23 +180,23 @@ STORE_MOVES: tuple[Move, ...] = (
 )
 
 
-def decide(node: Node, said: Input) -> Step | Refused:
+def decide(node: Node, node_input: Input) -> Step | Refused:
     """Decide one step."""
-    row = TABLE.get((node.state, node.phase, type(said)))
-    return decisions.misfit(node, said) if row is None else row.decide(node, said)
+    row = TABLE.get((node.state, node.phase, type(node_input)))
+    return decisions.refuse(node, node_input) if row is None else row.decide(node, node_input)
 
 
-def decide_superseded(node: Node, said: Input, ended: Superseded) -> Step | Refused:
-    """Decide one step again, whose traversal has ended meanwhile, so that no hook may open.
+def decide_superseded(node: Node, node_input: Input, ended: Superseded) -> Step | Refused:
+    """Decide a step again after its traversal has ended, so that no hook may open.
 
-    All that the input leads to up to a breakpoint is as before. At the breakpoint, be it one that
-    waits or one that stops, the node is superseded; those that hold nothing are passed. Without a
-    hook to open, this is what `decide` gives.
+    The effects before a breakpoint stay the same. At a breakpoint that waits or stops, the node is
+    superseded; breakpoints that do not block are passed. Without a hook, the result is that of
+    `decide`.
     """
     waiting = tuple(
         replace(rule, mode=Mode.WAIT) if rule.mode is Mode.STOP else rule for rule in node.rules
     )
-    step = decide(replace(node, rules=waiting), said)
+    step = decide(replace(node, rules=waiting), node_input)
     if isinstance(step, Refused):
         return step
     effects = tuple(effect for effect in step.effects if not isinstance(effect, OpenHook))

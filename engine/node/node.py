@@ -1,4 +1,4 @@
-"""A node as the machine sees it, what a decision about it is, and in which states what holds."""
+"""The data of the node machine: a node and the result of a decision."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ from engine.hooks.rule import Rule
 from engine.node.effects import Effect
 from engine.words import Operation, Phase, State
 
-#: Operations whose failure leaves a resource of which nobody knows what state it is in.
+#: Operations whose failure leaves the resource tainted.
 BREAKING = frozenset(
     {Operation.CREATE, Operation.UPDATE, Operation.REPLACE, Operation.DELETE, Operation.CHECK}
 )
 
-#: Who decides when nobody does.
+#: The name recorded for decisions of deadlines and rules.
 NOBODY = "nobody"
 
 ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
@@ -19,11 +19,10 @@ ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What the machine needs to know of a node.
+    """A node, as far as decisions depend on it.
 
-    rules: the breakpoints that match it. passed: points already asked. reason: why it ended,
-    or what its operation waits for. stepping: somebody steps: it stops before its operation, rule
-    or no rule.
+    rules: those that match it. passed: points whose hook has opened. reason: why it ended, or what
+    its operation waits for. stepping: it stops before its operation even without a rule.
     """
 
     operation: Operation
@@ -37,7 +36,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The node after, and what to do about it."""
+    """The node after the decision, and the effects to apply."""
 
     node: Node
     effects: tuple[Effect, ...] = ()
@@ -45,6 +44,6 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The input does not fit the node's state; nothing changes."""
+    """The input is not valid in the node's state; nothing changes."""
 
     reason: str

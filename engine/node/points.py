@@ -1,11 +1,11 @@
-"""Where in the life of a node breakpoints can stand: one table for the machine and for planning."""
+"""The points of each operation: one table for the machine and for planning."""
 
 from collections.abc import Iterable, Mapping
 
 from engine.hooks.rule import Rule
 from engine.words import Action, Operation, Phase, Point, post_stack, pre_stack
 
-#: Which points an operation passes, in the order of asking.
+#: The points of an operation by phase, in the order in which their hooks open.
 POINTS: Mapping[tuple[Operation, Phase], tuple[str, ...]] = {
     (Operation.CREATE, Phase.PRE): (Point.PRE_CREATE,),
     (Operation.CREATE, Phase.POST): (Point.POST_CREATE,),
@@ -25,28 +25,27 @@ POINTS: Mapping[tuple[Operation, Phase], tuple[str, ...]] = {
     (Operation.SUSPEND, Phase.POST): (Point.POST_SUSPEND,),
     (Operation.RESUME, Phase.PRE): (Point.PRE_RESUME,),
     (Operation.RESUME, Phase.POST): (Point.POST_RESUME,),
-    # As in Heat, neither an adoption nor a snapshot asks; but see `OF_OPERATOR`.
+    # As in Heat, adopt and snapshot have no points; but see `OF_OPERATOR`.
     (Operation.ADOPT, Phase.PRE): (),
     (Operation.ADOPT, Phase.POST): (),
     (Operation.SNAPSHOT, Phase.PRE): (),
     (Operation.SNAPSHOT, Phase.POST): (),
-    # The stack's own gates; of a stack's points a node has the rules of its action only.
+    # Gates. Their node has only the rules of its own action.
     (Operation.BEGIN, Phase.PRE): tuple(pre_stack(action) for action in Action),
     (Operation.BEGIN, Phase.POST): (),
     (Operation.FINISH, Phase.PRE): tuple(post_stack(action) for action in Action),
     (Operation.FINISH, Phase.POST): (),
 }  # fmt: skip
 
-#: Where rules of the operator hold besides: what takes over a real thing passes them as what makes
-#: one does.
+#: Further points, for rules of the operator only: an adoption passes those of a create.
 OF_OPERATOR: Mapping[tuple[Operation, Phase], tuple[str, ...]] = {
     (Operation.ADOPT, Phase.PRE): (Point.PRE_CREATE,),
     (Operation.ADOPT, Phase.POST): (Point.POST_CREATE,),
 }
 
 
-def asked_at(rules: Iterable[Rule], operation: Operation, phase: Phase) -> list[Rule]:
-    """Those of a node's rules that hold around an operation, in the order of asking."""
+def rules_at(rules: Iterable[Rule], operation: Operation, phase: Phase) -> list[Rule]:
+    """Return the rules that apply to a phase of an operation, in the order of their points."""
     by_point = {rule.point: rule for rule in rules}
     at = (operation, phase)
     found = [by_point[point] for point in POINTS[at] if point in by_point]

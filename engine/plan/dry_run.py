@@ -14,7 +14,7 @@ from engine.hot.expressions.expression import Expression, iterate_calls
 from engine.hot.expressions.masking import MASK
 from engine.hot.expressions.member_attributes import REFERENCE, mask_attributes
 from engine.hot.schema.type_schema import TypeSchema
-from engine.node.points import POINTS, asked_at
+from engine.node.points import POINTS, rules_at
 from engine.plan.change import Actual, Change, forward_change, nest_change
 from engine.plan.draft import Plan, PlannedNode
 from engine.topological_order import ordered
@@ -202,7 +202,7 @@ def _hooks_of_node(
         return [
             ExpectedHook(node.name, node.name, rule, Operation.UPDATE, certain) for rule in asked
         ]
-    found = asked_at(holding, operation, phase)
+    found = rules_at(holding, operation, phase)
     return [ExpectedHook(node.name, node.name, rule, operation, certain) for rule in found]
 
 

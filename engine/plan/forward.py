@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine.hooks.rule import Rule
-from engine.node.points import asked_at
+from engine.node.points import rules_at
 from engine.plan.draft import Adopted, Draft, Existing, NewRow, PlannedNode, Problem
 from engine.plan.graph import bridged, downstream, upstream
 from engine.words import Direction, Operation, Phase, Point, ResourceAction, Status
@@ -95,7 +95,7 @@ def adopted(draft: Draft, name: str) -> Adopted | None:
 
 def holds(rules: Sequence[Rule], operation: Operation) -> bool:
     """Return whether a hook rule applies before the operation."""
-    return bool(asked_at(rules, operation, Phase.PRE))
+    return bool(rules_at(rules, operation, Phase.PRE))
 
 
 def check_requirements(draft: Draft) -> None:

@@ -48,10 +48,10 @@ def _is_at(rule: Rule, point_of: Callable[[Action], str], action: Action) -> boo
 
 
 def _digest(planned: Plan, rules: Sequence[Rule]) -> str:
-    told = hashlib.sha256(planned.digest.encode())
+    digest = hashlib.sha256(planned.digest.encode())
     for rule in rules:
-        told.update(f"{line_of(rule)}\n".encode())
-    return told.hexdigest() if rules else planned.digest
+        digest.update(f"{line_of(rule)}\n".encode())
+    return digest.hexdigest() if rules else planned.digest
 
 
 def _gate(stack_id: StackId, operation: Operation, rules: tuple[Rule, ...]) -> PlannedNode:

@@ -70,7 +70,7 @@ def digest_of(draft: Draft) -> str:
     It includes the current rows and the hook rules, so it changes with either.
     """
     known = {row.id: row for row in draft.existing}
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for node in sorted(draft.nodes, key=lambda node: (node.name, node.direction, node.operation)):
         row, wanted = known.get(node.resource_id), draft.wanted.get(node.name)
         parts = (
@@ -82,6 +82,6 @@ def digest_of(draft: Draft) -> str:
             wanted.digest if wanted else "",
             *(line_of(rule) for rule in node.rules),
         )
-        told.update("\0".join(parts).encode() + b"\n")
-    told.update("\0".join(sorted(draft.stale)).encode())
-    return told.hexdigest()
+        digest.update("\0".join(parts).encode() + b"\n")
+    digest.update("\0".join(sorted(draft.stale)).encode())
+    return digest.hexdigest()

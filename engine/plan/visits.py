@@ -60,4 +60,4 @@ def _order(operation: Operation, rows: Sequence[Existing], chosen: dict[Resource
 
 
 def _no_new_id() -> ResourceId:
-    raise AssertionError("a visit makes nothing new")
+    raise AssertionError("an in-place action creates no resources")

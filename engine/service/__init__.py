@@ -1,4 +1,4 @@
-"""The front door of the engine. Everything that hub calls is here."""
+"""The interface of the engine for hub."""
 
 from engine.service.engine import Engine
 from engine.service.requests.blueprint import Limits

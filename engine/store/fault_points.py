@@ -15,7 +15,9 @@ from contextlib import contextmanager
 
 VARIABLE = "HEADGATE_FAULT"
 WHAT = ("accept", "answer", "advance", "nest", "end", "expire", "publish", "deliver")
-STAGES = ("take_up", "start", "await", "judge", "settle", "fail", "tell", "end", "renew", "rest")
+STAGES = (
+    "prepare", "start", "await", "judge", "settle", "fail", "measure", "end", "renew", "rest",
+)  # fmt: skip
 #: Those at a commit.
 POINTS = tuple(f"{what}.{when}" for what in WHAT for when in ("before", "after"))
 STAGE_POINTS = tuple(f"worker.{stage}" for stage in STAGES)

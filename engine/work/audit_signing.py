@@ -1,4 +1,4 @@
-"""Signs the heads of the audit log: regularly, and on demand; by one process at a time."""
+"""Signs the heads of the audit log, periodically and on demand, in one process at a time."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ Export = Callable[[Sequence[Checkpoint]], None]
 
 
 async def sign_heads(conn: Connection, signer: Signer) -> int:
-    """Sign what has grown since the last checkpoints; return how many checkpoints were made."""
+    """Sign logs with new entries since their last checkpoint; return the number of checkpoints."""
     async with all_or_nothing(conn):
         if not await take_turn(conn):
             return 0
@@ -58,7 +58,7 @@ def _signed(
 
 
 async def export_checkpoints(conn: Connection, export: Export) -> None:
-    """Write those to the file that are not there. After a crash one may stand there twice."""
+    """Append new checkpoints to the file. After a crash, one may be in it twice."""
     while waiting := await checkpoints_to_export(conn, EXPORTED):
         await asyncio.to_thread(export, waiting)
         await mark_exported(conn, waiting)

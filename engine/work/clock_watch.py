@@ -1,4 +1,4 @@
-"""Watches the database's clock: whether it goes as the process's own, and whether it was set."""
+"""Detects changes of the database's clock by comparison with the process's monotonic clock."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,14 +15,14 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 #: Seconds between two readings.
 INTERVAL = 20.0
-#: A clock that is so much off between two readings was set.
+#: A larger deviation between two readings means that the clock was set.
 JUMP = timedelta(seconds=5)
-#: What waits is corrected where the clock was set back by so much; less is waited for.
+#: Waiting times are corrected if the clock was set back by at least this.
 CORRECTED = timedelta(minutes=1)
 
 
 class ClockWatch:
-    """lease: of nodes. jumped: told of each jump, in seconds; less than 0 where it was set back."""
+    """lease: of nodes. jumped: called with the seconds of each jump; negative if set back."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class ClockWatch:
         self._compare(reading, asyncio.get_running_loop().time())
 
     def _compare(self, reading: ClockReading, elapsed: float) -> None:
-        """elapsed: by the process's clock, which is never set."""
+        """Report a jump. elapsed: seconds of the process's monotonic clock."""
         jump = -reading.behind
         if self._last is not None:
             before, then = self._last
@@ -65,10 +65,10 @@ class ClockWatch:
             "database.clock_set",
             seconds=round(jump.total_seconds(), 1),
             corrected=reading.behind >= CORRECTED,
-            remedy="Have the database's machine keep time by NTP, which changes it in small steps",
+            remedy="Use NTP on the database's host; it adjusts the clock in small steps.",
         )
 
 
 def _least(jump: timedelta) -> timedelta:
-    """The larger jump first."""
+    """Sort key: the larger jump first."""
     return -abs(jump)

@@ -1,5 +1,7 @@
-"""Every hook is decided here, whichever door the answer came through: by somebody, or by its
-deadline. Called under the lock on the hooks' stacks."""
+"""Applies the decisions of hooks, from answers of any channel and from deadlines.
+
+The caller holds the lock on the hooks' stacks.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,10 +48,10 @@ __all__ = ["NOBODY", "Verdict", "apply", "entry_of", "hook_event"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of one hook: `said` goes to the machine, the rest is written down."""
+    """The decision of one hook. input: of the node machine; the other fields are stored."""
 
     held: Held
-    said: Answered | Expired
+    input: Answered | Expired
     by: Principal
     door: str
     reason: str = ""
@@ -60,8 +62,8 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """What is written down of it."""
-        match self.said:
+        """The decision as stored and audited."""
+        match self.input:
             case Answered(decision=decision):
                 return word_of(decision, self.how)
             case Expired(on_timeout=on_timeout):
@@ -77,9 +79,9 @@ async def apply(
     new_id: Callable[[], UUID],
     default_timeout: timedelta,
 ) -> Sequence[Json]:
-    """Write the verdicts and move the nodes on, in sets. The stacks are locked by the caller.
+    """Write decisions and the next steps of their nodes, in sets. The caller locks the stacks.
 
-    Returns the steps of the nodes, for those who count.
+    Returns the steps, for metrics.
     """
     steps = [
         step
@@ -88,15 +90,15 @@ async def apply(
     ]
     await decide_hooks(conn, [_decision(verdict) for verdict in verdicts])
     await record(conn, [entry_of(verdict, verdict.word) for verdict in verdicts])
-    got = await advance(conn, "", timedelta(0), 0, steps)
-    if got.refused:
-        raise RuntimeError("a hook was waiting in a traversal that has ended")
+    advanced = await advance(conn, "", timedelta(0), 0, steps)
+    if advanced.refused:
+        raise RuntimeError("a hook was waiting in a traversal that had ended")
     return steps
 
 
 def entry_of(verdict: Verdict, kind: str) -> Entry:
-    """What the audit trail says of it."""
-    held, expired = verdict.held, isinstance(verdict.said, Expired)
+    """Return the entry of the audit log."""
+    held, expired = verdict.held, isinstance(verdict.input, Expired)
     return Entry(
         stack_id=held.stack_id,
         hook_id=held.id,
@@ -114,7 +116,7 @@ def entry_of(verdict: Verdict, kind: str) -> Entry:
 
 
 def _decision(verdict: Verdict) -> WrittenDecision:
-    state = HookState.EXPIRED if isinstance(verdict.said, Expired) else HookState.ANSWERED
+    state = HookState.EXPIRED if isinstance(verdict.input, Expired) else HookState.ANSWERED
     return WrittenDecision(
         stack_id=verdict.held.stack_id,
         id=verdict.held.id,
@@ -139,12 +141,12 @@ def _step(verdict: Verdict, new_id: Callable[[], UUID], default_timeout: timedel
         rules=at_pace(decode_rules(held.rules), Pace(held.pace) if held.pace else None),
         passed=tuple(held.passed),
     )
-    step = decide(node, verdict.said)
+    step = decide(node, verdict.input)
     if isinstance(step, Refused):
         log.error("hook.refused", hook=str(held.id), reason=step.reason)
         return None
     work = _work(held)
-    told = Notice(held.notice.get("properties") or {}, held.notice.get("changes") or {})
+    notice = Notice(held.notice.get("properties") or {}, held.notice.get("changes") or {})
     result = Result(
         properties=work.properties,
         physical_id=work.physical_id,
@@ -153,21 +155,21 @@ def _step(verdict: Verdict, new_id: Callable[[], UUID], default_timeout: timedel
         attempts=held.attempts or 0,
     )
     document = write_step(
-        work, step, result, new_id=new_id, default_timeout=default_timeout, notice=lambda: told
+        work, step, result, new_id=new_id, default_timeout=default_timeout, notice=lambda: notice
     )
     document["events"].insert(0, _event(verdict))
     return document
 
 
 def _event(verdict: Verdict) -> Json:
-    expired = isinstance(verdict.said, Expired)
+    expired = isinstance(verdict.input, Expired)
     kind = "headgate.hook.expired" if expired else "headgate.hook.answered"
-    told = {"decision": verdict.word, "decided_by": verdict.by.name, "reason": verdict.reason}
-    return hook_event(verdict.held, kind, _sentence(verdict, verdict.held.asked.point), told)
+    data = {"decision": verdict.word, "decided_by": verdict.by.name, "reason": verdict.reason}
+    return hook_event(verdict.held, kind, _event_reason(verdict, verdict.held.asked.point), data)
 
 
-def hook_event(held: Held, kind: str, reason: str, told: Mapping[str, Json]) -> Json:
-    """An event about a hook, as `advance` and `record_events` take them."""
+def hook_event(held: Held, kind: str, reason: str, data: Mapping[str, Json]) -> Json:
+    """Return an event about a hook, as `advance` and `record_events` take it."""
     row = held.resource or {}
     gate = held.operation in GATES
     return {
@@ -179,29 +181,29 @@ def hook_event(held: Held, kind: str, reason: str, told: Mapping[str, Json]) -> 
         "action": held.notice["action"] if gate else row.get("action") or "INIT",
         "status": Status.IN_PROGRESS if gate else row.get("status") or "COMPLETE",
         "reason": reason,
-        "data": {"hook_id": held.id, "point": held.asked.point, "mode": held.mode, **told},
+        "data": {"hook_id": held.id, "point": held.asked.point, "mode": held.mode, **data},
     }
 
 
-def _sentence(verdict: Verdict, point: str) -> str:
-    """``Hook pre-create is cleared`` to the letter: Heat's clients look for it."""
-    match verdict.said:
+def _event_reason(verdict: Verdict, point: str) -> str:
+    """Return the event's reason. Heat's clients search for ``Hook pre-create is cleared``."""
+    match verdict.input:
         case Answered(decision=Decision.CONTINUE):
             return f"Hook {point} is cleared"
         case Answered(decision=Decision.REJECT):
             why = f": {verdict.reason}" if verdict.reason else ""
             return f"Hook {point} was rejected by {verdict.by}{why}"
         case Expired(on_timeout=on_timeout):
-            return f"Hook {point} was not answered in time: {_THEN[on_timeout]}"
+            return f"Hook {point} was not answered in time: {_EFFECTS[on_timeout]}"
         case Answered():
             return f"Hook {point} is cleared"
         case _ as never:
             assert_never(never)
 
 
-_THEN = {
+_EFFECTS = {
     OnTimeout.STOP: "stopped",
-    OnTimeout.CONTINUE: "went on",
+    OnTimeout.CONTINUE: "continued",
     OnTimeout.REJECT: "rejected",
 }
 

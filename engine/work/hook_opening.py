@@ -1,4 +1,4 @@
-"""A hook as it opens: its row, and the events that say so."""
+"""The row and the events of a hook that opens."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -13,21 +13,21 @@ from engine.hooks.rule import Rule, encode_rule, is_confirm
 from engine.store.advance import Work
 from engine.words import GATES, Json, Mode, Operation
 
-#: The first half of a resource's status while an operation runs on it, as Heat's clients know it.
+#: The first part of a resource's status during an operation, as in Heat.
 ACTION_OF: Mapping[str, str] = {
     **{operation: operation.value.upper() for operation in Operation},
     Operation.REPLACE: "CREATE",
 }
-#: How a hook that does not wait is closed at once: state, decision, event, what the event says.
+#: How a hook that does not wait is closed at once: state, decision, event type, end of the reason.
 CLOSED_AT_ONCE: Mapping[Mode, tuple[str, str, str, str]] = {
-    Mode.NOTIFY: ("answered", "continue", "headgate.hook.answered", "was told and went on"),
+    Mode.NOTIFY: ("answered", "continue", "headgate.hook.answered", "notified and continued"),
     Mode.STOP: ("expired", "stop", "headgate.hook.expired", "stopped the stack"),
 }
 
 
 @dataclass(slots=True)
 class Notice:
-    """What a person needs to decide; properties and changes are masked."""
+    """Properties and changes for the person who decides, with secrets masked."""
 
     properties: Mapping[str, Json]
     changes: Mapping[str, Json]
@@ -35,7 +35,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class HookContext:
-    """What the hook is about. seen: what its operation gave to look at."""
+    """The node at which a hook opens. seen: the preview that its operation returned."""
 
     work: Work
     operation: Operation
@@ -44,9 +44,11 @@ class HookContext:
     seen: Mapping[str, Json]
 
 
-def hook_row(told: HookContext, rule: Rule, hook_id: UUID, default: timedelta) -> dict[str, Json]:
-    """default: how long it waits when its rule does not say."""
-    work, said = told.work, _said(told)
+def hook_row(
+    context: HookContext, rule: Rule, hook_id: UUID, default: timedelta
+) -> dict[str, Json]:
+    """Return the row of a new hook. default: its timeout if the rule has none."""
+    work, document = context.work, _notice_document(context)
     closed = CLOSED_AT_ONCE.get(_mode(rule))
     return {
         "id": hook_id,
@@ -59,8 +61,8 @@ def hook_row(told: HookContext, rule: Rule, hook_id: UUID, default: timedelta) -
         "timeout": (rule.timeout or default).total_seconds(),
         "rule": encode_rule(rule),
         "wakes": None if closed else _wakes(rule),
-        "notice": said,
-        "digest": _digest(said),
+        "notice": document,
+        "digest": _digest(document),
         "decision": closed[1] if closed else None,
     }
 
@@ -68,12 +70,12 @@ def hook_row(told: HookContext, rule: Rule, hook_id: UUID, default: timedelta) -
 def hook_events(
     operation: Operation, rule: Rule, hook_id: UUID
 ) -> Iterator[tuple[str, str, dict[str, Json]]]:
-    """Type, reason and data of each."""
+    """Yield type, reason and data of each event."""
     mode = _mode(rule)
     data: dict[str, Json] = {"hook_id": hook_id, "point": rule.point, "mode": mode}
     if rule.dry:
         data["dry"] = True
-    yield "headgate.hook.waiting", _reached(operation, rule, mode), data
+    yield "headgate.hook.waiting", _reason(operation, rule, mode), data
     closed = CLOSED_AT_ONCE.get(mode)
     if closed:
         decided = {**data, "decision": closed[1], "decided_by": "rule"}
@@ -81,30 +83,30 @@ def hook_events(
 
 
 def action_at(point: str) -> str:
-    """The action a point belongs to: ``CREATE`` for pre-create and pre-stack-create."""
+    """Return the action of a point: ``CREATE`` for pre-create and pre-stack-create."""
     return point.rpartition("-")[2].upper()
 
 
 def _mode(rule: Rule) -> Mode:
-    """What is only tried out tells, and goes on."""
+    """Return the effective mode. Dry-run rules only notify."""
     return Mode.NOTIFY if rule.dry else rule.mode
 
 
-def _said(told: HookContext) -> dict[str, Json]:
-    work = told.work
-    said: dict[str, Json] = dict(work.definition or {}) if work.operation in GATES else {
+def _notice_document(context: HookContext) -> dict[str, Json]:
+    work = context.work
+    document: dict[str, Json] = dict(work.definition or {}) if work.operation in GATES else {
         "type": work.type,
-        "operation": told.operation,
-        "physical_id": told.physical_id,
-        "properties": told.notice.properties,
-        "changes": told.notice.changes,
+        "operation": context.operation,
+        "physical_id": context.physical_id,
+        "properties": context.notice.properties,
+        "changes": context.notice.changes,
         "dependents": work.dependents or [],
     }  # fmt: skip
-    return said | ({"seen": told.seen} if told.seen else {})
+    return document | ({"seen": context.seen} if context.seen else {})
 
 
-def _reached(operation: Operation, rule: Rule, mode: Mode) -> str:
-    """Heat's own words where the node waits: clients find waiting hooks by them."""
+def _reason(operation: Operation, rule: Rule, mode: Mode) -> str:
+    """Return the event's reason. Clients find waiting hooks by Heat's text."""
     action = ACTION_OF[operation] if is_confirm(rule.point) else action_at(rule.point)
     match mode:
         case Mode.WAIT:
@@ -118,10 +120,10 @@ def _reached(operation: Operation, rule: Rule, mode: Mode) -> str:
 
 
 def _wakes(rule: Rule) -> float | None:
-    """Seconds until somebody is to be reminded, or others are asked, too."""
+    """Return the seconds until the first reminder or escalation, or None."""
     after = [one for one in (rule.remind, rule.escalate and rule.escalate.after) if one]
     return min(after).total_seconds() if after else None
 
 
-def _digest(said: Json) -> str:
-    return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
+def _digest(document: Json) -> str:
+    return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -1,8 +1,7 @@
-"""The guard around each unit of a worker's work: an exception that is raised for one node fails
-that node, and neither the process nor another node.
+"""Fails a node after an unexpected exception, without affecting other nodes or the process.
 
-The person who reads the stack gets an id; the log has the traceback under that id. What the
-exception says is not written anywhere: it may hold a secret.
+Users see an error ID; the log has the traceback under that ID. The message of the exception is
+written nowhere, because it may contain a secret.
 """
 
 import traceback
@@ -14,7 +13,7 @@ from uuid import UUID
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from engine.node.inputs import Broke
+from engine.node.inputs import OperationFailed
 from engine.node.node import BREAKING, Node
 from engine.store.advance import Work
 from engine.store.document_size import size_of
@@ -31,7 +30,7 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 
 def report(error: BaseException, error_id: UUID, stage: str) -> str:
-    """Log an unexpected exception under an id; return the reason that people see."""
+    """Log an unexpected exception under an ID; return the reason that users see."""
     cause = error.__cause__ or error
     log.error(
         "internal.error",
@@ -45,9 +44,10 @@ def report(error: BaseException, error_id: UUID, stage: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wreck:
-    """What is known of a node when it fails. outcome: what its operation gave, so that what it made
-    outside can be found and deleted."""
+class NodeContext:
+    """What is known of a node when it fails. outcome: of its operation, so that physical resources
+    that it created can be found and deleted.
+    """
 
     work: Work
     prepared: Prepared | None = None
@@ -55,35 +55,34 @@ class Wreck:
 
 
 def fail(
-    wreck: Wreck, reason: str, *, new_id: Callable[[], UUID], default_timeout: timedelta
+    context: NodeContext, reason: str, *, new_id: Callable[[], UUID], default_timeout: timedelta
 ) -> Json:
-    """The step that fails a node, whatever its documents hold: with all that is known of it, or
-    with less."""
-    for result_of in (_begun, _made, _untouched):
+    """Return the step that fails a node, with as much of its data as can be encoded."""
+    for result_of in (_with_properties, _with_physical_id, _untouched):
         try:
-            job = Job(wreck.work, _without_rules(wreck.work))
-            said = NodeInput(Broke(reason), result_of(wreck))
-            step = settle(job, said, new_id=new_id, default_timeout=default_timeout)
+            job = Job(context.work, _without_rules(context.work))
+            node_input = NodeInput(OperationFailed(reason), result_of(context))
+            step = settle(job, node_input, new_id=new_id, default_timeout=default_timeout)
             size_of(step)
         except RAISED as error:
             report(error, new_id(), "fail")
         else:
             if step is not None:
                 return step
-    return bare_failure(wreck, reason)
+    return bare_failure(context, reason)
 
 
-def _begun(wreck: Wreck) -> Result:
-    made = _made(wreck)
-    if wreck.prepared is not None:
-        made.properties, made.shown = wreck.prepared.properties, kept_view(wreck.prepared)
+def _with_properties(context: NodeContext) -> Result:
+    made = _with_physical_id(context)
+    if context.prepared is not None:
+        made.properties, made.shown = context.prepared.properties, kept_view(context.prepared)
     return made
 
 
-def _made(wreck: Wreck) -> Result:
-    result = _untouched(wreck)
-    data = getattr(wreck.outcome, "data", None)
-    result.physical_id = _physical_id(wreck.outcome)
+def _with_physical_id(context: NodeContext) -> Result:
+    result = _untouched(context)
+    data = getattr(context.outcome, "data", None)
+    result.physical_id = _physical_id(context.outcome)
     result.data = data if isinstance(data, Mapping) else {}
     return result
 
@@ -93,8 +92,8 @@ def _physical_id(outcome: Outcome | None) -> str | None:
     return physical_id if isinstance(physical_id, str) else None
 
 
-def _untouched(wreck: Wreck) -> Result:
-    return Result(properties=wreck.work.properties, shown=wreck.work.shown)
+def _untouched(context: NodeContext) -> Result:
+    return Result(properties=context.work.properties, shown=context.work.shown)
 
 
 def _without_rules(work: Work) -> Node:
@@ -106,10 +105,11 @@ def _without_rules(work: Work) -> Node:
     )
 
 
-def bare_failure(wreck: Wreck, reason: str) -> Json:
-    """The step that fails a node and reads none of its documents: the last resort. The resource
-    keeps what it has, and learns its physical id."""
-    work, made = wreck.work, _physical_id(wreck.outcome)
+def bare_failure(context: NodeContext, reason: str) -> Json:
+    """Return the step that fails a node without its documents. The resource keeps its columns, with
+    a new physical ID if the operation returned one.
+    """
+    work, made = context.work, _physical_id(context.outcome)
     action = ACTION_OF.get(work.operation, work.operation.upper())
     resource = {
         "write": "fail",

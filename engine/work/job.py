@@ -1,4 +1,4 @@
-"""A claimed node in somebody's hands: taken up, and settled. No I/O; workers bring that."""
+"""Prepares a claimed node and encodes its next step. No I/O."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.errors import HeadgateError
 from engine.hooks.rule import at_pace, decode_rules
 from engine.node.effects import Call
-from engine.node.inputs import Broke, Claimed, Denied, Input, Superseded
+from engine.node.inputs import Claimed, Input, OperationFailed, OperationForbidden, Superseded
 from engine.node.machine import decide, decide_superseded
 from engine.node.node import Node, Refused, Step
 from engine.store.advance import Work
@@ -30,7 +30,7 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(slots=True)
 class Job:
-    """prepared: None when its properties cannot be worked out."""
+    """A claimed node. prepared: None if its properties cannot be resolved."""
 
     work: Work
     node: Node
@@ -38,31 +38,31 @@ class Job:
 
 
 class NodeInput(NamedTuple):
-    """What is said to the machine, and what became of the resource."""
+    """An input of the node machine, and the state of the resource to write with its step."""
 
     input: Input
     result: Result
 
 
-def take_up(work: Work, registry: Registry) -> tuple[Job, NodeInput | None]:
-    """Prepare a claimed node. What can be said at once, or None: its operation is to be called."""
+def prepare_claim(work: Work, registry: Registry) -> tuple[Job, NodeInput | None]:
+    """Prepare a claimed node. Return its input, or None if its operation must be called first."""
     job = Job(work, node_of(work))
-    as_it_was = Result(properties=work.properties)
+    unchanged = Result(properties=work.properties)
     if work.undecryptable:
-        return job, NodeInput(Broke(work.undecryptable), as_it_was)
+        return job, NodeInput(OperationFailed(work.undecryptable), unchanged)
     try:
         job.prepared = prepare(work, registry)
     except (Unresolved, HeadgateError) as error:
-        return job, NodeInput(Broke(str(error)), as_it_was)
+        return job, NodeInput(OperationFailed(str(error)), unchanged)
     if job.prepared.denied is not None:
-        return job, NodeInput(Denied(job.prepared.denied), as_it_was)
+        return job, NodeInput(OperationForbidden(job.prepared.denied), unchanged)
     if job.node.phase is Phase.ACT:
         return job, None
     return job, NodeInput(Claimed(job.prepared.change.operation), _unchanged(job.prepared))
 
 
 def _unchanged(prepared: Prepared) -> Result:
-    """The result for an unchanged resource, whose definition may hide more values than before."""
+    """Return the result for an unchanged resource. Its definition may make more values secret."""
     work = prepared.work
     if prepared.change.operation is not None or work.direction == Direction.CLEANUP:
         return Result()
@@ -71,30 +71,32 @@ def _unchanged(prepared: Prepared) -> Result:
 
 
 def settle(
-    job: Job, said: NodeInput, *, new_id: Callable[[], UUID], default_timeout: timedelta
+    job: Job, node_input: NodeInput, *, new_id: Callable[[], UUID], default_timeout: timedelta
 ) -> Json | None:
-    """The step for the store; None when there is nothing to write, or the machine refuses."""
-    step = decide(job.node, said.input)
-    return _written(job, said, step, new_id, default_timeout)
+    """Return the step for the store; None if nothing changes or the machine refuses the input."""
+    step = decide(job.node, node_input.input)
+    return _step_document(job, node_input, step, new_id, default_timeout)
 
 
 def settle_superseded(
     job: Job,
-    said: NodeInput,
+    node_input: NodeInput,
     ended: Superseded,
     *,
     new_id: Callable[[], UUID],
     default_timeout: timedelta,
 ) -> Json | None:
-    """The step in place of one that the store has refused because the traversal has ended. What
-    the operation made is in it as it was in the refused one; no hook is, so it is not refused."""
-    step = decide_superseded(job.node, said.input, ended)
-    return _written(job, said, step, new_id, default_timeout)
+    """Return the step that replaces one refused because its traversal has ended.
+
+    It has the same result of the operation and opens no hook, so the store accepts it.
+    """
+    step = decide_superseded(job.node, node_input.input, ended)
+    return _step_document(job, node_input, step, new_id, default_timeout)
 
 
-def _written(
+def _step_document(
     job: Job,
-    said: NodeInput,
+    node_input: NodeInput,
     step: Step | Refused,
     new_id: Callable[[], UUID],
     default_timeout: timedelta,
@@ -105,22 +107,22 @@ def _written(
     if any(isinstance(effect, Call) for effect in step.effects) and job.node == step.node:
         return None
 
-    def told() -> Notice:
+    def make_notice() -> Notice:
         return notice(job.prepared) if job.prepared else Notice({}, {})
 
     return write_step(
         job.work,
         step,
-        said.result,
+        node_input.result,
         new_id=new_id,
         default_timeout=default_timeout,
-        notice=told,
+        notice=make_notice,
         sealed=job.prepared is None or keeps_secrets(job.prepared),
     )
 
 
 def node_of(work: Work) -> Node:
-    """What the machine needs of a claimed node."""
+    """Return a claimed node as the machine reads it."""
     pace = Pace(work.pace) if work.pace else None
     return Node(
         operation=Operation(work.operation),

@@ -1,4 +1,4 @@
-"""Telling plug-ins how what they let pass has ended: after it is durable, and at least once."""
+"""Notifies lifecycle plug-ins of ended actions: after the end is durable, at least once."""
 
 import asyncio
 from datetime import timedelta
@@ -17,7 +17,7 @@ LEASE = timedelta(minutes=15)
 
 
 class LifecycleNotifier:
-    """One loop; asleep while there are no plug-ins, or nothing has ended."""
+    """One loop. It sleeps while there are no plug-ins or no ended actions."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class LifecycleNotifier:
         self._plugins = plugins
         self._poll = poll.total_seconds()
         self._wake = asyncio.Event()
-        self._guard = (supervisor or Supervisor()).guard("telling", longest=self._poll)
+        self._guard = (supervisor or Supervisor()).guard("lifecycle", longest=self._poll)
 
     def wake(self) -> None:
         self._wake.set()
@@ -45,19 +45,21 @@ class LifecycleNotifier:
             await wait_at_most(self._wake, self._poll)
 
     async def notify_ended(self) -> int:
-        """Tell of what has ended; return of how many."""
+        """Notify plug-ins of a batch of ended traversals; return how many there were."""
         if not self._plugins:
             return 0
         async with self._database.transaction() as conn:
             ended = await claim_ended(conn, LEASE, BATCH)
         for one in ended:
             await self._guard.attempt(
-                self._tell(one), stack_id=str(one.stack_id), traversal=one.number
+                self._notify(one), stack_id=str(one.stack_id), traversal=one.number
             )
         return len(ended)
 
-    async def _tell(self, one: EndedRecord) -> None:
-        """After an internal error it is repeated when the lease is over."""
+    async def _notify(self, one: EndedRecord) -> None:
+        """Notify plug-ins of one traversal. After an internal error it is repeated when the lease
+        expires.
+        """
         if one.began:
             await self._plugins.after(view_of(one.view), Ended(one.state, one.reason))
         async with self._database.transaction() as conn:

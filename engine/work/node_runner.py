@@ -1,6 +1,6 @@
-"""Carries one claimed node on to its next step: prepare it, call its operation, judge the outcome.
+"""Runs a claimed node to its next step: prepares it, calls its operation and judges the outcome.
 
-Each node has a guard of its own: whatever is raised for it fails it, and it alone.
+An exception that a node raises fails this node only.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.types.signal_urls import SignalUrls
 from engine.words import Json, State
-from engine.work.internal_error import Wreck, bare_failure, fail, report
-from engine.work.job import Job, NodeInput, settle, settle_superseded, take_up
+from engine.work.internal_error import NodeContext, bare_failure, fail, report
+from engine.work.job import Job, NodeInput, prepare_claim, settle, settle_superseded
 from engine.work.measures import Measures
-from engine.work.operation_call import RAISED, Carry, Exchange, judge, start
+from engine.work.operation_call import RAISED, Exchange, RunNestedOperation, judge, start
 from engine.work.prepare import Prepared
 from engine.work.resource_size import within_quota, within_quota_before
 from engine.work.retries import Retrying
@@ -40,10 +40,13 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What operations are called with. sealer, exchange: open credentials. carry: for resources
-    that hold a stack of their own. doors: where data is sent to resources. resource_bytes: the
-    quota of a project."""
+class RunnerSettings:
+    """What a runner needs to call operations.
+
+    sealer, exchange: open credentials. run_nested: runs operations of resources with a nested
+    stack. signal_urls: make the URLs at which resources receive signals. resource_bytes: the quota
+    of a project.
+    """
 
     registry: Registry
     retrying: Retrying
@@ -52,24 +55,26 @@ class Surroundings:
     new_id: Callable[[], UUID]
     sealer: Sealer | None
     exchange: Exchange
-    carry: Carry | None
-    doors: SignalUrls | None
+    run_nested: RunNestedOperation | None
+    signal_urls: SignalUrls | None
     measures: Measures
     tracer: Tracer
 
 
 class _Call(NamedTuple):
-    """A type's operation that runs. began: by the loop's clock."""
+    """A running operation. began: time of the event loop's clock."""
 
     began: float
     span: Span
 
 
 class NodeRunner:
-    """held: the nodes that this process has; with a task, while an operation does I/O."""
+    """held: the claims of this process, with a task while an operation does I/O."""
 
-    def __init__(self, around: Surroundings, queue: StepQueue, *, wake: Callable[[], None]) -> None:
-        self._around = around
+    def __init__(
+        self, settings: RunnerSettings, queue: StepQueue, *, wake: Callable[[], None]
+    ) -> None:
+        self._settings = settings
         self._queue = queue
         self._wake = wake
         self.held: dict[Claim, asyncio.Task[None] | None] = {}
@@ -80,85 +85,94 @@ class NodeRunner:
 
     @property
     def has_last_try(self) -> bool:
-        """Whether it has a node that fails if its worker ends once more.
+        """Return whether it has a node that fails if its worker ends once more.
 
-        Another node that ended workers must not run beside it: its failure would be counted twice.
+        Another node that ended workers must not run at the same time: both would be counted.
         """
         self._last_tries &= self.held.keys()
         return bool(self._last_tries)
 
-    def forget(self, but: Collection[Claim]) -> None:
-        """Hold only these nodes from now on; the tasks of the others have ended."""
-        self.held = {claim: task for claim, task in self.held.items() if claim in but}
+    def retain(self, claims: Collection[Claim]) -> None:
+        """Drop all other claims, whose tasks have ended."""
+        self.held = {claim: task for claim, task in self.held.items() if claim in claims}
 
-    def give_up(self, work: Work) -> None:
-        """Fail a claimed node whose documents were not read. One that is not at its end is left
-        alone until its lease ends: it is out of the way of the others, and that counts."""
-        with _named(work):
+    def fail_unread(self, work: Work) -> None:
+        """Fail a claimed node whose documents were not read, because it ended too many workers or
+        is too large. Keep any other one until its lease ends, so that it does not delay the rest.
+        """
+        with _log_context(work):
             if work.lost >= MOST_LOST:
                 reason = (
-                    f"it ended its worker {work.lost} times in a row, or ran until its lease was"
-                    " over, and is not tried again; see the server's log"
+                    f"it ended its worker {work.lost} times in a row, or ran until its lease"
+                    " expired, and is not retried; see the server's log"
                 )
             elif work.size > TOO_LARGE:
-                reason = (
-                    f"what it reads is {work.size} bytes, which is more than can be read at once"
-                )
+                reason = f"its documents are {work.size} bytes, more than a worker can read at once"
             else:
-                log.warning("node.left", lost=work.lost, remedy="It is claimed again later.")
+                log.warning(
+                    "node.left", lost=work.lost, remedy="None needed: it is claimed again later."
+                )
                 return
             log.error("node.given_up", lost=work.lost, bytes=work.size, type=work.type)
             self.held[work.key] = None
-            self._queue.add(_waiting(bare_failure(Wreck(work), reason), Wreck(work)))
+            self._queue.add(
+                _waiting_step(bare_failure(NodeContext(work), reason), NodeContext(work))
+            )
 
-    def _tell_restart(self, work: Work) -> None:
+    def _report_restart(self, work: Work) -> None:
         log.warning(
             "operation.restarted", type=work.type, operation=work.operation,
             operation_key=str(work.operation_key), attempt=work.restarts + 1,
         )  # fmt: skip
         self.measure(lambda measures: measures.restarted(work.type, work.operation))
 
-    def carry_on(self, group: asyncio.TaskGroup, work: Work, claimed_at: float) -> None:
-        """Decide the next step of a node; call its operation if that is where it is."""
+    def run_node(self, group: asyncio.TaskGroup, work: Work, claimed_at: float) -> None:
+        """Decide the next step of a node, or call its operation in phase act."""
         self.held[work.key] = None
         if work.lost == MOST_LOST - 1:
             self._last_tries.add(work.key)
-        with _named(work):
+        with _log_context(work):
             try:
-                reach("worker.take_up", work.name)
-                job, said = take_up(work, self._around.registry)
+                reach("worker.prepare", work.name)
+                job, node_input = prepare_claim(work, self._settings.registry)
                 if job.prepared is not None:
-                    most = self._around.resource_bytes(work.project)
-                    said = within_quota_before(job.prepared, said, most)
+                    most = self._settings.resource_bytes(work.project)
+                    node_input = within_quota_before(job.prepared, node_input, most)
             except RAISED as error:
-                self._broke(Wreck(work), error, "take_up")
+                self._fail_internally(NodeContext(work), error, "prepare")
                 return
             if work.restarted:
-                self._tell_restart(work)
-            if said is not None:
-                self._settle(job, said)
+                self._report_restart(work)
+            if node_input is not None:
+                self._settle(job, node_input)
             elif job.prepared is not None:
                 seconds = asyncio.get_running_loop().time() - claimed_at
                 self.measure(lambda measures: measures.claimed(seconds))
-                self._act(group, job, job.prepared)
+                self._execute(group, job, job.prepared)
 
-    def _act(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
-        one = self._around
+    def _execute(self, group: asyncio.TaskGroup, job: Job, prepared: Prepared) -> None:
+        settings = self._settings
         try:
             reach("worker.start", job.work.name)
-            call = self._begun(job.work)
-            outcome = start(prepared, one.sealer, one.exchange, one.carry, one.doors)
+            call = self._begin_call(job.work)
+            outcome = start(
+                prepared,
+                settings.sealer,
+                settings.exchange,
+                settings.run_nested,
+                settings.signal_urls,
+            )
             if isawaitable(outcome):
                 task = group.create_task(self._await(job, prepared, outcome, call))
                 self.held[job.work.key] = task
                 return
         except RAISED as error:
-            self._broke(Wreck(job.work, prepared), error, "start")
+            self._fail_internally(NodeContext(job.work, prepared), error, "start")
             return
         self._judge(job, prepared, outcome, call)
 
-    def _begun(self, work: Work) -> _Call:
-        span = self._around.tracer.begin(
+    def _begin_call(self, work: Work) -> _Call:
+        span = self._settings.tracer.begin(
             f"{work.operation} {work.type}", work.traceparent or "",
             stack_id=str(work.key.stack_id), traversal=work.key.traversal, resource=work.name,
         )  # fmt: skip
@@ -168,122 +182,136 @@ class NodeRunner:
         self, job: Job, prepared: Prepared, outcome: Awaitable[Outcome], call: _Call
     ) -> None:
         try:
-            said = await outcome
+            awaited = await outcome
             reach("worker.await", job.work.name)
         except RAISED as error:
             self.held[job.work.key] = None
-            self._broke(Wreck(job.work, prepared), error, "await")
+            self._fail_internally(NodeContext(job.work, prepared), error, "await")
         else:
             self.held[job.work.key] = None
-            self._judge(job, prepared, said, call)
+            self._judge(job, prepared, awaited, call)
         self._wake()
 
     def _judge(self, job: Job, prepared: Prepared, outcome: Outcome, call: _Call) -> None:
         try:
             reach("worker.judge", job.work.name)
-            most = self._around.resource_bytes(job.work.project)
-            said = judge(prepared, outcome, self._around.retrying)
-            said = within_quota(prepared, said, most)
+            most = self._settings.resource_bytes(job.work.project)
+            node_input = judge(prepared, outcome, self._settings.retrying)
+            node_input = within_quota(prepared, node_input, most)
         except RAISED as error:
             call.span.end(outcome="failed")
-            self._broke(Wreck(job.work, prepared, outcome), error, "judge")
+            self._fail_internally(NodeContext(job.work, prepared, outcome), error, "judge")
             return
-        seconds, word = asyncio.get_running_loop().time() - call.began, outcome_of(said.input)
+        seconds, outcome_name = (
+            asyncio.get_running_loop().time() - call.began,
+            outcome_of(node_input.input),
+        )
         work = job.work
-        self.measure(lambda measures: measures.operated(work.type, work.operation, word, seconds))
-        call.span.end(outcome=word)
-        self._settle(job, said, outcome)
+        self.measure(
+            lambda measures: measures.operated(work.type, work.operation, outcome_name, seconds)
+        )
+        call.span.end(outcome=outcome_name)
+        self._settle(job, node_input, outcome)
 
-    def _settle(self, job: Job, said: NodeInput, outcome: Outcome | None = None) -> None:
-        one, wreck = self._around, Wreck(job.work, job.prepared, outcome)
+    def _settle(self, job: Job, node_input: NodeInput, outcome: Outcome | None = None) -> None:
+        settings, context = self._settings, NodeContext(job.work, job.prepared, outcome)
         try:
             reach("worker.settle", job.work.name)
-            step = settle(job, said, new_id=one.new_id, default_timeout=one.default_timeout)
+            step = settle(
+                job, node_input, new_id=settings.new_id, default_timeout=settings.default_timeout
+            )
             if step is None:
                 raise RuntimeError("the node machine refuses this input")
-            waiting = _waiting(step, wreck)
-            waiting.decided = Decided(job, said)
+            waiting = _waiting_step(step, context)
+            waiting.decided = Decided(job, node_input)
         except RAISED as error:
-            self._broke(wreck, error, "settle")
+            self._fail_internally(context, error, "settle")
         else:
             self._queue.add(waiting)
 
-    def _broke(self, wreck: Wreck, error: BaseException, stage: str) -> None:
-        self.fail(wreck, report(error, self._around.new_id(), stage))
+    def _fail_internally(self, context: NodeContext, error: BaseException, stage: str) -> None:
+        self.fail(context, report(error, self._settings.new_id(), stage))
 
-    def fail(self, wreck: Wreck, reason: str) -> None:
-        """Fail a node, whatever its documents hold."""
-        one = self._around
+    def fail(self, context: NodeContext, reason: str) -> None:
+        """Fail a node, whatever its documents contain."""
+        settings = self._settings
         try:
-            reach("worker.fail", wreck.work.name)
-            step = fail(wreck, reason, new_id=one.new_id, default_timeout=one.default_timeout)
+            reach("worker.fail", context.work.name)
+            step = fail(
+                context, reason, new_id=settings.new_id, default_timeout=settings.default_timeout
+            )
         except RAISED as error:
-            report(error, one.new_id(), "fail")
-            step = bare_failure(wreck, reason)
-        self._queue.add(_waiting(step, wreck))
+            report(error, settings.new_id(), "fail")
+            step = bare_failure(context, reason)
+        self._queue.add(_waiting_step(step, context))
 
     def refused(self, one: WaitingStep, error: Exception) -> None:
-        """The database refuses a step that was written alone: fail its node, at last with nothing
-        of what it holds. What cannot even be failed so is left to the end of its lease."""
-        with _named(one.of.work):
-            reason = report(error, self._around.new_id(), "write")
+        """Fail the node of a step that the database refuses in a batch of its own.
+
+        The failure carries none of its documents. If that is refused as well, the claim is dropped
+        until its lease expires.
+        """
+        with _log_context(one.context.work):
+            reason = report(error, self._settings.new_id(), "write")
             if one.last:
                 self.held.pop(one.claim, None)
                 return
-            waiting = _waiting(bare_failure(one.of, reason), one.of)
+            waiting = _waiting_step(bare_failure(one.context, reason), one.context)
             waiting.last = True
             self._queue.set_apart([waiting])
 
     def superseded(self, one: WaitingStep, refused: RefusedStep) -> None:
-        """A step is not written, as its traversal has ended: decide again, and write that with the
-        next batch. If this process ends before, the operation is called again when the lease is
-        over, with the same operation key."""
-        around = self._around
-        with _named(one.of.work):
+        """Decide again on a step that was refused because its traversal has ended.
+
+        The new step is in the next batch. If this process ends before it is written, the operation
+        is called again with the same operation key when the lease expires.
+        """
+        settings = self._settings
+        with _log_context(one.context.work):
             try:
                 if one.decided is None:
-                    raise RuntimeError("a step that opens no hook was refused")
+                    raise RuntimeError("the store refused a step that opens no hook")
                 step = settle_superseded(
                     *one.decided,
                     Superseded(reason=refused.reason),
-                    new_id=around.new_id,
-                    default_timeout=around.default_timeout,
+                    new_id=settings.new_id,
+                    default_timeout=settings.default_timeout,
                 )
                 if step is None:
                     raise RuntimeError("the node machine refuses this input")
-                waiting = _waiting(step, one.of)
+                waiting = _waiting_step(step, one.context)
             except RAISED as error:
-                self._broke(one.of, error, "superseded")
+                self._fail_internally(one.context, error, "superseded")
             else:
                 self._queue.add(waiting)
 
     def written(self, one: WaitingStep) -> None:
-        """A step is durable."""
+        """Release the claim of a step that is durable, and count it."""
         self.held.pop(one.claim, None)
         self.measure(lambda measures: report_step(one.step, measures))
 
-    def measure(self, tell: Callable[[Measures], None]) -> None:
-        """What counts is no reason for a node to fail."""
+    def measure(self, record: Callable[[Measures], None]) -> None:
+        """Record a metric. An exception is logged and fails no node."""
         try:
-            reach("worker.tell")
-            tell(self._around.measures)
+            reach("worker.measure")
+            record(self._settings.measures)
         except Exception as error:
-            report(error, self._around.new_id(), "tell")
+            report(error, self._settings.new_id(), "measure")
 
 
-def _waiting(step: Json, wreck: Wreck) -> WaitingStep:
-    """Raises what writing the step would raise."""
+def _waiting_step(step: Json, context: NodeContext) -> WaitingStep:
+    """Encodes the step, to measure it. Raises what writing the step would raise."""
     size = size_of(step)
     if step["resource"] is not None:
         step["resource"]["bytes"] = size
-    if step["state"] == State.RUNNING:  # its documents come back with the next claim
-        work = wreck.work
+    if step["state"] == State.RUNNING:  # the next claim returns its documents
+        work = context.work
         size = max(size, work.size + (size_of(work.inputs) if work.inputs else 0))
-    return WaitingStep(step, size, wreck)
+    return WaitingStep(step, size, context)
 
 
-def _named(work: Work) -> AbstractContextManager[object]:
-    """In every line of the log, also of tasks that are begun within: which node it is about."""
+def _log_context(work: Work) -> AbstractContextManager[object]:
+    """Adds the node to every log line, also of tasks that start within."""
     return bound_contextvars(
         stack_id=str(work.key.stack_id), traversal=work.key.traversal, resource=work.name
     )

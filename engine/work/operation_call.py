@@ -1,6 +1,6 @@
-"""From a prepared node to its operation: call the type, and judge what it says.
+"""Calls the operation of a prepared node and turns its outcome into an input of the node machine.
 
-Everything a resource type does wrong ends here, as a failure of its node.
+An error in a resource type becomes a failure of its node.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import HeadgateError, Invalid, Unavailable
 from engine.node.inputs import (
-    Broke,
-    Denied,
     MustConfirm,
     MustReplace,
     MustRetry,
     MustStop,
     MustWait,
+    OperationFailed,
+    OperationForbidden,
     Succeeded,
 )
 from engine.plan.change import differing
@@ -48,21 +48,20 @@ from engine.work.secret_propagation import redacted, secret_of
 from engine.work.transition_encoder import Result
 from engine.work.visible_properties import keeps_secrets, kept_view
 
-#: What code of one node may raise. SystemExit would end the process, GeneratorExit passes every
-#: guard for Exception.
+#: Exceptions caught around code of one node. SystemExit would end the process; GeneratorExit is
+#: not an Exception.
 RAISED = (Exception, SystemExit, GeneratorExit)
-#: How JSON writes the one letter that PostgreSQL does not keep.
+#: NUL in JSON, the one character that PostgreSQL does not store.
 NUL = b"\\u0000"
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-
-#: Makes what a traversal keeps into what can be acted with now: a trust into a token.
+#: Exchanges the credential stored with a traversal for one to use now: a trust for a token.
 Exchange = Callable[[str], str | Awaitable[str]]
 
-
-#: Calls the operation of a resource that holds a stack of its own, and has done there what it asks.
-Carry = Callable[
+#: Calls the operation of a resource with a nested stack and runs the nested-stack command that it
+#: returns.
+RunNestedOperation = Callable[
     [Prepared, Call, Callable[[Call], Outcome | Awaitable[Outcome]]], Awaitable[Outcome]
 ]
 
@@ -71,13 +70,13 @@ def start(
     prepared: Prepared,
     sealer: Sealer | None = None,
     exchange: Exchange = str,
-    carry: Carry | None = None,
-    doors: SignalUrls | None = None,
+    run_nested: RunNestedOperation | None = None,
+    signal_urls: SignalUrls | None = None,
 ) -> Outcome | Awaitable[Outcome]:
-    """Call the operation the node is in. A coroutine must be awaited by the caller, bounded.
+    """Call the node's operation. The caller awaits a coroutine, in a bounded number of tasks.
 
-    sealer, exchange: open the traversal's credential, for this call alone. carry: for types that
-    hold a stack of their own. doors: where data is sent to resources.
+    sealer, exchange: open the traversal's credential for this call. run_nested: runs operations of
+    types with a nested stack. signal_urls: make the URL at which the resource receives signals.
     """
     work = prepared.work
     operation = Operation(work.operation)
@@ -85,25 +84,24 @@ def start(
     if operation is Operation.UPDATE and not changed:
         changed = differing(work.properties or {}, prepared.properties)
     run = _OPERATIONS[operation](prepared.type)
-    known = doors if prepared.type.schema.signals else None
+    known = signal_urls if prepared.type.schema.signals else None
 
-    def with_credential(given: str) -> Call:
-        return call_of(work, operation, prepared.properties, changed, given, known)
+    def with_credential(opened: str) -> Call:
+        return call_of(work, operation, prepared.properties, changed, opened, known)
 
     try:
         kept = ""
         acts = prepared.type.uses_credential or prepared.type.has_nested_stack
         if work.credential is not None and sealer is not None and acts:
             kept = sealer.open(scope(work.project, work.key.stack_id), work.credential)
-        if (
-            prepared.type.has_nested_stack and carry is not None
-        ):  # what is inside is given what is kept
-            return _guarded(prepared, carry(prepared, with_credential(kept), run))
+        if prepared.type.has_nested_stack and run_nested is not None:
+            # The nested stack stores the credential as it is, without an exchange.
+            return _guarded(prepared, run_nested(prepared, with_credential(kept), run))
         credential = exchange(kept) if kept else ""
         if isinstance(credential, str):
             outcome = run(with_credential(credential))
         else:
-            outcome = _once_exchanged(credential, lambda given: run(with_credential(given)))
+            outcome = _call_with_exchanged(credential, lambda opened: run(with_credential(opened)))
     except (*RAISED, asyncio.CancelledError) as error:
         return failure(prepared, error)
     return _guarded(prepared, outcome) if isawaitable(outcome) else outcome
@@ -121,13 +119,13 @@ _OPERATIONS: Mapping[
     Operation.SUSPEND: lambda type_: type_.suspend,
     Operation.RESUME: lambda type_: type_.resume,
     Operation.SNAPSHOT: lambda type_: type_.snapshot,
-    # The stack's own type, engine/lifecycle/gate.py.
+    # Gates: engine/lifecycle/gate.py.
     Operation.BEGIN: lambda type_: type_.create,
     Operation.FINISH: lambda type_: type_.check,
 }
 
 
-async def _once_exchanged(
+async def _call_with_exchanged(
     credential: Awaitable[str], run: Callable[[str], Outcome | Awaitable[Outcome]]
 ) -> Outcome:
     outcome = run(await credential)
@@ -141,17 +139,18 @@ async def _guarded(prepared: Prepared, outcome: Awaitable[Outcome]) -> Outcome:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        return failure(prepared, error)  # the type's own: nothing has asked this task to end
+        return failure(prepared, error)  # raised by the type: this task was not cancelled
     except RAISED as error:
         return failure(prepared, error)
 
 
 def failure(prepared: Prepared, error: BaseException) -> Failed:
-    """The one border at which a type's exception becomes an outcome. Bugs are logged whole; what
-    they say is left out where it may hold a secret."""
+    """Return the outcome for a type's exception. Unexpected ones are logged with their traceback,
+    without their message if it may contain a secret.
+    """
     work = prepared.work
     if isinstance(error, Invalid) and has_secrets(work):
-        # A finding about a nested template may repeat a value that was computed from a secret.
+        # A finding about a nested template may contain a value computed from a secret.
         places = "; ".join(f"{one.place}: {UNTOLD}" for one in error.findings)
         return Failed(places, public_reason=places)
     if isinstance(error, HeadgateError):
@@ -170,7 +169,7 @@ def failure(prepared: Prepared, error: BaseException) -> Failed:
 
 
 def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> NodeInput:
-    """What the outcome says to the machine, and what it made of the resource."""
+    """Return the machine's input for an outcome, and the state of the resource."""
     work = prepared.work
     result = Result(
         properties=prepared.properties,
@@ -180,7 +179,7 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> NodeInput
     )
     unstorable = _unstorable(outcome)
     if unstorable:
-        return NodeInput(Broke(f"the type {prepared.work.type} {unstorable}"), result)
+        return NodeInput(OperationFailed(f"the type {prepared.work.type} {unstorable}"), result)
     outcome = redacted(prepared, outcome, result.shown)
     match outcome:
         case Done(physical_id=physical_id, attributes=attributes, data=data, reason=reason):
@@ -193,33 +192,35 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> NodeInput
             result.progress, result.awaits = progress, awaits
             return NodeInput(MustWait(until, reason), result)
         case Confirm(step=step, progress=progress, seen=seen):
-            refusal = _no_step(prepared, step)
+            refusal = _step_refusal(prepared, step)
             result.progress, result.seen = progress, seen
-            return NodeInput(Broke(refusal) if refusal else MustConfirm(step), result)
+            return NodeInput(OperationFailed(refusal) if refusal else MustConfirm(step), result)
         case Replace():
             refusal = denied(work, Operation.REPLACE)
-            return NodeInput(Denied(refusal) if refusal else MustReplace(), result)
+            return NodeInput(OperationForbidden(refusal) if refusal else MustReplace(), result)
         case Failed(retry=True, reason=reason) if work.attempts < retrying.limit:
             result.progress, result.attempts = work.progress, work.attempts + 1
             return NodeInput(MustRetry(work.now + retrying.pause(work.attempts), reason), result)
         case Failed(reason=reason, physical_id=physical_id, data=data):
             result.physical_id, result.data = physical_id, data
-            return NodeInput(Broke(reason), result)
+            return NodeInput(OperationFailed(reason), result)
         case Stopped(reason=reason, physical_id=physical_id, data=data):
             result.physical_id, result.data = physical_id, data
             return NodeInput(MustStop(reason), result)
-        case RunNested():  # carried out before it comes here, for types that say so
-            said = f"the type {work.type} holds no stack of its own, and asks for one"
-            return NodeInput(Broke(said), result)
+        case RunNested():  # already run for types with `has_nested_stack`
+            reason_text = (
+                f"the type {work.type} has no nested stack, but returned a command for one"
+            )
+            return NodeInput(OperationFailed(reason_text), result)
         case _ as never:
             assert_never(never)
 
 
-def _no_step(prepared: Prepared, step: str) -> str | None:
-    """Why a type may not ask for this step; None: it may."""
+def _step_refusal(prepared: Prepared, step: str) -> str | None:
+    """Return why a type may not ask to confirm this step, or None."""
     name = prepared.work.type
     if step not in prepared.type.schema.steps:
-        return f"the type {name} asks to confirm {step!r}, which is none of its steps"
+        return f"the type {name} asks to confirm {step!r}, which is not one of its steps"
     if step not in REPEATED and point_of(step) in prepared.work.passed:
         return f"the type {name} asks to confirm {step!r} a second time"
     return None
@@ -239,14 +240,14 @@ _STORED = (
 
 
 def _unstorable(outcome: Outcome) -> str | None:
-    """Why what a type gave cannot be kept: one bad value must fail its resource and no more."""
+    """Return why values of an outcome cannot be stored, or None. They fail only their resource."""
     kept = {name: getattr(outcome, name) for name in _STORED if hasattr(outcome, name)}
     try:
         written = orjson.dumps(kept)
     except TypeError as error:
-        return f"gave what cannot be kept: {error}"
+        return f"returned a value that cannot be stored: {error}"
     if NUL in written and _has_nul(kept):
-        return "gave a text with a NUL in it, which cannot be kept"
+        return "returned a text with a NUL character, which cannot be stored"
     return None
 
 

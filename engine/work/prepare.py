@@ -1,4 +1,4 @@
-"""From a claimed node to what is to be done: resolve, and find out what differs."""
+"""Prepares a claimed node: resolves its properties and determines its operation."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,13 +36,13 @@ from engine.words import (
 
 
 class Unresolved(Exception):
-    """Properties cannot be worked out from what the resources gave; says why."""
+    """Properties cannot be resolved from the values of other resources. The text is the reason."""
 
 
 class Inputs:
-    """What expressions read of the stack (engine.hot.evaluation.resolver.StackView).
+    """Values of other resources that expressions read (engine.hot.evaluation.resolver.StackView).
 
-    values: by name, [reference, attributes], and what of these is secret.
+    values: by resource name, [reference, attributes, names of secret values].
     """
 
     def __init__(self, values: Mapping[str, list[Json]]) -> None:
@@ -63,8 +63,9 @@ class Inputs:
         return any(secrets_of(one) for one in self._values.values())
 
     def masked(self, secret_references: Collection[str] = ()) -> "Inputs":
-        """The same with masks in the place of secrets. secret_references: of these resources the
-        reference is secret, too, whatever their rows say."""
+        """Return a copy with secret values masked. secret_references: names of resources whose
+        reference is secret as well, in addition to what their rows say.
+        """
         also = dict.fromkeys(secret_references, (REFERENCE,))
         return Inputs({
             name: mask_resource(one[0], one[1], (*secrets_of(one), *also.get(name, ())))
@@ -73,15 +74,15 @@ class Inputs:
 
 
 def secrets_of(values: Sequence[Json]) -> Sequence[str]:
-    """What is secret of [reference, attributes, secret]."""
+    """Return the names of secret values in [reference, attributes, secret]."""
     return (values[2] or ()) if len(values) > 2 else ()
 
 
 @dataclass(slots=True)
 class Prepared:
-    """A node with its properties resolved. change: what is to be done, seen from what exists.
+    """A node with resolved properties. change: the operation, from the current state.
 
-    denied: why it may not be done, or None.
+    denied: why the operation is forbidden, or None.
     """
 
     work: Work
@@ -92,7 +93,10 @@ class Prepared:
 
 
 def prepare(work: Work, registry: Registry) -> Prepared:
-    """Resolve and compare; sets what is resolved "now" of the work. Raises Unresolved."""
+    """Resolve properties and compare them with the current state. Raises Unresolved.
+
+    Sets `metadata_now` and `update_policy_now` of `work`.
+    """
     type_ = registry.get(work.type)
     if work.operation in GATES:
         return Prepared(work, type_, work.definition or {}, Change(Operation(work.operation)))
@@ -106,7 +110,7 @@ def prepare(work: Work, registry: Registry) -> Prepared:
 
 
 def _refusal(work: Work, change: Change) -> str | None:
-    """Once begun, an operation goes on to its end: what was forbidden since came too late."""
+    """Return why the change is refused. Restrictions do not end an operation that has begun."""
     if change.fixed:
         return unchangeable(work.name, work.type, change.fixed)
     begun = work.phase != Phase.PRE
@@ -149,14 +153,14 @@ def _prepared_cleanup(work: Work, type_: ResourceType) -> Prepared:
     if change.operation is not None and work.operation == Operation.SNAPSHOT:
         keeps = work.deletion_policy == DeletionPolicy.SNAPSHOT
         change = Change(Operation.SNAPSHOT if keeps else None)
-    # Once begun, a delete goes on to its end: protection came too late.
+    # Protection does not end a delete that has begun.
     begun = work.phase != Phase.PRE
     refusal = None if begun else denied(work, change.operation)
     return Prepared(work, type_, work.properties or {}, change, refusal)
 
 
 def denied(work: Work, operation: Operation | None) -> str | None:
-    """Why the operation may not be done to this node's resource."""
+    """Return why the operation is forbidden for this node's resource, or None."""
     definition = work.definition or {}
     return refusal(
         work.name,
@@ -169,8 +173,8 @@ def denied(work: Work, operation: Operation | None) -> str | None:
 
 
 def unchangeable(name: str, type_name: str, properties: Collection[str]) -> str:
-    said = ", ".join(sorted(properties))
-    return f"Update to properties {said} of {name} ({type_name}) is not supported."
+    names = ", ".join(sorted(properties))
+    return f"Update to properties {names} of {name} ({type_name}) is not supported."
 
 
 def refusal(
@@ -182,7 +186,7 @@ def refusal(
     external_id: str | None,
     physical_id: str | None,
 ) -> str | None:
-    """Why an operation may not be done to a resource; None: it may."""
+    """Return why an operation is forbidden for a resource, or None."""
     if external_id is not None and physical_id not in (None, external_id):
         return f"external_id cannot be changed from {physical_id} to {external_id}"
     if operation in (Operation.REPLACE, Operation.DELETE) and protected:
@@ -220,19 +224,19 @@ def _resolved(work: Work, schema: TypeSchema) -> dict[str, Json]:
         work.metadata_now = resolve(metadata, view, budget=budget)
         policy = decode(definition.get("update_policy"), definition["version"])
         work.update_policy_now = resolve(policy, view, budget=budget)
-    except FunctionError as wrong:
-        raise Unresolved(UNTOLD if has_secrets(work) else str(wrong)) from wrong
+    except FunctionError as error:
+        raise Unresolved(UNTOLD if has_secrets(work) else str(error)) from error
     findings = Findings()
-    words = VERSIONS[definition["version"]].dialect
-    place = f"{words.resources}.{work.name}.{words.properties}"
+    dialect = VERSIONS[definition["version"]].dialect
+    place = f"{dialect.resources}.{work.name}.{dialect.properties}"
     properties = check_resolved(schema, resolved, place, findings)
     if findings.all:
         raise Unresolved("; ".join(_reasons(findings, secret=has_secrets(work))))
     return fill_defaults(schema, {**properties, **(work.patched or {})})
 
 
-#: Instead of a reason that may repeat a part of a secret.
-UNTOLD = "a value cannot be used, and the reason is not shown: the values hold secrets"
+#: Replaces a reason that may contain a part of a secret.
+UNTOLD = "a value is not valid; the reason is hidden because the values contain secrets"
 
 
 def has_secrets(work: Work) -> bool:
@@ -251,7 +255,7 @@ def call_of(
     properties: Mapping[str, Json],
     changed: frozenset[str],
     credential: str = "",
-    doors: SignalUrls | None = None,
+    signal_urls: SignalUrls | None = None,
 ) -> Call:
     replaces = operation is Operation.REPLACE
     creates = replaces or operation is Operation.CREATE
@@ -281,6 +285,6 @@ def call_of(
         signals=work.signals or (),
         update_policy=work.update_policy_now or {},
         superseded=work.traversal_state != TraversalState.RUNNING,
-        signal_url=doors.of(work.key.stack_id, resource_id) if doors else SignalUrl(),
+        signal_url=signal_urls.of(work.key.stack_id, resource_id) if signal_urls else SignalUrl(),
         awaited=work.awaited,
     )

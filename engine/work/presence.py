@@ -1,4 +1,4 @@
-"""This process says that it is at work, so that others can see which are."""
+"""Reports periodically that this process runs, for the list of services."""
 
 import asyncio
 from contextlib import suppress
@@ -7,7 +7,7 @@ from engine.loops import Supervisor, wait_at_most
 from engine.store.database import Database
 from engine.store.processes import Process, beat, leave
 
-#: Seconds. Whoever cannot take it back is down for a while, which does no harm.
+#: Seconds to remove the record at the end. Without that, the process is listed as down for a while.
 LEAVE_TIMEOUT = 2.0
 
 
@@ -20,16 +20,16 @@ class Presence:
         self._interval = process.report_interval.total_seconds()
         self._guard = (supervisor or Supervisor()).guard("presence", longest=self._interval)
 
-    async def say(self) -> None:
+    async def report(self) -> None:
         """Raises Unavailable."""
         async with self._database.connection() as conn:
             await beat(conn, self._process)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Say so until `stop` is set, then take it back: what ended well is not down."""
+        """Report until `stop` is set, then remove the record: the process is not listed as down."""
 
         async def turn() -> None:
-            await self.say()
+            await self.report()
             await wait_at_most(stop, self._interval)
 
         await self._guard.run(turn, stop)

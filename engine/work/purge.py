@@ -1,4 +1,4 @@
-"""Purging what is old: now and then, in small transactions, by one process at a time."""
+"""Purges old rows periodically, in small transactions, in one process at a time."""
 
 import asyncio
 from collections import Counter
@@ -16,24 +16,24 @@ from engine.words import Json
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: How many rows are looked at in one transaction.
+#: Rows read per transaction.
 BATCH = 500
-#: How many rows of a kind are passed over in one look; then the kind waits for the next look.
-MOST_PASSED_OVER = 20
+#: Rows of a kind that are skipped in one run after errors; then the kind waits for the next run.
+MOST_SKIPPED = 20
 
-#: Kind -> how old it may become; a kind that is not in it is kept for good.
+#: Maximum age by kind. Rows of other kinds are never purged.
 Ages = Mapping[str, timedelta]
-#: Told of each kind and how many rows of it went.
-Tell = Callable[[str, int], None]
+#: Called with each kind and the number of rows purged.
+Record = Callable[[str, int], None]
 
 
 async def purge_old(
     conn: Connection, ages: Ages, *, batch: int = BATCH, guard: Guard | None = None
 ) -> Counter[str]:
-    """Purge whatever is older than its age; return how many of which kind.
+    """Purge rows older than the age of their kind; return the number by kind.
 
-    If another process purges meanwhile, it purges the rest. With a guard, rows at which an
-    internal error is raised are logged and passed over.
+    If another process purges at the same time, it purges the rest. With a guard, rows that raise an
+    internal error are logged and skipped.
     """
     gone: Counter[str] = Counter()
     for kind in OLD:
@@ -42,8 +42,8 @@ async def purge_old(
     return gone
 
 
-async def rehearsed(conn: Connection, ages: Ages) -> Counter[str]:
-    """How many of which kind would go; they stay."""
+async def count_purgeable(conn: Connection, ages: Ages) -> Counter[str]:
+    """Return the number of rows by kind that `purge_old` would delete. Deletes nothing."""
     async with taken_back(conn):
         return await purge_old(conn, ages)
 
@@ -51,7 +51,7 @@ async def rehearsed(conn: Connection, ages: Ages) -> Counter[str]:
 async def _purge_kind(
     conn: Connection, kind: str, age: timedelta, batch: int, guard: Guard | None
 ) -> int:
-    gone, reached, more, size, left = 0, None, True, BatchSize(batch), MOST_PASSED_OVER
+    gone, reached, more, size, left = 0, None, True, BatchSize(batch), MOST_SKIPPED
     while more:
         try:
             done = await _purge_batch(conn, kind, age, reached, size.now)
@@ -60,7 +60,7 @@ async def _purge_kind(
                 raise
             if size.shrink(error):
                 left -= 1
-                reached = await _passed_over(conn, kind, reached, error, guard)
+                reached = await _skip(conn, kind, reached, error, guard)
                 more = reached is not None and left > 0
             continue
         if done is None:
@@ -73,22 +73,20 @@ async def _purge_kind(
 async def _purge_batch(
     conn: Connection, kind: str, age: timedelta, after: Json, size: int
 ) -> Batch | None:
-    """None: another process has its turn."""
+    """Purge one batch. Return None if another process purges."""
     async with all_or_nothing(conn):
         return await purge(conn, kind, age, after, size) if await take_turn(conn) else None
 
 
-async def _passed_over(
-    conn: Connection, kind: str, after: Json, error: Exception, guard: Guard
-) -> Json:
-    """The place of the row that cannot be purged."""
+async def _skip(conn: Connection, kind: str, after: Json, error: Exception, guard: Guard) -> Json:
+    """Log the row that cannot be purged; return its position."""
     place = await next_row(conn, kind, after)
     guard.report(error, kind=kind, row=str(place))
     return place
 
 
 class Purging:
-    """One loop. every: how often it looks. tell: for the metrics."""
+    """One loop. every: its interval. record: for metrics."""
 
     def __init__(
         self,
@@ -96,13 +94,13 @@ class Purging:
         ages: Ages,
         *,
         every: timedelta,
-        tell: Tell = lambda *_: None,
+        record: Record = lambda *_: None,
         supervisor: Supervisor | None = None,
     ) -> None:
         self._database = database
         self._ages = ages
         self._every = every.total_seconds()
-        self._tell = tell
+        self._record = record
         self._guard = (supervisor or Supervisor()).guard("purging", longest=self._every)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -116,6 +114,6 @@ class Purging:
         async with self._database.connection() as conn:
             gone = await purge_old(conn, self._ages, guard=self._guard)
         for kind, count in gone.items():
-            self._tell(kind, count)
+            self._record(kind, count)
         if gone.total():
             log.info("purged", **{kind: count for kind, count in gone.items() if count})

@@ -1,4 +1,4 @@
-"""What is said of a hook that has waited for a while: a reminder, or that others may answer now."""
+"""Reminders and escalations of waiting hooks."""
 
 from dataclasses import dataclass, field
 
@@ -8,16 +8,16 @@ from engine.words import Json
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """kind, sentence, told: of the event. written: what the hook's row is to say."""
+    """kind, reason, data: of the event. row: the changes of the hook's row."""
 
     kind: str
-    sentence: str
-    written: Json
-    told: dict[str, Json] = field(default_factory=dict)
+    reason: str
+    row: Json
+    data: dict[str, Json] = field(default_factory=dict)
 
 
 def reminder(held: Held) -> Reminder:
-    """For a hook whose time to speak has come."""
+    """Return the reminder or escalation that is due."""
     asked, rule = held.asked, held.asked.rule
     of = f"Hook {asked.point} of {asked.resource_name or 'the stack'}"
     escalates = (
@@ -25,7 +25,7 @@ def reminder(held: Held) -> Reminder:
         and not asked.escalated
         and held.now >= asked.clock.opened_at + rule.escalate.after
     )
-    written = {
+    row = {
         "stack_id": held.stack_id,
         "id": held.id,
         "wake_at": _next(held, escalates),
@@ -34,14 +34,14 @@ def reminder(held: Held) -> Reminder:
     }
     if escalates and rule.escalate is not None:
         to = list(rule.escalate.to)
-        said = f"{of} has no answer yet; {', '.join(to) or 'another approver'} may answer it now"
-        return Reminder("headgate.hook.escalated", said, written, {"to": to})
-    said = f"{of} still waits for an answer"
-    return Reminder("headgate.hook.reminder", said, written, {"reminder": held.reminders + 1})
+        reason = f"{of} has no answer yet; {', '.join(to) or 'another approver'} may answer it now"
+        return Reminder("headgate.hook.escalated", reason, row, {"to": to})
+    reason = f"{of} still waits for an answer"
+    return Reminder("headgate.hook.reminder", reason, row, {"reminder": held.reminders + 1})
 
 
 def _next(held: Held, escalates: bool) -> Json:
-    """When to speak again; None: not before the deadline decides."""
+    """Return when the next reminder or escalation is due; None: not before the deadline."""
     asked, rule = held.asked, held.asked.rule
     times = []
     if rule.remind is not None:

@@ -1,7 +1,7 @@
-"""Steps that wait to be written, in batches bounded by count and by bytes.
+"""Queue of steps to write, in batches bounded by count and by bytes.
 
-A batch that the database refuses is set apart: its steps are written one at a time, so that the
-one at fault fails alone.
+After the database refuses a batch, its steps are written one at a time, so that only the step at
+fault fails.
 """
 
 from collections import deque
@@ -11,33 +11,34 @@ from typing import NamedTuple
 
 from engine.store.advance import BATCH_BYTES, Claim
 from engine.words import Json
-from engine.work.internal_error import Wreck
+from engine.work.internal_error import NodeContext
 from engine.work.job import Job, NodeInput
 
 
 class Decided(NamedTuple):
-    """A node, and the input upon which its step was decided."""
+    """A node and the input from which its step was decided."""
 
     job: Job
-    said: NodeInput
+    node_input: NodeInput
 
 
 @dataclass(slots=True)
 class WaitingStep:
-    """step: as `advance` takes it. size: bytes of it, or of what comes back for it. of: whose it
-    is. decided: upon what; None: it opens no hook, and so is never refused. tries: how often it
-    could not be written by itself. last: it is a bare failure already."""
+    """step: document for `advance`. size: its bytes, or those of the documents that come back for
+    it. context: its node. decided: None for a step that opens no hook, which is never refused.
+    tries: how often it failed in a batch of its own. last: it is a failure without documents.
+    """
 
     step: Json
     size: int
-    of: Wreck
+    context: NodeContext
     decided: Decided | None = None
     tries: int = 0
     last: bool = False
 
     @property
     def claim(self) -> Claim:
-        return self.of.work.key
+        return self.context.work.key
 
 
 class StepQueue:
@@ -58,7 +59,7 @@ class StepQueue:
         self._steps.append(one)
 
     def take(self) -> tuple[list[WaitingStep], bool]:
-        """The next batch, and whether it is a step set apart, which is to be written alone."""
+        """Return the next batch, and whether it is one step to write in a batch of its own."""
         if self._apart:
             return [self._apart.popleft()], True
         taken: list[WaitingStep] = []
@@ -71,9 +72,9 @@ class StepQueue:
         return taken, False
 
     def put_back(self, taken: Sequence[WaitingStep]) -> None:
-        """They are the first of the next batch."""
+        """Put steps back at the front of the queue."""
         self._steps.extendleft(reversed(taken))
 
     def set_apart(self, taken: Sequence[WaitingStep]) -> None:
-        """Each is written alone."""
+        """Write each of these steps in a batch of its own."""
         self._apart.extend(taken)

@@ -1,4 +1,4 @@
-"""Deadlines of hooks, and their reminders: a loop for each, asleep until the next one is due."""
+"""Loops for deadlines and for reminders of hooks. Each sleeps until the next one is due."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,13 +27,12 @@ from engine.work.measures import Measures
 from engine.work.reminders import reminder
 from engine.work.worker_metrics import report_step
 
-#: As whom a deadline's decision is recorded.
+#: The principal that is recorded for decisions of deadlines.
 BY_DEADLINE = internal(NOBODY)
-#: How many hooks expire in one transaction: larger ones were not faster, and hold the locks on
-#: their stacks for longer.
+#: Hooks per transaction. Larger batches were not faster and lock stacks for longer.
 BATCH = 400
 
-#: Of a hook: stack, hook.
+#: (stack ID, hook ID).
 HookKey = tuple[UUID, UUID]
 
 
@@ -59,12 +58,12 @@ class Timers:
         self._wakes = (asyncio.Event(), asyncio.Event())
 
     def wake(self) -> None:
-        """Look again: a hook opened, or its deadline moved."""
+        """Read the next due times again: a hook opened, or its deadline changed."""
         for one in self._wakes:
             one.set()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set and `wake` is called."""
+        """Run until `stop` is set and `wake` is called."""
 
         async def expire() -> None:
             await self._turn(self._wakes[0], self.expire_due, next_deadline)
@@ -90,13 +89,13 @@ class Timers:
         await wait_at_most(wake, self._poll if due is None else min(self._poll, max(due, 0.01)))
 
     async def expire_due(self) -> int:
-        """Expire the hooks whose deadline has come, at most BATCH; return how many were due.
+        """Expire hooks whose deadline has passed, at most BATCH; return how many were due.
 
-        A hook at which an internal error is raised fails alone, with its node.
+        An internal error fails only the hook that raised it, and its node.
         """
         async with self._database.transaction(replan=True, by_index=True) as conn:
             keys = await due_hooks(conn, BATCH)
-        await self._deadlines.split(keys, self._expire, self._fail, _named)
+        await self._deadlines.split(keys, self._expire, self._fail, _log_fields)
         return len(keys)
 
     async def _expire(self, keys: Sequence[HookKey]) -> None:
@@ -122,13 +121,13 @@ class Timers:
             await fail_hook(conn, *key, str(fault), BY_DEADLINE)
 
     async def remind_due(self) -> int:
-        """Remind of what waits, ask others where a rule says so; return how many were due.
+        """Send due reminders and escalations; return how many were due.
 
-        A hook at which an internal error is raised is reminded of no more; its deadline stays.
+        A hook that raised an internal error gets no more reminders; its deadline stays.
         """
         async with self._database.transaction(replan=True, by_index=True) as conn:
             keys = await due_reminders(conn, BATCH)
-        await self._reminders.split(keys, self._remind, self._silence, _named)
+        await self._reminders.split(keys, self._remind, self._silence, _log_fields)
         return len(keys)
 
     async def _remind(self, keys: Sequence[HookKey]) -> None:
@@ -140,10 +139,10 @@ class Timers:
                 and one.wake_at is not None
                 and one.wake_at <= one.now
             ]
-            said = [reminder(one) for one in held]
-            await reminded(conn, [one.written for one in said])
-            events = [hook_event(one, told.kind, told.sentence, told.told)
-                      for one, told in zip(held, said, strict=True)]  # fmt: skip
+            due = [reminder(one) for one in held]
+            await reminded(conn, [one.row for one in due])
+            events = [hook_event(one, new.kind, new.reason, new.data)
+                      for one, new in zip(held, due, strict=True)]  # fmt: skip
             await record_events(conn, events)
 
     async def _silence(self, key: HookKey, _: Fault) -> None:
@@ -151,5 +150,5 @@ class Timers:
             await silence_hook(conn, *key)
 
 
-def _named(key: HookKey) -> dict[str, str]:
+def _log_fields(key: HookKey) -> dict[str, str]:
     return {"stack_id": str(key[0]), "hook": str(key[1])}

@@ -1,7 +1,7 @@
-"""From what the machine decided to what the store is told: one JSON document per node.
+"""Encodes steps of the node machine: one JSON document per node for the store.
 
-The documents are read by the SQL function ``advance`` (engine/store/routines/5_advance.sql),
-which names their fields.
+The SQL function ``advance`` (engine/store/routines/5_advance.sql) reads the documents and defines
+their fields.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,10 +13,10 @@ from engine.store.advance import Work
 from engine.store.encryption import Hidden, Scope
 from engine.words import Json
 from engine.work.hook_opening import Notice
-from engine.work.transition_encoder import Result, Writer
+from engine.work.transition_encoder import Result, TransitionEncoder
 
-#: What may hold a secret, of a resource's row or of what it keeps for a snapshot.
-_SECRETIVE = frozenset({"reference", "properties", "attributes", "data", "metadata"})
+#: Columns of a resource or of its snapshot that may contain a secret.
+_SECRET_COLUMNS = frozenset({"reference", "properties", "attributes", "data", "metadata"})
 
 
 def write_step(
@@ -29,12 +29,13 @@ def write_step(
     notice: Callable[[], Notice],
     sealed: bool = True,
 ) -> Json:
-    """The document for `advance`. notice is asked only when a hook opens. sealed: what the resource
-    keeps may be secret; False only where it is known that it is not."""
+    """Return the document for `advance`. notice: called only if a hook opens. sealed: encrypt the
+    resource's values; False only if none of them is secret.
+    """
     node = step.node
-    writer = Writer(work, node, result)
+    encoder = TransitionEncoder(work, node, result)
     for effect in step.effects:
-        writer.apply(effect, new_id, default_timeout, notice)
+        encoder.apply(effect, new_id, default_timeout, notice)
     return {
         "stack_id": work.key.stack_id,
         "traversal": work.key.traversal,
@@ -44,16 +45,16 @@ def write_step(
         "phase": node.phase,
         "operation": node.operation,
         "passed": node.passed,
-        "wake_at": writer.wake_at,
+        "wake_at": encoder.wake_at,
         "progress": _progress(work, result.progress, sealed),
         "attempts": result.attempts,
         "reason": node.reason,
-        "confirmed": writer.confirmed,
+        "confirmed": encoder.confirmed,
         "awaits": result.awaits,
-        "resource": _sealed(work, "resource", writer.resource) if sealed else writer.resource,
-        "kept": _sealed(work, "resource_snapshot", writer.kept) if sealed else writer.kept,
-        "hook": writer.hooks or None,
-        "events": writer.events,
+        "resource": _sealed(work, "resource", encoder.resource) if sealed else encoder.resource,
+        "kept": _sealed(work, "resource_snapshot", encoder.kept) if sealed else encoder.kept,
+        "hook": encoder.hooks or None,
+        "events": encoder.events,
     }
 
 
@@ -65,7 +66,7 @@ def _sealed(work: Work, table: str, row: Mapping[str, Json] | None) -> Json:
     if row is None:
         return None
     return {name: Hidden(value, _scope(work, f"{table}.{name}"))
-            if value and name in _SECRETIVE else value
+            if value and name in _SECRET_COLUMNS else value
             for name, value in row.items()}  # fmt: skip
 
 

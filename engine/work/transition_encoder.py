@@ -1,4 +1,4 @@
-"""Effects of the machine, in their order, as the parts of one document for the store."""
+"""Encodes the effects of a step as the parts of one document for the store."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from engine.hooks.rule import Rule
 from engine.node.effects import (
     Call,
     Effect,
-    Moment,
+    EventKind,
     NotifyType,
     OpenHook,
     Record,
@@ -37,13 +37,12 @@ from engine.work.hook_opening import ACTION_OF, HookContext, Notice, hook_events
 
 @dataclass(slots=True)
 class Result:
-    """What the operation made of the resource; for a failure what it may have left behind.
+    """The resource after an operation; after a failure, what the operation may have created.
 
-    shown: the properties for people's eyes, or None when nothing in them is secret.
-    reason: what the type says of it. attempts: how often it failed and is tried again.
-    seen: what there is to look at before its operation goes on. awaits: the resource whose signals
-    it waits for. renewed: the next update looks at it, though nothing differs. secret: names of
-    what is secret of it (engine/hot/expressions/member_attributes.py).
+    shown: the properties with secrets masked, or None if none is secret. reason: from the type.
+    attempts: failed attempts so far. seen: the preview for a confirmation. awaits: the resource
+    whose signals it waits for. renewed: the next update includes it even if nothing differs.
+    secret: names of its secret values (engine/hot/expressions/member_attributes.py).
     """
 
     properties: Mapping[str, Json] | None = None
@@ -61,8 +60,8 @@ class Result:
     renewed: bool = False
 
 
-class Writer:
-    """Turns effects, in their order, into the parts of one document."""
+class TransitionEncoder:
+    """Applies effects in order; its attributes are the parts of the document."""
 
     def __init__(self, work: Work, node: Node, result: Result) -> None:
         self.work = work
@@ -89,7 +88,7 @@ class Writer:
     ) -> None:
         match effect:
             case Call():
-                pass  # carried out by the worker, once this step is durable
+                pass  # the worker calls it once this step is durable
             case WakeAt(until=until):
                 self.wake_at = until
             case WriteDone():
@@ -100,8 +99,8 @@ class Writer:
                 self._failed(reason, broken)
             case Remove():
                 self._removed()
-            case Record(moment=moment, reason=reason):
-                self._record(moment, reason)
+            case Record(kind=kind, reason=reason):
+                self._record(kind, reason)
             case NotifyType():
                 self.confirmed = effect.as_json()
             case OpenHook(rule=rule):
@@ -113,12 +112,12 @@ class Writer:
         self.action, self.status = ACTION_OF[self.node.operation], Status.COMPLETE
         reason = self.result.reason or "state changed"
         if self.node.operation in VISITS:
-            self._visited(reason)
+            self._done_in_place(reason)
         else:
-            self._written(reason)
+            self._done_with_definition(reason)
 
-    def _visited(self, reason: str) -> None:
-        """The definition had no part in it: it stays as it was applied."""
+    def _done_in_place(self, reason: str) -> None:
+        """An in-place action keeps the definition that was applied last."""
         work, result = self.work, self.result
         if self.node.operation is Operation.SNAPSHOT:
             self.resource = self._row(reason)
@@ -137,7 +136,7 @@ class Writer:
             **healed,
         )
 
-    def _written(self, reason: str) -> None:
+    def _done_with_definition(self, reason: str) -> None:
         work, result, operation = self.work, self.result, self.node.operation
         definition = work.definition or {}
         self.physical_id = result.physical_id
@@ -151,7 +150,7 @@ class Writer:
             attributes=result.attributes,
             data=result.data,
             metadata=work.metadata_now or {},
-            # What an answer changed is not as the template says: the next update looks at it.
+            # Properties from an answer differ from the template: the next update includes them.
             digest=""
             if work.patched or result.renewed
             else definition.get("digest", work.digest or ""),
@@ -166,12 +165,12 @@ class Writer:
             self._insert()
 
     def _insert(self) -> None:
-        """The row it was planned for has gone: what it made has one of its own."""
+        """Insert a row of its own, because the row it was planned for was deleted."""
         inserted = {"write": "insert", "id": self.work.replacement_id}
         self.resource = (self.resource or {}) | inserted
 
     def _policy(self) -> str:
-        """What becomes of the real thing is decided by the definition applied last, as in Heat."""
+        """Return the deletion policy of the definition applied last, as in Heat."""
         definition = self.work.definition or {}
         if "digest" not in definition:
             return self.work.deletion_policy or DeletionPolicy.DELETE
@@ -179,16 +178,16 @@ class Writer:
 
     def _failed(self, reason: str, broken: bool) -> None:
         work, result, operation = self.work, self.result, self.node.operation
-        # Behind its points, what there was is as it was: what was to take its place has failed.
+        # In these phases the replacement has failed, and the original is unchanged.
         replaces = operation is Operation.REPLACE and self.node.phase in (Phase.ACT, Phase.CONFIRM)
         self.action = "UPDATE" if operation is Operation.REPLACE else ACTION_OF[operation]
         self.status = Status.FAILED
-        made = result.physical_id if result.physical_id is not None else work.physical_id
+        physical_id = result.physical_id if result.physical_id is not None else work.physical_id
         kept = dict(work.data or {}) | dict(result.data)
         self.resource = self._row(
             reason,
-            **self._begun_with(),
-            physical_id=work.physical_id if replaces else made,
+            **self._create_properties(),
+            physical_id=work.physical_id if replaces else physical_id,
             data=work.data if replaces else kept,
             broken=work.broken if replaces else broken or bool(work.broken),
             type=work.row_type if replaces else work.type,
@@ -205,8 +204,8 @@ class Writer:
                 "deletion_policy": DeletionPolicy.DELETE,
             }  # fmt: skip
 
-    def _begun_with(self) -> dict[str, Json]:
-        """What a create was begun with: whoever clears away what it left needs to know."""
+    def _create_properties(self) -> dict[str, Json]:
+        """Return the properties of a failed create, which its cleanup needs."""
         begun = self.node.operation is Operation.CREATE and self.node.phase is Phase.ACT
         if not begun or self.result.properties is None:
             return {}
@@ -218,41 +217,41 @@ class Writer:
             gone = not definition.get("only_if_replaced") or work.replaced_by is not None
             if gone and work.operation == Operation.DELETE:
                 retained = self.work.deletion_policy == DeletionPolicy.RETAIN
-                self._let_go(retained=retained or bool(definition.get("retained")))
+                self._remove_unoperated(retained=retained or bool(definition.get("retained")))
         elif work.action is not None:
             healed = work.status == Status.FAILED
             if healed:
                 self.action, self.status = "UPDATE", Status.COMPLETE
-            reason = "it is as it should be"
+            reason = "the resource is up to date"
             self.resource = self._row(
                 reason if healed else None,
-                **self._hidden_now(),
+                **self._secret_columns(),
                 metadata=work.metadata_now or {},
                 digest=definition.get("digest", ""),
                 deletion_policy=self._policy(),
             )
             if healed:
-                kind, told = "headgate.resource.update.completed", {"operation": "update"}
-                self._event(kind, "UPDATE", Status.COMPLETE, reason, told)
+                kind, data = "headgate.resource.update.completed", {"operation": "update"}
+                self._event(kind, "UPDATE", Status.COMPLETE, reason, data)
 
-    def _hidden_now(self) -> dict[str, Json]:
-        """What is secret of a resource that stays as it is, where its definition was read."""
+    def _secret_columns(self) -> dict[str, Json]:
+        """Return what is secret of an unchanged resource, if its definition was read."""
         result = self.result
         if result.secret is None:
             return {}
         return {"shown": result.shown, "secret": result.secret}
 
-    def _let_go(self, *, retained: bool) -> None:
-        """Whatever was told of before is told to have gone."""
+    def _remove_unoperated(self, *, retained: bool) -> None:
+        """Delete a row without an operation; record it if earlier events named the resource."""
         self._removed()
         if self.work.action in (None, ResourceAction.INIT):
             return
-        reason = "it goes: nothing was made of it"
-        told: dict[str, Json] = {"operation": "delete"}
+        reason = "removed: no physical resource exists"
+        data: dict[str, Json] = {"operation": "delete"}
         if retained and self.work.physical_id is not None:
-            reason = "left as it is: the resource goes, the real thing is retained"
-            told["retained"] = True
-        self._event("headgate.resource.delete.completed", "DELETE", "COMPLETE", reason, told)
+            reason = "removed from the stack; the physical resource is retained"
+            data["retained"] = True
+        self._event("headgate.resource.delete.completed", "DELETE", "COMPLETE", reason, data)
 
     def _removed(self) -> None:
         if self.work.action is not None:
@@ -261,10 +260,7 @@ class Writer:
             }  # fmt: skip
 
     def _row(self, reason: str | None, **changed: Json) -> dict[str, Json]:
-        """The resource's row as it is, with what changed; only what differs need be named.
-
-        reason: None: what it was.
-        """
+        """Return the resource's row with the given changes. reason: None keeps the current one."""
         work = self.work
         return {
             "write": "update",
@@ -282,37 +278,37 @@ class Writer:
             "attributes": work.attributes or {},
             "data": work.data or {},
             "metadata": work.metadata or {},
-            # An action in place leaves the definition alone, and with it a newer change's mark.
+            # An in-place action keeps the digest, which a newer change may have set.
             "digest": None if self.node.operation in VISITS else work.digest or "",
             "broken": bool(work.broken),
             "rules": work.rules,
             "deletion_policy": work.deletion_policy or DeletionPolicy.DELETE,
         } | changed
 
-    def _record(self, moment: Moment, reason: str) -> None:
+    def _record(self, kind: EventKind, reason: str) -> None:
         operation = self.node.operation
         status = {
-            Moment.STARTED: Status.IN_PROGRESS,
-            Moment.COMPLETED: Status.COMPLETE,
-            Moment.FAILED: Status.FAILED,
-            Moment.RETRYING: Status.IN_PROGRESS,
-        }[moment]
+            EventKind.STARTED: Status.IN_PROGRESS,
+            EventKind.COMPLETED: Status.COMPLETE,
+            EventKind.FAILED: Status.FAILED,
+            EventKind.RETRYING: Status.IN_PROGRESS,
+        }[kind]
         if operation is Operation.DELETE:
-            self.physical_id = self.work.physical_id  # of what has gone
+            self.physical_id = self.work.physical_id  # of the deleted resource
         self._event(
-            f"headgate.resource.{operation}.{moment}",
+            f"headgate.resource.{operation}.{kind}",
             ACTION_OF[operation],
             status,
             reason or "state changed",
             {"operation": operation}
-            | ({"attempt": self.result.attempts} if moment is Moment.RETRYING else {}),
+            | ({"attempt": self.result.attempts} if kind is EventKind.RETRYING else {}),
         )
 
     def _open(self, rule: Rule, hook_id: UUID, default: timedelta, notice: Notice) -> None:
-        told = HookContext(
+        context = HookContext(
             self.work, self.node.operation, self.physical_id, notice, self.result.seen
         )
-        self.hooks.append(hook_row(told, rule, hook_id, default))
+        self.hooks.append(hook_row(context, rule, hook_id, default))
         for kind, reason, data in hook_events(self.node.operation, rule, hook_id):
             self._event(kind, self.action or "INIT", self.status or "COMPLETE", reason, data)
 

@@ -1,4 +1,4 @@
-"""What people may see of a node's properties: secrets masked."""
+"""A node's properties with secrets masked."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from engine.work.prepare import Inputs, Prepared
 
 
 def notice(prepared: Prepared) -> Notice:
-    """Properties and changes as people may see them."""
+    """Return properties and changes with secrets masked."""
     work = prepared.work
     if work.operation in GATES:
         return Notice({}, {})
@@ -37,21 +37,21 @@ def notice(prepared: Prepared) -> Notice:
 
 
 def kept_view(prepared: Prepared) -> Mapping[str, Json] | None:
-    """What is kept beside the properties, so that later notices tell no secret either."""
+    """Return the masked properties to store, for later notices; None if none is secret."""
     work, definition = prepared.work, prepared.work.definition or {}
-    if _stays_as_it_was(work) or work.operation in GATES:
+    if _reads_no_definition(work) or work.operation in GATES:
         return work.shown
     reads = Inputs(work.inputs or {}).has_secrets
     return _shown(prepared) if reads or _has_secrets(definition) else None
 
 
-def _stays_as_it_was(work: Work) -> bool:
-    """Whether no definition has a part in it: what people may see was kept with the row."""
+def _reads_no_definition(work: Work) -> bool:
+    """Return whether the operation reads no definition, so that the stored view applies."""
     return work.direction == Direction.CLEANUP or work.operation in VISITS
 
 
 def keeps_secrets(prepared: Prepared) -> bool:
-    """Whether anything that is kept of the resource may be secret, and so is sealed."""
+    """Return whether a stored value of the resource may be secret, and is therefore encrypted."""
     schema, work = prepared.type.schema, prepared.work
     return (
         work.shown is not None
@@ -61,7 +61,7 @@ def keeps_secrets(prepared: Prepared) -> bool:
         or _has_secrets(work.definition or {})
         or schema.has_secrets()
         or has_hidden(schema.properties)
-        or prepared.type.has_nested_stack  # what is inside may be
+        or prepared.type.has_nested_stack  # whose values may be secret
     )
 
 
@@ -76,7 +76,7 @@ def _hides_properties(definition: Mapping[str, Json]) -> bool:
 def _shown(prepared: Prepared) -> dict[str, Json]:
     work, definition = prepared.work, prepared.work.definition or {}
     schema = prepared.type.schema
-    if _stays_as_it_was(work):
+    if _reads_no_definition(work):
         return masked(work.shown or prepared.properties, schema)
     inputs = Inputs(work.inputs or {})
     if not _hides_properties(definition) and not inputs.has_secrets:
@@ -92,18 +92,18 @@ def _shown(prepared: Prepared) -> dict[str, Json]:
 def _resolved(
     definition: Mapping[str, Json], view: Inputs, properties: Mapping[str, Json]
 ) -> Mapping[str, Json]:
-    """The properties as the template has them, with masks in the place of secrets."""
+    """Return the template's properties with secrets masked."""
     stored = definition["properties"] if definition["masked"] is None else definition["masked"]
     try:
         found = resolve(decode(stored, definition["version"]), view, masked=True)
-    except FunctionError:  # masks may cost more than the values themselves
+    except FunctionError:  # evaluation with masks may exceed the cost budget
         found = MASK
     whole: Mapping[str, Json] = mask_as_map(found or {}, properties)
     return whole
 
 
 def masked(properties: Mapping[str, Json], schema: TypeSchema) -> dict[str, Json]:
-    """`properties` with those that the type hides replaced by ``******``."""
+    """Return `properties` with hidden ones of the schema replaced by ``******``."""
     return {
         name: MASK if value is not None and _hides(schema, name) else value
         for name, value in properties.items()

@@ -1,9 +1,10 @@
-"""The worker: claim, decide, settle, act. Any number of them work on one database.
+"""The worker: claims nodes, decides their steps and calls their operations.
 
-A lane is a loop around one call of the store: it hands in what was decided since (`steps`), and
-gets back the nodes it is to carry on with. Operations that compute are called right there;
-operations that do I/O run as tasks, bounded in number, and hand their outcome to whichever lane
-comes round next. While a node waits, for a hook, a timer or another node, nothing of it is here.
+Any number of workers share one database. A lane is a loop around one call of the store
+(`advance`): it passes in the steps decided since the last call and gets back the nodes to run next.
+Operations that only compute are called by the lane. Operations that do I/O run as tasks, bounded in
+number, and queue their steps for the next lane. A node that waits for a hook, a timer or another
+node occupies no worker.
 """
 
 import asyncio
@@ -38,26 +39,26 @@ from engine.types.signal_urls import SignalUrls
 from engine.words import Json
 from engine.work.internal_error import report
 from engine.work.measures import Measures
-from engine.work.node_runner import NodeRunner, Surroundings
-from engine.work.operation_call import Carry, Exchange
+from engine.work.node_runner import NodeRunner, RunnerSettings
+from engine.work.operation_call import Exchange, RunNestedOperation
 from engine.work.retries import Retrying
 from engine.work.step_queue import StepQueue, WaitingStep
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: Seconds until a loop that has failed is restarted.
+#: Seconds before a lane repeats after an error.
 BACK_OFF = 1.0
-#: What one resource may compute, where no quota says so.
+#: Bytes that one resource may compute, without a quota.
 RESOURCE_BYTES = 4_194_304
-#: Seconds. What is not given back counts as if its process had died.
+#: Seconds. A claim that is not released counts as lost, as if its process had died.
 RELEASE_TIMEOUT = 2.0
-#: How often a step that is written alone may run into the statement timeout.
+#: How often a step in a batch of its own may exceed the statement timeout.
 TRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """batch: nodes a lane claims at once. operations: operations with I/O under way at once."""
+    """batch: nodes that a lane claims at once. operations: concurrent operations with I/O."""
 
     batch: int
     lanes: int
@@ -82,16 +83,18 @@ class Worker:
         fail_end: Callable[[End, str], Awaitable[None]] | None = None,
         sealer: Sealer | None = None,
         exchange: Exchange = str,
-        carry: Carry | None = None,
-        doors: SignalUrls | None = None,
+        run_nested: RunNestedOperation | None = None,
+        signal_urls: SignalUrls | None = None,
         resource_bytes: Callable[[str], int] = lambda _: RESOURCE_BYTES,
         measures: Measures | None = None,
         tracer: Tracer | None = None,
     ) -> None:
-        """end: ends a traversal of which nothing is left, or whose time is over. fail_end: ends
-        one for which that raises, with a reason. sealer, exchange: open credentials. carry: for
-        resources that hold a stack of their own. doors: where data is sent to resources.
-        resource_bytes: how much one resource of a project may compute."""
+        """end: ends a traversal whose nodes have all ended, or whose timeout has passed. fail_end:
+        ends one for which `end` raises, with a reason. sealer, exchange: open credentials.
+        run_nested: runs operations of resources with a nested stack. signal_urls: make the URLs at
+        which resources receive signals. resource_bytes: bytes that one resource of a project may
+        compute.
+        """
         self._end = end
         self._fail_end = fail_end
         self._database = database
@@ -100,13 +103,13 @@ class Worker:
         self._new_id = new_id
         self._wake = asyncio.Event()
         self._served = ""
-        self._does_io = True  # until the last batch has shown that it only computes
+        self._does_io = True  # until a batch has started no task
         self._queue = StepQueue(settings.batch)
-        self._singly = 0  # so many claims are still of one node, since a larger one failed
-        self._unread = False  # the next claim reads no documents
-        self._claims_suspects = False  # a lane's claim under way may return such nodes
+        self._single_claims = 0  # number of claims limited to one node, after a larger one failed
+        self._claim_unread = False  # the next claim reads no documents
+        self._claims_suspects = False  # a running claim may return nodes that ended their workers
         self._runner = NodeRunner(
-            Surroundings(
+            RunnerSettings(
                 registry=registry,
                 retrying=settings.retrying,
                 default_timeout=settings.default_timeout,
@@ -114,8 +117,8 @@ class Worker:
                 new_id=new_id,
                 sealer=sealer,
                 exchange=exchange,
-                carry=carry,
-                doors=doors,
+                run_nested=run_nested,
+                signal_urls=signal_urls,
                 measures=measures or Measures(),
                 tracer=tracer or Tracer(),
             ),
@@ -124,22 +127,22 @@ class Worker:
         )
 
     def wake(self) -> None:
-        """Look for work now: something became ready."""
+        """Claim now: a node became ready."""
         self._wake.set()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until told to stop, then let what runs end, a bounded time.
+        """Work until `stop` is set, then wait for running operations up to `drain`.
 
-        What is cut off is taken up again, by any worker, when its lease has run out. After an error
-        that no guard of a lane or of a node has kept it may be called again: steps that wait are
-        written then. Other nodes keep their lease and count as lost, as if the process had died,
-        so that one that ends its worker each time is failed. Raises such an error.
+        Operations cancelled after that are called again, by any worker, when their lease expires.
+        Raises an error that no guard of a lane or node has caught. It may then be called again:
+        waiting steps are written. Other nodes keep their lease and count as lost, as if the process
+        had died, so that a node that ends its worker each time fails.
         """
         try:
             await self._run(stop)
         except BaseException:
             waiting = {one.claim for one in self._queue}
-            self._runner.forget(waiting)
+            self._runner.retain(waiting)
             raise
         with suppress(Exception):
             async with asyncio.timeout(RELEASE_TIMEOUT), self._database.connection() as conn:
@@ -162,7 +165,7 @@ class Worker:
         while True:
             self._wake.clear()
             batch, alone = self._queue.take()
-            want = 0 if alone or stop.is_set() else self._room()
+            want = 0 if alone or stop.is_set() else self._free_capacity()
             try:
                 busy = bool(batch or want) and await self._round(group, batch, want)
             except Exception as error:
@@ -172,20 +175,19 @@ class Worker:
             if busy or self._queue:
                 continue
             if stop.is_set() and not self._runner.held:
-                self._wake.set()  # this lane may have taken what was to wake another
+                self._wake.set()  # this lane may have cleared the event that was to wake another
                 return
             await self._rest()
 
     def _recover(self, batch: Sequence[WaitingStep], want: int, error: Exception) -> None:
-        """Nothing of the batch is written: keep it as it is, or find out which step, or which of
-        the nodes to be claimed, is at fault."""
+        """Keep a batch that was not written, or split it to find the step or claim at fault."""
         how = blame(error)
         if isinstance(error, Unavailable):
             log.warning("worker.unavailable", reason=str(error), steps=len(batch))
         elif how is not Blame.CERTAIN or len(batch) != 1:
             report(error, self._new_id(), f"batch of {len(batch)} steps, {want} nodes to claim")
         if not batch and how is not Blame.NONE:
-            self._unread, self._singly = want == 1, self._settings.batch
+            self._claim_unread, self._single_claims = want == 1, self._settings.batch
         if how is Blame.NONE or not batch:
             self._queue.put_back(batch)
         elif len(batch) > 1:
@@ -200,11 +202,12 @@ class Worker:
         else:
             self._runner.refused(one, error)
 
-    def _room(self) -> int:
-        """How many nodes to claim: a batch of what computes, but of what does I/O only as many as
-        may be under way; the rest is for other processes."""
+    def _free_capacity(self) -> int:
+        """Return how many nodes to claim: a batch if operations only compute; with I/O as many as
+        may run at once, which leaves the rest to other processes.
+        """
         free = max(0, self._settings.operations - len(self._runner.running()))
-        if self._singly:
+        if self._single_claims:
             return min(1, free)
         if free and not self._does_io:
             return self._settings.batch
@@ -213,43 +216,44 @@ class Worker:
     async def _round(
         self, group: asyncio.TaskGroup, batch: Sequence[WaitingStep], want: int
     ) -> bool:
-        """Settle and claim, and carry on with what came back; False when nothing did.
+        """Write steps, claim nodes and run them. Return False if nothing came back.
 
-        Raises only when nothing of the batch is written.
+        Raises only if no step of the batch is written.
         """
         began = asyncio.get_running_loop().time()
         had_last_try = self._runner.has_last_try
         with self._may_claim_suspects(want) as suspects:
-            got = await self._advance([one.step for one in batch], want, suspects=suspects)
-            refused = {one.key: one for one in got.refused}
+            advanced = await self._advance([one.step for one in batch], want, suspects=suspects)
+            refused = {one.key: one for one in advanced.refused}
             for one in batch:
                 if one.claim in refused:
                     self._runner.superseded(one, refused[one.claim])
                 else:
                     self._runner.written(one)
-            for ended in got.ends:
+            for ended in advanced.ends:
                 with bound_contextvars(stack_id=str(ended.stack_id), traversal=ended.traversal):
                     await self._finish(ended)
-            self._carry_on(group, got, began)
+            self._run_nodes(group, advanced, began)
         if had_last_try and not self._runner.has_last_try:
             self.wake()  # other suspects may be claimed now
-        return bool(got.work or got.ends or got.unread or self._queue)
+        return bool(advanced.work or advanced.ends or advanced.unread or self._queue)
 
-    def _carry_on(self, group: asyncio.TaskGroup, got: Advanced, began: float) -> None:
+    def _run_nodes(self, group: asyncio.TaskGroup, advanced: Advanced, began: float) -> None:
         before = len(self._runner.running())
-        for work in got.unread:
-            self._runner.give_up(work)
-        for work in got.work:
-            if self._too_late(began):
+        for work in advanced.unread:
+            self._runner.fail_unread(work)
+        for work in advanced.work:
+            if self._lease_expired(began):
                 break
-            self._runner.carry_on(group, work, began)
-        if got.work:
+            self._runner.run_node(group, work, began)
+        if advanced.work:
             self._does_io = len(self._runner.running()) > before
 
     @contextmanager
     def _may_claim_suspects(self, want: int) -> Iterator[bool]:
-        """Whether this claim may return nodes that ended their workers: one claim at a time, and
-        none while such a node makes its last try."""
+        """Yield whether this claim may return nodes that ended their workers: one claim at a time,
+        and none during the last try of such a node.
+        """
         allowed = want > 0 and not self._claims_suspects and not self._runner.has_last_try
         self._claims_suspects |= allowed
         try:
@@ -260,31 +264,29 @@ class Worker:
 
     async def _advance(self, steps: Sequence[Json], want: int, *, suspects: bool) -> Advanced:
         reach("advance.before")
-        most = UNREAD if self._unread else BATCH_BYTES
+        most = UNREAD if self._claim_unread else BATCH_BYTES
         async with self._database.connection() as conn:
-            got = await advance(
+            advanced = await advance(
                 conn, self._name, self._settings.lease, want, steps, self._served, most,
                 suspects=suspects,
             )  # fmt: skip
         reach("advance.after")
         if want:
-            self._unread, self._singly = False, max(0, self._singly - 1)
-        self._served = got.turn or self._served
-        return got
+            self._claim_unread, self._single_claims = False, max(0, self._single_claims - 1)
+        self._served = advanced.turn or self._served
+        return advanced
 
-    def _too_late(self, began: float) -> bool:
-        """Whether a lease taken then may be over: somebody else may have the nodes by now.
-
-        So it is for a process that was stopped, or starved; it leaves them alone.
+    def _lease_expired(self, began: float) -> bool:
+        """Return whether a lease taken at `began` may have expired, so that another worker may have
+        claimed the nodes: the process was suspended or advanced no CPU time.
         """
-        late = asyncio.get_running_loop().time() - began >= self._settings.lease.total_seconds()
-        if late:
-            log.warning("lease.over", remedy="Nothing; whoever has the nodes now carries them on.")
-        return late
+        expired = asyncio.get_running_loop().time() - began >= self._settings.lease.total_seconds()
+        if expired:
+            log.warning("lease.over", remedy="None needed: another worker runs the nodes.")
+        return expired
 
     async def _finish(self, ended: End) -> None:
-        """What goes wrong here fails this traversal, or is tried again when its lease is over;
-        nothing else of this worker may suffer from it."""
+        """End a traversal. An error fails it, or it is repeated when its lease expires."""
         try:
             reach("worker.end")
             await self._end(ended)
@@ -302,7 +304,7 @@ class Worker:
             report(error, self._new_id(), "end")
 
     async def _rest(self) -> None:
-        """Sleep until woken, until the next timer or lease is due, or for a poll interval."""
+        """Sleep until woken, until the next timer or lease is due, or for the poll interval."""
         longest = self._settings.poll.total_seconds()
         due = await self._next_due()
         seconds = longest if due is None else min(longest, max(due, 0.02))
@@ -324,7 +326,7 @@ class Worker:
         return BACK_OFF
 
     async def _renew_leases(self) -> None:
-        """Keep what runs ours; cut off what somebody else has taken over meanwhile."""
+        """Renew leases of running operations; cancel those that another worker has claimed."""
         while True:
             await asyncio.sleep(self._settings.lease.total_seconds() / 3)
             try:
@@ -335,8 +337,9 @@ class Worker:
                 report(error, self._new_id(), "renew")
 
     async def _renew(self) -> None:
-        """Also the leases of what waits to be written; a step that is being written is left alone,
-        because its row is locked."""
+        """Renew leases of running nodes and waiting steps, not of steps that are being written:
+        their rows are locked.
+        """
         reach("worker.renew")
         held = self._runner.held
         running = [claim for claim, task in held.items() if task is not None]

@@ -1,16 +1,16 @@
-"""What a worker tells those who count, from what it was told and has written. Pure."""
+"""Worker metrics, derived from inputs and committed transitions. Pure."""
 
 from collections.abc import Mapping
 
 from engine.node.inputs import (
-    Broke,
-    Denied,
     Input,
     MustConfirm,
     MustReplace,
     MustRetry,
     MustStop,
     MustWait,
+    OperationFailed,
+    OperationForbidden,
     Succeeded,
 )
 from engine.words import CONFIRM, Json, State
@@ -23,18 +23,18 @@ OUTCOMES: Mapping[type[Input], str] = {
     MustReplace: "replaces",
     MustRetry: "retries",
     MustStop: "stopped",
-    Broke: "failed",
-    Denied: "failed",
+    OperationFailed: "failed",
+    OperationForbidden: "failed",
 }
 ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED, State.DROPPED})
 
 
-def outcome_of(said: Input) -> str:
-    return OUTCOMES[type(said)]
+def outcome_of(node_input: Input) -> str:
+    return OUTCOMES[type(node_input)]
 
 
 def report_step(step: Mapping[str, Json], measures: Measures) -> None:
-    """step: as `advance` has taken it."""
+    """Record the end of a node and its new hooks. step: as passed to `advance`."""
     if step["state"] in ENDED:
         measures.node_ended(str(step["operation"]), str(step["state"]))
     for hook in step["hook"] or ():
@@ -42,5 +42,5 @@ def report_step(step: Mapping[str, Json], measures: Measures) -> None:
 
 
 def point_of(point: str) -> str:
-    """Without the name of a step, which a type chooses."""
+    """Return the point as a metric label, without the name of a step, which types choose freely."""
     return CONFIRM.rstrip("-") if point.startswith(CONFIRM) else point

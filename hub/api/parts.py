@@ -58,7 +58,7 @@ class Parts:
     horizon: Callable[[str], float]
     answerers: Answerers
     token_keys: StoredTokenKeys
-    doors: SignalUrls
+    signal_urls: SignalUrls
     servers: ServerUrls
     new_id: Callable[[], UUID]
     new_secret: Callable[[], str]

@@ -47,14 +47,14 @@ async def _purged(
     config: Path | None, data_dir: Path | None, age: timedelta | None, dry_run: bool
 ) -> dict[str, int]:
     # Only here, because other commands would wait for all of the engine to be read.
-    from engine.work.purge import purge_old, rehearsed
+    from engine.work.purge import count_purgeable, purge_old
     from hub.checks.offline_database import open_offline
     from hub.program.wiring import ages
     from hub.settings.settings import load_settings
 
     settings = load_settings(config, {"database.data_dir": data_dir})
     async with open_offline(settings.database) as conn:
-        carry_out = rehearsed if dry_run else purge_old
+        carry_out = count_purgeable if dry_run else purge_old
         return dict(await carry_out(conn, ages(settings.retention, age)))
 
 

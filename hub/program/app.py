@@ -204,7 +204,7 @@ async def _api(settings: Settings, loops: Loops, hasher: PasswordHasher) -> Asyn
         horizon=loops.horizon,
         answerers=loops.answerers,
         token_keys=loops.token_keys,
-        doors=loops.doors,
+        signal_urls=loops.signal_urls,
         servers=loops.servers,
         new_id=uuid4,
         new_secret=new_secret,

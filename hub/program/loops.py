@@ -122,8 +122,8 @@ class Loops:
         )
         self.feed = Feed(database, supervisor=self.supervisor)
         self.metrics = Metrics(database, self.feed)
-        self.doors = SignalUrls(token_keys.keys, settings.server.base_url())
-        self.telling = LifecycleNotifier(
+        self.signal_urls = SignalUrls(token_keys.keys, settings.server.base_url())
+        self.lifecycle = LifecycleNotifier(
             database, self.plugins, poll=settings.engine.poll, supervisor=self.supervisor
         )
         limits = make_limits(settings)
@@ -137,8 +137,8 @@ class Loops:
             fail_end=self._end_failed,
             sealer=self.sealer,
             exchange=authenticator.exchange,
-            carry=self._carried,
-            doors=self.doors,
+            run_nested=self._carried,
+            signal_urls=self.signal_urls,
             resource_bytes=lambda project: limits.of(project).resource_bytes,
             measures=self.metrics,
             tracer=self.tracer,
@@ -240,7 +240,7 @@ class Loops:
         """Start the loops of these roles; each ends soon after `stop` is set."""
         process = _process(roles, self.sealer)
         presence = Presence(self.database, process, self.supervisor)
-        await self.supervisor.guard("presence").attempt(presence.say())
+        await self.supervisor.guard("presence").attempt(presence.report())
         await stack.enter_async_context(self.database.listen(CHANGED, self.token_keys.wake))
         loops: dict[str, LoopRun] = {
             "presence": presence.run,
@@ -257,7 +257,7 @@ class Loops:
             loops |= {
                 "worker": self.worker.run,
                 "timers": self.timers.run,
-                "telling": self.telling.run,
+                "lifecycle": self.lifecycle.run,
             }
         if "dispatch" in roles:
             await self._configure_subscriptions()
@@ -306,13 +306,13 @@ class Loops:
     def wake(self) -> None:
         self.worker.wake()
         self.timers.wake()
-        self.telling.wake()
+        self.lifecycle.wake()
 
     def _stirred(self) -> None:
         """Something was accepted, answered or has ended here."""
         self.worker.wake()
         if self.plugins:
-            self.telling.wake()
+            self.lifecycle.wake()
 
     async def drained(self, tasks: list[asyncio.Task[None]]) -> None:
         """Wait for the loops to end, a bounded time; then cut them off."""

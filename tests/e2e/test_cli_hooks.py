@@ -123,7 +123,7 @@ def test_two_people_approve_and_who_may_not_is_told_so(
     headgate(server, *create, "--until-waiting", "--user", "joe", code=5)
     answer = ("hook", "continue", "pair:a", "--user")
     assert "another principal must answer" in headgate(server, *answer, "joe", code=1, roles="dba")
-    assert "role:dba to answer" in headgate(server, *answer, "ann", code=1)
+    assert "role:dba may answer" in headgate(server, *answer, "ann", code=1)
     mine = ("hook", "list", "--mine", "--stack", "pair", "--user")
     assert spoken(server, *mine, "joe", roles="dba") == spoken(server, *mine, "ann") == []
     assert "role:dba, not joe" in headgate(server, *mine, "ann", roles="dba")
@@ -177,7 +177,7 @@ def test_a_hook_waits_longer_and_is_handed_over(
     longer = ("hook", "progress", "over:a", "--extend", "2h", "--reason", "on it", "--user", "ann")
     assert spoken(server, *longer)["deadline"] > before
     over = ("hook", "hand-over", "over:a", "user:bob", "--user")
-    assert "user:ann to answer" in headgate(server, *over, "bob", code=1)
+    assert "user:ann may answer" in headgate(server, *over, "bob", code=1)
     assert "user:bob, user:ann" in headgate(server, *over, "ann", "--note", "lunch")
     hook = spoken(server, "hook", "show", "over:a")
     assert hook["assigned"] == "user:bob"

@@ -152,7 +152,7 @@ async def test_a_reason_shows_no_part_of_a_secret_that_does_not_fit(
     )  # fmt: skip
     assert await run.until_ended("s") == "CREATE_FAILED"
     reason = (await run.resources("s"))["loud"]["resource_status_reason"]
-    assert "the values hold secrets" in reason
+    assert "the values contain secrets" in reason
     await look_everywhere(run, findings, "s")
 
 

@@ -288,7 +288,8 @@ FAULTS: tuple[Fault, ...] = (
         accept, "forgotten", _forgotten, sizes.UPDATED, _WAITS,
     ),
     Fault(
-        "breakpoints are passed by", decisions, "ahead", lambda *_: [], sizes.HOOKED, _ANSWER,
+        "breakpoints are passed by", decisions, "pending_breakpoints", lambda *_: [],
+        sizes.HOOKED, _ANSWER,
     ),
     Fault(
         "a rejection goes on", decisions, "_fail", _goes_on, sizes.HOOKED, _ANSWER,
@@ -356,7 +357,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "breakpoints of a check are passed by",
-        decisions, "ahead", lambda *_: [], sizes.CHECK_ASKED, _ANSWER,
+        decisions, "pending_breakpoints", lambda *_: [], sizes.CHECK_ASKED, _ANSWER,
     ),
     Fault(
         "a suspend leaves out a resource",
@@ -374,7 +375,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "breakpoints of a suspend are ignored",
-        decisions, "ahead", lambda *_: [], sizes.SUSPEND_ASKED, _ANSWER,
+        decisions, "pending_breakpoints", lambda *_: [], sizes.SUSPEND_ASKED, _ANSWER,
     ),
     Fault(
         "the hook before the stack holds no node",
@@ -392,7 +393,8 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "hooks of a stack are ignored",
-        decisions, "ahead", lambda *_: [], sizes.STACK_HOOKS, "a_stack_hook_holds_every_node",
+        decisions, "pending_breakpoints", lambda *_: [], sizes.STACK_HOOKS,
+        "a_stack_hook_holds_every_node",
         True,
     ),
     Fault(

@@ -15,12 +15,12 @@ from engine.hooks.deadline import HookClock
 from engine.hooks.rule import Limits, Rule
 from engine.node.inputs import (
     Answered,
-    Broke,
     Expired,
     Input,
     MustReplace,
     MustRetry,
     MustWait,
+    OperationFailed,
     Succeeded,
 )
 from engine.principal import named
@@ -43,10 +43,10 @@ LATER = datetime(2026, 1, 1, tzinfo=UTC)
 #: What an operation says that is called again, by what it did.
 FOUND_DONE: dict[str, Input] = {
     "Succeeded": Succeeded(),
-    "Broke": Broke("broke"),
+    "OperationFailed": OperationFailed("broke"),
     "Left": LEFT,
     "MustReplace": MustReplace(),
-    "Denied": DENIED,
+    "OperationForbidden": DENIED,
 }
 #: Two principals answer where a rule needs several approvals.
 PRINCIPALS = ("ann", "bob")
@@ -163,7 +163,7 @@ def _held(world: World, number: int, at: int, claim: int) -> bool:
 
 
 def taken(world: World, number: int, at: int) -> World:
-    """`Worker._carry_on`: in phase act it is about to call, else it has something to tell."""
+    """`NodeRunner.run_node`: in phase act it is about to call, else it has something to tell."""
     node = world.node(number, at)
     assert node is not None
     seen = store.seen(world, number, at)
@@ -231,12 +231,12 @@ def outcomes(world: World, hand: Hand) -> Iterator[tuple[Input, str]]:
             yield FOUND_DONE[said], ""
             return
     if hand.seen.operation is Operation.CHECK and not _is_whole(world, node):
-        yield Broke("broke"), ""
+        yield OperationFailed("broke"), ""
         return
     yield Succeeded(), ""
     if hand.seen.operation in GATES:
         return
-    yield Broke("broke"), "fail"
+    yield OperationFailed("broke"), "fail"
     yield MustWait(LATER), "wait"
     yield MustRetry(LATER, "again"), "retry"
     if hand.seen.operation in (Operation.CREATE, Operation.REPLACE):

@@ -18,13 +18,13 @@ from engine.hot.schema.type_schema import Kind, Property, TypeSchema
 from engine.hot.syntax.document import DocumentLimits as SourceLimits
 from engine.node.inputs import (
     Answered,
-    Broke,
-    Denied,
     Expired,
     Input,
     MustReplace,
     MustRetry,
     MustWait,
+    OperationFailed,
+    OperationForbidden,
     Superseded,
 )
 from engine.plan.gates import STACK_TYPE
@@ -38,7 +38,7 @@ from engine.store.database import Database
 from engine.types.contract import Call, Done, Failed, Outcome, Replace, ResourceType, Wait
 from engine.types.registry import Registry
 from engine.words import Action, Decision, Door, Json
-from engine.work.job import Job, NodeInput, settle, settle_superseded, take_up
+from engine.work.job import Job, NodeInput, prepare_claim, settle, settle_superseded
 from engine.work.operation_call import judge
 from engine.work.retries import Retrying
 from engine.work.timers import Timers
@@ -220,8 +220,8 @@ class Replay:
         self._take(move.traversal, move.node, got.work[0])
 
     def _take(self, traversal: int, at: int, work: Work) -> None:
-        """`Worker._carry_on`."""
-        job, said = take_up(work, self.registry)
+        """`NodeRunner.run_node`."""
+        job, said = prepare_claim(work, self.registry)
         held = self.held[traversal, at, work.key.claim] = Held(job)
         if said is not None:
             self._tell(held, said)
@@ -288,13 +288,13 @@ def _outcome(work: Work, said: Input) -> Outcome:
     if said == LEFT:
         return Failed("left", physical_id="there")
     match said:
-        case Broke(reason=reason):
+        case OperationFailed(reason=reason):
             return Failed(reason)
         case MustRetry(reason=reason):
             return Failed(reason, retry=True)
         case MustWait():
             return Wait(LATER, {})
-        case MustReplace() | Denied():
+        case MustReplace() | OperationForbidden():
             return Replace()
         case _:
             return Done(None if work.operation in ("delete", "begin", "finish") else "there")

@@ -18,7 +18,15 @@ from engine.node.effects import (
     WriteFailed,
     WriteUnchanged,
 )
-from engine.node.inputs import Broke, Claimed, Denied, Input, MustRetry, Succeeded, Superseded
+from engine.node.inputs import (
+    Claimed,
+    Input,
+    MustRetry,
+    OperationFailed,
+    OperationForbidden,
+    Succeeded,
+    Superseded,
+)
 from engine.node.machine import decide, decide_superseded
 from engine.node.node import Node as Decided
 from engine.node.node import Refused, Step
@@ -39,7 +47,7 @@ from tests.model.world import KEPT, Fixed, Row, Seen, Told, Write
 
 SCHEMA = TypeSchema("T", description="", any_property=True)
 #: A failure that names what it left behind; and a refusal before anything was done.
-LEFT, DENIED = Broke("left"), Denied("no")
+LEFT, DENIED = OperationFailed("left"), OperationForbidden("no")
 #: How a hook stands right after it was opened.
 SAID_AT: dict[Mode, str] = {Mode.WAIT: "waiting", Mode.NOTIFY: "continue", Mode.STOP: "stop"}
 
@@ -86,7 +94,7 @@ def _told(fixed: Fixed, seen: Seen, step: Step, said: Input, state: State) -> To
             for effect in step.effects
             if isinstance(effect, OpenHook)
         ),
-        outcome=isinstance(said, Succeeded | Broke) and seen.phase is Phase.ACT,
+        outcome=isinstance(said, Succeeded | OperationFailed) and seen.phase is Phase.ACT,
         attempts=seen.attempts + isinstance(said, MustRetry) if acted else 0,
         said=said if opens else None,
     )

@@ -108,7 +108,7 @@ class TreeMachine(StoreMachine):
         registry = a_registry(Thing(self.world))
         self.hands = [
             Hands(self.database, registry, self.engine.stacks.end_traversal, self.new_id,
-                  carry=self.engine.nested.run_operation)
+                  run_nested=self.engine.nested.run_operation)
             for _ in range(2)
         ]  # fmt: skip
         self.timers = Timers(self.database, poll=A_DAY, default_timeout=A_DAY, new_id=self.new_id)

@@ -11,8 +11,8 @@ from engine.store.database import Database
 from engine.types.contract import Outcome
 from engine.types.registry import Registry
 from engine.words import Json
-from engine.work.job import Job, NodeInput, settle, settle_superseded, take_up
-from engine.work.operation_call import Carry, judge, start
+from engine.work.job import Job, NodeInput, prepare_claim, settle, settle_superseded
+from engine.work.operation_call import RunNestedOperation, judge, start
 from tests.support.front import NO_PAUSE
 
 LEASE = timedelta(hours=1)
@@ -40,7 +40,7 @@ class Hands:
     registry: Registry
     end: Callable[..., object]
     new_id: Callable[[], UUID]
-    carry: Carry | None = None
+    run_nested: RunNestedOperation | None = None
     jobs: list[Job] = field(default_factory=list)
     steps: list[Json] = field(default_factory=list)
     settled: list[Json] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Hands:
             self.ends += 1
             await self.end(ended)  # type: ignore[misc]
         for work in got.work:
-            job, said = take_up(work, self.registry)
+            job, said = prepare_claim(work, self.registry)
             if said is None:
                 self.jobs.append(job)
             else:
@@ -94,7 +94,7 @@ class Hands:
         """Call the operation of a job, also one that makes a stack inside."""
         job = self.jobs.pop(index % len(self.jobs))
         assert job.prepared is not None
-        outcome = start(job.prepared, carry=self.carry)
+        outcome = start(job.prepared, run_nested=self.run_nested)
         said = outcome if isinstance(outcome, Outcome) else await outcome
         self._decide(job, judge(job.prepared, said, NO_PAUSE))
         return job

@@ -27,5 +27,5 @@ def test_a_misfit_is_named_with_what_it_should_be() -> None:
     point = metadata.EntryPoint("one", "builtins:dict", "teas")
     assert make(point, "tea") == {}
     said = str(misfit(point, "tea", Unavailable))
-    assert "the tea plug-in one (builtins:dict) is no Unavailable" in said
+    assert "the tea plug-in one (builtins:dict) is not of type Unavailable" in said
     assert "See engine.errors, or uninstall it." in said

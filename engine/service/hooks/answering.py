@@ -27,7 +27,7 @@ from engine.hooks.answers import (
     may_hand_over,
 )
 from engine.hooks.hash_chain import Entry
-from engine.hooks.step_mode import ON, course_after, goes_through
+from engine.hooks.step_mode import ON, affects_tree, step_mode_change
 from engine.hot.schema.properties import check_resolved
 from engine.hot.schema.type_schema import TypeSchema
 from engine.node.inputs import Answered
@@ -262,7 +262,7 @@ class Hooks:
         if found is None:
             raise _hook_not_found(hook_id)
         stack_id, stepped = found
-        through = goes_through(answer.word, stepped=stepped)
+        through = affects_tree(answer.word, stepped=stepped)
         tree = await lock_stack_tree(conn, stack_id) if through else ()
         return LockedAnswer((await lock_hooks(conn, [(stack_id, hook_id)]))[0], answer, tree)
 
@@ -313,10 +313,12 @@ class Hooks:
             remedy = "Answer step, continue or run."
             reason = "is not possible: this stack has no parent"
             raise Invalid([Finding("how", reason, remedy, "AnswerInvalid")])
-        course = course_after(answer.word, held.asked.rule)
-        others = await set_step_mode(conn, course, locked.tree)
+        mode_change = step_mode_change(answer.word, held.asked.rule)
+        others = await set_step_mode(conn, mode_change, locked.tree)
         verdicts = [_verdict(held, answer, answer.decision, answer.how)]
-        verdicts += [_verdict(one, answer, course.decision) for one in others if one.id != held.id]
+        verdicts += [
+            _verdict(one, answer, mode_change.decision) for one in others if one.id != held.id
+        ]
         return await self._apply(conn, verdicts, answer)
 
     def _comparable(self, held: Held, answer: Answer) -> Given:

@@ -34,7 +34,7 @@ async def _admitted(request: web.Request) -> tuple[UUID, UUID]:
     if stack_id is None or resource_id is None:
         raise _refused()
     parts = parts_of(request)
-    opens = partial(parts.doors.opens, token, stack_id, resource_id)
+    opens = partial(parts.signal_urls.opens, token, stack_id, resource_id)
     if not await parts.token_keys.checked(opens):
         raise _refused()
     return stack_id, resource_id

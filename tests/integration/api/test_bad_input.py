@@ -250,7 +250,7 @@ async def test_another_projects_stacks_and_hooks_are_not_there(running: Program)
         ({"decision": "patch", "properties": 5}, 400, "must be a map"),
         ({"decision": "continue", "reson": "x"}, 400, 'Did you mean "reason"?'),
         ({"decision": "continue", "reason": 5}, 400, "Send a text."),
-        ({"decision": "continue", "digest": "0"}, 409, "Look at the hook again"),
+        ({"decision": "continue", "digest": "0"}, 409, "Read the hook again"),
     ],
 )
 async def test_a_wrong_answer_changes_nothing(

@@ -47,7 +47,7 @@ async def a_program(url: str, *types: Raising) -> AsyncIterator[Program]:
         yield run
 
 
-@pytest.mark.parametrize("stage", ["take_up", "start", "judge", "settle"])
+@pytest.mark.parametrize("stage", ["prepare", "start", "judge", "settle"])
 async def test_a_stage_that_raises_fails_its_node(database_url: str, stage: str) -> None:
     async with a_program(database_url) as run:
         with capture_logs() as logs, injected(f"worker.{stage}@victim:all:raise"):
@@ -93,7 +93,7 @@ async def test_a_node_whose_failure_cannot_be_settled_fails_all_the_same(
         assert events[-1]["resource_status"] == "CREATE_FAILED"
 
 
-@pytest.mark.parametrize("point", ["tell", "renew", "rest"])
+@pytest.mark.parametrize("point", ["measure", "renew", "rest"])
 async def test_what_serves_no_node_fails_none(database_url: str, point: str) -> None:
     with capture_logs() as logs, injected(f"worker.{point}:all:raise"):
         async with a_program(database_url) as run:

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from engine.hot.schema.type_schema import Attribute, Kind, Property, TypeSchema
 from engine.store.database import Database
 from engine.types.contract import Call, Done, Outcome, ResourceType
-from engine.work.internal_error import Wreck
+from engine.work.internal_error import NodeContext
 from engine.work.step_queue import StepQueue, WaitingStep
 from tests.support.program import Http, Program, program, resource
 from tests.support.receiver import until
@@ -105,7 +105,7 @@ async def test_a_database_that_cannot_write_any_step_fails_no_node(
 async def test_a_batch_of_steps_is_bounded_by_its_bytes() -> None:
     queue = StepQueue(10, 1000)
     for name, size in (("a", 400), ("b", 400), ("c", 400), ("d", 5000), ("e", 1)):
-        queue.add(WaitingStep({"node": name}, size, Wreck(None)))  # type: ignore[arg-type]
+        queue.add(WaitingStep({"node": name}, size, NodeContext(None)))  # type: ignore[arg-type]
     batches = []
     while queue:
         batch, alone = queue.take()
@@ -116,7 +116,7 @@ async def test_a_batch_of_steps_is_bounded_by_its_bytes() -> None:
 
 async def test_steps_set_apart_are_written_one_at_a_time() -> None:
     queue = StepQueue(10)
-    steps = [WaitingStep({"node": name}, 1, Wreck(None)) for name in "abc"]  # type: ignore[arg-type]
+    steps = [WaitingStep({"node": name}, 1, NodeContext(None)) for name in "abc"]  # type: ignore[arg-type]
     for one in steps:
         queue.add(one)
     batch, _ = queue.take()

@@ -153,7 +153,7 @@ async def test_the_same_patch_is_the_same_however_it_was_written(run: Program) -
     [
         ({"place": "x"}, "may not be changed by an answer"),
         ({"sise": 1}, "may not be changed by an answer"),
-        ({}, "do not go with this decision"),
+        ({}, "are not valid with this decision"),
     ],
 )
 async def test_a_patch_of_anything_else_is_refused(

@@ -178,7 +178,7 @@ async def test_a_type_asks_only_for_its_own_steps(run: Program, world: World) ->
     world.will("create", "a", Confirm("rezise", {}))
     await run.create("s", {"a": thing()})
     assert await run.until_ended("s") == "CREATE_FAILED"
-    assert "none of its steps" in (await run.stack("s"))["stack_status_reason"]
+    assert "not one of its steps" in (await run.stack("s"))["stack_status_reason"]
 
 
 async def test_a_stack_asks_before_and_after_its_action(run: Program, world: World) -> None:

@@ -67,7 +67,7 @@ async def test_what_stopped_is_said_and_how_to_go_on(run: Program) -> None:
     _, listed = await run.call("GET", "/hooks?state=expired")
     status, said = await run.signal(listed["hooks"][0])
     assert (status, said["error"]["type"]) == (409, "StackStopped")
-    assert said["error"]["remedy"] == "The stack was stopped there; update the stack to go on."
+    assert said["error"]["remedy"] == "The stack stopped there; update the stack to resume."
 
 
 @pytest.mark.parametrize(

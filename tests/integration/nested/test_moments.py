@@ -29,7 +29,7 @@ def hands_of(front: Engine, database: Database) -> Hands:
         a_registry(),
         front.stacks.end_traversal,
         uuid4,
-        carry=front.nested.run_operation,
+        run_nested=front.nested.run_operation,
     )
 
 

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from channels.store.publish import publish
 from engine.store.database import Database
 from engine.store.retention import OLD, take_turn
-from engine.work.purge import Purging, purge_old, rehearsed
+from engine.work.purge import Purging, count_purgeable, purge_old
 from tests.support.changes import gone, put, thing
 from tests.support.events import Scene, resource_event
 from tests.support.program import Program, program
@@ -40,7 +40,7 @@ async def test_a_deleted_stack_goes_from_every_table_there_is_and_its_trail_when
     # A table that comes to be later has to be in a stack's life, too.
     assert seen >= set(await tables(run.database, of_stack=True))
     async with purge_turn(run.database) as conn:
-        would = +await rehearsed(conn, NOW)
+        would = +await count_purgeable(conn, NOW)
     assert set(await rows_naming(run.database, ids)) >= {"stack", "event", "hook", "decision"}
     for_good = {kind: age for kind, age in NOW.items() if kind != "trails"}
     assert await purged(run, **for_good) == Counter(would - Counter(trails=would["trails"]))
@@ -286,7 +286,7 @@ async def test_the_loop_purges_by_itself_and_tells(database: Database) -> None:
     def tell(kind: str, count: int) -> None:
         told[kind] += count
 
-    loop = Purging(database, NOW, every=timedelta(milliseconds=20), tell=tell)
+    loop = Purging(database, NOW, every=timedelta(milliseconds=20), record=tell)
     async with asyncio.TaskGroup() as group:
         group.create_task(loop.run(stop))
         await until(lambda: told["events"] == 1)

@@ -153,7 +153,12 @@ def test_what_a_key_says(key: str, value: Json, read_as: object) -> None:
         ("ask", {"schema": {"pattern": "("}}, "ask.schema", "json-schema.org"),
         ("ask", {"schema": {"$ref": "#/nowhere"}}, "ask.schema", "json-schema.org"),
         ("ask", {"schema": {"minimum": 2**70}}, "ask.schema", "json-schema.org"),
-        ("ask", {"schema": {"title": "x" * LONGEST_SCHEMA}}, "ask.schema", "Ask for less."),
+        (
+            "ask",
+            {"schema": {"title": "x" * LONGEST_SCHEMA}},
+            "ask.schema",
+            "Write a shorter schema.",
+        ),
         ("remind", "soon", "remind", "Write 90s, 30m, 2h or 1d."),
         ("remind", 30, "remind", "Write 90s, 30m, 2h or 1d."),
         ("remind", "0m", "remind", "Write 90s, 30m, 2h or 1d."),

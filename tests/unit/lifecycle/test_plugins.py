@@ -103,8 +103,8 @@ async def test_none_installed_lets_everything_pass() -> None:
     ("error", "told"),
     [
         (Refused("too big"), "Said refused it: too big"),
-        (ValueError("secret"), "Said failed with ValueError, and so refuses it"),
-        (KeyError(), "Said failed with KeyError, and so refuses it"),
+        (ValueError("secret"), "Said failed with ValueError, which refuses it"),
+        (KeyError(), "Said failed with KeyError, which refuses it"),
     ],
 )
 async def test_who_refuses_or_breaks_ends_the_asking_and_those_before_are_told(
@@ -133,7 +133,7 @@ async def test_one_that_does_not_answer_in_time_refuses() -> None:
     log: list[str] = []
     hanging = Said(log, "b", 2, hangs="before")
     said = await Plugins([Said(log, "a", 1), hanging], longest=0.01).before(VIEW)
-    assert said == "Said did not answer within 0.01 s, and so refuses it"
+    assert said == "Said did not answer within 0.01 s, which refuses it"
     assert log == ["before a", "before b", "after a failed unbegun"]
 
 

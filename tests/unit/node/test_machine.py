@@ -11,7 +11,7 @@ import pytest
 from engine.hooks.rule import Rule, is_confirm
 from engine.node.effects import (
     Call,
-    Moment,
+    EventKind,
     NotifyType,
     OpenHook,
     Record,
@@ -23,9 +23,7 @@ from engine.node.effects import (
 )
 from engine.node.inputs import (
     Answered,
-    Broke,
     Claimed,
-    Denied,
     Expired,
     Input,
     MustConfirm,
@@ -33,6 +31,8 @@ from engine.node.inputs import (
     MustRetry,
     MustStop,
     MustWait,
+    OperationFailed,
+    OperationForbidden,
     Succeeded,
     Superseded,
 )
@@ -66,8 +66,8 @@ INPUTS: tuple[Input, ...] = (
     MustRetry(UNTIL, "busy"),
     MustReplace(),
     MustStop("the stack inside was stopped"),
-    Broke("broken"),
-    Denied("protected"),
+    OperationFailed("broken"),
+    OperationForbidden("protected"),
     *(Answered(decision, "ann") for decision in Decision if decision is not Decision.REJECT),
     REJECT,
     *(Expired(on_timeout) for on_timeout in OnTimeout),
@@ -361,12 +361,14 @@ def test_a_node_that_has_begun_to_act_is_not_dropped_and_any_other_is() -> None:
 def test_a_node_that_ends_in_the_middle_of_its_operation_says_so_of_its_resource() -> None:
     for one, step in steps():
         ends = step.node.state in (State.FAILED, State.STOPPED)
-        midway = one.begun and not isinstance(one.said, Denied | Succeeded | MustReplace)
+        midway = one.begun and not isinstance(
+            one.said, OperationForbidden | Succeeded | MustReplace
+        )
         if ends and midway and one.node.operation not in GATES:
             (written,) = [one for one in step.effects if isinstance(one, WriteFailed)]
             assert written.reason == step.node.reason
             assert written.broken is (one.node.operation in BREAKING)
-            assert Record(Moment.FAILED, written.reason) in step.effects
+            assert Record(EventKind.FAILED, written.reason) in step.effects
 
 
 def test_nothing_is_written_or_recorded_of_a_gate_and_a_gate_it_stays() -> None:
@@ -542,7 +544,7 @@ def test_a_failure_before_the_operation_leaves_the_resource_whole() -> None:
         "pre-update rejected by ann: no", False
     )
     acting = Node(Operation.UPDATE, State.RUNNING, Phase.ACT)
-    assert stepped(acting, Broke("x")).effects[0] == WriteFailed("x", True)
+    assert stepped(acting, OperationFailed("x")).effects[0] == WriteFailed("x", True)
 
 
 def test_heats_short_form_asks_before_an_update_that_changes_nothing() -> None:
@@ -569,30 +571,32 @@ def test_a_deleted_resource_loses_its_row_behind_the_last_hook() -> None:
     assert stepped(held.node, CONTINUE).effects == (Remove(),)
 
 
-@pytest.mark.parametrize("said", [Succeeded(), Broke("x"), CONTINUE, MustWait(UNTIL)])
+@pytest.mark.parametrize("said", [Succeeded(), OperationFailed("x"), CONTINUE, MustWait(UNTIL)])
 def test_what_does_not_fit_is_refused_with_a_reason(said: Input) -> None:
     answer = decide(Node(Operation.CREATE, State.DONE, Phase.POST), said)
-    assert isinstance(answer, Refused) and "does not fit" in answer.reason
+    assert isinstance(answer, Refused) and "is not valid for" in answer.reason
 
 
 def test_a_retry_parks_the_node_and_says_why() -> None:
     acting = stepped(fresh(Operation.CREATE), Claimed(Operation.CREATE)).node
     step = stepped(acting, MustRetry(UNTIL, "busy"))
     assert (step.node.state, step.node.phase) == (State.PARKED, Phase.ACT)
-    assert step.effects == (WakeAt(UNTIL), Record(Moment.RETRYING, "busy"))
+    assert step.effects == (WakeAt(UNTIL), Record(EventKind.RETRYING, "busy"))
 
 
 def test_what_is_denied_fails_the_node_and_leaves_the_resource() -> None:
-    step = stepped(fresh(Operation.UPDATE), Denied("protected"))
+    step = stepped(fresh(Operation.UPDATE), OperationForbidden("protected"))
     assert step.node.state is State.FAILED
-    assert step.effects == (Record(Moment.FAILED, "protected"),)
+    assert step.effects == (Record(EventKind.FAILED, "protected"),)
 
 
 @pytest.mark.parametrize("operation", sorted(set(Operation) - GATES))
 def test_only_what_leaves_a_doubt_breaks_a_resource(operation: Operation) -> None:
     acting = stepped(fresh(operation), Claimed(operation)).node
     (written,) = [
-        effect for effect in stepped(acting, Broke("no")).effects if isinstance(effect, WriteFailed)
+        effect
+        for effect in stepped(acting, OperationFailed("no")).effects
+        if isinstance(effect, WriteFailed)
     ]
     harmless = {Operation.ADOPT, Operation.SUSPEND, Operation.RESUME, Operation.SNAPSHOT}
     assert written.broken is (operation not in harmless)
@@ -620,7 +624,7 @@ CUT = "confirm-cut"
 def test_a_step_that_nobody_holds_goes_on_at_once(rule: Rule | None) -> None:
     step = confirmed(rule)
     assert (step.node.state, step.node.phase) == (State.READY, Phase.ACT)
-    told = NotifyType("cut", Decision.CONTINUE, NOBODY, "no breakpoint holds it")
+    told = NotifyType("cut", Decision.CONTINUE, NOBODY, "no breakpoint blocks it")
     hook = (OpenHook(rule),) if rule and rule.point == CUT else ()
     assert step.effects == (*hook, told)
     again = stepped(claimed_again(step.node), Claimed(Operation.UPDATE))
@@ -665,7 +669,7 @@ def test_who_stops_in_the_middle_of_an_operation_leaves_a_resource_that_failed(
         why = step.node.reason or ""
         assert CUT in why
         failed = WriteFailed(why, operation in BREAKING)
-        assert step.effects == (*hooks, failed, Record(Moment.FAILED, why))
+        assert step.effects == (*hooks, failed, Record(EventKind.FAILED, why))
 
 
 @pytest.mark.parametrize("operation", Operation)
@@ -715,7 +719,7 @@ def test_a_gate_is_asked_called_and_done_without_a_word_of_a_resource() -> None:
     assert acting.effects == (Call(Operation.BEGIN),)
     done = stepped(acting.node, Succeeded())
     assert done.node.state is State.DONE and done.effects == ()
-    refused = stepped(acting.node, Broke("Quota refused it: too many"))
+    refused = stepped(acting.node, OperationFailed("Quota refused it: too many"))
     assert refused.node.reason == "Quota refused it: too many" and refused.effects == ()
 
 

@@ -41,7 +41,7 @@ def held(
 
 def next_in(one: Held) -> timedelta | None:
     """How long until it is spoken of again."""
-    wake: datetime | None = reminder(one).written["wake_at"]
+    wake: datetime | None = reminder(one).row["wake_at"]
     return None if wake is None else wake - NOW
 
 
@@ -74,16 +74,16 @@ def test_what_is_said_and_when_the_next_is(
     )  # fmt: skip
     said = reminder(one)
     assert said.kind == f"headgate.hook.{kind}"
-    assert said.written["escalated"] is (kind == "escalated")
-    assert said.written["reminded"] is (kind == "reminder")
+    assert said.row["escalated"] is (kind == "escalated")
+    assert said.row["reminded"] is (kind == "reminder")
     assert next_in(one) == (None if then is None else then * HOUR)
 
 
 def test_a_reminder_says_which_it_is() -> None:
     said = reminder(held(3 * HOUR, remind=HOUR, reminders=2))
-    assert said.sentence == "Hook pre-update of db still waits for an answer"
-    assert said.told == {"reminder": 3}
-    assert (said.written["stack_id"], said.written["id"]) == (UUID(int=2), UUID(int=1))
+    assert said.reason == "Hook pre-update of db still waits for an answer"
+    assert said.data == {"reminder": 3}
+    assert (said.row["stack_id"], said.row["id"]) == (UUID(int=2), UUID(int=1))
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_a_reminder_says_which_it_is() -> None:
 )
 def test_an_escalation_says_whom_it_is_for(to: tuple[str, ...], name: str, sentence: str) -> None:
     said = reminder(held(HOUR, escalate=HOUR, to=to, name=name))
-    assert said.sentence == f"Hook pre-update of {sentence} answer it now"
-    assert said.told == {"to": list(to)}
+    assert said.reason == f"Hook pre-update of {sentence} answer it now"
+    assert said.data == {"to": list(to)}
 
 
 hours = st.timedeltas(timedelta(seconds=1), timedelta(days=3))
@@ -121,11 +121,11 @@ def test_it_is_escalated_once_and_not_before_its_time(
     one = held(waited, remind=remind, escalate=after)
     for _ in range(50):
         said = reminder(one)
-        assert said.written["escalated"] is (one.now >= one.asked.clock.opened_at + after)
-        if said.written["escalated"]:
+        assert said.row["escalated"] is (one.now >= one.asked.clock.opened_at + after)
+        if said.row["escalated"]:
             asked = replace(one.asked, escalated=True)
-            assert not reminder(replace(one, asked=asked)).written["escalated"]
+            assert not reminder(replace(one, asked=asked)).row["escalated"]
             return
-        wake: datetime = said.written["wake_at"]
+        wake: datetime = said.row["wake_at"]
         assert one.now < wake <= one.asked.clock.opened_at + after
         one = replace(one, now=wake, reminders=one.reminders + 1)

@@ -269,7 +269,7 @@ async def client_of(
         horizon=lambda _: 1.0,
         answerers=cast(Any, None),
         token_keys=cast(Any, None),
-        doors=SignalUrls(TokenKeys.single(b""), ""),
+        signal_urls=SignalUrls(TokenKeys.single(b""), ""),
         servers=ServerUrls(TokenKeys.single(b""), ""),
         new_id=lambda: UUID(int=0),
         new_secret=str,
