@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo serve test tests checks bench fuzz heat-answers test-clean-machine pictures vendor routines-version node-life sbom format format-check lint types imports programs clean
+.PHONY: help setup demo serve test tests checks bench fuzz heat-answers test-clean-machine pictures vendor routines-version node-life sbom release format format-check lint types imports programs clean
 
 help: ## print this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null \
@@ -124,6 +124,9 @@ node-life: $(READY) ## write the diagrams of a node's life from the node machine
 
 sbom: $(READY) ## what a release is made of, in build/sbom.cdx.json (CycloneDX)
 	@$(PYTHON) -m tools.sbom build/sbom.cdx.json
+
+release: $(READY) ## VERSION=1.2.3: check that the work tree is this release, and tag it; see CONTRIBUTING.md
+	@$(PYTHON) -m tools.release "$(VERSION)"
 
 format: $(READY) $(NODE) ## format the code
 	$(VENV)/bin/ruff format .

@@ -1,6 +1,7 @@
 """The command line: `headgate`."""
 
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,6 +70,23 @@ purging.add_to(admin.app)
 doctor.add_to(admin.app)
 key_rotation.add_to(admin.app)
 app.add_typer(admin.app, name="admin")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"headgate {version('headgate')}")
+        raise typer.Exit
+
+
+@app.callback()
+def headgate(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None: ...
 
 
 @app.command()

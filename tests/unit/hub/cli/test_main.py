@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -55,6 +56,12 @@ def test_the_doc_names_every_option_and_no_other() -> None:
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
     assert named - known - EVERYWHERE == {"--install-completion", "--show-completion"}
     assert known - named - EVERYWHERE == {"--no-wait"}
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((DOC.parents[2] / "pyproject.toml").read_text())["project"]
+    done = CliRunner().invoke(app, ["--version"])
+    assert (done.exit_code, done.stdout) == (0, f"headgate {project['version']}\n")
 
 
 def test_the_doc_has_the_exit_codes() -> None:
