@@ -1,8 +1,8 @@
-"""One attempt at one delivery: write the message, hand it to its channel, say what comes of it.
+"""One attempt of one delivery: builds the message, sends it over its channel, returns the result.
 
-An answer that came with the receiver's response is taken before the delivery is settled: if we die
-between the two, the message goes out again and the same answer is taken again, which changes
-nothing; the other way round the answer would be lost.
+An answer in the receiver's response is applied before the result is written. If the process ends
+between the two, the message is sent again and the same answer has no further effect; in the other
+order, the answer would be lost.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from channels.ignored_answers import (
     standing_refusal,
 )
 from channels.retry import GiveUp, RetryPolicy, TryAgain, after_failure, horizon
-from channels.store.records import DeliveryState, Due, Settlement
+from channels.store.records import DeliveryResult, DeliveryState, PendingDelivery
 from channels.targets import shown_target
 from engine.errors import HeadgateError, Unavailable
 from engine.hooks.automation import Automation
@@ -31,58 +31,64 @@ from engine.loops import Supervisor
 from engine.principal import Principal
 from engine.tracing import Tracer
 
-#: Answers a hook: hook id, decision, which subscription, its target as people may see it. Returns
-#: why the answer was refused, or None. Raises Unavailable when it could not be taken now.
+#: Answers a hook: hook id, decision, subscription, its target without secrets. Returns why the
+#: answer was refused, or None. Raises Unavailable if the answer cannot be stored now.
 AnswerHook = Callable[[UUID, ReceiverDecision, Automation, str], Awaitable[str | None]]
 
 #: A hook's token for a subscription: hook id, subscription id.
 TokenFor = Callable[[UUID, UUID], str]
 
-#: Told of each attempt: channel, what the delivery is now, seconds.
-Tried = Callable[[str, DeliveryState, float], None]
+#: Called after each attempt: channel, new state of the delivery, duration in seconds.
+AttemptObserver = Callable[[str, DeliveryState, float], None]
 
-#: Seconds for taking an answer.
+#: Seconds for applying an answer.
 ANSWER_TIMEOUT = 10.0
 
 
-def settlement(
-    due: Due, outcome: Delivered | Failed, policy: RetryPolicy, chance: float
-) -> Settlement:
-    """Decide what is written down of an attempt. Pure."""
+def delivery_result(
+    delivery: PendingDelivery, outcome: Delivered | Failed, policy: RetryPolicy, chance: float
+) -> DeliveryResult:
+    """The result to write after an attempt: delivered, retried or dead. chance: 0 <= number < 1,
+    which varies the wait."""
     match outcome:
         case Delivered():
-            return _settlement(due, outcome, DeliveryState.DELIVERED, outcome.note)
+            return _result(delivery, outcome, DeliveryState.DELIVERED, outcome.note)
         case Failed():
             follows = after_failure(
                 policy,
-                due.attempts,
+                delivery.attempts,
                 retry_after=outcome.retry_after,
                 final=outcome.final,
                 chance=chance,
             )
             match follows:
                 case TryAgain(wait=wait):
-                    left = horizon(policy, due.attempts)
-                    return _settlement(
-                        due, outcome, DeliveryState.PENDING, outcome.reason, wait=wait, left=left
+                    left = horizon(policy, delivery.attempts)
+                    return _result(
+                        delivery,
+                        outcome,
+                        DeliveryState.PENDING,
+                        outcome.reason,
+                        wait=wait,
+                        left=left,
                     )
                 case GiveUp(why=why):
-                    said = f"{outcome.reason}; {why}"
-                    return _settlement(due, outcome, DeliveryState.DEAD, said, gone=outcome.final)
+                    error = f"{outcome.reason}; {why}"
+                    return _result(delivery, outcome, DeliveryState.DEAD, error, gone=outcome.final)
                 case _ as never:
                     assert_never(never)
         case _ as never_outcome:
             assert_never(never_outcome)
 
 
-def untried(due: Due) -> Settlement:
-    """It was not its turn; it stays what it was."""
-    nothing = Failed("")
-    return replace(_settlement(due, nothing, DeliveryState.PENDING, ""), untried=True)
+def unattempted(delivery: PendingDelivery) -> DeliveryResult:
+    """The result of a claimed delivery that was not attempted: its state stays the same."""
+    no_outcome = Failed("")
+    return replace(_result(delivery, no_outcome, DeliveryState.PENDING, ""), unattempted=True)
 
 
-def _settlement(
-    due: Due,
+def _result(
+    delivery: PendingDelivery,
     outcome: Delivered | Failed,
     state: DeliveryState,
     error: str,
@@ -90,16 +96,16 @@ def _settlement(
     wait: float = 0.0,
     left: float = 0.0,
     gone: bool = False,
-) -> Settlement:
-    return Settlement(
-        key=due.key,
-        id=due.id,
-        hook_id=due.hook_id,
-        channel=due.channel,
-        target=shown_target(due.target),
-        event_id=due.event.id,
-        event_type=due.event.type,
-        attempts=due.attempts,
+) -> DeliveryResult:
+    return DeliveryResult(
+        key=delivery.key,
+        id=delivery.id,
+        hook_id=delivery.hook_id,
+        channel=delivery.channel,
+        target=shown_target(delivery.target),
+        event_id=delivery.event.id,
+        event_type=delivery.event.type,
+        attempts=delivery.attempts,
         state=state,
         code=outcome.code,
         error=kept_text(error),
@@ -110,18 +116,18 @@ def _settlement(
     )
 
 
-def _refusal(due: Due) -> str | None:
-    """Why a subscription's answer to the hook does not count, whenever it comes; None: it may."""
-    if due.hook_id is None or due.hook is None:
+def _refusal(delivery: PendingDelivery) -> str | None:
+    """Why the subscription cannot answer the hook at any time; None: it can."""
+    if delivery.hook_id is None or delivery.hook is None:
         return None
-    hook = due.hook
+    hook = delivery.hook
     requester = Principal(hook.requested_by_id, hook.requested_by)
     escalated = hook.escalated_at is not None
-    return standing_refusal(hook.rule, due.automation, requester, escalated=escalated)
+    return standing_refusal(hook.rule, delivery.automation, requester, escalated=escalated)
 
 
 class Attempts:
-    """Makes attempts; holds what they need, and no state."""
+    """Makes attempts. Stateless."""
 
     def __init__(
         self,
@@ -133,12 +139,12 @@ class Attempts:
         public_url: str,
         answer: AnswerHook,
         random: Callable[[], float],
-        tried: Tried,
+        observe: AttemptObserver,
         tracer: Tracer,
         supervisor: Supervisor | None = None,
     ) -> None:
         self._guard = (supervisor or Supervisor()).guard("delivery")
-        self._tried = tried
+        self._observe = observe
         self._tracer = tracer
         self._channels = channels
         self._policy_of = policy_of
@@ -148,96 +154,104 @@ class Attempts:
         self._answer = answer
         self._random = random
 
-    async def try_once(self, due: Due) -> Settlement:
-        """Raises nothing: what goes wrong is a failed attempt."""
-        names = {"delivery": due.id, "subscription": due.key.subscription_id,
-                 "stack_id": due.key.stack_id}  # fmt: skip
+    async def try_once(self, delivery: PendingDelivery) -> DeliveryResult:
+        """Raises nothing: every error is a failed attempt."""
+        names = {"delivery": delivery.id, "subscription": delivery.key.subscription_id,
+                 "stack_id": delivery.key.stack_id}  # fmt: skip
         with bound_contextvars(**{name: str(one) for name, one in names.items()}):
-            return await self._tried_once(due)
+            return await self._timed_attempt(delivery)
 
-    async def _tried_once(self, due: Due) -> Settlement:
-        policy, began = self._policy_of(due.channel), asyncio.get_running_loop().time()
+    async def _timed_attempt(self, delivery: PendingDelivery) -> DeliveryResult:
+        policy, began = self._policy_of(delivery.channel), asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(policy.attempt_timeout + ANSWER_TIMEOUT):
-                outcome = await self._deliver(due)
+                outcome = await self._deliver(delivery)
         except TimeoutError:
             outcome = Failed("the attempt took too long")
         except Exception as error:
-            outcome = Failed(str(self._guard.report(error, channel=due.channel)))
-        said = settlement(due, outcome, policy, self._random())
-        self._tried(due.channel, said.state, asyncio.get_running_loop().time() - began)
-        return said
+            outcome = Failed(str(self._guard.report(error, channel=delivery.channel)))
+        result = delivery_result(delivery, outcome, policy, self._random())
+        seconds = asyncio.get_running_loop().time() - began
+        self._observe(delivery.channel, result.state, seconds)
+        return result
 
     async def send(
         self, channel: str, message: EventMessage, endpoint: Endpoint
     ) -> Delivered | Failed:
-        way = self._channels.get(channel)
-        if way is None:
+        sender = self._channels.get(channel)
+        if sender is None:
             return Failed(f'there is no channel "{channel}" here')
-        return await way.deliver(message, endpoint)
+        return await sender.deliver(message, endpoint)
 
-    async def _deliver(self, due: Due) -> Delivered | Failed:
-        if due.undecryptable:
-            return Failed(due.undecryptable)
+    async def _deliver(self, delivery: PendingDelivery) -> Delivered | Failed:
+        if delivery.undecryptable:
+            return Failed(delivery.undecryptable)
         endpoint = Endpoint(
-            due.key.subscription_id, due.target, due.secrets, due.automation.configured
+            delivery.key.subscription_id,
+            delivery.target,
+            delivery.secrets,
+            delivery.automation.configured,
         )
-        parent = due.event.traceparent or ""
-        span = self._tracer.begin(f"deliver {due.channel}", parent, event=due.event.type)
-        outcome: Delivered | Failed = Failed("it was cut off")
+        parent = delivery.event.traceparent or ""
+        span = self._tracer.begin(f"deliver {delivery.channel}", parent, event=delivery.event.type)
+        outcome: Delivered | Failed = Failed("the attempt was cancelled")
         ignored: str | None = None
         try:
-            due = await self._entitled(due)
-            ignored = _refusal(due)
-            message = self.message(due, with_token=ignored is None)
+            delivery = await self._with_rights(delivery)
+            ignored = _refusal(delivery)
+            message = self.message(delivery, with_token=ignored is None)
             outcome = await self.send(
-                due.channel, replace(message, traceparent=span.traceparent), endpoint
+                delivery.channel, replace(message, traceparent=span.traceparent), endpoint
             )
         except Unavailable as error:
-            outcome = Failed(f"its owner's rights could not be looked up: {error}")
+            outcome = Failed(f"the rights of the subscription's owner could not be read: {error}")
         finally:
-            span.end(outcome=type(outcome).__name__.lower(), attempt=due.attempts)
-        if isinstance(outcome, Delivered) and outcome.decision and due.hook_id:
+            span.end(outcome=type(outcome).__name__.lower(), attempt=delivery.attempts)
+        if isinstance(outcome, Delivered) and outcome.decision and delivery.hook_id:
             if ignored is not None:
                 return replace(outcome, note=ignored_note(ignored))
-            return await self._take(due, due.hook_id, outcome, outcome.decision)
+            return await self._apply_answer(delivery, delivery.hook_id, outcome, outcome.decision)
         return outcome
 
-    async def _entitled(self, due: Due) -> Due:
-        """With its owner's rights, where it may have something to answer."""
-        if due.hook_id is None:
-            return due
-        return replace(due, automation=await self._entitle(due.automation))
+    async def _with_rights(self, delivery: PendingDelivery) -> PendingDelivery:
+        """Adds the current rights of the subscription's owner to a hook notification."""
+        if delivery.hook_id is None:
+            return delivery
+        return replace(delivery, automation=await self._entitle(delivery.automation))
 
-    async def _take(
-        self, due: Due, hook_id: UUID, outcome: Delivered, said: ReceiverDecision
+    async def _apply_answer(
+        self,
+        delivery: PendingDelivery,
+        hook_id: UUID,
+        outcome: Delivered,
+        decision: ReceiverDecision,
     ) -> Delivered | Failed:
         try:
-            kept = replace(said, reason=kept_text(said.reason))
-            target = shown_target(due.target)
-            refused = await self._answer(hook_id, kept, due.automation, target)
+            kept = replace(decision, reason=kept_text(decision.reason))
+            target = shown_target(delivery.target)
+            refused = await self._answer(hook_id, kept, delivery.automation, target)
         except HeadgateError as error:
-            return Failed(f"the answer could not be taken: {error}", outcome.code, outcome.answer)
+            return Failed(f"the answer could not be stored: {error}", outcome.code, outcome.answer)
         note = refused_note(refused) if refused else ""
         return Delivered(outcome.code, outcome.answer, outcome.decision, note)
 
-    def message(self, due: Due, *, with_token: bool = True) -> EventMessage:
-        """hook_id is set of notices of hooks that wait: they carry the way to answer, for a
-        subscription that may."""
-        waiting, answerable = due.hook_id, due.hook_id if with_token else None
+    def message(self, delivery: PendingDelivery, *, with_token: bool = True) -> EventMessage:
+        """The message of an attempt. with_token: a hook notification contains the token and the URL
+        with which the subscription can answer."""
+        answerable = delivery.hook_id if with_token else None
         document = cloud_event(
-            due.event,
-            project=due.project,
-            plate=due.plate,
-            hook=due.hook,
-            told=notified_documents(due.notices),
+            delivery.event,
+            project=delivery.project,
+            stack_header=delivery.stack_header,
+            hook=delivery.hook,
+            notified=notified_documents(delivery.notices),
             signal_url=f"{self._public_url}/hooks/{answerable}/signal" if answerable else None,
-            token=self._token_for(answerable, due.key.subscription_id) if answerable else None,
+            token=self._token_for(answerable, delivery.key.subscription_id) if answerable else None,
         )
         return EventMessage(
-            id=str(due.event.id),
-            type=due.event.type,
+            id=str(delivery.event.id),
+            type=delivery.event.type,
             document=document,
-            sent_at=due.now,
-            waiting=waiting is not None,
+            sent_at=delivery.now,
+            waiting=delivery.hook_id is not None,
         )

@@ -1,10 +1,11 @@
-"""A lane: claims what is due and tries it, so many at once, and so many per subscription.
+"""A delivery queue: claims due deliveries and attempts them, within a capacity for all and for each
+subscription.
 
-Where order is kept, what stands behind the first of a stack comes along, and is tried when that has
-arrived: a stack with many events does not wait for the database after each.
+Ordered deliveries that follow the first one of their stack are claimed with it and attempted in
+turn, so that a stack with many events does not wait for the database after each.
 
-There are two, with room of their own: one for the notices of hooks that wait (and for what stands
-before them in order), one for everything else.
+A dispatcher has two queues with their own capacity: an urgent one for hook notifications (and the
+ordered deliveries before them), and one for all other deliveries.
 """
 
 import asyncio
@@ -13,33 +14,33 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from channels.attempt import Attempts, untried
-from channels.result_writer import Settler
-from channels.store.claim import Room, claim_keys, next_due, read_claimed, renew, runs
+from channels.attempt import Attempts, unattempted
+from channels.result_writer import ResultWriter
+from channels.store.claim import Capacity, claim_keys, read_claimed, renew, runs, seconds_to_next
 from channels.store.delivery_results import fail_delivery
-from channels.store.records import DeliveryState, Due, Key, Settlement
+from channels.store.records import DeliveryResult, DeliveryState, Key, PendingDelivery
 from engine.errors import Unavailable
 from engine.loops import Fault, Supervisor, wait_at_most
 from engine.rate_limiter import RateLimiter
 from engine.store.database import Database
 
-#: Seconds at least between two looks at what is due, when nothing wakes the lane.
+#: Minimum seconds between two polls, unless the queue is woken.
 SHORTEST_PAUSE = 0.02
 
-#: Seconds after which a run goes back: what it knows of its hooks grows old, and so do signatures.
+#: Seconds after which the rest of a run is released: its hooks and signature times become stale.
 RUN_FOR = 1.0
 
-#: Seconds for which what came of a run's attempts is gathered, to be written together.
-GATHERED_FOR = 0.05
+#: Seconds for which the results of a run are collected, to write them together.
+COLLECT_FOR = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class LaneSettings:
-    """capacity: attempts at once; each: of one subscription. poll, lease: seconds.
+class DeliveryQueueSettings:
+    """capacity: concurrent attempts; each: of one subscription. poll, lease: seconds.
 
-    The lease is renewed while an attempt lasts, and so may be shorter than that. behind: how many
-    deliveries come with one that is first in order. rates: attempts a second for one subscription,
-    by channel; 0: as fast as it goes.
+    The lease is renewed during an attempt, so it may be shorter than an attempt. behind: the number
+    of ordered deliveries that are claimed with the first one. rates: attempts per second for one
+    subscription, by channel; 0: unlimited.
     """
 
     urgent: bool
@@ -53,26 +54,26 @@ class LaneSettings:
 
 @dataclass(slots=True)
 class _Run:
-    """What is tried one after the other. sending: false once all that is left is to write it."""
+    """Deliveries that are attempted in turn. sending: False once only results remain to write."""
 
-    dues: Sequence[Due]
+    deliveries: Sequence[PendingDelivery]
     sending: bool = True
 
 
-class Lane:
+class DeliveryQueue:
     def __init__(
         self,
         database: Database,
         attempts: Attempts,
-        settler: Settler,
-        settings: LaneSettings,
+        writer: ResultWriter,
+        settings: DeliveryQueueSettings,
         supervisor: Supervisor | None = None,
     ) -> None:
         self._database = database
         self._attempts = attempts
-        self._settler = settler
+        self._writer = writer
         self._settings = settings
-        self._under_way: dict[asyncio.Task[None], _Run] = {}
+        self._active: dict[asyncio.Task[None], _Run] = {}
         self._limiters: dict[str, RateLimiter[UUID]] = {
             channel: RateLimiter(rate) for channel, rate in settings.rates.items() if rate > 0
         }
@@ -81,10 +82,10 @@ class Lane:
         self.wake = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Claim until told to stop; then return when all that is under way has ended.
+        """Claim until `stop` is set; then return when all active runs have ended.
 
-        Whoever sets `stop` wakes the lane. Bound it from outside: what is cut off is tried again
-        when its lease ends.
+        The caller that sets `stop` also sets `wake`, and limits the duration. A delivery whose
+        attempt is cancelled is attempted again when its lease expires.
         """
         async with asyncio.TaskGroup() as renewing:
             keeper = renewing.create_task(self._guard.run(self._renew, asyncio.Event()))
@@ -99,64 +100,65 @@ class Lane:
             keeper.cancel()
 
     async def _renew(self) -> None:
-        """Renew the claims of running attempts, so that no other process claims them."""
+        """Renew the claims of active runs, so that no other process claims their deliveries."""
         lease = self._settings.lease
         await asyncio.sleep(lease / 3)
-        if keys := [due.key for run in self._under_way.values() for due in run.dues]:
+        if keys := [one.key for run in self._active.values() for one in run.deliveries]:
             async with self._database.connection() as conn:
                 await renew(conn, keys, lease=lease)
 
     async def _fill(self, group: asyncio.TaskGroup) -> float:
-        """Start attempts while there is room; return how long to wait if nothing wakes us."""
-        while (room := self._room()).free > 0:
+        """Start attempts up to the capacity; return the seconds until the next poll."""
+        while (capacity := self._capacity()).free > 0:
             async with self._database.connection() as conn:
                 urgent, lease = self._settings.urgent, self._settings.lease
-                keys = await claim_keys(conn, urgent=urgent, room=room, lease=lease)
+                keys = await claim_keys(conn, urgent=urgent, capacity=capacity, lease=lease)
                 if not keys:
-                    due = await next_due(conn, urgent=urgent, room=self._room())
-                    return self._pause(due)
+                    seconds = await seconds_to_next(conn, urgent=urgent, capacity=self._capacity())
+                    return self._pause(seconds)
             await self._start(group, keys)
         return self._settings.poll
 
     async def _start(self, group: asyncio.TaskGroup, keys: Sequence[Key]) -> None:
-        """Try what was claimed. A delivery that cannot be read fails alone."""
-        claimed: list[Due] = []
+        """Attempt claimed deliveries. One that cannot be read fails alone."""
+        claimed: list[PendingDelivery] = []
 
         async def read(part: Sequence[Key]) -> None:
             async with self._database.connection() as conn:
                 claimed.extend(await read_claimed(conn, part))
 
-        await self._guard.split(keys, read, self._fail, _named)
+        await self._guard.split(keys, read, self._fail, _log_fields)
         now = asyncio.get_running_loop().time()
-        for due in claimed:
-            if limiter := self._limiters.get(due.channel):
-                limiter.charge(due.key.subscription_id, now)
+        for delivery in claimed:
+            if limiter := self._limiters.get(delivery.channel):
+                limiter.charge(delivery.key.subscription_id, now)
         for run in map(_Run, runs(claimed)):
-            self._under_way[group.create_task(self._carry(run))] = run
+            self._active[group.create_task(self._process(run))] = run
 
     async def _fail(self, key: Key, fault: Fault) -> None:
         await fail_delivery(self._database, key, str(fault))
 
-    def _pause(self, due: float | None) -> float:
-        """due: seconds until something is. Those that are held to a rate are due again by that."""
+    def _pause(self, seconds: float | None) -> float:
+        """Seconds until the next poll. seconds: until the next delivery is due; rate limiters also
+        count, because their subscriptions were left out."""
         now = asyncio.get_running_loop().time()
         limited = (limiter.until_more(now) for limiter in self._limiters.values())
-        waits = [one for one in (due, *limited) if one is not None]
+        waits = [one for one in (seconds, *limited) if one is not None]
         return min([max(one, SHORTEST_PAUSE) for one in waits] + [self._settings.poll])
 
-    def _room(self) -> Room:
+    def _capacity(self) -> Capacity:
         settings = self._settings
-        first = [run.dues[0] for run in self._under_way.values() if run.sending]
-        busy = Counter(due.key.subscription_id for due in first)
+        first = [run.deliveries[0] for run in self._active.values() if run.sending]
+        busy = Counter(delivery.key.subscription_id for delivery in first)
         now = asyncio.get_running_loop().time()
         for limiter in self._limiters.values():
             for subscription_id, left in limiter.left(now).items():
                 busy[subscription_id] = max(busy[subscription_id], settings.each - left)
-        retrying = sum(1 for due in first if due.attempts > 1)
-        return Room(
-            # What waits to be written takes no place, until that piles up.
-            free=settings.capacity - max(len(first), len(self._under_way) - settings.capacity),
-            # Half of the lane is kept for first attempts: an endpoint that hangs takes no more.
+        retrying = sum(1 for delivery in first if delivery.attempts > 1)
+        return Capacity(
+            # Runs that only wait for their results use no capacity, unless there are many of them.
+            free=settings.capacity - max(len(first), len(self._active) - settings.capacity),
+            # Half of the capacity is for first attempts, whatever number of endpoints hang.
             retries=max(settings.capacity // 2 - retrying, 0),
             each=settings.each,
             busy=busy,
@@ -164,64 +166,72 @@ class Lane:
             paced=list(self._limiters),
         )
 
-    async def _carry(self, run: _Run) -> None:
-        """Try one after the other as long as they arrive; the rest goes back untried."""
+    async def _process(self, run: _Run) -> None:
+        """Attempt the deliveries of a run and wait until their results are written."""
         try:
-            await self._guard.attempt(self._carried(run), **_named(run.dues[0].key))
+            await self._guard.attempt(
+                self._send_and_write(run), **_log_fields(run.deliveries[0].key)
+            )
         except Unavailable:
-            pass  # what was not written comes again when its lease is over
+            pass  # a delivery without a written result is claimed again when its lease expires
         finally:
             task = asyncio.current_task()
             if task is not None:
-                self._under_way.pop(task, None)
+                self._active.pop(task, None)
             self.wake.set()
 
-    async def _carried(self, run: _Run) -> None:
-        await asyncio.gather(*await self._settled(run))
+    async def _send_and_write(self, run: _Run) -> None:
+        await asyncio.gather(*await self._send(run))
 
-    async def _settled(self, run: _Run) -> list[asyncio.Future[None]]:
-        """What is being written of a run: gathered for a moment, but for notices of hooks."""
+    async def _send(self, run: _Run) -> list[asyncio.Future[None]]:
+        """The pending writes of a run's results. Results of hook notifications are written at once;
+        others are collected for COLLECT_FOR."""
         loop = asyncio.get_running_loop()
         writing: list[asyncio.Future[None]] = []
-        gathered: list[Settlement] = []
+        collected: list[DeliveryResult] = []
 
-        def hand_in() -> None:
-            writing.extend(map(self._settler.write, gathered))
-            gathered.clear()
+        def write_collected() -> None:
+            writing.extend(map(self._writer.write, collected))
+            collected.clear()
 
         timer: asyncio.TimerHandle | None = None
         try:
-            async for said in self._tried(run.dues):
-                gathered.append(said)
-                if said.hook_id is not None:
-                    hand_in()
-                elif len(gathered) == 1:  # the next attempt may take long
-                    timer = loop.call_later(GATHERED_FOR, hand_in)
+            async for result in self._attempt_in_turn(run.deliveries):
+                collected.append(result)
+                if result.hook_id is not None:
+                    write_collected()
+                elif len(collected) == 1:  # the next attempt may take long
+                    timer = loop.call_later(COLLECT_FOR, write_collected)
         finally:
             if timer is not None:
                 timer.cancel()
-            hand_in()
+            write_collected()
         run.sending = False
         self.wake.set()
         return writing
 
-    async def _tried(self, run: Sequence[Due]) -> AsyncIterator[Settlement]:
+    async def _attempt_in_turn(
+        self, run: Sequence[PendingDelivery]
+    ) -> AsyncIterator[DeliveryResult]:
+        """The results of a run. After a failure, RUN_FOR or `stop`, the rest is not attempted."""
         loop = asyncio.get_running_loop()
-        until, goes_on = loop.time() + RUN_FOR, True
-        for place, due in enumerate(run):
-            if place and (not goes_on or self._stopping or loop.time() > until):
-                yield untried(due)
-                goes_on = False
+        until, proceed = loop.time() + RUN_FOR, True
+        for place, delivery in enumerate(run):
+            if place and (not proceed or self._stopping or loop.time() > until):
+                yield unattempted(delivery)
+                proceed = False
                 continue
-            said = await self._guard.attempt(self._attempts.try_once(due), **_named(due.key))
-            if isinstance(said, Fault):
-                await self._fail(due.key, said)
-                goes_on = False
+            result = await self._guard.attempt(
+                self._attempts.try_once(delivery), **_log_fields(delivery.key)
+            )
+            if isinstance(result, Fault):
+                await self._fail(delivery.key, result)
+                proceed = False
                 continue
-            goes_on = said.state is not DeliveryState.PENDING and not said.gone
-            yield said
+            proceed = result.state is not DeliveryState.PENDING and not result.gone
+            yield result
 
 
-def _named(key: Key) -> dict[str, str | int]:
+def _log_fields(key: Key) -> dict[str, str | int]:
     return {"stack_id": str(key.stack_id), "sequence": key.sequence,
             "subscription": str(key.subscription_id)}  # fmt: skip

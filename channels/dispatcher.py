@@ -1,7 +1,7 @@
-"""The loops that carry events out: publish, deliver in two lanes, settle.
+"""The loops that deliver events: the outbox publisher, two delivery queues and the result writer.
 
-Any number of dispatchers may work on one database: the store says who does what. Put together and
-run by the program; stopped by an event, after which what is under way has a bounded time to end.
+Any number of dispatchers can use one database, which coordinates them. hub/program/loops.py creates
+and runs the dispatcher. After a stop, active attempts have a limited time to end.
 """
 
 import asyncio
@@ -12,13 +12,13 @@ from uuid import UUID
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from channels.attempt import AnswerHook, Attempts, TokenFor, Tried
+from channels.attempt import AnswerHook, AttemptObserver, Attempts, TokenFor
 from channels.contract import Channel, Delivered, Endpoint, EventMessage, Failed
-from channels.delivery_queue import Lane, LaneSettings
-from channels.envelope import trial_event
+from channels.delivery_queue import DeliveryQueue, DeliveryQueueSettings
+from channels.envelope import subscription_test_event
 from channels.ignored_answers import Entitle
 from channels.outbox import OutboxPublisher
-from channels.result_writer import Settler
+from channels.result_writer import ResultWriter
 from channels.retry import RetryPolicy, horizon
 from channels.store import subscriptions
 from channels.store.backlog_limit import disable_over_limit
@@ -35,16 +35,16 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class DispatcherSettings:
-    """Times in seconds. retry: of channels that have no policy of their own in `retries`.
+    """Times in seconds. retry: the policy of channels without an entry in `retries`.
 
-    capacity, each: attempts at once, in all and for one subscription. behind: how many deliveries
-    are claimed with one that is first in order. rates: by channel, attempts a second for one
-    subscription from this dispatcher; not said, or 0: as fast as it goes.
+    capacity, each: concurrent attempts, in all and for one subscription. behind: the number of
+    ordered deliveries that are claimed with the first one. rates: by channel, attempts per second
+    for one subscription from this dispatcher; missing or 0: unlimited.
 
-    poll: how long a lost notification may cost. drain: how long what is under way may take when we
-    stop. lease: how long after a dispatcher's death what it was trying is tried again.
-    disable_after: deliveries given up in a row until a subscription is disabled. backlog: how many
-    may pile up until it is; 0: any number; looked at every `poll`.
+    poll: the longest delay if a database notification is lost. drain: how long active attempts may
+    take after a stop. lease: how long after the end of a dispatcher its claimed deliveries are
+    claimed again. disable_after: consecutive dead deliveries that disable a subscription. backlog:
+    pending deliveries that disable a subscription, checked every `poll`; 0: unlimited.
     """
 
     retry: RetryPolicy = field(default_factory=RetryPolicy)
@@ -78,12 +78,12 @@ class Dispatcher:
         public_url: str,
         answer: AnswerHook,
         random: Callable[[], float],
-        tried: Tried = lambda *_: None,
+        observe: AttemptObserver = lambda *_: None,
         tracer: Tracer | None = None,
         supervisor: Supervisor | None = None,
     ) -> None:
-        """entitle: looks up the rights of a subscription's owner. answer: decides a hook for a
-        receiver. random: gives 0 <= number < 1. tried: for the metrics."""
+        """entitle: reads the rights of a subscription's owner. answer: answers a hook for a
+        receiver. random: returns 0 <= number < 1. observe: for the metrics."""
         self._database = database
         self._settings = settings
         self._attempts = Attempts(
@@ -94,7 +94,7 @@ class Dispatcher:
             public_url=public_url,
             answer=answer,
             random=random,
-            tried=tried,
+            observe=observe,
             tracer=tracer or Tracer(),
             supervisor=supervisor,
         )
@@ -102,7 +102,7 @@ class Dispatcher:
         self._disabled = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until told to stop. Begins anew after whatever goes wrong."""
+        """Run until `stop` is set; restarts after errors."""
 
         async def work() -> None:
             await self._work(stop)
@@ -115,13 +115,13 @@ class Dispatcher:
     async def test_fire(
         self, subscription: SubscriptionRecord, event_id: UUID
     ) -> Delivered | Failed:
-        """Send an event that means nothing, once. Raises NotFound when the subscription is gone."""
+        """Send a test event in one attempt. Raises NotFound if the subscription does not exist."""
         async with self._database.connection() as conn:
             found = await subscriptions.secrets_now(conn, subscription.id)
         if found is None:
-            raise NotFound("the subscription is gone", code="SubscriptionNotFound")
+            raise NotFound("the subscription does not exist", code="SubscriptionNotFound")
         secrets, now = found
-        document = trial_event(
+        document = subscription_test_event(
             event_id=event_id,
             time=now,
             project=subscription.project,
@@ -140,7 +140,7 @@ class Dispatcher:
 
     async def _work(self, stop: asyncio.Event) -> None:
         settings, supervisor = self._settings, self._supervisor
-        settler = Settler(
+        writer = ResultWriter(
             self._database, disable_after=settings.disable_after, supervisor=supervisor
         )
         publisher = OutboxPublisher(
@@ -150,22 +150,22 @@ class Dispatcher:
             poll=settings.poll,
             supervisor=supervisor,
         )
-        lanes = [
-            self._lane(settler, True, settings.urgent_capacity, settings.urgent_each),
-            self._lane(settler, False, settings.capacity, settings.each),
+        queues = [
+            self._queue(writer, True, settings.urgent_capacity, settings.urgent_each),
+            self._queue(writer, False, settings.capacity, settings.each),
         ]
 
-        def wake_lanes() -> None:
-            for lane in lanes:
-                lane.wake.set()
+        def wake_queues() -> None:
+            for queue in queues:
+                queue.wake.set()
 
         async with (
             self._database.listen("headgate_outbox", publisher.wake.set),
-            self._database.listen("headgate_delivery", wake_lanes),
+            self._database.listen("headgate_delivery", wake_queues),
             self._database.listen("headgate_disabled", self._disabled.set),
             asyncio.TaskGroup() as group,
         ):
-            settling = group.create_task(settler.run())
+            writing = group.create_task(writer.run())
             others = [
                 group.create_task(one)
                 for one in (
@@ -174,24 +174,24 @@ class Dispatcher:
                     self._guard("backlog").run(self._bound_backlogs, stop),
                 )
             ]
-            driving = [group.create_task(self._drive(lane, stop)) for lane in lanes]
+            draining = [group.create_task(self._run_queue(queue, stop)) for queue in queues]
             await stop.wait()
             for task in others:
                 task.cancel()
-            wake_lanes()
-            await asyncio.wait(driving)
-            settling.cancel()
+            wake_queues()
+            await asyncio.wait(draining)
+            writing.cancel()
 
-    def _lane(self, settler: Settler, urgent: bool, capacity: int, each: int) -> Lane:
+    def _queue(self, writer: ResultWriter, urgent: bool, capacity: int, each: int) -> DeliveryQueue:
         ours = self._settings
-        settings = LaneSettings(
+        settings = DeliveryQueueSettings(
             urgent, capacity, each, ours.poll, ours.lease, ours.behind, ours.rates
         )
-        return Lane(self._database, self._attempts, settler, settings, self._supervisor)
+        return DeliveryQueue(self._database, self._attempts, writer, settings, self._supervisor)
 
-    async def _drive(self, lane: Lane, stop: asyncio.Event) -> None:
-        """Run a lane, and cut it off when it takes too long to end."""
-        task = asyncio.create_task(lane.run(stop))
+    async def _run_queue(self, queue: DeliveryQueue, stop: asyncio.Event) -> None:
+        """Run a queue; after a stop, cancel it when `drain` is over."""
+        task = asyncio.create_task(queue.run(stop))
         stopping = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -203,23 +203,23 @@ class Dispatcher:
         if not task.cancelled():
             task.result()
         else:
-            log.warning("dispatcher.cut_off", drain=self._settings.drain)
+            log.warning("dispatcher.drain_exceeded", drain=self._settings.drain)
 
     async def _bound_backlogs(self) -> None:
-        """What nobody takes is not piled up for ever."""
+        """Disable subscriptions with too many pending deliveries."""
         if self._settings.backlog:
             await disable_over_limit(self._database, self._settings.backlog)
         await asyncio.sleep(self._settings.poll)
 
     async def _sweep(self) -> None:
-        """Look for hooks nobody will hear of, now and whenever a subscription is disabled."""
+        """Find undeliverable hooks, at the start and whenever a subscription is disabled."""
         self._disabled.clear()
         found = await find_undeliverable(self._database)
 
         async def mark(hooks: Sequence[HookKey]) -> None:
             await mark_undeliverable(self._database, hooks)
 
-        await self._guard("sweep").split(found, mark, self._leave_undeliverable, _named)
+        await self._guard("sweep").split(found, mark, self._leave_undeliverable, _log_fields)
         if not found:
             await self._disabled.wait()
 
@@ -227,5 +227,5 @@ class Dispatcher:
         await mark_undeliverable(self._database, [key], record=False)
 
 
-def _named(key: HookKey) -> dict[str, str]:
+def _log_fields(key: HookKey) -> dict[str, str]:
     return {"stack_id": str(key[0]), "hook": str(key[1])}

@@ -1,7 +1,6 @@
-"""CloudEvents 1.0, structured mode: how an event looks on every channel. Pure.
+"""Builds CloudEvents 1.0 in structured mode, and the hook documents of the API.
 
-Also the document of a hook, which the API shows in the same words. The schemas of what is made here
-are in channels/schemas/.
+channels/schemas/ has their schemas.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +18,10 @@ from engine.store.records import EventRecord, HookRecord
 from engine.words import HookState, Json, Mode
 
 CONTENT_TYPE = "application/cloudevents+json"
-#: Of the schemas of `data`. Keys may come to `data` without a new one; none goes or changes.
+#: The version of the schemas of `data`. New keys in `data` do not change it.
 SCHEMA_VERSION = 1
-#: A stack's true status, by the last word of its event's type. (The stored status is what clients
-#: of the Orchestration API are told, who know no STOPPED.)
+#: The status of a stack by the last segment of the event type. The stored status is the one for the
+#: Orchestration API, which has no STOPPED.
 STATUS_OF = {
     "started": "IN_PROGRESS",
     "completed": "COMPLETE",
@@ -31,38 +30,41 @@ STATUS_OF = {
 }
 
 
-#: What an event about a hook may say besides the hook as it is.
-SAID_OF_HOOKS = frozenset({"by", "missing", "deadline", "to", "reminder"})
+#: Keys of an event's stored data that are published under `said`, beside the hook.
+_HOOK_EVENT_KEYS = frozenset({"by", "missing", "deadline", "to", "reminder"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Scene:
-    """What an event's data is made of."""
+class _Source:
+    """The records from which the data of an event is built."""
 
     event: EventRecord
     project: str
-    plate: DeliveryStackHeader | None
+    stack_header: DeliveryStackHeader | None
     hook: HookRecord | None
-    told: Sequence[Json]
+    notified: Sequence[Json]
     signal_url: str | None
     token: str | None
 
     @property
     def stack(self) -> dict[str, Json]:
-        plate, stack_id = self.stack_plate, str(self.event.stack_id)
-        root = {"id": str(plate.root_id or stack_id), "name": plate.root_name or plate.name}
-        named = {"id": stack_id, "name": plate.name, "project": self.project}
-        return named | {"path": plate.path, "root": root}
+        stack_header, stack_id = self.required_header, str(self.event.stack_id)
+        root = {
+            "id": str(stack_header.root_id or stack_id),
+            "name": stack_header.root_name or stack_header.name,
+        }
+        named = {"id": stack_id, "name": stack_header.name, "project": self.project}
+        return named | {"path": stack_header.path, "root": root}
 
     @property
-    def stack_plate(self) -> DeliveryStackHeader:
-        if self.plate is None:
-            raise ValueError(f"event {self.event.id} is of a stack that was not handed in")
-        return self.plate
+    def required_header(self) -> DeliveryStackHeader:
+        if self.stack_header is None:
+            raise ValueError(f"event {self.event.id} needs the header of its stack")
+        return self.stack_header
 
 
 def rfc3339(time: datetime) -> str:
-    """In UTC, to the microsecond, with a Z: texts sort as the times do."""
+    """In UTC with microseconds and Z, so that texts sort like times."""
     return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
@@ -76,7 +78,7 @@ def subscription_path(project: str, subscription_id: UUID) -> str:
 
 
 def dataschema(kind: str) -> str:
-    """The name of the schema of an event's ``data``; ``GET /schemas/{type}`` has it."""
+    """The URN of the schema of an event's ``data``; ``GET /schemas/{type}`` returns it."""
     return f"urn:headgate:schema:{kind}:{SCHEMA_VERSION}"
 
 
@@ -84,39 +86,39 @@ def cloud_event(
     event: EventRecord,
     *,
     project: str,
-    plate: DeliveryStackHeader | None,
+    stack_header: DeliveryStackHeader | None,
     hook: HookRecord | None,
-    told: Sequence[Json],
+    notified: Sequence[Json],
     signal_url: str | None,
     token: str | None,
 ) -> dict[str, Json]:
-    """The event as it is sent. ``sequence``, a JSON integer, counts per source without gaps.
-    ``rootstack`` is the id of the outermost stack, ``stackpath`` leads from there to a stack
-    inside, and ``subject`` to the resource.
+    """The event as it is sent. ``sequence``, a JSON integer, is numbered per source without gaps.
+    ``rootstack`` is the ID of the root stack; ``stackpath`` is the path from there to a nested
+    stack, and ``subject`` to the resource.
 
-    plate: None for events of no stack: of a subscription or an audit log. hook: of events about
-    hooks, as it is now; needed for these. signal_url, token: for the notice of a hook that waits,
-    None for a receiver that may not answer it.
+    stack_header: None for events of a subscription or an audit log. hook: the current hook,
+    required for events about hooks. notified: see `notified_documents`. signal_url, token: of a
+    hook notification; None for a receiver that cannot answer it.
     """
-    scene = _Scene(event, project, plate, hook, told, signal_url, token)
+    source = _Source(event, project, stack_header, hook, notified, signal_url, token)
     document: dict[str, Json] = {
         "specversion": "1.0",
         "id": str(event.id),
-        "source": stack_path(project, plate.name, event.stack_id)
-        if plate
-        else _source_of_no_stack(event, project),
+        "source": stack_path(project, stack_header.name, event.stack_id)
+        if stack_header
+        else _source_without_stack(event, project),
         "type": event.type,
         "time": rfc3339(event.time),
         "datacontenttype": "application/json",
         "dataschema": dataschema(event.type),
         "sequence": event.sequence,
-        "data": _DATA[event.type.split(".")[1]](scene),
+        "data": _DATA[event.type.split(".")[1]](source),
     }
-    if plate is not None:
-        document["rootstack"] = str(plate.root_id or event.stack_id)
-    if plate is not None and plate.path:
-        document["stackpath"] = plate.path
-    subject = path_of(plate.path if plate else "", event.resource_name)
+    if stack_header is not None:
+        document["rootstack"] = str(stack_header.root_id or event.stack_id)
+    if stack_header is not None and stack_header.path:
+        document["stackpath"] = stack_header.path
+    subject = path_of(stack_header.path if stack_header else "", event.resource_name)
     if subject is not None:
         document["subject"] = subject
     if event.traceparent:
@@ -124,7 +126,7 @@ def cloud_event(
     return document
 
 
-def trial_event(
+def subscription_test_event(
     *,
     event_id: UUID,
     time: datetime,
@@ -133,7 +135,7 @@ def trial_event(
     channel: str,
     target: str,
 ) -> dict[str, Json]:
-    """What a subscription is sent when somebody wants to see whether it works. Of no stack."""
+    """The event of ``headgate.subscription.test``. It does not belong to a stack."""
     return {
         "specversion": "1.0",
         "id": str(event_id),
@@ -150,20 +152,23 @@ def trial_event(
                 "target": shown_target(target),
             },
             "test": True,
-            "reason": "This is a test: nothing happened",
+            "reason": "This is a test event",
         },
     }
 
 
 def hook_document(
-    hook: HookRecord, *, asked: Sequence[Json], told: Sequence[Json]
+    hook: HookRecord, *, notifications: Sequence[Json], notified: Sequence[Json]
 ) -> dict[str, Json]:
-    """A hook as the API shows it now, with the notice's parts under ``resource``."""
-    return _hook(hook, HookState(hook.state), asked, told) | _about(hook, hook.notice.get("type"))
+    """The current hook in the API. notifications: see `notification_documents`; notified: see
+    `notified_documents`."""
+    return _hook(hook, HookState(hook.state), notifications, notified) | _subject(
+        hook, hook.notice.get("type")
+    )
 
 
-def asked_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
-    """Whom a hook's notice goes to, and how far it has come; for the ``asked`` of a hook."""
+def notification_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
+    """The ``asked`` of a hook: its notifications with the states of their deliveries."""
     return [
         {
             "subscription": str(notice.subscription_id),
@@ -180,7 +185,7 @@ def asked_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
 
 
 def notified_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
-    """Whom a hook's notice has reached, and when; for the ``told`` of a hook."""
+    """The ``told`` of a hook: the subscriptions that received its notification, with the times."""
     return [
         {
             "subscription": str(notice.subscription_id),
@@ -194,7 +199,7 @@ def notified_documents(notices: Sequence[NoticeRecord]) -> list[Json]:
 
 
 def _hook(
-    hook: HookRecord, state: HookState, asked: Sequence[Json], told: Sequence[Json]
+    hook: HookRecord, state: HookState, notifications: Sequence[Json], notified: Sequence[Json]
 ) -> dict[str, Json]:
     waits, rule = state is HookState.WAITING, hook.rule
     document: dict[str, Json] = {
@@ -230,8 +235,8 @@ def _hook(
         "reminders": hook.reminders,
         "escalated_at": rfc3339(hook.escalated_at) if hook.escalated_at else None,
         "answers": hook.notice.get("answers") or {},
-        "asked": list(asked),
-        "told": list(told),
+        "asked": list(notifications),
+        "told": list(notified),
     }
     match state:
         case HookState.WAITING:
@@ -248,10 +253,10 @@ def _hook(
             assert_never(never)
 
 
-def _about(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
-    """What the hook is about: a resource, or the plan of the whole stack."""
+def _subject(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
+    """The subject of the hook: a resource, or the change of the whole stack."""
     if hook.resource_name:
-        return {"resource": _noticed_resource(hook, resource_type)}
+        return {"resource": _hook_resource(hook, resource_type)}
     return {
         "resource": None,
         "change": {
@@ -261,7 +266,7 @@ def _about(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
     }
 
 
-def _noticed_resource(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
+def _hook_resource(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
     notice = hook.notice
     return {
         "name": hook.resource_name,
@@ -275,18 +280,18 @@ def _noticed_resource(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
     }
 
 
-def _of_stack(scene: _Scene) -> dict[str, Json]:
-    event = scene.event
+def _of_stack(source: _Source) -> dict[str, Json]:
+    event = source.event
     moment = event.type.rpartition(".")[2]
     return {
-        "stack": scene.stack
+        "stack": source.stack
         | {
             "action": event.action,
             "status": STATUS_OF.get(moment, event.status),
             "reason": event.reason,
-            "owner": scene.stack_plate.owner,
-            "tags": list(scene.stack_plate.tags),
-            "created_at": rfc3339(scene.stack_plate.created_at),
+            "owner": source.required_header.owner,
+            "tags": list(source.required_header.tags),
+            "created_at": rfc3339(source.required_header.created_at),
         },
         "traversal": event.data["traversal"],
         "version": event.data["version"],
@@ -295,14 +300,14 @@ def _of_stack(scene: _Scene) -> dict[str, Json]:
     }
 
 
-def _of_resource(scene: _Scene) -> dict[str, Json]:
-    event = scene.event
+def _of_resource(source: _Source) -> dict[str, Json]:
+    event = source.event
     operation = event.data["operation"]
     more = {"moved": event.data.get("moved")} if operation == "move" else {}
     if event.type.endswith(".restarted"):
         more = {name: event.data[name] for name in ("attempt", "operation_key")}
     return {
-        "stack": scene.stack,
+        "stack": source.stack,
         "resource": {
             "name": event.resource_name,
             "type": event.resource_type,
@@ -319,71 +324,71 @@ def _of_resource(scene: _Scene) -> dict[str, Json]:
     }
 
 
-def _of_hook(scene: _Scene) -> dict[str, Json]:
-    event, hook = scene.event, scene.hook
+def _of_hook(source: _Source) -> dict[str, Json]:
+    event, hook = source.event, source.hook
     if hook is None:
-        raise ValueError(f"event {event.id} is about a hook that was not handed in")
+        raise ValueError(f"event {event.id} needs its hook")
     if event.type == WAITING:
         return {
-            # As it was when the event happened, whatever became of it since.
-            "hook": _hook(hook, HookState.WAITING, (), scene.told),
-            "stack": scene.stack,
+            # The state at the time of the event, not the current one.
+            "hook": _hook(hook, HookState.WAITING, (), source.notified),
+            "stack": source.stack,
             "traversal": hook.traversal,
             "node": hook.node,
-            **_about(hook, event.resource_type),
-            "signal_url": scene.signal_url,
-            "token": scene.token,
+            **_subject(hook, event.resource_type),
+            "signal_url": source.signal_url,
+            "token": source.token,
         }
-    named = {"name": event.resource_name, "type": event.resource_type}
-    said = {name: value for name, value in event.data.items() if name in SAID_OF_HOOKS}
+    resource = {"name": event.resource_name, "type": event.resource_type}
+    details = {name: value for name, value in event.data.items() if name in _HOOK_EVENT_KEYS}
     return {
-        "hook": _hook(hook, HookState(hook.state), (), scene.told),
-        "stack": scene.stack,
-        "resource": named if event.resource_name else None,
+        "hook": _hook(hook, HookState(hook.state), (), source.notified),
+        "stack": source.stack,
+        "resource": resource if event.resource_name else None,
         "traversal": hook.traversal,
         "node": hook.node,
-        "said": said | {"reason": event.reason},
+        "said": details | {"reason": event.reason},
     }
 
 
-def _of_delivery(scene: _Scene) -> dict[str, Json]:
-    said = scene.event.data
+def _of_delivery(source: _Source) -> dict[str, Json]:
+    data = source.event.data
     return {
-        "stack": scene.stack,
+        "stack": source.stack,
         "subscription": {
-            "id": said["subscription"],
-            "channel": said["channel"],
-            "target": said["target"],
+            "id": data["subscription"],
+            "channel": data["channel"],
+            "target": data["target"],
         },
-        "delivery": {name: said[name] for name in ("attempts", "code", "error")}
-        | {"id": said["delivery"]},
+        "delivery": {name: data[name] for name in ("attempts", "code", "error")}
+        | {"id": data["delivery"]},
         "event": {
-            "id": said["event_id"],
-            "type": said["event_type"],
-            "sequence": said["event_sequence"],
+            "id": data["event_id"],
+            "type": data["event_type"],
+            "sequence": data["event_sequence"],
         },
     }
 
 
-def _of_subscription(scene: _Scene) -> dict[str, Json]:
-    said = dict(scene.event.data)
-    by, named = said.pop("by"), {"id": said.pop("subscription"), "project": scene.project}
-    return {"subscription": named | said, "by": by, "reason": scene.event.reason}
+def _of_subscription(source: _Source) -> dict[str, Json]:
+    data = dict(source.event.data)
+    by, subscription = data.pop("by"), {"id": data.pop("subscription"), "project": source.project}
+    return {"subscription": subscription | data, "by": by, "reason": source.event.reason}
 
 
-#: By the second word of an event's type.
-def _of_audit(scene: _Scene) -> dict[str, Json]:
-    return {"checkpoint": scene.event.data}
+def _of_audit(source: _Source) -> dict[str, Json]:
+    return {"checkpoint": source.event.data}
 
 
-def _source_of_no_stack(event: EventRecord, project: str) -> str:
-    """Of a project's audit log, or of a subscription."""
+def _source_without_stack(event: EventRecord, project: str) -> str:
+    """The source of an event of an audit log or a subscription."""
     if event.type.startswith("headgate.audit."):
         return f"/v1/{quote(project, safe='')}/decisions"
     return subscription_path(project, event.stack_id)
 
 
-_DATA: Mapping[str, Callable[[_Scene], dict[str, Json]]] = {
+#: By the second segment of the event type.
+_DATA: Mapping[str, Callable[[_Source], dict[str, Json]]] = {
     "audit": _of_audit,
     "stack": _of_stack,
     "resource": _of_resource,

@@ -1,7 +1,7 @@
 """Answers of subscriptions that do not count: why, and how the delivery history says so.
 
-The rule is one for all channels. An answer in a response is noted when its delivery is settled
-(channels/attempt.py); one by message, which comes at any time, by `IgnoredAnswers`.
+The rule is one for all channels. An answer in a response is noted when the result of its delivery
+is written (channels/attempt.py); one by message, which comes at any time, by `IgnoredAnswers`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

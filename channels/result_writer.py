@@ -1,42 +1,43 @@
-"""Group commit of settlements: whoever has one waits; all that wait are written in one go."""
+"""Group commit of delivery results: writes all waiting results in one transaction."""
 
 import asyncio
 from collections.abc import Sequence
 
-from channels.store.delivery_results import fail_delivery, settle
-from channels.store.records import Settlement
+from channels.store.delivery_results import fail_delivery, write_results
+from channels.store.records import DeliveryResult
 from engine.errors import TimedOut
 from engine.loops import Fault, Supervisor
 from engine.store.database import Database
 
-#: Seconds at most until the next try when the database does not answer. What is not written by the
-#: end of its lease is delivered again.
+#: Maximum seconds between two tries while the database is not available. A delivery whose result is
+#: not written before its lease expires is delivered again.
 LONGEST_PAUSE = 5.0
 MOST_AT_ONCE = 500
 
 
-class Settler:
+class ResultWriter:
     def __init__(
         self, database: Database, *, disable_after: int, supervisor: Supervisor | None = None
     ) -> None:
         self._database = database
         self._disable_after = disable_after
-        self._waiting: list[tuple[Settlement, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[DeliveryResult, asyncio.Future[None]]] = []
         self._wake = asyncio.Event()
         self._guard = (supervisor or Supervisor()).guard("settle", longest=LONGEST_PAUSE)
 
-    def write(self, settlement: Settlement) -> asyncio.Future[None]:
-        """Done once it is durable, or was found to be somebody else's or impossible to write.
+    def write(self, result: DeliveryResult) -> asyncio.Future[None]:
+        """A future that is done when the result is durable, or cannot be written because another
+        process has claimed the delivery or an internal error was raised.
 
-        What is handed in first is written first, or together with what comes after it.
+        Results are written in the order of the calls, several in one transaction.
         """
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((settlement, written))
+        self._waiting.append((result, written))
         self._wake.set()
         return written
 
     async def run(self) -> None:
-        """Runs until cancelled, which loses nothing: what is not written is delivered again."""
+        """Run until cancelled. A delivery without a written result is delivered again."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -48,8 +49,9 @@ class Settler:
                     if not written.done():
                         written.set_result(None)
 
-    async def _write(self, batch: Sequence[Settlement]) -> None:
-        """Wait for the database as long as it takes. One that cannot be written fails alone."""
+    async def _write(self, batch: Sequence[DeliveryResult]) -> None:
+        """Retry until the database accepts the batch. A result that cannot be written fails
+        alone."""
         done = asyncio.Event()
 
         async def turn() -> None:
@@ -58,19 +60,19 @@ class Settler:
 
         await self._guard.run(turn, done)
 
-    async def _split(self, batch: Sequence[Settlement]) -> None:
+    async def _split(self, batch: Sequence[DeliveryResult]) -> None:
         try:
-            await self._guard.split(batch, self._settle, self._fail, _named)
+            await self._guard.split(batch, self._write_results, self._fail, _log_fields)
         except TimedOut as error:
-            # The others are written; this one comes again when its lease is over.
+            # The other results are written; this delivery is repeated when its lease expires.
             self._guard.report(error)
 
-    async def _settle(self, batch: Sequence[Settlement]) -> None:
-        await settle(self._database, batch, disable_after=self._disable_after)
+    async def _write_results(self, batch: Sequence[DeliveryResult]) -> None:
+        await write_results(self._database, batch, disable_after=self._disable_after)
 
-    async def _fail(self, one: Settlement, fault: Fault) -> None:
+    async def _fail(self, one: DeliveryResult, fault: Fault) -> None:
         await fail_delivery(self._database, one.key, str(fault))
 
 
-def _named(one: Settlement) -> dict[str, str]:
+def _log_fields(one: DeliveryResult) -> dict[str, str]:
     return {"delivery": str(one.id), "subscription": str(one.key.subscription_id)}

@@ -1,4 +1,4 @@
-"""Which events a subscription wants. Pure; asked by publishing and by the event stream."""
+"""The filters of subscriptions and event streams."""
 
 import re
 from collections.abc import Sequence
@@ -12,20 +12,19 @@ from engine.words import Json
 WAITING = "headgate.hook.waiting"
 DELIVERED = "headgate.delivery.delivered"
 
-#: The project of subscriptions that hear of every project.
+#: The project of subscriptions that select the events of every project.
 EVERY_PROJECT = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Globs; an empty list asks for nothing, so everything passes.
+    """Filters of globs; an empty list matches every event.
 
-    stacks: names of stacks, of those around an event's stack the outermost. resources: names or
-    paths. types: resource types. points: hook points. tags: of the outermost stack, as they are
-    when the event is published. stack_id: of this stack. nested: and of those inside; without it,
-    of none that is inside of another. root_id, path: where the stack of stack_id is, if that is not
-    an outermost one. A list that asks for something an event does not have (points, of an event
-    that is no hook's) keeps it out.
+    stacks: names of the event's stack or its root stack. resources: names or paths. types: resource
+    types. points: hook points. tags: of the root stack at the time of publication. stack_id: this
+    stack only. nested: also its nested stacks; False: no nested stacks at all. root_id, path: of
+    the stack in stack_id if it is nested. A list does not match an event without such a value, for
+    example `points` an event that is not about a hook.
     """
 
     events: Sequence[str] = ()
@@ -42,11 +41,11 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What of an event can be asked for.
+    """The values of an event that filters match.
 
-    stack_name: None: the event is of no stack. root_id, root_name: of the outermost stack, where
-    the event's is inside of it; stack_path: the names of the resources that lead from there to it.
-    about: the subscription that an event about a subscription or delivery is about.
+    stack_name: None: the event does not belong to a stack. root_id, root_name, stack_path: set for
+    nested stacks: the root stack, and the path from there. about: the subject of an event about a
+    subscription or delivery.
     """
 
     project: str
@@ -64,18 +63,18 @@ class Traits:
 
     @property
     def path(self) -> str | None:
-        """Of the resource, from the outermost stack on."""
+        """The path of the resource from the root stack."""
         return path_of(self.stack_path, self.resource_name)
 
 
 def path_of(stack_path: str, resource_name: str | None) -> str | None:
-    """``web/0/server``; None: the event is of no resource."""
+    """Such as ``web/0/server``; None: the event is not about a resource."""
     return f"{stack_path}/{resource_name}".lstrip("/") if resource_name else None
 
 
 def wants(selection: Selection, traits: Traits) -> bool:
     return (
-        _is_of(selection, traits)
+        _matches_stack(selection, traits)
         and _any(selection.events, traits.type)
         and _any(selection.stacks, traits.stack_name, traits.root_name)
         and _any(selection.resources, traits.resource_name, traits.path)
@@ -85,8 +84,8 @@ def wants(selection: Selection, traits: Traits) -> bool:
     )
 
 
-def _is_of(selection: Selection, traits: Traits) -> bool:
-    """Whether it is of a stack that is asked about."""
+def _matches_stack(selection: Selection, traits: Traits) -> bool:
+    """Whether the stack of the event matches stack_id, nested, root_id and path."""
     if selection.stack_id == traits.stack_id:
         return True
     if traits.root_id is None:
@@ -99,10 +98,11 @@ def _is_of(selection: Selection, traits: Traits) -> bool:
 
 
 def is_for(subscription_id: UUID, project: str, selection: Selection, traits: Traits) -> bool:
-    """Whether a subscription gets an event: of its project, and no news of itself but good news.
+    """Whether a subscription gets an event: of its project, selected, and not about the
+    subscription.
 
-    What has arrived is told to whom it has arrived, too: else they would miss a number of the
-    stack's events.
+    It does get `headgate.delivery.delivered` about itself; otherwise the sequence numbers of the
+    stack's events would have a gap.
     """
     if project not in (EVERY_PROJECT, traits.project):
         return False
@@ -112,9 +112,9 @@ def is_for(subscription_id: UUID, project: str, selection: Selection, traits: Tr
 
 
 def about(data: Json) -> str | None:
-    """The subscription that an event's stored data speaks of, if it does."""
-    said = data.get("subscription") if isinstance(data, dict) else None
-    return said if isinstance(said, str) else None
+    """The subscription that is the subject of an event, from its stored data."""
+    subscription = data.get("subscription") if isinstance(data, dict) else None
+    return subscription if isinstance(subscription, str) else None
 
 
 def _any(globs: Sequence[str], *values: str | None) -> bool:
@@ -125,7 +125,7 @@ def _any(globs: Sequence[str], *values: str | None) -> bool:
     )
 
 
-# fnmatch itself keeps 256 (Python 3.11), which many subscriptions would turn over all the time.
+# fnmatch caches 256 patterns (Python 3.11), too few for many subscriptions.
 @lru_cache(maxsize=4096)
 def _pattern(glob: str) -> re.Pattern[str]:
     return re.compile(translate(glob))

@@ -1,1 +1,1 @@
-"""Events out and answers in over AMQP 0-9-1. docs/reference/amqp.md says what is declared."""
+"""Events and answers over AMQP 0-9-1. docs/reference/amqp.md lists exchanges and queues."""

@@ -1,7 +1,7 @@
-"""The connection to a broker: made, declared upon, watched, and made again when it is lost.
+"""The connection to a broker: connects, declares exchanges and queues, and reconnects.
 
-aio-pika's robust connections repeat declarations, but know one address only and leave publications
-that were under way to whoever asked. Here all of it is one loop over plain connections.
+The robust connections of aio-pika support one address only and do not fail publications that were
+active when the connection was lost, so this is a loop over plain connections.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ from engine.loops import Supervisor, wait_at_most
 
 log: FilteringBoundLogger = structlog.get_logger()
 
-#: What goes wrong with a connection, whoever notices.
+#: Errors of a lost connection.
 LOST = (AMQPError, OSError, PAMQPException)
-#: Seconds for the orderly end of a connection.
+#: Seconds for closing a connection.
 CLOSING = 2.0
 
 QUORUM: FieldTable = {"x-queue-type": "quorum"}
@@ -36,10 +36,10 @@ QUORUM: FieldTable = {"x-queue-type": "quorum"}
 class BrokerSettings:
     """urls: of the nodes of one cluster, tried in turn. Times in seconds.
 
-    exchanges: those that are there from the beginning; others when something is published.
-    answers: the queue that answers come in; what is refused goes to ``<answers>.refused``.
-    tls: for amqps:// only; None: the system's authorities, and no certificate of our own.
-    unrouted: what no queue is bound for is kept there, at most so many messages, the newest.
+    exchanges: declared at the start; others are declared at the first publication. answers: the
+    queue of answers; refused ones go to ``<answers>.refused``. tls: for amqps:// only; None: the
+    system's certificate authorities, no client certificate. unrouted: the exchange and queue of
+    messages for which no queue is bound. kept: the newest messages that this queue keeps.
     """
 
     urls: Sequence[str] = field(repr=False)
@@ -59,7 +59,7 @@ class BrokerSettings:
 
 
 class NotPublished(Exception):
-    """The broker has it not, or has not said so."""
+    """The broker has not confirmed a message."""
 
 
 Consumer = Callable[[AbstractConnection], Coroutine[None, None, None]]
@@ -73,15 +73,16 @@ class Broker:
         )
         self._failures = 0
         self._link: _Link | None = None
-        self._why = "it has not been reached yet"
+        self._reason = "not connected yet"
 
     @property
     def ready(self) -> bool:
-        """Whether a connection stands."""
+        """Whether there is a connection."""
         return self._link is not None
 
     async def run(self, stop: asyncio.Event, consume: Consumer | None = None) -> None:
-        """Keep a connection until told to stop. consume: works on each as long as it stands."""
+        """Keep a connection until `stop` is set. consume: runs on each connection while it is
+        open."""
 
         async def turn() -> None:
             await self._connected(stop, consume)
@@ -89,14 +90,14 @@ class Broker:
         await self._guard.run(turn, stop)
 
     async def _connected(self, stop: asyncio.Event, consume: Consumer | None) -> None:
-        """One connection, from its beginning to its end."""
+        """Open one connection and use it until it ends."""
         urls, failures = self.settings.urls, self._failures
         url = URL(urls[failures % len(urls)])
-        self._failures = failures + 1  # until it stands
+        self._failures = failures + 1  # reset when the connection works
         try:
             connection = await self._connect(url)
         except (*LOST, TimeoutError) as error:
-            self._lost(url, f"it cannot be reached: {_words(error)}")
+            self._lost(url, f"cannot connect: {_error_text(error)}")
             back_off = BackOff(self.settings.first_retry, self.settings.max_retry)
             await wait_at_most(stop, back_off.ceiling(self._failures + 1))
             return
@@ -104,7 +105,7 @@ class Broker:
             await self._use(connection, url, stop, consume)
             self._failures = 0
         except* LOST as group:
-            self._lost(url, _words(group.exceptions[0]))
+            self._lost(url, _error_text(group.exceptions[0]))
             self._failures = 1
             await wait_at_most(stop, self.settings.first_retry)
         finally:
@@ -112,13 +113,13 @@ class Broker:
             await _closed(connection)
 
     async def probe(self) -> str | None:
-        """Why no node of the cluster can be reached; None: one can."""
+        """Why no node of the cluster can be reached; None: a node can be reached."""
         why = None
         for text in self.settings.urls:
             try:
                 connection = await self._connect(URL(text))
             except (*LOST, TimeoutError) as error:
-                why = _words(error)
+                why = _error_text(error)
             else:
                 await _closed(connection)
                 return None
@@ -133,28 +134,28 @@ class Broker:
             )
 
     async def publish(self, exchange: str, routing_key: str, message: Message) -> None:
-        """Until the broker confirms it. Raises NotPublished with the reason."""
+        """Publish and wait for the broker's confirmation. Raises NotPublished with the reason."""
         link = self._link
         if link is None:
-            raise NotPublished(f"the broker is away: {self._why}")
+            raise NotPublished(f"no connection to the broker: {self._reason}")
         try:
             async with asyncio.timeout(self.settings.publish_timeout):
-                there = await link.exchange(exchange)
-                await there.publish(message, routing_key, mandatory=True)
+                target = await link.exchange(exchange)
+                await target.publish(message, routing_key, mandatory=True)
         except PublishError:
-            raise NotPublished(f'no queue is there for "{routing_key}"') from None
+            raise NotPublished(f'no queue is bound for "{routing_key}"') from None
         except DeliveryError:
-            raise NotPublished("the broker did not take it") from None
+            raise NotPublished("the broker rejected the message") from None
         except TimeoutError:
             seconds = self.settings.publish_timeout
             raise NotPublished(f"the broker did not confirm it within {seconds:g} s") from None
-        except (*LOST, RuntimeError) as error:  # aiormq's for a connection that is closed
-            raise NotPublished(f"the connection was lost: {_words(error)}") from None
+        except (*LOST, RuntimeError) as error:  # aiormq raises it for a closed connection
+            raise NotPublished(f"the connection was lost: {_error_text(error)}") from None
 
     def _lost(self, url: URL, why: str) -> None:
-        if why != self._why:
-            log.warning("amqp.away", broker=f"{url.host}:{url.port or 5672}", reason=why)
-        self._why = why
+        if why != self._reason:
+            log.warning("amqp.disconnected", broker=f"{url.host}:{url.port or 5672}", reason=why)
+        self._reason = why
 
     async def _use(
         self,
@@ -168,8 +169,8 @@ class Broker:
         for name in self.settings.exchanges:
             await link.exchange(name)
         self._link = link
-        self._why = "the connection was lost"
-        log.info("amqp.ready", broker=f"{url.host}:{url.port or 5672}")
+        self._reason = "the connection was lost"
+        log.info("amqp.connected", broker=f"{url.host}:{url.port or 5672}")
         async with asyncio.TaskGroup() as group:
             consuming = group.create_task(consume(connection)) if consume else None
             stopping = group.create_task(stop.wait())
@@ -180,7 +181,7 @@ class Broker:
                 consuming.cancel()
 
     async def _declare(self, connection: AbstractConnection) -> None:
-        """The queues that are ours: of answers, of those refused, and of what nobody waits for."""
+        """Declare the queues of answers, refused answers and unrouted messages."""
         settings = self.settings
         async with connection.channel() as channel:
             await channel.declare_queue(settings.answers, durable=True, arguments=QUORUM)
@@ -196,7 +197,7 @@ class Broker:
 
 
 class _Link:
-    """A connection that stands, and what was found or declared on it to publish to."""
+    """An open connection with the exchanges that were found or declared on it."""
 
     def __init__(self, connection: AbstractConnection, unrouted: str) -> None:
         self._connection = connection
@@ -206,21 +207,21 @@ class _Link:
         self._opening = asyncio.Lock()
 
     async def exchange(self, name: str) -> AbstractExchange:
-        """ "" is the broker's own, which takes the name of a queue as the key."""
+        """name: "" is the default exchange, whose routing keys are names of queues."""
         async with self._opening:
             if self._channel is None or self._channel.is_closed:
-                # A broker closes the channel when an exchange is gone, not the connection.
+                # The broker closes the channel, not the connection, if an exchange was deleted.
                 self._exchanges.clear()
                 self._channel = await self._connection.channel(on_return_raises=True)
             if not name:
                 return self._channel.default_exchange
             if name not in self._exchanges:
-                await self._make_sure(name)
+                await self._ensure(name)
                 self._exchanges[name] = await self._channel.get_exchange(name, ensure=False)
             return self._exchanges[name]
 
-    async def _make_sure(self, name: str) -> None:
-        """An exchange that is there is used as it is; else it becomes a durable topic exchange."""
+    async def _ensure(self, name: str) -> None:
+        """Use an existing exchange unchanged, or declare a durable topic exchange."""
         try:
             async with self._connection.channel() as channel:
                 await channel.get_exchange(name)
@@ -239,12 +240,12 @@ async def _closed(connection: AbstractConnection) -> None:
         async with asyncio.timeout(CLOSING):
             await connection.close()
     except (*LOST, TimeoutError):
-        pass  # it is closed then, as far as we are concerned
+        pass  # the connection is unusable either way
 
 
-def _words(error: BaseException) -> str:
-    """An error of the library in one line, never with the address and its password."""
+def _error_text(error: BaseException) -> str:
+    """An error of the library in one line, without the URL, which contains the password."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    said = " ".join(str(part) for part in error.args if isinstance(part, str))
-    return said.splitlines()[0][:200] if said and "://" not in said else type(error).__name__
+    text = " ".join(str(part) for part in error.args if isinstance(part, str))
+    return text.splitlines()[0][:200] if text and "://" not in text else type(error).__name__

@@ -1,7 +1,7 @@
-"""Heat's own notifications, for listeners that exist: of stacks alone, in oslo's envelope.
+"""Heat's notifications of stack events, in the envelope of oslo.messaging.
 
-Heat sends them before what they tell of is durable, and loses them when the broker is away; these
-come after it, and are tried again like every delivery.
+Heat sends them before a change is durable, and loses them if the broker is not available. These are
+sent after the change is durable, and retried like every delivery.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,21 +18,21 @@ from engine.words import Json
 
 TOPIC = "notifications"
 PUBLISHER = "orchestration.headgate"
-#: The end of an event's type -> the end of Heat's, its priority. Heat knows no STOPPED: to its
-#: listeners that is how an action fails.
+#: Last segment of the event type -> last segment of Heat's event type, priority. Heat has no
+#: STOPPED; its listeners get a failure.
 ENDS: Mapping[str, tuple[str, str]] = {
     "started": ("start", "INFO"),
     "completed": ("end", "INFO"),
     "failed": ("error", "ERROR"),
     "stopped": ("error", "ERROR"),
 }
-NOT_TOLD = "Heat has no notification of this: nothing was sent"
+NOT_SENT = "Heat has no notification of this event type: nothing was sent"
 
 
 class HeatChannel:
-    """The target of a subscription is the exchange, Heat's own is ``heat``.
+    """The target of a subscription is an exchange; Heat's is ``heat``.
 
-    exchanges: which names may be given, as globs.
+    exchanges: globs of allowed names.
     """
 
     name = "heat"
@@ -45,11 +45,11 @@ class HeatChannel:
         check_exchange(target, self._exchanges)
 
     async def deliver(self, event: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
-        told = notification(event)
-        if told is None:
-            return Delivered(None, note=NOT_TOLD)
+        document = notification(event)
+        if document is None:
+            return Delivered(None, note=NOT_SENT)
         message = Message(
-            orjson.dumps({"oslo.version": "2.0", "oslo.message": orjson.dumps(told).decode()}),
+            orjson.dumps({"oslo.version": "2.0", "oslo.message": orjson.dumps(document).decode()}),
             content_type="application/json",
             content_encoding="utf-8",
             delivery_mode=DeliveryMode.PERSISTENT,
@@ -57,7 +57,7 @@ class HeatChannel:
         )
         try:
             await self.check_target(endpoint.target)
-            key = f"{TOPIC}.{told['priority'].lower()}"
+            key = f"{TOPIC}.{document['priority'].lower()}"
             await self._broker.publish(endpoint.target, key, message)
         except (Invalid, NotPublished) as error:
             return Failed(str(error))
@@ -65,7 +65,7 @@ class HeatChannel:
 
 
 def notification(event: EventMessage) -> dict[str, Json] | None:
-    """As a Heat server writes it; None for what it tells nobody."""
+    """The notification of a Heat server; None: Heat has none for this event type."""
     _, about, *rest = event.type.split(".")
     if about != "stack":
         return None
@@ -98,10 +98,10 @@ def notification(event: EventMessage) -> dict[str, Json] | None:
 
 
 def _seconds(time: str) -> str:
-    """To the second, as Heat writes times of stacks."""
+    """Heat's notation of the times of stacks, in seconds."""
     return f"{datetime.fromisoformat(time):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _spaced(time: str) -> str:
-    """As oslo.messaging writes them."""
+    """The notation of oslo.messaging."""
     return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S.%f}"

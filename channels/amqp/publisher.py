@@ -1,4 +1,4 @@
-"""Events out: a persistent message for each, confirmed by the broker."""
+"""Publishes each event as a persistent message that the broker confirms."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -11,14 +11,14 @@ from channels.contract import Delivered, Endpoint, EventMessage, Failed
 from channels.envelope import CONTENT_TYPE
 from engine.errors import Finding, Invalid
 
-#: AMQP's bound on names and routing keys, in bytes.
+#: The AMQP limit of names and routing keys in bytes.
 LONGEST = 255
 
 
 class AmqpChannel:
     """The target of a subscription is the name of an exchange.
 
-    exchanges: which names may be given, as globs: whoever may subscribe publishes there.
+    exchanges: globs of allowed names, because every subscription publishes there.
     """
 
     name = "amqp"
@@ -43,19 +43,19 @@ class AmqpChannel:
 
 
 def check_exchange(target: str, exchanges: Sequence[str]) -> None:
-    """Raises Invalid for a name that none of these globs allows."""
+    """Raises Invalid for a name that matches none of these globs."""
     allowed = [one for one in exchanges if fnmatchcase(target, one)]
     if not allowed or len(target.encode()) > LONGEST:
-        remedy = f"Exchanges that may be named: {', '.join(exchanges)}."
-        reason = f'"{target}" is not an exchange that events may be sent to'
+        remedy = f"Use one of: {', '.join(exchanges)}."
+        reason = f'"{target}" is not an allowed exchange'
         raise Invalid([Finding("target", reason, remedy, "Invalid")])
 
 
 def routing_key(event: EventMessage) -> str:
     """``<type>.<project>.<stack>``, such as ``headgate.hook.waiting.demo.web``.
 
-    A dot within the names of project and stack becomes ``_``, and so does what AMQP gives a meaning
-    in a binding; what is of no stack ends in ``_``.
+    In the names of project and stack, ``_`` replaces dots and the wildcards of AMQP bindings.
+    Without a stack, the key ends in ``_``.
     """
     data = event.document["data"]
     stack = data.get("stack") or {}
@@ -70,7 +70,7 @@ def _word(name: str) -> str:
 
 
 def message_of(event: EventMessage, answers: str) -> Message:
-    """The CloudEvent in structured mode. A notice with the hook's token says where answers go."""
+    """The CloudEvent in structured mode. A hook notification with a token has reply_to."""
     data = event.document["data"]
     hook = data.get("hook") if event.waiting and data.get("token") else None
     return Message(

@@ -1,1 +1,1 @@
-"""One JSON schema per event type: what a listener may rely on."""
+"""JSON schemas of the event types, and the AsyncAPI document."""

@@ -1,6 +1,6 @@
-"""The AsyncAPI 3.0 document: which events go out over which channel, and how answers come in.
+"""The AsyncAPI 3.0 document: the events of each channel, and the messages that answer hooks.
 
-Written from the same table of schemas that the tests hold real traffic against.
+Generated from the schemas against which the tests validate real traffic.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,10 @@ _ANSWER: Json = {
         "digest": {"type": "string"},
         "data": {},
         "properties": {"type": ["object", "null"]},
-        "extend": {"type": "string", "description": "Of a progress: 30m, 2h or 1d."},
+        "extend": {
+            "type": "string",
+            "description": "With the decision progress: a duration such as 30m, 2h or 1d.",
+        },
     },
 }
 _ANSWER_BY_MESSAGE: Json = {
@@ -27,17 +30,17 @@ _ANSWER_BY_MESSAGE: Json = {
     "required": ["decision", "token"],
     "properties": {**_ANSWER["properties"], "token": {"type": "string", "minLength": 1}},
 }
-_WAYS: Mapping[str, Json] = {
+_CHANNELS: Mapping[str, Json] = {
     "webhook": {
         "title": "Webhooks",
-        "description": "A POST to the target of each subscription, signed as Standard Webhooks.",
+        "description": "Signed POSTs (Standard Webhooks) to the targets of subscriptions.",
         "address": None,
     },
     "stream": {
         "title": "Event stream",
         "description": "Server-sent events, resumed with Last-Event-ID.",
         "address": "/v1/{project}/events/stream",
-        "parameters": {"project": {"description": "The project whose events are wanted."}},
+        "parameters": {"project": {"description": "The project of the events."}},
     },
     "amqp": {
         "title": "AMQP",
@@ -59,7 +62,7 @@ _WAYS: Mapping[str, Json] = {
 
 
 def asyncapi(answers: str) -> dict[str, Json]:
-    """answers: the name of the queue that they come in."""
+    """answers: the name of the queue that receives answers."""
     names = {kind: kind.replace(".", "_").replace("-", "_") for kind in SCHEMAS}
     messages = {
         names[kind]: {
@@ -72,26 +75,28 @@ def asyncapi(answers: str) -> dict[str, Json]:
     }
     messages["answer"] = {
         "name": "answer",
-        "title": "An answer to a hook, with the token of its notice",
+        "title": "An answer to a hook, with the token of its notification",
         "contentType": "application/json",
         "correlationId": {"location": "$message.header#/correlation_id"},
         "payload": _ANSWER_BY_MESSAGE,
     }
-    messages["answer_at_once"] = {
-        "name": "answer_at_once",
-        "title": "An answer in the response to a notification; an empty one is not an answer",
+    messages["answer_in_response"] = {
+        "name": "answer_in_response",
+        "title": "An optional answer to a hook, in the response to its notification",
         "contentType": "application/json",
         "payload": _ANSWER,
     }
-    channels = {name: way | {"messages": _refs(names.values())} for name, way in _WAYS.items()}
+    channels = {
+        name: channel | {"messages": _refs(names.values())} for name, channel in _CHANNELS.items()
+    }
     channels["answers"] = {
         "title": "Answers over AMQP",
-        "description": "correlation_id is the id of the hook.",
+        "description": "The correlation_id is the ID of the hook.",
         "address": answers,
         "messages": _refs(["answer"]),
         "bindings": {"amqp": {"is": "queue", "queue": {"name": answers, "durable": True}}},
     }
-    channels["webhook"]["messages"] |= _refs(["answer_at_once"])
+    channels["webhook"]["messages"] |= _refs(["answer_in_response"])
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -119,14 +124,14 @@ def _operations(events: list[str]) -> dict[str, Json]:
             "messages": [{"$ref": f"#/channels/{channel}/messages/{name}"} for name in names],
         }
 
-    told = on("webhook", "send", events)
-    told["reply"] = {
+    send_webhook = on("webhook", "send", events)
+    send_webhook["reply"] = {
         "channel": {"$ref": "#/channels/webhook"},
-        "messages": [{"$ref": "#/channels/webhook/messages/answer_at_once"}],
+        "messages": [{"$ref": "#/channels/webhook/messages/answer_in_response"}],
     }
     return {
-        "tell_by_webhook": told,
-        "tell_by_stream": on("stream", "send", events),
-        "tell_by_amqp": on("amqp", "send", events),
-        "take_answers": on("answers", "receive", ["answer"]),
+        "send_webhook": send_webhook,
+        "send_stream": on("stream", "send", events),
+        "send_amqp": on("amqp", "send", events),
+        "receive_answers": on("answers", "receive", ["answer"]),
     }

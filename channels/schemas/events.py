@@ -1,7 +1,7 @@
-"""The schemas of the events as sent, written once as a table from types to the parts of ``data``.
+"""JSON schemas of the events: a table from event types to the keys of ``data``.
 
-Read by the AsyncAPI document and by tests, which hold real traffic against them. New keys may be
-added to ``data``; keys that are here stay.
+The AsyncAPI document contains them, and tests validate real traffic against them. Later versions
+may add keys to ``data``, but never remove or change one.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from engine.words import Json, ResourceAction
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 POINT: Json = {"type": "string", "pattern": "^(pre|post|confirm)-[a-z].*$"}
-ASKED = fields({
+_NOTIFICATION = fields({
     "subscription": UUID,
     "channel": TEXT,
     "target": TEXT,
@@ -37,9 +37,9 @@ ASKED = fields({
     "error": TEXT_OR_NULL,
     "next_at": or_null(TIME),
 })  # fmt: skip
-TOLD = fields({"subscription": UUID, "channel": TEXT, "target": TEXT, "at": TIME})
+_NOTIFIED = fields({"subscription": UUID, "channel": TEXT, "target": TEXT, "at": TIME})
 
-#: path: from the outermost stack, its root, to a stack inside; "" for that itself.
+#: path: from the root stack to a nested stack; "" for the root stack.
 STACK = {
     "id": UUID,
     "name": TEXT,
@@ -48,8 +48,8 @@ STACK = {
     "root": fields({"id": UUID, "name": TEXT}),
 }
 
-#: The step of the change that it is about: as GET .../graph has it.
-_STEP: Mapping[str, Json] = {"traversal": COUNT, "node": COUNT}
+#: The node of the event, as in GET .../graph.
+_NODE: Mapping[str, Json] = {"traversal": COUNT, "node": COUNT}
 
 _HOOK: Mapping[str, Json] = {
     "id": UUID,
@@ -57,7 +57,7 @@ _HOOK: Mapping[str, Json] = {
     "stack_name": TEXT,
     "root_stack_id": UUID,
     "root_stack_name": TEXT,
-    **_STEP,
+    **_NODE,
     "resource_name": TEXT_OR_NULL,
     "path": TEXT,
     "point": POINT,
@@ -78,8 +78,8 @@ _HOOK: Mapping[str, Json] = {
     "reminders": COUNT,
     "escalated_at": or_null(TIME),
     "answers": MAP,
-    "asked": list_of(ASKED),
-    "told": list_of(TOLD),
+    "asked": list_of(_NOTIFICATION),
+    "told": list_of(_NOTIFIED),
 }
 _DECIDED: Mapping[str, Json] = {
     "decision": TEXT_OR_NULL,
@@ -89,9 +89,9 @@ _DECIDED: Mapping[str, Json] = {
     "decided_at": or_null(TIME),
 }
 _STATE = one_of("waiting", "answered", "expired", "superseded")
-#: A hook in events that tell of it as it is when they are sent.
+#: A hook as it is when the event is sent.
 HOOK = fields({**_HOOK, "state": _STATE}, _DECIDED)
-NOTICED = fields({
+HOOK_RESOURCE = fields({
     "name": TEXT,
     "type": TEXT_OR_NULL,
     "physical_id": TEXT_OR_NULL,
@@ -103,10 +103,10 @@ NOTICED = fields({
 })  # fmt: skip
 _SUBSCRIPTION: Mapping[str, Json] = {"id": UUID, "channel": TEXT, "target": TEXT}
 SUBSCRIPTION = fields(_SUBSCRIPTION)
-_WANTED = {
+_FILTERS = {
     name: list_of(TEXT) for name in ("events", "stacks", "resources", "types", "points", "tags")
 }
-#: What a hook of a whole stack is about, in place of a resource.
+#: The change at a hook of a whole stack, which has no resource.
 CHANGE = fields({
     "action": TEXT,
     "version": COUNT,
@@ -116,8 +116,8 @@ CHANGE = fields({
     "plan": list_of(MAP),
 })  # fmt: skip
 #: A hook as ``GET /v1/{project}/hooks`` shows it.
-SHOWN_HOOK = fields(
-    {**_HOOK, "state": _STATE, "resource": or_null(NOTICED)}, {**_DECIDED, "change": CHANGE}
+HOOK_DOCUMENT = fields(
+    {**_HOOK, "state": _STATE, "resource": or_null(HOOK_RESOURCE)}, {**_DECIDED, "change": CHANGE}
 )
 _PLACE = fields({"stack_id": UUID, "resource": TEXT})
 #: Null in events of older versions.
@@ -146,7 +146,7 @@ def _of_stack(action: str, moment: str) -> Json:
 def _of_resource(operation: str, moment: str = "") -> Json:
     more = {"moved": MOVED} if operation == "move" else {}
     if moment == "restarted":
-        # The key is what a service is sent as Idempotency-Key.
+        # Services get the key as Idempotency-Key.
         more = {"attempt": COUNT, "operation_key": TEXT}
     return {
         **more,
@@ -161,21 +161,21 @@ def _of_resource(operation: str, moment: str = "") -> Json:
             "replaced": FLAG,
         }),
         "operation": {"const": operation},
-        # Null: of no step of a change, or from before events said so.
+        # Null: the event belongs to no node, or is of a version without this key.
         "traversal": or_null(COUNT),
         "node": or_null(COUNT),
     }  # fmt: skip
 
 
 def _of_hook(state: str | None) -> Json:
-    """state: None: any, for the hook is shown as it is when the event is sent."""
+    """state: None: any, because the event shows the hook as it is when the event is sent."""
     hook = HOOK if state is None else fields({**_HOOK, "state": {"const": state}, **_DECIDED})
     return {
         "hook": hook,
         "stack": fields(STACK),
         "resource": or_null(fields({"name": TEXT, "type": TEXT_OR_NULL})),
         "said": fields({"reason": TEXT}),
-        **_STEP,
+        **_NODE,
     }
 
 
@@ -188,7 +188,7 @@ def _of_subscription(state: str | None) -> Json:
             "state": {"const": state} if state else one_of("enabled", "disabled"),
             "origin": one_of("api", "configuration", "environment"),
             "stack_id": or_null(UUID),
-            **_WANTED,
+            **_FILTERS,
             "ordered": FLAG,
             },
             {"nested": FLAG},
@@ -201,8 +201,8 @@ def _of_subscription(state: str | None) -> Json:
 _WAITING: Json = {
     "hook": fields({**_HOOK, "state": {"const": "waiting"}}),
     "stack": fields(STACK),
-    **_STEP,
-    "resource": or_null(NOTICED),
+    **_NODE,
+    "resource": or_null(HOOK_RESOURCE),
     "signal_url": {"type": ["string", "null"], "format": "uri"},
     "token": TEXT_OR_NULL,
 }
@@ -218,7 +218,7 @@ _DELIVERY: Json = {
     "event": fields({"id": UUID, "type": TEXT, "sequence": COUNT}),
 }  # fmt: skip
 
-#: A checkpoint of a project's audit log: engine/hooks/checkpoint.py says what is signed.
+#: A signed checkpoint of a project's audit log, see engine/hooks/checkpoint.py.
 _CHECKPOINT: Json = {
     "project": TEXT,
     "number": COUNT,
@@ -252,8 +252,8 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
     }
     | {
         "headgate.stack.abandon.completed": (
-            "A stack was abandoned: nothing real was deleted", _of_stack("abandon", "completed"),
-            False,
+            "A stack was abandoned; its physical resources were kept",
+            _of_stack("abandon", "completed"), False,
         ),
     }
     | {
@@ -269,10 +269,10 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
     | {
         f"headgate.resource.{what}.completed": (title, _of_resource(what), True)
         for what, title in (
-            ("move", "A resource has another name or stack; the real thing was not touched"),
-            ("protect", "A resource may neither be deleted nor replaced"),
-            ("unprotect", "A resource may be deleted and replaced again"),
-            ("signal", "Somebody sent a resource data that it may wait for"),
+            ("move", "A resource was renamed or moved; its physical resource is unchanged"),
+            ("protect", "A resource was protected from deletion and replacement"),
+            ("unprotect", "The protection of a resource was removed"),
+            ("signal", "A resource received a signal"),
         )
     }
     | {
@@ -282,23 +282,23 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
     | {
         f"headgate.hook.{what}": (title, _of_hook(None), False)
         for what, title in (
-            ("approved", "Somebody approved; more people are to"),
-            ("progress", "Somebody is at it: the hook waits longer"),
-            ("handed-over", "Somebody else is to answer"),
-            ("reminder", "A hook still waits"),
-            ("escalated", "Nobody has answered: others may, too"),
+            ("approved", "A hook was approved and needs more approvals"),
+            ("progress", "The deadline of a hook was extended because an answer is in progress"),
+            ("handed-over", "A hook was handed over to another user or role"),
+            ("reminder", "A reminder about a hook that still waits"),
+            ("escalated", "A hook was escalated to more approvers"),
             ("undeliverable", "The hook notification was not delivered and will not be retried"),
         )
     }
     | {
         "headgate.hook.waiting": ("A node has reached a breakpoint", _WAITING, False),
         "headgate.audit.signed": (
-            "The heads of the project's audit log were signed", {"checkpoint": fields(_CHECKPOINT)},
-            False,
+            "The newest entries of the project's audit log were signed",
+            {"checkpoint": fields(_CHECKPOINT)}, False,
         ),
-        "headgate.delivery.dead": ("A delivery was given up", _DELIVERY, False),
+        "headgate.delivery.dead": ("A delivery failed and will not be retried", _DELIVERY, False),
         "headgate.delivery.delivered": (
-            "The notice of a hook that waits has arrived", _DELIVERY, False
+            "A hook notification was delivered", _DELIVERY, False
         ),
         "headgate.subscription.test": (
             "A test event that a user requested",
@@ -313,25 +313,26 @@ _TABLE: Mapping[str, tuple[str, Json, bool]] = (
     | {
         f"headgate.subscription.{what}": (title, _of_subscription(state), False)
         for what, state, title in (
-            ("enabled", "enabled", "A subscription was made, or delivers again"),
-            ("disabled", "disabled", "A subscription was paused, or its endpoint keeps failing"),
+            ("enabled", "enabled", "A subscription was created or enabled"),
+            ("disabled", "disabled", "A subscription was disabled"),
             ("changed", None, "A subscription was changed"),
-            ("rotated", None, "A subscription has a new secret, beside the one before"),
-            ("deleted", None, "A subscription was removed"),
-            ("redelivered", None, "Deliveries of a subscription were requested again"),
+            ("rotated", None, "The signing secret of a subscription was rotated"),
+            ("deleted", None, "A subscription was deleted"),
+            ("redelivered", None, "Deliveries of a subscription will be sent again"),
         )
     }
 )  # fmt: skip
 
-#: Nothing happened, so it is not counted.
-_UNCOUNTED = frozenset({"headgate.subscription.test"})
+#: Event types without a sequence number.
+_UNNUMBERED = frozenset({"headgate.subscription.test"})
 
 
 def _data(kind: str, data: Json) -> Json:
     return fields(data, {"change": CHANGE} if kind == WAITING else {})
 
 
-#: CloudEvents' extension for distributed tracing: the context of the request that began it.
+#: The CloudEvents extension for distributed tracing: the context of the request that caused the
+#: event.
 TRACEPARENT: Json = {
     "type": "string",
     "pattern": "^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$",
@@ -349,8 +350,8 @@ def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
         "dataschema": {"const": dataschema(kind)},
         "data": {"$id": dataschema(kind), "title": title, **_data(kind, data)},
     }
-    if kind not in _UNCOUNTED:
-        # An Integer of CloudEvents' JSON format: a number, so that 10 comes after 9.
+    if kind not in _UNNUMBERED:
+        # A JSON number: texts would sort 10 before 9.
         required["sequence"] = {"type": "integer", "minimum": 1}
     if of_resource:
         required["subject"] = {"type": "string", "minLength": 1}
@@ -360,7 +361,7 @@ def _schema(kind: str, title: str, data: Json, of_resource: bool) -> Json:
     return {"$schema": DIALECT, "title": title, **fields(required, more)}
 
 
-#: The whole event, by its type; ``properties.data`` has the schema that ``dataschema`` names.
+#: By event type: the schema of the event; ``dataschema`` names the one in ``properties.data``.
 SCHEMAS: Mapping[str, Json] = {
     kind: _schema(kind, title, data, of_resource)
     for kind, (title, data, of_resource) in _TABLE.items()

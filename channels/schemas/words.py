@@ -1,4 +1,4 @@
-"""Words that schemas are written in: those of events, and those of the API's answers."""
+"""JSON schema fragments, for the schemas of events and of API responses."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ def one_of(*values: str) -> Json:
 
 
 def fields(required: Mapping[str, Json], optional: Mapping[str, Json] | None = None) -> Json:
-    """A map with these keys; others may come to it later."""
+    """An object with these keys; later versions may add keys."""
     return {
         "type": "object",
         "properties": {**required, **(optional or {})},
@@ -35,7 +35,7 @@ def list_of(schema: Json) -> Json:
 
 
 def map_of(schema: Json) -> Json:
-    """A map whose keys are names."""
+    """An object with arbitrary keys."""
     return {"type": "object", "additionalProperties": schema}
 
 

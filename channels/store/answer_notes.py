@@ -1,4 +1,4 @@
-"""Answers by message that did not count, at the deliveries of the notifications of their hook."""
+"""Notes about ignored answers by message, at the deliveries of the hook's notifications."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from engine.hooks.automation import Automation
 from engine.principal import Principal
 from engine.store.connection import Connection
 
-# Of the subscription whose token the answer has; or of all over the channel by which it came, where
-# no answer is noted yet.
+# Notifications to the subscription of the token; without a valid token, those over the channel of
+# the answer that have no note yet.
 READ_NOTIFICATIONS = """
 select d.id as delivery_id, s.id, s.name, s.origin, s.owner, s.owner_id, s.owner_roles,
        h.rule, h.requested_by, h.requested_by_id, h.escalated_at is not null as escalated
@@ -21,7 +21,7 @@ select d.id as delivery_id, s.id, s.name, s.origin, s.owner, s.owner_id, s.owner
  where d.hook_id = $1
    and case when $2::uuid is null then s.channel = $3 and d.ignored is null else s.id = $2 end
 """
-# Whoever settles deliveries locks their subscriptions first, in this order.
+# Locks in the same order as the result writer: subscriptions first, by ID.
 NOTE = """
 with locked as materialized (
     select id from subscription where id = any ($1::uuid[]) order by id for no key update
@@ -37,7 +37,7 @@ update delivery d
 class Notification:
     """The delivery of a hook's notification, with what decides whether its subscription may answer.
 
-    automation: whether its owner may answer is to be looked up. requester: of the change.
+    automation: without the current rights of its owner. requester: of the change.
     """
 
     delivery_id: UUID
@@ -50,7 +50,8 @@ class Notification:
 async def notifications(
     conn: Connection, hook_id: UUID, subscription_id: UUID | None, channel: str
 ) -> list[Notification]:
-    """Of a hook: those to one subscription; None: those over a channel that have no note yet."""
+    """The notifications of a hook to one subscription; if None, those over a channel without a
+    note."""
     rows: list[Any] = await conn.fetch(READ_NOTIFICATIONS, hook_id, subscription_id, channel)
     return [
         Notification(
@@ -71,7 +72,7 @@ async def write_notes(
     answer: str,
     replace: bool,
 ) -> None:
-    """answer: what it said. replace: also where an earlier answer is noted."""
+    """answer: its content. replace: overwrite the note of an earlier answer."""
     await conn.execute(
         NOTE,
         [one.automation.id for one, _ in noted],

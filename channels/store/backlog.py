@@ -1,4 +1,4 @@
-"""How much is still to be told, and whether any of it is stuck."""
+"""Measures the backlog: unpublished commits, and pending and overdue deliveries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from engine.store.connection import Connection
 
-TELLING = """
+UNPUBLISHED = """
 select (select count(*) from outbox where position is null) as unpublished,
        (select extract(epoch from clock_timestamp() - min(created_at))::double precision
           from outbox where position is null) as oldest_unpublished,
@@ -16,20 +16,20 @@ select (select count(*) from outbox where position is null) as unpublished,
        (select count(*) from subscription s
          where s.state = 'disabled' and s.named_until is null) as disabled
 """
-# Pending deliveries stand in partial indexes.
+# Partial indexes contain the pending deliveries.
 PENDING = """
 select s.channel, count(*) as many, count(*) filter (where s.state = 'disabled') as held,
        extract(epoch from clock_timestamp() - min(d.created_at))::double precision as oldest
   from delivery d join subscription s on s.id = d.subscription_id
  where d.state = 'pending' group by s.channel
 """
-# Bounded by us, for whoever looks often.
-SECONDS = 5.0
+# Seconds; metrics are scraped often.
+TIMEOUT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Deliveries of one channel. held: for disabled subscriptions. oldest: its age in seconds."""
+    """Deliveries of one channel. held: for disabled subscriptions. oldest: age in seconds."""
 
     many: int
     held: int
@@ -38,8 +38,8 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """unpublished: commits whose events nobody was told of. overdue: deliveries that are due, and
-    that nobody tries. disabled: subscriptions. pending: by channel."""
+    """unpublished: commits in the outbox. oldest_unpublished: its age in seconds. overdue:
+    deliveries that are due and not claimed. disabled: subscriptions. pending: by channel."""
 
     unpublished: int
     oldest_unpublished: float | None
@@ -50,8 +50,8 @@ class Backlog:
 
 async def read_backlog(conn: Connection, patience: timedelta) -> Backlog:
     """patience: how long a due delivery may wait before it counts as overdue."""
-    row = await conn.fetchrow(TELLING, patience, timeout=SECONDS)
-    pending = await conn.fetch(PENDING, timeout=SECONDS)
+    row = await conn.fetchrow(UNPUBLISHED, patience, timeout=TIMEOUT)
+    pending = await conn.fetch(PENDING, timeout=TIMEOUT)
     return Backlog(
         **row,  # type: ignore[arg-type]
         pending={

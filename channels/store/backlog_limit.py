@@ -1,14 +1,14 @@
-"""Subscriptions for which more has piled up than the operator lets: disabled, with an event."""
+"""Disables subscriptions whose backlog exceeds the limit of the settings, and records events."""
 
 from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
 from channels.store.subscriptions import record_of
 from engine.store.database import Database
 
-# A backlog is looked at only up to the limit.
-DISABLE_OVERFULL = """
+# Counts only up to the limit.
+DISABLE_OVER_LIMIT = """
 update subscription s
    set state = 'disabled',
-       reason = 'more than ' || $1 || ' deliveries to it have piled up'
+       reason = 'more than ' || $1 || ' deliveries to it are pending'
  where s.id in (select o.id from subscription o
                  where o.state = 'enabled'
                    and exists (select from delivery d
@@ -22,10 +22,11 @@ returning id, project, channel, target, events, stacks, resources, types, points
 
 
 async def disable_over_limit(database: Database, limit: int) -> int:
-    """How many were disabled. What had piled up stays, and is delivered when one is enabled."""
+    """Return the number of disabled subscriptions. They keep their pending deliveries, which are
+    sent after they are enabled."""
     async with database.transaction("deliver") as conn:
-        rows = await conn.fetch(DISABLE_OVERFULL, limit)
+        rows = await conn.fetch(DISABLE_OVER_LIMIT, limit)
         disabled = [record_of(row) for row in rows]
-        told = [SubscriptionEvent(Kind.DISABLED, one, one.reason, "headgate") for one in disabled]
-        await record_subscription_events(conn, told)
+        events = [SubscriptionEvent(Kind.DISABLED, one, one.reason, "headgate") for one in disabled]
+        await record_subscription_events(conn, events)
     return len(disabled)

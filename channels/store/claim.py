@@ -1,11 +1,11 @@
-"""Claiming due deliveries, and reading all that is needed to try them.
+"""Claims due deliveries and reads the data for their attempts.
 
-A claim is a lease, renewed while the attempt lasts: until it ends nobody else tries the delivery,
-and its number fences whoever comes late. Subscriptions take turns, so that no backlog of one holds
-up another.
+A claim is a lease, which is renewed during the attempt. Until it expires, no other process attempts
+the delivery; its number fences late results. Subscriptions are served in turn, so that the backlog
+of one does not delay others.
 
-Where order is kept, the first delivery of a stack is claimed together with those behind it: a run,
-to be tried one after the other.
+The first ordered delivery of a stack is claimed together with those that follow it. They are a run,
+which is attempted in order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from typing import Any
 from uuid import UUID
 
 from channels.store.hook_notifications import notices_of
-from channels.store.records import DeliveryStackHeader, Due, Key, NoticeRecord
-from channels.store.subscriptions import ROTATION, answerer, revealed_secrets
+from channels.store.records import DeliveryStackHeader, Key, NoticeRecord, PendingDelivery
+from channels.store.subscriptions import ROTATION, answerer, decrypted_secrets
 from engine.hooks.deadline import Delivered, apply_reports
 from engine.store.connection import Connection
 from engine.store.encryption import Sealed
@@ -24,8 +24,8 @@ from engine.store.records import EventRecord, HookRecord
 from engine.words import HookState
 
 CLAIM = "select * from claim_deliveries($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-# One look-up by key after the other, whatever the planner knows of the tables: it keeps the plan
-# that it made while they were empty.
+# `offset 0` forces one lookup by key for each row: the planner may keep a plan that it made while
+# the tables were empty.
 READ_CLAIMED = """
 select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.claim, c.attempts,
        s.channel, s.target, s.ordered, s.name, s.origin, s.owner as s_owner, s.owner_id,
@@ -65,7 +65,7 @@ select c.stack_id, c.sequence, c.subscription_id, c.id, c.project, c.hook_id, c.
         where h.stack_id = c.stack_id and h.id = (e.data ->> 'hook_id')::uuid offset 0) h on true
  order by c.stack_id, c.sequence
 """
-# One step by index for each subscription that has something to send, as in `claim_deliveries`.
+# One index step for each subscription with pending deliveries, as in `claim_deliveries`.
 NEXT_DUE = """
 with recursive sender (id, next_at) as (
     (select d.subscription_id, d.next_at from delivery d
@@ -84,7 +84,7 @@ select extract(epoch from min(next_at) - now())::double precision as seconds
  where id <> all ($2::uuid[])
    and (select s.state from subscription s where s.id = sender.id) = 'enabled'
 """
-# What is being settled now is let be: it needs no lease, and waiting for it could be a deadlock.
+# Skips deliveries whose result is being written: they need no lease, and waiting could deadlock.
 RENEW = """
 with mine as (
     select d.id
@@ -101,12 +101,12 @@ _EVENT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """How much a lane can take.
+class Capacity:
+    """The free capacity of a delivery queue.
 
-    free: attempts in all, of these at most `retries` that are not first ones. each: attempts at
-    once per subscription; busy: how many each has under way here. behind: how many more come with
-    one that is first in order, except over the channels in `paced`.
+    free: attempts in all; retries: of these, at most so many that are not first attempts. each:
+    concurrent attempts for each subscription; busy: active ones by subscription. behind: ordered
+    deliveries that are claimed with the first one, except over the channels in `paced`.
     """
 
     free: int
@@ -121,63 +121,68 @@ class Room:
         return [one for one, count in self.busy.items() if count >= self.each]
 
 
-async def claim_keys(conn: Connection, *, urgent: bool, room: Room, lease: float) -> list[Key]:
-    """Take what is due in a lane, for `lease` seconds. By stack, each stack's in order."""
+async def claim_keys(
+    conn: Connection, *, urgent: bool, capacity: Capacity, lease: float
+) -> list[Key]:
+    """Claim due deliveries for `lease` seconds. By stack, in order within a stack."""
     rows = await conn.fetch(
-        CLAIM, urgent, list(room.busy), list(room.busy.values()), room.each, room.free,
-        room.retries, lease, room.behind, list(room.paced),
+        CLAIM, urgent, list(capacity.busy), list(capacity.busy.values()), capacity.each,
+        capacity.free, capacity.retries, lease, capacity.behind, list(capacity.paced),
     )  # fmt: skip
     return [Key(*row) for row in rows]
 
 
-async def read_claimed(conn: Connection, keys: Sequence[Key]) -> list[Due]:
-    """What was claimed, in the order of its keys, with all that is needed to try it."""
+async def read_claimed(conn: Connection, keys: Sequence[Key]) -> list[PendingDelivery]:
+    """The claimed deliveries in the order of their keys, with the data for an attempt."""
     rows = await conn.fetch(READ_CLAIMED, *_columns(keys), ROTATION)
     hooks = sorted({(row["stack_id"], row["h_id"]) for row in rows if row["h_id"] is not None})
     notices = await notices_of(conn, hooks) if hooks else {}
-    return [_due(row, notices) for row in rows]
+    return [_pending_delivery(row, notices) for row in rows]
 
 
-async def claim(conn: Connection, *, urgent: bool, room: Room, lease: float) -> list[Due]:
-    """Both in one."""
-    return await read_claimed(conn, await claim_keys(conn, urgent=urgent, room=room, lease=lease))
+async def claim(
+    conn: Connection, *, urgent: bool, capacity: Capacity, lease: float
+) -> list[PendingDelivery]:
+    """Claim and read."""
+    keys = await claim_keys(conn, urgent=urgent, capacity=capacity, lease=lease)
+    return await read_claimed(conn, keys)
 
 
 def _columns(keys: Sequence[Key]) -> tuple[list[UUID], list[int]]:
     return [key.id for key in keys], [key.claim for key in keys]
 
 
-def runs(claimed: Sequence[Due]) -> list[list[Due]]:
-    """What is to be tried one after the other. Pure."""
-    found: dict[tuple[UUID, UUID, int], list[Due]] = {}
-    for due in claimed:
-        key = due.key
-        alone = 0 if due.ordered else key.sequence
-        found.setdefault((key.subscription_id, key.stack_id, alone), []).append(due)
+def runs(claimed: Sequence[PendingDelivery]) -> list[list[PendingDelivery]]:
+    """Group deliveries that are attempted in order."""
+    found: dict[tuple[UUID, UUID, int], list[PendingDelivery]] = {}
+    for delivery in claimed:
+        key = delivery.key
+        alone = 0 if delivery.ordered else key.sequence
+        found.setdefault((key.subscription_id, key.stack_id, alone), []).append(delivery)
     return list(found.values())
 
 
 async def renew(conn: Connection, keys: Sequence[Key], *, lease: float) -> None:
-    """Keep what is being tried for `lease` seconds more; what was lost meanwhile stays lost."""
+    """Extend claims to `lease` seconds from now; expired claims of others are not taken back."""
     await conn.execute(RENEW, *_columns(keys), lease)
 
 
-async def next_due(conn: Connection, *, urgent: bool, room: Room) -> float | None:
-    """Seconds until something is due in a lane, negative when it is already; None: nothing is.
+async def seconds_to_next(conn: Connection, *, urgent: bool, capacity: Capacity) -> float | None:
+    """Seconds until the next delivery is due, negative if it already is; None: there is none.
 
-    Subscriptions that are busy to their limit are left out: they are looked at when they have room.
+    Leaves out subscriptions at their limit.
     """
-    seconds: float | None = await conn.fetchval(NEXT_DUE, urgent, room.full)
+    seconds: float | None = await conn.fetchval(NEXT_DUE, urgent, capacity.full)
     return seconds
 
 
-def _due(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> Due:
+def _pending_delivery(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> PendingDelivery:
     secrets, undecryptable = _secrets(row)
-    return Due(
+    return PendingDelivery(
         key=Key(row["stack_id"], row["sequence"], row["subscription_id"], row["claim"], row["id"]),
         id=row["id"],
         project=row["project"],
-        plate=stack_header_of(row),
+        stack_header=stack_header_of(row),
         hook_id=row["hook_id"],
         attempts=row["attempts"],
         channel=row["channel"],
@@ -191,15 +196,15 @@ def _due(row: Any, notices: Mapping[UUID, list[NoticeRecord]]) -> Due:
             id=row["event_id"],
             **{name: row[name] for name in _EVENT},
         ),
-        hook=_told(row) if row["h_id"] is not None else None,
+        hook=_notified_hook(row) if row["h_id"] is not None else None,
         notices=tuple(notices.get(row["h_id"], ())),
         now=row["now"],
         automation=answerer(dict(row) | {"id": row["subscription_id"], "owner": row["s_owner"]}),
     )
 
 
-def _told(row: Any) -> HookRecord:
-    """The hook, with the deadline that it has when this attempt delivers its notice."""
+def _notified_hook(row: Any) -> HookRecord:
+    """The hook with the deadline that applies if this attempt delivers its notification."""
     hook = hook_of(row)
     waiting = hook.state == HookState.WAITING
     clock = apply_reports(clock_of(row, "h_"), [Delivered()], row["now"], waiting=waiting)
@@ -207,9 +212,9 @@ def _told(row: Any) -> HookRecord:
 
 
 def _secrets(row: Any) -> tuple[tuple[str, ...], str]:
-    """Those that sign, or why they cannot be decrypted."""
+    """The signing secrets, or why they cannot be decrypted."""
     try:
-        return revealed_secrets(row["secrets"], row["s_project"], row["subscription_id"]), ""
+        return decrypted_secrets(row["secrets"], row["s_project"], row["subscription_id"]), ""
     except Sealed as error:
         return (), str(error)
 
@@ -233,7 +238,7 @@ _HOOK = (
 
 
 def hook_of(row: Any) -> HookRecord:
-    """The hook in the columns h_... of a row that also has stack_id and stack_name."""
+    """row: has the columns of the hook with the prefix `h_`, stack_id and stack_name."""
     return HookRecord(
         stack_id=row["stack_id"],
         stack_name=row["stack_name"],

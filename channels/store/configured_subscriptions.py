@@ -1,4 +1,4 @@
-"""The subscriptions of the configuration."""
+"""The subscriptions in the settings file."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -33,15 +33,16 @@ on conflict (id) do update
 
 
 async def configure(conn: Connection, wanted: Sequence[NewSubscription]) -> None:
-    """Make the subscriptions of the configuration be exactly these, by their ids."""
+    """Replace the subscriptions of the settings file by these; equal IDs keep their secrets if
+    `keeps_secret`."""
     async with conn.transaction():
         before = await _configured(conn)
-        gone = sorted(before.keys() - {new.id for new in wanted})
-        told = [
-            one for name in gone for one in events_of_change(before[name], None, "configuration")
+        removed = sorted(before.keys() - {new.id for new in wanted})
+        events = [
+            one for name in removed for one in events_of_change(before[name], None, "configuration")
         ]
-        await record_subscription_events(conn, told)
-        await subscriptions.forget(conn, gone)
+        await record_subscription_events(conn, events)
+        await subscriptions.forget(conn, removed)
         await conn.executemany(
             CONFIGURE, [(*subscriptions.columns_of(new), new.keeps_secret) for new in wanted]
         )
@@ -49,7 +50,7 @@ async def configure(conn: Connection, wanted: Sequence[NewSubscription]) -> None
         changes = (
             events_of_change(before.get(name), one, "configuration") for name, one in after.items()
         )
-        await record_subscription_events(conn, [one for told in changes for one in told])
+        await record_subscription_events(conn, [one for events in changes for one in events])
         await conn.execute(subscriptions.WAKE)
 
 

@@ -1,4 +1,4 @@
-"""Deliveries as people see them: listed, and asked for again."""
+"""The delivery history of a subscription: listing and resending."""
 
 from datetime import datetime
 from uuid import UUID
@@ -30,7 +30,7 @@ returning subscription_id, stack_id
 """
 RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
 PENDING = "select 1 from delivery where subscription_id = $1 and id = $2"
-TELL_LANES = "select pg_notify('headgate_delivery', '')"
+NOTIFY_QUEUES = "select pg_notify('headgate_delivery', '')"
 
 
 async def list_page(
@@ -41,13 +41,13 @@ async def list_page(
     marker: UUID | None,
     limit: int,
 ) -> list[DeliveryRecord]:
-    """Newest first. marker: the last of the page before."""
+    """Newest first. marker: the last one of the previous page."""
     rows = await conn.fetch(LIST, subscription_id, state, marker, limit)
     return [DeliveryRecord(**row) for row in rows]
 
 
 async def redeliver_one(conn: Connection, subscription_id: UUID, delivery_id: UUID) -> bool:
-    """Send it again, whatever became of it; one that is on its way is left alone.
+    """Send a delivered or dead delivery again; a pending one stays unchanged.
 
     False: the subscription has no such delivery.
     """
@@ -58,7 +58,7 @@ async def redeliver_one(conn: Connection, subscription_id: UUID, delivery_id: UU
 
 
 async def redeliver_dead(conn: Connection, subscription_id: UUID) -> int:
-    """Try again whatever was given up; return how many."""
+    """Send all dead deliveries again; return their number."""
     async with conn.transaction():
         return await _revive(conn, subscription_id, None)
 
@@ -72,26 +72,27 @@ async def redeliver_since(
     horizon: publish.Horizon,
     limit: int = 10_000,
 ) -> int:
-    """Deliver what the subscription wants, was published since then, and has not arrived.
+    """Deliver the selected events since a time that were not delivered; return their number.
 
-    Also what happened while it was disabled or did not exist. At most `limit`, the oldest first;
-    asking again goes on.
+    Includes events from before the subscription was created and while it was disabled. At most
+    `limit`, the oldest first; another call continues.
     """
     async with conn.transaction():
         await hold_off(conn)
-        listener = await subscriptions.get(conn, project, subscription_id)
-        if listener is None:
+        subscription = await subscriptions.get(conn, project, subscription_id)
+        if subscription is None:
             return 0
-        return await publish.insert_missed(conn, listener, since, horizon=horizon, limit=limit)
+        return await publish.insert_missed(conn, subscription, since, horizon=horizon, limit=limit)
 
 
 async def record_redelivered(
     conn: Connection, one: SubscriptionRecord, count: int, by: str
 ) -> None:
-    """In the transaction that asked for so many again."""
+    """Record a resend in its transaction. count: of deliveries; 0: no event."""
     if count:
-        told = f"{count} {'delivery was' if count == 1 else 'deliveries were'} asked for again"
-        await record_subscription_events(conn, [SubscriptionEvent(Kind.REDELIVERED, one, told, by)])
+        reason = f"{count} {'delivery' if count == 1 else 'deliveries'} will be sent again"
+        event = SubscriptionEvent(Kind.REDELIVERED, one, reason, by)
+        await record_subscription_events(conn, [event])
 
 
 async def _revive(conn: Connection, subscription_id: UUID, delivery_id: UUID | None) -> int:
@@ -104,5 +105,5 @@ async def _revive(conn: Connection, subscription_id: UUID, delivery_id: UUID | N
         await conn.execute(
             RELEASE, [row["subscription_id"] for row in rows], [row["stack_id"] for row in rows]
         )
-        await conn.execute(TELL_LANES)
+        await conn.execute(NOTIFY_QUEUES)
     return len(rows)

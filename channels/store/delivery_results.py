@@ -1,13 +1,13 @@
-"""Writing down what came of attempts, many at once, in one transaction.
+"""Writes the results of attempts, many in one transaction.
 
-A settlement whose claim is no longer the delivery's is left out: somebody else has it now.
+A result with an outdated claim is ignored: another process has claimed the delivery.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from channels.store import subscriptions
-from channels.store.records import DeliveryState, Key, Settlement, SubscriptionState
+from channels.store.records import DeliveryResult, DeliveryState, Key, SubscriptionState
 from channels.store.subscription_events import Kind, SubscriptionEvent, record_subscription_events
 from channels.store.undeliverable import report_given_up, without_notice
 from engine.hooks.deadline import Delivered, GivenUp, NoticeReport, Pending
@@ -19,25 +19,26 @@ from engine.store.stack_locks import lock_stacks
 LOCK_SUBSCRIPTIONS = """
 select id from subscription where id = any ($1::uuid[]) order by id for no key update
 """
-# What goes on waiting gets another number, so that no renewal under way takes it for its own.
-SETTLE = """
+# A delivery that stays pending gets a new claim number, so that a concurrent renewal does not
+# match.
+WRITE = """
 update delivery d
    set state = s.state, claim = d.claim + (s.state = 'pending')::integer,
-       code = case when s.untried then d.code else s.code end,
-       error = case when s.untried then d.error else nullif(s.error, '') end,
-       answer = case when s.untried then d.answer else nullif(s.answer, '') end,
-       attempts = d.attempts - s.untried::integer,
-       next_at = case when s.state = 'pending' and not s.untried
+       code = case when s.unattempted then d.code else s.code end,
+       error = case when s.unattempted then d.error else nullif(s.error, '') end,
+       answer = case when s.unattempted then d.answer else nullif(s.answer, '') end,
+       attempts = d.attempts - s.unattempted::integer,
+       next_at = case when s.state = 'pending' and not s.unattempted
                       then clock_timestamp() + make_interval(secs => s.wait) end,
        settled_at = case when s.state <> 'pending' then clock_timestamp() end
   from unnest($1::uuid[], $2::integer[], $3::text[], $4::integer[],
               $5::text[], $6::text[], $7::float8[], $8::boolean[])
-       s (id, claim, state, code, error, answer, wait, untried)
+       s (id, claim, state, code, error, answer, wait, unattempted)
  where d.id = s.id and d.claim = s.claim and d.state = 'pending'
 returning d.id
 """
-ARRIVED = "update subscription set failures = 0 where id = any ($1::uuid[]) and failures > 0"
-GIVEN_UP = """
+RESET_FAILURES = "update subscription set failures = 0 where id = any ($1::uuid[]) and failures > 0"
+COUNT_FAILURES = """
 with given_up as (
     select u.subscription_id, count(*)::integer as times, bool_or(u.gone) as gone
       from unnest($1::uuid[], $2::boolean[]) u (subscription_id, gone) group by 1
@@ -45,9 +46,9 @@ with given_up as (
 update subscription s
    set failures = s.failures + n.times,
        state = case when n.gone or s.failures + n.times >= $3 then 'disabled' else s.state end,
-       reason = case when n.gone then 'its endpoint said that it is gone for good'
+       reason = case when n.gone then 'its endpoint answered that it is permanently gone'
                      when s.failures + n.times >= $3
-                     then (s.failures + n.times) || ' deliveries in a row were given up'
+                     then (s.failures + n.times) || ' consecutive deliveries failed'
                      else s.reason end
   from given_up n
  where s.id = n.subscription_id and s.state = 'enabled'
@@ -71,7 +72,7 @@ select record_events(array_agg(
        d (stack_id, sequence, subscription_id, id, event_id, event_type, channel, target, attempts,
           code, error, state)
 """
-# As it is, whatever it holds: nothing of it is read.
+# Does not read the delivery, whose data may raise the error.
 FAIL = """
 update delivery
    set state = 'dead', claim = claim + 1, code = null, error = $3, answer = null, next_at = null,
@@ -80,50 +81,48 @@ update delivery
 returning hook_id
 """
 RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
-TELL_LANES = "select pg_notify('headgate_delivery', '')"
+NOTIFY_QUEUES = "select pg_notify('headgate_delivery', '')"
 
-#: Deliveries of these cause no further events: two subscribers would notify each other forever.
+#: Deliveries of these event types cause no events: two subscribers would notify each other forever.
 SILENT = ("headgate.delivery.", "headgate.subscription.")
 
 
-async def settle(
-    database: Database, settlements: Sequence[Settlement], *, disable_after: int
+async def write_results(
+    database: Database, results: Sequence[DeliveryResult], *, disable_after: int
 ) -> int:
-    """Write settlements; return how many were still theirs to settle.
+    """Write results; return the number of those with a current claim.
 
-    disable_after: a subscription of which so many deliveries in a row were given up is disabled.
+    disable_after: consecutive dead deliveries that disable a subscription.
     """
     async with database.transaction("deliver") as conn:
-        stacks = {one.key.stack_id for one in settlements if _touches_stack(one)}
+        stacks = {one.key.stack_id for one in results if _touches_stack(one)}
         if stacks:
             await lock_stacks(conn, stacks)
-        # Also so that no publisher adds to an order while its head leaves.
-        await conn.execute(
-            LOCK_SUBSCRIPTIONS, sorted({one.key.subscription_id for one in settlements})
-        )
-        rows = await conn.fetch(SETTLE, *_arrays(settlements, _SETTLED))
+        # Also prevents a publisher from adding to an order while its first delivery leaves.
+        await conn.execute(LOCK_SUBSCRIPTIONS, sorted({one.key.subscription_id for one in results}))
+        rows = await conn.fetch(WRITE, *_arrays(results, _WRITTEN))
         written = {row["id"] for row in rows}
-        done = [one for one in settlements if one.id in written]
+        done = [one for one in results if one.id in written]
         if not done:
             return 0
-        arrived = [one for one in done if one.state is DeliveryState.DELIVERED]
+        delivered = [one for one in done if one.state is DeliveryState.DELIVERED]
         dead = [one for one in done if one.state is DeliveryState.DEAD]
         await _report_notices(conn, done)
-        if events_of_change := [one for one in done if _is_news(one)]:
-            await conn.execute(RECORD, *_arrays(events_of_change, _NEWS))
-        if arrived:
-            await conn.execute(ARRIVED, [one.key.subscription_id for one in arrived])
+        if recorded := [one for one in done if _causes_event(one)]:
+            await conn.execute(RECORD, *_arrays(recorded, _RECORDED))
+        if delivered:
+            await conn.execute(RESET_FAILURES, [one.key.subscription_id for one in delivered])
         if dead:
-            await _bury(conn, dead, disable_after)
-        if left := arrived + dead + [one for one in done if one.untried]:
+            await _count_failures(conn, dead, disable_after)
+        if left := delivered + dead + [one for one in done if one.unattempted]:
             released = await conn.fetchval(RELEASE, *_arrays(left, _PAIR))
             if released:
-                await conn.execute(TELL_LANES)
+                await conn.execute(NOTIFY_QUEUES)
         return len(done)
 
 
 async def fail_delivery(database: Database, key: Key, reason: str) -> None:
-    """Give up a delivery at which an internal error was raised; its receiver did not fail."""
+    """Mark a delivery dead after an internal error. Does not count as a failure of its receiver."""
     async with database.transaction("deliver") as conn:
         await lock_stacks(conn, [key.stack_id])
         await conn.execute(LOCK_SUBSCRIPTIONS, [key.subscription_id])
@@ -133,26 +132,26 @@ async def fail_delivery(database: Database, key: Key, reason: str) -> None:
         if failed["hook_id"] is not None:
             await report_given_up(conn, [(key.stack_id, failed["hook_id"])])
         if await conn.fetchval(RELEASE, [key.subscription_id], [key.stack_id]):
-            await conn.execute(TELL_LANES)
+            await conn.execute(NOTIFY_QUEUES)
 
 
-def _touches_stack(one: Settlement) -> bool:
+def _touches_stack(one: DeliveryResult) -> bool:
     return one.hook_id is not None or one.state is DeliveryState.DEAD
 
 
-def _is_news(one: Settlement) -> bool:
-    """What was given up; and the arrival of notices alone, for else each event would be two."""
+def _causes_event(one: DeliveryResult) -> bool:
+    """Dead deliveries, and delivered hook notifications; of others, delivery causes no event."""
     if one.state is DeliveryState.DEAD:
         return not one.event_type.startswith(SILENT)
     return one.state is DeliveryState.DELIVERED and one.hook_id is not None
 
 
-async def _report_notices(conn: Connection, done: Sequence[Settlement]) -> None:
-    """Report to the engine what became of the notices of hooks."""
+async def _report_notices(conn: Connection, done: Sequence[DeliveryResult]) -> None:
+    """Report the results of hook notifications to the engine."""
     reports: dict[HookKey, list[NoticeReport]] = {}
     given_up: list[HookKey] = []
     for one in done:
-        if one.hook_id is None or one.untried:
+        if one.hook_id is None or one.unattempted:
             continue
         key = (one.key.stack_id, one.hook_id)
         match one.state:
@@ -167,23 +166,25 @@ async def _report_notices(conn: Connection, done: Sequence[Settlement]) -> None:
     await report_notices(conn, reports)
 
 
-async def _bury(conn: Connection, dead: Sequence[Settlement], disable_after: int) -> None:
+async def _count_failures(
+    conn: Connection, dead: Sequence[DeliveryResult], disable_after: int
+) -> None:
     ids, gone = [one.key.subscription_id for one in dead], [one.gone for one in dead]
-    rows = await conn.fetch(GIVEN_UP, ids, gone, disable_after)
+    rows = await conn.fetch(COUNT_FAILURES, ids, gone, disable_after)
     now = [subscriptions.record_of(row) for row in rows]
     disabled = [one for one in now if one.state == SubscriptionState.DISABLED]
-    told = [SubscriptionEvent(Kind.DISABLED, one, one.reason, "headgate") for one in disabled]
-    await record_subscription_events(conn, told)
+    events = [SubscriptionEvent(Kind.DISABLED, one, one.reason, "headgate") for one in disabled]
+    await record_subscription_events(conn, events)
 
 
-_Columns = tuple[Callable[[Settlement], Any], ...]
+_Columns = tuple[Callable[[DeliveryResult], Any], ...]
 
 _PAIR: _Columns = (lambda o: o.key.subscription_id, lambda o: o.key.stack_id)
-_SETTLED: _Columns = (
+_WRITTEN: _Columns = (
     lambda o: o.key.id, lambda o: o.key.claim, lambda o: o.state, lambda o: o.code,
-    lambda o: o.error, lambda o: o.answer, lambda o: o.wait, lambda o: o.untried,
+    lambda o: o.error, lambda o: o.answer, lambda o: o.wait, lambda o: o.unattempted,
 )  # fmt: skip
-_NEWS: _Columns = (
+_RECORDED: _Columns = (
     lambda o: o.key.stack_id, lambda o: o.key.sequence, lambda o: o.key.subscription_id,
     lambda o: o.id, lambda o: o.event_id, lambda o: o.event_type, lambda o: o.channel,
     lambda o: o.target, lambda o: o.attempts, lambda o: o.code, lambda o: o.error,
@@ -191,5 +192,5 @@ _NEWS: _Columns = (
 )  # fmt: skip
 
 
-def _arrays(settlements: Sequence[Settlement], columns: _Columns) -> list[list[Any]]:
-    return [[column(one) for one in settlements] for column in columns]
+def _arrays(results: Sequence[DeliveryResult], columns: _Columns) -> list[list[Any]]:
+    return [[column(one) for one in results] for column in columns]

@@ -1,4 +1,4 @@
-"""All that happened to a stack, in order, as the stream tells it."""
+"""The events of one stack or stack tree, in the form of the event stream."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,8 +8,9 @@ from channels.store.records import PublishedEvent
 from channels.store.stream import published_event
 from engine.store.connection import Connection
 
-#: Where a traversal begins and where it ends: with the first event of the one after it. What its
-#: first event was is gone where it is kept no longer; then what is left of it comes first.
+#: A traversal extends from its `started` event to the one of the next traversal. If its own is
+#: purged, it begins with the oldest event, or is empty if a later traversal began before the oldest
+#: one.
 BOUNDS = """
 with begun as materialized (
     select (data ->> 'traversal')::integer as number, sequence
@@ -32,14 +33,15 @@ select e.sequence as place, e.stack_project as project, e.* from event_details e
    and e.sequence > $4
  order by e.sequence limit $5
 """
-#: Of stacks inside, also those that are gone, what happened meanwhile. Between stacks by time, and
-#: each stack's in its own order: a transaction that waited for its turn has an earlier time.
+#: With the events of nested stacks, including deleted ones, in the time of the traversal. Stacks
+#: are merged by time; the events of one stack stay in order of their sequence numbers, because a
+#: transaction that waited for a lock has an earlier time.
 READ_NESTED = """
 with recursive tree (id, depth) as (
     select $1::uuid, 0
     union all
     select c.id, t.depth + 1 from tree t join stack c on c.parent_id = t.id
-), told as (
+), numbered as (
     select e.stack_id, e.sequence, t.depth,
            max(e.time) over (partition by e.stack_id order by e.sequence) as moment
       from tree t join event e on e.stack_id = t.id
@@ -50,7 +52,8 @@ with recursive tree (id, depth) as (
 ), page as materialized (
     select p.* from (
         select stack_id, sequence,
-               row_number() over (order by moment, depth, stack_id, sequence) as place from told) p
+               row_number() over (order by moment, depth, stack_id, sequence) as place
+          from numbered) p
      where p.place > $4 order by p.place limit $5
 )
 select p.place, e.stack_project as project, e.*
@@ -61,8 +64,8 @@ select p.place, e.stack_project as project, e.*
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of the events of a traversal: from number `first` to before `next`, None: it is the last; of
-    those of stacks inside by time."""
+    """The events of a traversal: sequence numbers from `first` to before `next` (None: it is the
+    last traversal); for nested stacks, the times from `started_at` to before `ended_at`."""
 
     first: int = 0
     next: int | None = None
@@ -71,26 +74,27 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
-    """place: where it stands among all that were asked for, from 1."""
+class HistoryEvent:
+    """place: the sequence number for one stack; with nested stacks, the position in the result
+    from 1."""
 
     place: int
-    told: PublishedEvent
+    published: PublishedEvent
 
 
 async def bounds_of(conn: Connection, stack_id: UUID, traversal: int) -> Bounds | None:
-    """None: there is no such traversal, or it is kept no longer."""
+    """None: the traversal does not exist or was purged."""
     row = await conn.fetchrow(BOUNDS, stack_id, traversal)
     return Bounds(**row) if row else None
 
 
 async def history(
     conn: Connection, stack_id: UUID, within: Bounds, *, nested: bool, after: int, limit: int
-) -> list[Happened]:
-    """At most `limit` events behind a place, which of one stack alone is an event's number."""
-    asked = (stack_id, within.first, within.next, after, limit)
+) -> list[HistoryEvent]:
+    """At most `limit` events after a place. nested: with the events of nested stacks."""
+    arguments = (stack_id, within.first, within.next, after, limit)
     if nested:
-        rows = await conn.fetch(READ_NESTED, *asked, within.started_at, within.ended_at)
+        rows = await conn.fetch(READ_NESTED, *arguments, within.started_at, within.ended_at)
     else:
-        rows = await conn.fetch(READ, *asked)
-    return [Happened(row["place"], published_event(row)) for row in rows]
+        rows = await conn.fetch(READ, *arguments)
+    return [HistoryEvent(row["place"], published_event(row)) for row in rows]

@@ -1,4 +1,4 @@
-"""Who was asked about a hook, whether that arrived, and who would have been."""
+"""The notifications of hooks: their deliveries, and disabled subscriptions that get none."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -43,23 +43,26 @@ async def notices_of(
     return dict(found)
 
 
-async def asked_of(conn: Connection, hooks: Sequence[HookRecord]) -> dict[UUID, list[NoticeRecord]]:
-    """By hook id, as `notices_of`; and who of those disabled now should hear of hooks that wait."""
+async def notifications_of(
+    conn: Connection, hooks: Sequence[HookRecord]
+) -> dict[UUID, list[NoticeRecord]]:
+    """By hook id, as `notices_of`. For waiting hooks, with the disabled subscriptions that select
+    the notification."""
     found = await notices_of(conn, [(hook.stack_id, hook.id) for hook in hooks])
     waiting = [hook for hook in hooks if hook.state == HookState.WAITING]
     projects = sorted({hook.project for hook in waiting})
-    deaf = await subscriptions.in_state(conn, projects, SubscriptionState.DISABLED)
-    if not deaf:
+    disabled = await subscriptions.in_state(conn, projects, SubscriptionState.DISABLED)
+    if not disabled:
         return found
     rows = await conn.fetch(READ_PLACES, sorted({hook.stack_id for hook in waiting}))
     places = {row["id"]: row for row in rows}
     for hook in waiting:
-        told = found.setdefault(hook.id, [])
-        known = {one.subscription_id for one in told}
+        notices = found.setdefault(hook.id, [])
+        known = {one.subscription_id for one in notices}
         traits = _traits(hook, places[hook.stack_id])
-        told += [
-            _not_asked(hook.id, one)
-            for one in deaf
+        notices += [
+            _not_notified(hook.id, one)
+            for one in disabled
             if one.id not in known
             and one.named_until is None
             and is_for(one.id, one.project, one.selection, traits)
@@ -83,7 +86,7 @@ def _traits(hook: HookRecord, place: Any) -> Traits:
     )
 
 
-def _not_asked(hook_id: UUID, one: SubscriptionRecord) -> NoticeRecord:
+def _not_notified(hook_id: UUID, one: SubscriptionRecord) -> NoticeRecord:
     return NoticeRecord(
         hook_id, one.id, one.channel, one.target, "disabled", attempts=0, code=None,
         error=one.reason, next_at=None, settled_at=None,

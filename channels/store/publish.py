@@ -1,8 +1,8 @@
-"""From the outbox to deliveries: one transaction gives positions and says who gets what.
+"""Publishes the outbox: one transaction assigns stream positions and creates deliveries.
 
-One publisher at a time works in a database; whoever comes while another works goes away again,
-for the other sees its rows or is woken for them. Positions are given to what is committed, so
-whoever has read up to a position has missed nothing before it.
+One publisher at a time works in a database. A second one returns at once, because the first one
+reads its rows or is notified of them. Only committed rows get positions, so a reader that has read
+up to a position has every event before it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ from uuid import UUID
 from channels.selection import EVERY_PROJECT, WAITING, Traits, about, is_for
 from channels.store import subscriptions
 from channels.store.records import SubscriptionRecord, SubscriptionState
-from channels.store.sinks import Named, follow_sinks
+from channels.store.sinks import SinkChanges, apply_sinks
 from engine.hooks.deadline import Pending
 from engine.store.connection import Connection
 from engine.store.database import Database
@@ -24,15 +24,15 @@ from engine.words import Mode
 
 LOCK = "select position from publishing for update skip locked"
 GIVE_POSITIONS = """
-with waiting as materialized (
+with unpublished as materialized (
     select id, row_number() over (order by id) as nth
       from outbox where position is null order by id limit $2
 ), counted as (
-    update publishing set position = $1 + (select count(*) from waiting)
-     where exists (select 1 from waiting)
+    update publishing set position = $1 + (select count(*) from unpublished)
+     where exists (select 1 from unpublished)
 )
 update outbox o set position = $1 + w.nth
-  from waiting w
+  from unpublished w
  where o.id = w.id
 returning o.stack_id, o.project, o.first, o.last
 """
@@ -74,25 +74,25 @@ on conflict (stack_id, sequence, subscription_id) do update
        settled_at = null
  where delivery.state = 'dead'
 """
-HURRY = """
+MARK_URGENT = """
 update delivery d set urgent = true
   from unnest($1::uuid[], $2::uuid[]) n (stack_id, subscription_id)
  where d.stack_id = n.stack_id and d.subscription_id = n.subscription_id
    and d.state = 'pending' and not d.urgent
 """
 RELEASE = "select release_deliveries($1::uuid[], $2::uuid[])"
-TELL_STREAMS = "select pg_notify('headgate_published', '')"
-TELL_LANES = "select pg_notify('headgate_delivery', '')"
+NOTIFY_STREAMS = "select pg_notify('headgate_published', '')"
+NOTIFY_QUEUES = "select pg_notify('headgate_delivery', '')"
 
-#: Of a channel: seconds in which a delivery that always fails is given up.
+#: By channel: seconds until a delivery whose attempts all fail is dead.
 Horizon = Callable[[str], float]
-#: Takes an internal error of one event or of one subscription, which is then left out.
+#: Reports an internal error at one event or subscription, which is then skipped.
 Report = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What one transaction did. rows: of the outbox; as many as allowed: there may be more."""
+    """rows: outbox rows that one transaction published; if `limit`, there may be more."""
 
     rows: int
     deliveries: int
@@ -111,9 +111,9 @@ class _Event:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Match:
     event: _Event
-    by: SubscriptionRecord
+    subscription: SubscriptionRecord
 
     @property
     def urgent(self) -> bool:
@@ -127,9 +127,9 @@ def _raise(error: Exception, **_: Any) -> None:
 async def publish(
     database: Database, *, horizon: Horizon, limit: int, report: Report = _raise
 ) -> Published | None:
-    """Publish at most `limit` rows of the outbox. None: somebody else is publishing.
+    """Publish at most `limit` rows of the outbox. None: another publisher is active.
 
-    The notices of hooks are reported as pending, for as long as their deliveries may be tried.
+    Hook notifications are reported as pending, for as long as their deliveries may be retried.
     """
     async with database.transaction("publish") as conn:
         top: int | None = await conn.fetchval(LOCK)
@@ -138,39 +138,39 @@ async def publish(
         rows = await conn.fetch(GIVE_POSITIONS, top, limit)
         if not rows:
             return Published(0, 0)
-        named = await follow_sinks(conn, rows)
-        wanted = await _wanted(conn, rows, named, report)
-        count = await insert_wanted(conn, wanted, horizon)
-        await conn.execute(TELL_STREAMS)
+        sinks = await apply_sinks(conn, rows)
+        matches = await _matches(conn, rows, sinks, report)
+        count = await insert_matches(conn, matches, horizon)
+        await conn.execute(NOTIFY_STREAMS)
         return Published(len(rows), count)
 
 
 async def pass_over(database: Database) -> dict[str, str]:
-    """Give the next row of the outbox its position and nothing else; return what it is, in words.
+    """Skip the next outbox row, which could not be published; return its description for the log.
 
-    Its events are in streams and histories, and no subscription gets them.
+    It gets a position, so streams and histories contain its events; subscriptions do not get them.
     """
     async with database.transaction("publish") as conn:
         top: int | None = await conn.fetchval(LOCK)
         rows = await conn.fetch(GIVE_POSITIONS, top, 1) if top is not None else []
-        await conn.execute(TELL_STREAMS)
+        await conn.execute(NOTIFY_STREAMS)
     events = [f"{row['first']} to {row['last']}" for row in rows]
     return {"stack_id": ", ".join(str(row["stack_id"]) for row in rows),
             "events_not_delivered": ", ".join(events)}  # fmt: skip
 
 
-async def _wanted(
-    conn: Connection, rows: Sequence[Any], named: Named, report: Report
-) -> list[_Wanted]:
+async def _matches(
+    conn: Connection, rows: Sequence[Any], sinks: SinkChanges, report: Report
+) -> list[_Match]:
     projects = sorted({row["project"] for row in rows})
-    listeners = await subscriptions.in_state(conn, projects, SubscriptionState.ENABLED)
-    heard = {listener.project for listener in listeners}
-    told = [row for row in rows if row["project"] in heard or EVERY_PROJECT in heard]
-    if not told:
+    enabled = await subscriptions.in_state(conn, projects, SubscriptionState.ENABLED)
+    subscribed = {one.project for one in enabled}
+    selected = [row for row in rows if row["project"] in subscribed or EVERY_PROJECT in subscribed]
+    if not selected:
         return []
     columns = ("stack_id", "project", "first", "last")
-    read = await conn.fetch(READ_EVENTS, *([row[name] for row in told] for name in columns))
-    return _select(_events(read, report), listeners, named, report)
+    read = await conn.fetch(READ_EVENTS, *([row[name] for row in selected] for name in columns))
+    return _select(_events(read, report), enabled, sinks, report)
 
 
 def _events(rows: Iterable[Any], report: Report) -> list[_Event]:
@@ -185,81 +185,93 @@ def _events(rows: Iterable[Any], report: Report) -> list[_Event]:
 
 def _select(
     events: Iterable[_Event],
-    listeners: Sequence[SubscriptionRecord],
-    named: Named,
+    enabled: Sequence[SubscriptionRecord],
+    sinks: SinkChanges,
     report: Report = _raise,
-) -> list[_Wanted]:
-    """A subscription that raises an error gets none of these events; the others get theirs."""
-    wanted, broken = [], set()
+) -> list[_Match]:
+    """A subscription at which an error is raised gets none of these events; others are
+    unaffected."""
+    matches, broken = [], set()
     for event in events:
-        for listener in listeners:
-            if listener.id in broken:
+        for subscription in enabled:
+            if subscription.id in broken:
                 continue
             try:
-                wants = _wants(listener, event, named)
+                selected = _selects(subscription, event, sinks)
             except Exception as error:
-                broken.add(listener.id)
-                report(error, subscription=str(listener.id), event_id=str(event.id))
+                broken.add(subscription.id)
+                report(error, subscription=str(subscription.id), event_id=str(event.id))
                 continue
-            if wants:
-                wanted.append(_Wanted(event, listener))
-    return wanted
+            if selected:
+                matches.append(_Match(event, subscription))
+    return matches
 
 
-def _wants(listener: SubscriptionRecord, event: _Event, named: Named) -> bool:
-    return is_for(listener.id, listener.project, listener.selection, event.traits) and named.hears(
-        listener, event.traits, event.sequence
+def _selects(subscription: SubscriptionRecord, event: _Event, sinks: SinkChanges) -> bool:
+    selection, traits = subscription.selection, event.traits
+    return is_for(subscription.id, subscription.project, selection, traits) and sinks.includes(
+        subscription, traits, event.sequence
     )
 
 
-async def insert_wanted(conn: Connection, wanted: Sequence[_Wanted], horizon: Horizon) -> int:
-    """Write deliveries; what was delivered or is on its way is left as it is."""
-    if not wanted:
+async def insert_matches(conn: Connection, matches: Sequence[_Match], horizon: Horizon) -> int:
+    """Create deliveries; dead ones become pending again, and others stay unchanged."""
+    if not matches:
         return 0
-    urgent = [one for one in wanted if one.urgent]
+    urgent = [one for one in matches if one.urgent]
     if urgent:
         await lock_stacks(conn, {one.event.stack_id for one in urgent})
-    there = await subscriptions.lock_enabled(conn, sorted({one.by.id for one in wanted}))
-    going = [one for one in wanted if one.by.id in there]
-    await conn.execute(INSERT, *zip(*map(_columns, going), strict=True)) if going else None
-    await _let_go(conn, [one for one in going if one.by.ordered])
-    noticed: dict[HookKey, float] = {}
-    for one in going:
+    locked = await subscriptions.lock_enabled(
+        conn, sorted({one.subscription.id for one in matches})
+    )
+    inserted = [one for one in matches if one.subscription.id in locked]
+    await conn.execute(INSERT, *zip(*map(_columns, inserted), strict=True)) if inserted else None
+    await _release(conn, [one for one in inserted if one.subscription.ordered])
+    horizons: dict[HookKey, float] = {}
+    for one in inserted:
         if one.urgent and one.event.hook_id is not None:
             key = (one.event.stack_id, one.event.hook_id)
-            noticed[key] = max(noticed.get(key, 0.0), horizon(one.by.channel))
-    if noticed:
-        pending = {key: [Pending(seconds)] for key, seconds in noticed.items()}
+            horizons[key] = max(horizons.get(key, 0.0), horizon(one.subscription.channel))
+    if horizons:
+        pending = {key: [Pending(seconds)] for key, seconds in horizons.items()}
         await report_notices(conn, pending)
-    if going:
-        await conn.execute(TELL_LANES)
-    return len(going)
+    if inserted:
+        await conn.execute(NOTIFY_QUEUES)
+    return len(inserted)
 
 
-def _columns(one: _Wanted) -> tuple[Any, ...]:
+def _columns(one: _Match) -> tuple[Any, ...]:
     event = one.event
     return (
-        event.stack_id, event.sequence, one.by.id, event.project, event.id, event.type,
-        event.hook_id if event.urgent else None, event.urgent, one.by.ordered,
+        event.stack_id, event.sequence, one.subscription.id, event.project, event.id, event.type,
+        event.hook_id if event.urgent else None, event.urgent, one.subscription.ordered,
     )  # fmt: skip
 
 
-async def _let_go(conn: Connection, ordered: Sequence[_Wanted]) -> None:
-    """Start what is first in order; what stands before an urgent one is urgent, too."""
-    pairs = sorted({(one.by.id, one.event.stack_id) for one in ordered})
-    hurried = sorted({(one.event.stack_id, one.by.id) for one in ordered if one.urgent})
-    if hurried:
-        await conn.execute(HURRY, *zip(*hurried, strict=True))
+async def _release(conn: Connection, ordered: Sequence[_Match]) -> None:
+    """Release the first delivery of each order. Deliveries before an urgent one become urgent."""
+    pairs = sorted({(one.subscription.id, one.event.stack_id) for one in ordered})
+    urgent = sorted({(one.event.stack_id, one.subscription.id) for one in ordered if one.urgent})
+    if urgent:
+        await conn.execute(MARK_URGENT, *zip(*urgent, strict=True))
     if pairs:
         await conn.execute(RELEASE, *zip(*pairs, strict=True))
 
 
 async def insert_missed(
-    conn: Connection, listener: SubscriptionRecord, since: datetime, *, horizon: Horizon, limit: int
+    conn: Connection,
+    subscription: SubscriptionRecord,
+    since: datetime,
+    *,
+    horizon: Horizon,
+    limit: int,
 ) -> int:
-    """Deliver again what was published since then and has not arrived, oldest first."""
-    rows = await conn.fetch(READ_SINCE, listener.project, since, listener.id, limit, EVERY_PROJECT)
-    return await insert_wanted(conn, _select(map(_event, rows), [listener], Named()), horizon)
+    """Create deliveries of events since a time that have none or a dead one, oldest first."""
+    rows = await conn.fetch(
+        READ_SINCE, subscription.project, since, subscription.id, limit, EVERY_PROJECT
+    )
+    matches = _select(map(_event, rows), [subscription], SinkChanges())
+    return await insert_matches(conn, matches, horizon)
 
 
 def _event(row: Any) -> _Event:

@@ -1,4 +1,4 @@
-"""What is read from and written to the channels' tables; times aware and in UTC."""
+"""Records of subscriptions, deliveries and published events. Times are aware and in UTC."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ class SubscriptionState(StrEnum):
 
 
 class Origin(StrEnum):
-    """Who made a subscription."""
+    """How a subscription was created."""
 
     API = "api"
     CONFIGURATION = "configuration"
@@ -32,10 +32,10 @@ class DeliveryState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewSubscription:
-    """A subscription that is to be. Its target was checked by its channel.
+    """A subscription to create. Its channel has validated its target.
 
-    keeps_secret: `secret` is for a new one; one that is there keeps its own. name: of the
-    settings. owner: with whose rights it answers hooks.
+    keeps_secret: an existing subscription keeps its secret, and `secret` is for a new one. name: in
+    the settings. owner: the principal for whom it answers hooks.
     """
 
     id: UUID
@@ -53,8 +53,8 @@ class NewSubscription:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionChange:
-    """What a PATCH changes; None keeps. owner: who changes more than the state, and answers for it
-    from then on."""
+    """The values that a PATCH changes; None: unchanged. owner: set if anything but the state
+    changes: the principal of the request becomes the owner."""
 
     target: str | None = None
     events: list[str] | None = None
@@ -71,11 +71,12 @@ class SubscriptionChange:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRecord:
-    """A subscription as it is; without its secrets, which are read only to sign.
+    """A stored subscription without its secrets, which are read only to sign.
 
-    failures: deliveries given up since the last one that arrived. reason: why it is disabled.
-    named_until: number of its stack's event from which on the environment names it no more.
-    name: of the settings. owner: the display name of the principal for whom it answers hooks.
+    failures: consecutive dead deliveries. reason: why it is disabled. named_until: of an event sink
+    that the environment no longer declares: the sequence number of the event that started this
+    change. name: in the settings. owner: the display name of the principal for whom it answers
+    hooks.
     """
 
     id: UUID
@@ -116,7 +117,7 @@ class DeliveryRecord:
 
 @dataclass(frozen=True, slots=True)
 class NoticeRecord:
-    """One delivery of the notice of a waiting hook: who was asked, and whether that arrived."""
+    """One delivery of a hook notification, with the subscription and the state of the delivery."""
 
     hook_id: UUID
     subscription_id: UUID
@@ -132,7 +133,7 @@ class NoticeRecord:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Which delivery, and under which fencing number one has it. id: finds its row."""
+    """A claimed delivery. claim: the fencing number of the claim. id: of the row."""
 
     stack_id: UUID
     sequence: int
@@ -143,9 +144,9 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryStackHeader:
-    """What is told of a stack with its events, besides what they are about.
+    """The description of a stack in its events.
 
-    tags: of the outermost stack. path, root_id, root_name: where it is, if inside of another.
+    tags: of the root stack. path, root_id, root_name: of a nested stack; else "" and None.
     """
 
     name: str
@@ -158,19 +159,19 @@ class DeliveryStackHeader:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
-    """A claimed delivery, with all that is needed to try it.
+class PendingDelivery:
+    """A claimed delivery with the data for an attempt.
 
-    now: the database's time. plate: None: the event is of no stack. hook: of events about hooks;
-    its deadline is what it will be when this attempt arrives. secrets: newest first. automation:
-    the subscription as an answerer; whether its owner may answer is to be looked up.
-    undecryptable: why there are no secrets, or "".
+    now: the database's time. stack_header: None: the event does not belong to a stack. hook: of
+    events about hooks, with the deadline that applies if this attempt succeeds. secrets: newest
+    first. automation: the subscription as an answerer, without the current rights of its owner.
+    undecryptable: why `secrets` is empty, or "".
     """
 
     key: Key
     id: UUID
     project: str
-    plate: DeliveryStackHeader | None
+    stack_header: DeliveryStackHeader | None
     hook_id: UUID | None
     attempts: int
     channel: str
@@ -186,13 +187,13 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
-    """What came of an attempt.
+class DeliveryResult:
+    """The result of an attempt.
 
-    state: delivered, dead, or pending, to be tried again after `wait` seconds. left: seconds until
-    it will be given up if it goes on failing, counted from then. target: as people may see it.
-    gone: the endpoint said that it is gone for good. untried: there was no attempt: it stands
-    behind what failed, or time was up.
+    state: delivered, dead, or pending with a retry after `wait` seconds. left: seconds from that
+    retry until the delivery is dead if all retries fail. target: without secrets. gone: the
+    endpoint reported that it is permanently gone. unattempted: there was no attempt, because an
+    earlier ordered delivery failed or the run took too long.
     """
 
     key: Key
@@ -210,12 +211,12 @@ class Settlement:
     wait: float = 0.0
     left: float = 0.0
     gone: bool = False
-    untried: bool = False
+    unattempted: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cursor:
-    """A place in the stream: after the event `sequence` of the commit at `position`."""
+    """A position in the event stream: after the event `sequence` of the commit at `position`."""
 
     position: int
     sequence: int
@@ -223,17 +224,17 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class PublishedEvent:
-    """An event with all that is told of it. plate: None: it is of no stack."""
+    """An event with its stack and hook. stack_header: None: it does not belong to a stack."""
 
     project: str
-    plate: DeliveryStackHeader | None
+    stack_header: DeliveryStackHeader | None
     event: EventRecord
     hook: HookRecord | None
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """A published event, with its place."""
+    """A published event with its position."""
 
-    told: PublishedEvent
+    published: PublishedEvent
     cursor: Cursor

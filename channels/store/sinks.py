@@ -1,9 +1,9 @@
-"""The event sinks that environments name: subscriptions that come and go with them.
+"""The event sinks that environments declare, stored as subscriptions.
 
-A sink hears of its stack from the event that begins a change to an environment that names it, up to
-the one that begins a change to an environment that does not. So a rollback tells the sinks of the
-update that it failed, and then those of the version before. What stacks inside inherit of the
-environment around them names no sinks anew: those of the outermost stack hear of all of them.
+A sink gets the events of its stack from the event that starts a change to an environment with the
+sink, up to the one that starts a change to an environment without it. So in a rollback, the sinks
+of the failed update get its failure, and the sinks of the previous version get the events after it.
+Only the environment of the root stack declares sinks, which get the events of the whole stack tree.
 """
 
 import base64
@@ -24,7 +24,7 @@ from engine.store.connection import Connection
 from engine.store.stack_locks import lock_stacks
 from engine.words import Json
 
-READ_BEGINNINGS = """
+READ_STARTED = """
 select e.stack_id, e.sequence, w.project, t.environment -> 'event_sinks' as sinks,
        t.requested_by as owner, t.requested_by_id as owner_id, t.requested_by_roles as owner_roles
   from unnest($1::uuid[], $2::text[], $3::bigint[], $4::bigint[]) w (stack_id, project, first, last)
@@ -40,9 +40,9 @@ select id, project, channel, target, events, stacks, resources, types, points, t
        name, owner
   from subscription where stack_id = any ($1::uuid[]) order by id
 """
-#: A sink keeps its first owner, also where a later version names it: keeping or restoring an
-#: environment does not make you responsible for the sinks that others wrote into it.
-NAME = """
+#: A sink keeps its first owner when a later version declares it: if you keep or restore an
+#: environment, you do not become the owner of the sinks that others declared.
+ENABLE = """
 insert into subscription (id, project, channel, target, events, stacks, resources, types, points,
                           ordered, secrets, state, origin, tags, stack_id, owner, owner_id,
                           owner_roles)
@@ -58,27 +58,28 @@ on conflict (id) do update
 """
 DROP = """
 update subscription s
-   set named_until = n.sequence, reason = 'the environment of its stack names it no more'
+   set named_until = n.sequence, reason = 'the environment of its stack no longer declares it'
   from unnest($1::uuid[], $2::bigint[]) n (id, sequence)
  where s.id = n.id
 """
 
-#: Ids of sinks are made from their stack and what they say.
+#: The namespace of sink IDs, which are derived from the stack and the declaration.
 _SINKS = UUID("0f3c1d52-6f0b-4c8e-9b57-5d0a4f6f2c11")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """Which sinks are named at which event. changes: by stack, (number of the event that begins a
-    change, ids named from there on); the first is what was before."""
+class SinkChanges:
+    """The sinks that each event goes to. changes: by stack, (sequence number of the event that
+    starts a change, IDs of the declared sinks from there on); the first entry is the state
+    before."""
 
     changes: Mapping[UUID, Sequence[tuple[int, Set[UUID]]]] = field(default_factory=dict)
 
-    def hears(self, one: SubscriptionRecord, traits: Traits, sequence: int) -> bool:
-        """Whether a subscription is there to hear an event; all but sinks always are.
+    def includes(self, one: SubscriptionRecord, traits: Traits, sequence: int) -> bool:
+        """Whether a sink is declared at an event. True for subscriptions that are not sinks.
 
-        Events inside are in no order with those around: they are heard if a sink is named before
-        or after any change that is published with them.
+        The events of nested stacks have no order with those of the root stack: a sink gets them if
+        it is declared before or after any change that is published with them.
         """
         if one.selection.stack_id is None:
             return True
@@ -92,54 +93,54 @@ class Named:
         return one.id in [names for number, names in changes if number <= sequence][-1]
 
 
-async def follow_sinks(conn: Connection, rows: Sequence[Any]) -> Named:
-    """Let the sinks follow the changes that began. rows: of the outbox, to be published now.
+async def apply_sinks(conn: Connection, rows: Sequence[Any]) -> SinkChanges:
+    """Update the sinks for the changes that started. rows: of the outbox, in publication.
 
-    When there is anything to do, all stacks of the rows are locked.
+    Locks all stacks of the rows if sinks change.
     """
     columns = ("stack_id", "project", "first", "last")
-    beginnings = await conn.fetch(
-        READ_BEGINNINGS, *([row[name] for row in rows] for name in columns)
-    )
-    if not beginnings:
-        return Named()
-    there = await _of_stacks(conn, [row["stack_id"] for row in beginnings])
-    wanted = {one["id"]: one for row in reversed(beginnings) for one in _sinks(row)}
-    if not wanted and not there:
-        return Named()
+    started = await conn.fetch(READ_STARTED, *([row[name] for row in rows] for name in columns))
+    if not started:
+        return SinkChanges()
+    stored = await _of_stacks(conn, [row["stack_id"] for row in started])
+    declared = {one["id"]: one for row in reversed(started) for one in _sinks(row)}
+    if not declared and not stored:
+        return SinkChanges()
     changes: dict[UUID, list[tuple[int, Set[UUID]]]] = {}
-    for row in beginnings:
+    for row in started:
         stack_id = row["stack_id"]
-        before = {one.id for one in there if _is_named(one) and one.selection.stack_id == stack_id}
+        before = {
+            one.id for one in stored if _is_declared(one) and one.selection.stack_id == stack_id
+        }
         names = {one["id"] for one in _sinks(row)}
         changes.setdefault(stack_id, [(0, before)]).append((row["sequence"], names))
     await lock_stacks(conn, {row["stack_id"] for row in rows})
-    await _follow(conn, there, wanted, changes)
-    return Named(changes)
+    await _update(conn, stored, declared, changes)
+    return SinkChanges(changes)
 
 
-async def _follow(
+async def _update(
     conn: Connection,
-    there: Sequence[SubscriptionRecord],
-    wanted: Mapping[UUID, dict[str, Json]],
+    stored: Sequence[SubscriptionRecord],
+    declared: Mapping[UUID, dict[str, Json]],
     changes: Mapping[UUID, Sequence[tuple[int, Set[UUID]]]],
 ) -> None:
-    named = {one.id for one in there if _is_named(one)}
-    well = {one.id for one in there if _is_named(one) and one.state == "enabled"}
+    before_ids = {one.id for one in stored if _is_declared(one)}
+    enabled = {one.id for one in stored if _is_declared(one) and one.state == "enabled"}
     dropped = dict(_dropped(changes.values()))
-    anew = [one | {"secret": subscriptions.sealed_secret(_new_secret(), one["project"], name)}
-            for name, one in sorted(wanted.items()) if name not in well]  # fmt: skip
-    await conn.execute(NAME, anew)
+    new = [one | {"secret": subscriptions.encrypted_secret(_new_secret(), one["project"], name)}
+            for name, one in sorted(declared.items()) if name not in enabled]  # fmt: skip
+    await conn.execute(ENABLE, new)
     await conn.execute(DROP, list(dropped), list(dropped.values()))
     await conn.execute(subscriptions.WAKE)
     now = await _of_stacks(conn, sorted(changes))
     by = "environment"
-    told = [SubscriptionEvent(Kind.ENABLED, one, "An environment names it", by)
-            for one in now if one.id in wanted and one.id not in named]  # fmt: skip
-    told += [
+    events = [SubscriptionEvent(Kind.ENABLED, one, "An environment declares it", by)
+            for one in now if one.id in declared and one.id not in before_ids]  # fmt: skip
+    events += [
         SubscriptionEvent(Kind.DELETED, one, one.reason, by) for one in now if one.id in dropped
     ]
-    await record_subscription_events(conn, told)
+    await record_subscription_events(conn, events)
 
 
 def _new_secret() -> str:
@@ -149,14 +150,14 @@ def _new_secret() -> str:
 def _dropped(
     changes: Iterable[Sequence[tuple[int, Set[UUID]]]],
 ) -> Iterable[tuple[UUID, int]]:
-    """Sinks that the last of a stack's changes names no more, and the event that left them out."""
-    for walk in changes:
-        last = walk[-1][1]
-        for (_, names), (number, after) in pairwise(walk):
+    """Sinks that the last change of a stack does not declare, with the event that dropped them."""
+    for history in changes:
+        last = history[-1][1]
+        for (_, names), (number, after) in pairwise(history):
             yield from ((name, number) for name in names - after - last)
 
 
-def _is_named(one: SubscriptionRecord) -> bool:
+def _is_declared(one: SubscriptionRecord) -> bool:
     return one.named_until is None
 
 
@@ -165,8 +166,9 @@ async def _of_stacks(conn: Connection, stacks: Sequence[UUID]) -> list[Subscript
 
 
 def _sinks(row: Any) -> list[dict[str, Json]]:
-    """The sinks of a beginning, as NAME takes them; ids by what they come to, however written."""
-    said = [
+    """The sinks of a started change, as arguments of ENABLE. Equal declarations have equal IDs,
+    whatever their notation."""
+    declared = [
         {
             "channel": sink["type"],
             "target": sink["target"],
@@ -189,10 +191,10 @@ def _sinks(row: Any) -> list[dict[str, Json]]:
             "owner_roles": row["owner_roles"],
             **sink,
         }
-        for sink in said
+        for sink in declared
     ]
 
 
 def _listed(globs: Json) -> list[str]:
-    """One glob may stand without its list."""
+    """A single glob may be written without a list."""
     return [globs] if isinstance(globs, str) else list(globs or [])

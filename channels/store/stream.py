@@ -1,4 +1,4 @@
-"""The events of a project in the order they were published, after a place in it."""
+"""Reads the events of a project in the order of their publication, after a position."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ select o.position, o.project, e.*
    and ($5::uuid[] is null or o.stack_id = any ($5) or e.root_id = any ($5))
  order by o.position, e.sequence limit $4
 """
-NEXT_PLACE = """
+NEXT_POSITION = """
 select o.position, e.sequence
   from outbox o
   join event e on e.stack_id = o.stack_id and e.sequence between o.first and o.last
@@ -36,12 +36,12 @@ AFTER_ALL = 2**63 - 1
 
 
 async def top(conn: Connection) -> Cursor:
-    """The end of what is published: whoever reads from here hears only what is new."""
+    """The position after the last published event."""
     return Cursor(await conn.fetchval(TOP), AFTER_ALL)
 
 
 async def floor(conn: Connection, project: str) -> Cursor:
-    """The last place of which something is gone: whoever has read less has missed something."""
+    """The position of the last purged event: a reader before it has missed events."""
     row = await conn.fetchrow(FLOOR, project)
     return Cursor(*row) if row else Cursor(0, 0)
 
@@ -54,15 +54,15 @@ async def events_after(
     limit: int,
     stacks: Sequence[UUID] | None = None,
 ) -> list[StreamEvent]:
-    """At most `limit` published events after the cursor, in the order they were published. stacks:
-    only of these, and of those inside of them that are outermost."""
+    """At most `limit` published events after the cursor, in order. stacks: only the events of these
+    stacks and of the stack trees of those that are root stacks."""
     rows = await conn.fetch(READ_AFTER, project, cursor.position, cursor.sequence, limit, stacks)
     return [_stream_event(row) for row in rows]
 
 
-async def next_place(conn: Connection, project: str, cursor: Cursor) -> Cursor | None:
-    """The place after the next event behind a cursor, of which nothing is read; None: no more."""
-    row = await conn.fetchrow(NEXT_PLACE, project, cursor.position, cursor.sequence)
+async def next_position(conn: Connection, project: str, cursor: Cursor) -> Cursor | None:
+    """The position of the next event after a cursor, without reading the event; None: no more."""
+    row = await conn.fetchrow(NEXT_POSITION, project, cursor.position, cursor.sequence)
     return Cursor(*row) if row else None
 
 
@@ -71,10 +71,10 @@ def _stream_event(row: Any) -> StreamEvent:
 
 
 def published_event(row: Any) -> PublishedEvent:
-    """Of a row of `event_details`, with the project."""
+    """row: has the columns of `event_details`, and `project`."""
     return PublishedEvent(
         project=row["project"],
-        plate=stack_header_of(row),
+        stack_header=stack_header_of(row),
         event=EventRecord(**{name: row[name] for name in _EVENT}),
         hook=hook_of(row) if row["h_id"] is not None else None,
     )

@@ -1,6 +1,6 @@
-"""What is told of a subscription itself: made, changed, enabled, disabled, removed.
+"""Events about subscriptions: enabled, disabled, changed, rotated, deleted, redelivered.
 
-These events are of no stack: each subscription counts its own.
+They do not belong to a stack: each subscription has its own sequence numbers.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from channels.targets import shown_target
 from engine.store.connection import Connection
 from engine.words import Json
 
-# Numbered per subscription, and queued for publishing like the events of stacks.
+# Sequence numbers are per subscription; the outbox publishes the events like those of stacks.
 RECORD = """
 with draft as (
     select d.*, row_number() over (partition by d.id order by d.ordinality) as nth,
@@ -32,8 +32,8 @@ insert into event (stack_id, sequence, id, type, time, reason, data)
 select d.id, n.base + d.nth, gen_random_uuid(), d.type, now(), d.reason, d.data
   from draft d join numbered n on n.id = d.id
 """
-TELL_PUBLISHERS = "select pg_notify('headgate_outbox', '')"
-TELL_DISABLED = "select pg_notify('headgate_disabled', '')"
+NOTIFY_PUBLISHERS = "select pg_notify('headgate_outbox', '')"
+NOTIFY_DISABLED = "select pg_notify('headgate_disabled', '')"
 
 
 class Kind(StrEnum):
@@ -47,7 +47,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionEvent:
-    """about: the subscription as it is now, or was last. by: who did it, for people."""
+    """about: the subscription after the change, or before its deletion. by: a display name."""
 
     kind: Kind
     about: SubscriptionRecord
@@ -60,7 +60,7 @@ class SubscriptionEvent:
 
     @property
     def data(self) -> dict[str, Json]:
-        """As it is stored with the event; no secret, and of the target what people may see."""
+        """The stored data of the event, without secrets; the target is masked."""
         one, chosen = self.about, self.about.selection
         return {
             "subscription": str(one.id),
@@ -84,38 +84,38 @@ class SubscriptionEvent:
 def events_of_change(
     before: SubscriptionRecord | None, after: SubscriptionRecord | None, by: str
 ) -> Sequence[SubscriptionEvent]:
-    """What became of a subscription. None: there was none, or is none any more."""
+    """The events of a change. before None: it is new; after None: it is deleted."""
     if after is None:
-        return [SubscriptionEvent(Kind.DELETED, before, "It was removed", by)] if before else []
+        return [SubscriptionEvent(Kind.DELETED, before, "It was deleted", by)] if before else []
     if before is None:
-        return [SubscriptionEvent(Kind.ENABLED, after, "It was made", by)]
-    told = []
+        return [SubscriptionEvent(Kind.ENABLED, after, "It was created", by)]
+    events = []
     if _settings(before) != _settings(after):
-        told.append(SubscriptionEvent(Kind.CHANGED, after, "Its settings were changed", by))
+        events.append(SubscriptionEvent(Kind.CHANGED, after, "Its settings were changed", by))
     if before.state != after.state:
         enabled = after.state == SubscriptionState.ENABLED
         kind = Kind.ENABLED if enabled else Kind.DISABLED
-        told.append(
-            SubscriptionEvent(kind, after, "It delivers again" if enabled else after.reason, by)
+        events.append(
+            SubscriptionEvent(kind, after, "It was enabled again" if enabled else after.reason, by)
         )
-    return told
+    return events
 
 
 def _settings(one: SubscriptionRecord) -> SubscriptionRecord:
-    """Without what changes by itself."""
+    """Without the values that deliveries change."""
     return replace(one, state="", reason="", failures=0)
 
 
-async def record_subscription_events(conn: Connection, told: Sequence[SubscriptionEvent]) -> None:
-    """In the transaction that brings them about, while the subscriptions are there."""
-    if told:
+async def record_subscription_events(conn: Connection, events: Sequence[SubscriptionEvent]) -> None:
+    """Record events in the transaction of the change, while the subscriptions exist."""
+    if events:
         await conn.execute(
             RECORD,
-            [one.about.id for one in told],
-            [one.type for one in told],
-            [one.reason for one in told],
-            [one.data for one in told],
+            [one.about.id for one in events],
+            [one.type for one in events],
+            [one.reason for one in events],
+            [one.data for one in events],
         )
-        await conn.execute(TELL_PUBLISHERS)
-    if any(one.kind is Kind.DISABLED for one in told):
-        await conn.execute(TELL_DISABLED)
+        await conn.execute(NOTIFY_PUBLISHERS)
+    if any(one.kind is Kind.DISABLED for one in events):
+        await conn.execute(NOTIFY_DISABLED)

@@ -1,6 +1,6 @@
 """Creates, reads, changes and deletes subscriptions; each change records an event.
 
-Called by the API, by publishing, and when the program starts.
+Called by the API, the outbox publisher and the start of the program.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from engine.store.connection import Connection
 from engine.store.encryption import Hidden, Scope, reveal
 from engine.words import Json
 
-#: How long the secret before the newest still signs, too.
+#: How long the previous secret also signs after a rotation.
 ROTATION = timedelta(days=1)
 
 INSERT = """
@@ -117,7 +117,7 @@ FORGET_DELIVERIES = "delete from delivery where subscription_id = any ($1::uuid[
 FORGET = "delete from subscription where id = any ($1::uuid[])"
 
 
-#: For quotas: those that the project made itself.
+#: For quotas: subscriptions that the project created with the API.
 USED = """
 select count(*)
   from (select id from subscription where project = $1 and origin = 'api' limit $2) s
@@ -125,20 +125,20 @@ select count(*)
 
 
 async def create(conn: Connection, new: NewSubscription, by: str) -> SubscriptionRecord:
-    """by: who subscribes."""
+    """by: the display name of the principal."""
     async with conn.transaction():
-        made = record_of(await conn.fetchrow(INSERT, *columns_of(new)))
-        await record_subscription_events(conn, events_of_change(None, made, by))
-        return made
+        created = record_of(await conn.fetchrow(INSERT, *columns_of(new)))
+        await record_subscription_events(conn, events_of_change(None, created, by))
+        return created
 
 
 def columns_of(new: NewSubscription) -> tuple[Any, ...]:
-    """In the order of INSERT."""
+    """The arguments of INSERT."""
     chosen = new.selection
     return (
         new.id, new.project, new.channel, new.target, list(chosen.events), list(chosen.stacks),
         list(chosen.resources), list(chosen.types), list(chosen.points), new.ordered,
-        sealed_secret(new.secret, new.project, new.id),
+        encrypted_secret(new.secret, new.project, new.id),
         new.origin, list(chosen.tags), chosen.stack_id, chosen.nested, new.name, new.owner.name,
         new.owner.id, list(new.owner.roles),
     )  # fmt: skip
@@ -152,9 +152,10 @@ async def get(conn: Connection, project: str, subscription_id: UUID) -> Subscrip
 async def list_page(
     conn: Connection, project: str, *, marker: UUID | None, limit: int
 ) -> list[SubscriptionRecord]:
-    """In the order they were made. marker: the last of the page before.
+    """In the order of their creation. marker: the last one of the previous page.
 
-    Those of stacks that are gone, or name them no more, are left out when they have been told all.
+    Event sinks of deleted stacks, or that the environment no longer declares, are left out unless
+    they have pending deliveries.
     """
     return [record_of(row) for row in await conn.fetch(LIST, project, marker, limit)]
 
@@ -162,7 +163,7 @@ async def list_page(
 async def update(
     conn: Connection, project: str, subscription_id: UUID, change: SubscriptionChange, by: str
 ) -> SubscriptionRecord | None:
-    """None: there is no such subscription in the project."""
+    """None: the project has no such subscription."""
     async with conn.transaction():
         before = await _locked(conn, project, subscription_id)
         if before is None:
@@ -183,38 +184,38 @@ async def update(
 async def rotate(
     conn: Connection, project: str, subscription_id: UUID, secret: str, by: str
 ) -> bool:
-    """Sign with a new secret, and for a day with the one before, too. False: no such one."""
+    """Replace the signing secret; the previous one also signs for ROTATION. False: the project has
+    no such subscription."""
     async with conn.transaction():
         one = await _locked(conn, project, subscription_id)
         if one is None:
             return False
         await conn.execute(
-            ROTATE, project, subscription_id, sealed_secret(secret, project, subscription_id)
+            ROTATE, project, subscription_id, encrypted_secret(secret, project, subscription_id)
         )
-        told = "It has a new secret; the one before signs for a day, too"
-        await record_subscription_events(conn, [SubscriptionEvent(Kind.ROTATED, one, told, by)])
+        reason = "It has a new signing secret; the previous one also signs for a day"
+        await record_subscription_events(conn, [SubscriptionEvent(Kind.ROTATED, one, reason, by)])
         return True
 
 
 async def secrets_now(
     conn: Connection, subscription_id: UUID
 ) -> tuple[tuple[str, ...], datetime] | None:
-    """The secrets that sign now, newest first, and the database's time. None: no such one.
-
-    Raises Sealed.
+    """The current signing secrets, newest first, and the database's time. None: there is no such
+    subscription. Raises Sealed if a secret cannot be decrypted.
     """
     row = await conn.fetchrow(SECRETS, subscription_id, ROTATION)
     if row is None:
         return None
-    return revealed_secrets(row["secrets"], row["project"], subscription_id), row["now"]
+    return decrypted_secrets(row["secrets"], row["project"], subscription_id), row["now"]
 
 
-def revealed_secrets(stored: Json, project: str, subscription_id: UUID) -> tuple[str, ...]:
-    """Raises Sealed."""
+def decrypted_secrets(stored: Json, project: str, subscription_id: UUID) -> tuple[str, ...]:
+    """Raises Sealed if a secret cannot be decrypted."""
     return tuple(reveal(stored, _secrets_of(project, subscription_id)))
 
 
-def sealed_secret(secret: str, project: str, subscription_id: UUID) -> Hidden:
+def encrypted_secret(secret: str, project: str, subscription_id: UUID) -> Hidden:
     return Hidden(secret, _secrets_of(project, subscription_id))
 
 
@@ -223,7 +224,7 @@ def _secrets_of(project: str, subscription_id: UUID) -> Scope:
 
 
 async def delete(conn: Connection, project: str, subscription_id: UUID, by: str) -> bool:
-    """Its deliveries go with it. False: there is no such subscription in the project."""
+    """With its deliveries. False: the project has no such subscription."""
     async with conn.transaction():
         one = await _locked(conn, project, subscription_id)
         if one is None:
@@ -234,19 +235,19 @@ async def delete(conn: Connection, project: str, subscription_id: UUID, by: str)
 
 
 def _owner(owner: Principal | None) -> tuple[Any, ...]:
-    """In the order of CHANGE; nulls keep the one that there is."""
+    """The last arguments of CHANGE; nulls keep the owner."""
     return (None,) * 3 if owner is None else (owner.name, owner.id, list(owner.roles))
 
 
 async def automation_of(conn: Connection, subscription_id: UUID) -> Automation | None:
-    """A subscription as an answerer of hooks; whether its owner may is to be looked up. None: it
-    is gone, and its tokens with it."""
+    """A subscription as an answerer of hooks, without the current rights of its owner. None: it was
+    deleted, so its tokens are invalid."""
     row = await conn.fetchrow(AUTOMATION, subscription_id)
     return answerer(row) if row else None
 
 
 def answerer(row: Any) -> Automation:
-    """row: with the columns that AUTOMATION reads."""
+    """row: has the columns of AUTOMATION."""
     owner = Principal(row["owner_id"], row["owner"], roles=tuple(row["owner_roles"]))
     name = row["name"] or str(row["id"])
     return Automation(row["id"], name, row["origin"] == Origin.CONFIGURATION, owner)
@@ -260,7 +261,7 @@ async def _locked(
 
 
 async def forget(conn: Connection, ids: Sequence[UUID]) -> None:
-    """With their deliveries. The subscriptions are locked."""
+    """Delete locked subscriptions with their deliveries."""
     await conn.execute(FORGET_DELIVERIES, ids)
     await conn.execute(FORGET, ids)
 
@@ -268,17 +269,18 @@ async def forget(conn: Connection, ids: Sequence[UUID]) -> None:
 async def in_state(
     conn: Connection, projects: Sequence[str], state: SubscriptionState
 ) -> list[SubscriptionRecord]:
-    """Those in this state that hear of any of these projects, or would."""
+    """Subscriptions in a state, of any of these projects or of every project."""
     return [record_of(row) for row in await conn.fetch(IN_STATE, projects, EVERY_PROJECT, state)]
 
 
 async def lock_enabled(conn: Connection, ids: Sequence[UUID]) -> set[UUID]:
-    """Lock those of these subscriptions that are enabled still, in the order of their ids."""
+    """Lock those of these subscriptions that are enabled, in the order of their IDs; return
+    them."""
     return {row["id"] for row in await conn.fetch(LOCK_ENABLED, ids)}
 
 
 def record_of(row: Any) -> SubscriptionRecord:
-    """row: with the columns that READ reads."""
+    """row: has the columns of READ."""
     fields = dict(row)
     names = ("events", "stacks", "resources", "types", "points", "tags", "stack_id", "nested")
     return SubscriptionRecord(selection=Selection(*(fields.pop(n) for n in names)), **fields)

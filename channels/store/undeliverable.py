@@ -1,5 +1,5 @@
-"""Hooks of which no notice can be delivered any more: each was given up, or its subscription is
-disabled. They are reported to the engine."""
+"""Undeliverable hooks: all their notifications are dead or belong to disabled subscriptions. They
+are reported to the engine."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from engine.store.database import Database
 from engine.store.hook_deadlines import HookKey, report_notices
 from engine.store.stack_locks import lock_stacks
 
-# The pending notice of a disabled subscription counts as none: it may be delivered when the
-# subscription is enabled.
+# Pending notifications to disabled subscriptions do not count; they are sent once these are
+# enabled.
 WITHOUT_NOTICE = """
 select distinct n.stack_id, n.hook_id
   from unnest($1::uuid[], $2::uuid[]) n (stack_id, hook_id)
@@ -39,7 +39,7 @@ AT_ONCE = 500
 
 
 async def without_notice(conn: Connection, hooks: Sequence[HookKey]) -> list[HookKey]:
-    """Those of these hooks of which no notice can be delivered now."""
+    """The hooks among these without a deliverable notification."""
     if not hooks:
         return []
     rows = await conn.fetch(WITHOUT_NOTICE, *map(list, zip(*hooks, strict=True)))
@@ -49,7 +49,7 @@ async def without_notice(conn: Connection, hooks: Sequence[HookKey]) -> list[Hoo
 async def report_given_up(
     conn: Connection, hooks: Sequence[HookKey], *, record: bool = True
 ) -> None:
-    """Report those of these hooks of which no notice can be delivered. The stacks are locked.
+    """Report the hooks among these without a deliverable notification. The stacks are locked.
 
     record: see `report_notices`.
     """
@@ -58,7 +58,7 @@ async def report_given_up(
 
 
 async def find_undeliverable(database: Database) -> list[HookKey]:
-    """Hooks whose notices wait for subscriptions that were disabled; some of them."""
+    """At most AT_ONCE hooks whose pending notifications all belong to disabled subscriptions."""
     async with database.connection() as conn:
         return [(row["stack_id"], row["hook_id"]) for row in await conn.fetch(OF_DISABLED, AT_ONCE)]
 
@@ -66,7 +66,7 @@ async def find_undeliverable(database: Database) -> list[HookKey]:
 async def mark_undeliverable(
     database: Database, hooks: Sequence[HookKey], *, record: bool = True
 ) -> None:
-    """Lock the stacks of hooks that `find_undeliverable` gave, and report them.
+    """Lock the stacks of hooks from `find_undeliverable`, and report the hooks.
 
     record: see `report_notices`.
     """

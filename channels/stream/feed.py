@@ -1,9 +1,9 @@
-"""The event stream of a project for any number of readers of this process.
+"""The event streams of projects, for any number of readers of this process.
 
-One LISTEN serves them all. For each project that has readers the newest events are read once and
-kept, so many; a reader takes them from there, and from the database when it has fallen behind. So
-nothing piles up for a slow reader, and one that takes nothing for too long is cut off: the id of
-the last event it has read brings it back.
+One LISTEN serves all readers. For each project with readers, a limited number of the newest events
+is kept in memory. A reader gets its events from there, or from the database if it is behind, so
+nothing is buffered for slow readers. A reader that accepts nothing for too long is disconnected and
+can resume after the ID of its last event.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from structlog.typing import FilteringBoundLogger
 from channels.envelope import cloud_event
 from channels.selection import Selection, Traits, wants
 from channels.store.records import Cursor, PublishedEvent, StreamEvent
-from channels.store.stream import events_after, floor, next_place, top
+from channels.store.stream import events_after, floor, next_position, top
 from channels.stream import sse
 from engine.errors import Conflict, Invalid
 from engine.loops import BatchSize, Supervisor, wait_at_most
@@ -30,9 +30,9 @@ log: FilteringBoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class FeedSettings:
-    """Times in seconds. kept: events kept for each project that has readers.
+    """Times in seconds. kept: events in memory for each project with readers.
 
-    page: events read at a time. cut_off: how long a reader may take to accept one event.
+    page: events for each query. cut_off: the time in which a reader must accept an event.
     """
 
     heartbeat: float = 15.0
@@ -43,27 +43,27 @@ class FeedSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a reader wants of a project's events."""
+class StreamFilter:
+    """The events of a project that a reader selects."""
 
     project: str
     selection: Selection = field(default_factory=Selection)
 
     @property
     def stacks(self) -> list[UUID] | None:
-        """Those of whose events, or of what is inside of them, there may be any; None: of all."""
-        said = (self.selection.stack_id, self.selection.root_id)
-        return [one for one in said if one is not None] or None
+        """The stacks and root stacks to which the events are limited; None: all."""
+        limits = (self.selection.stack_id, self.selection.root_id)
+        return [one for one in limits if one is not None] or None
 
-    def has(self, line: "Line") -> bool:
+    def matches(self, line: "StreamLine") -> bool:
         return line.traits is not None and wants(self.selection, line.traits)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """An event as all its readers get it: written once, however many they are.
+class StreamLine:
+    """The text of an event, shared by all readers.
 
-    traits: None: it raised an internal error, and no reader gets it.
+    traits: None: an internal error was raised, and no reader gets the event.
     """
 
     cursor: Cursor
@@ -72,15 +72,15 @@ class Line:
 
 
 class _Tail:
-    """The newest events of a project: all after `start`, up to `end`."""
+    """The newest events of a project, after `start` up to `end`."""
 
     def __init__(self, start: Cursor) -> None:
         self.start = self.end = start
-        self.items: deque[Line] = deque()
+        self.items: deque[StreamLine] = deque()
         self.readers = 0
         self.changed = asyncio.Event()
 
-    def add(self, items: list[Line], keep: int) -> None:
+    def add(self, items: list[StreamLine], keep: int) -> None:
         self.items.extend(items)
         self.end = items[-1].cursor
         while len(self.items) > keep:
@@ -88,12 +88,12 @@ class _Tail:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    def after(self, cursor: Cursor) -> list[Line]:
+    def after(self, cursor: Cursor) -> list[StreamLine]:
         return [item for item in self.items if item.cursor > cursor]
 
 
 class Feed:
-    """Run `run` in the background, then `start` and `pump` for each reader."""
+    """Run `run` in the background; call `start` and `pump` for each reader."""
 
     def __init__(
         self,
@@ -110,11 +110,11 @@ class Feed:
 
     @property
     def readers(self) -> int:
-        """How many read now; for the metrics."""
+        """The number of connected readers, for the metrics."""
         return sum(tail.readers for tail in self._tails.values())
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Keep the tails up to date until told to stop; then the readers' streams end."""
+        """Read new events until `stop` is set; then the streams of all readers end."""
 
         async def follow() -> None:
             async with self._database.listen("headgate_published", self._wake.set):
@@ -148,8 +148,9 @@ class Feed:
 
     async def _read(
         self, project: str, cursor: Cursor, stacks: Sequence[UUID] | None = None
-    ) -> tuple[list[Line], bool]:
-        """Lines after a cursor, and whether there may be more. What cannot be read is empty."""
+    ) -> tuple[list[StreamLine], bool]:
+        """The lines after a cursor, and whether there may be more. An unreadable event has no
+        traits."""
         size = BatchSize(self._settings.page)
         while True:
             try:
@@ -158,70 +159,74 @@ class Feed:
                 return [self._line(one) for one in read], len(read) == size.now
             except Exception as error:
                 if size.shrink(error):
-                    return await self._passed_over(project, cursor, error)
+                    return await self._skip(project, cursor, error)
 
-    async def _passed_over(
+    async def _skip(
         self, project: str, cursor: Cursor, error: Exception
-    ) -> tuple[list[Line], bool]:
+    ) -> tuple[list[StreamLine], bool]:
         async with self._database.connection() as conn:
-            place = await next_place(conn, project, cursor)
-        self._guard.report(error, project=project, place=str(place))
-        return ([Line(place, None)], True) if place is not None else ([], False)
+            position = await next_position(conn, project, cursor)
+        self._guard.report(error, project=project, position=str(position))
+        return ([StreamLine(position, None)], True) if position is not None else ([], False)
 
-    def _line(self, one: StreamEvent) -> Line:
+    def _line(self, one: StreamEvent) -> StreamLine:
         try:
-            text = sse.event_text(one.cursor, one.told.event.type, document(one.told))
-            return Line(one.cursor, _traits(one.told), text)
+            text = sse.event_text(one.cursor, one.published.event.type, document(one.published))
+            return StreamLine(one.cursor, _traits(one.published), text)
         except Exception as error:
-            self._guard.report(error, event_id=str(one.told.event.id))
-            return Line(one.cursor, None)
+            self._guard.report(error, event_id=str(one.published.event.id))
+            return StreamLine(one.cursor, None)
 
     async def start(self, project: str, last_event_id: str | None) -> Cursor:
-        """Where to begin to read. Raises Invalid, and Conflict (EventsGone) where something that
-        the reader has not had is purged."""
+        """The cursor at which to start. Raises Invalid for a wrong ID, and Conflict (EventsGone) if
+        events after it were purged."""
         async with self._database.connection() as conn:
             end, lowest = await top(conn), await floor(conn, project)
         if not last_event_id:
             return end
         cursor = sse.parse_event_id(last_event_id)
         if cursor.position > end.position:
-            raise Invalid([sse.unknown_id("is ahead of everything that has happened here")])
+            raise Invalid([sse.unknown_id("is later than the last event")])
         if cursor < lowest:
             raise sse.gone(lowest)
         return cursor
 
-    async def events(self, wanted: Wanted, cursor: Cursor) -> AsyncGenerator[Line | None, None]:
-        """What is wanted after a cursor, for ever; None when nothing happened for a while."""
-        async with self._tail(wanted.project, cursor) as tail:
+    async def events(
+        self, events: StreamFilter, cursor: Cursor
+    ) -> AsyncGenerator[StreamLine | None, None]:
+        """The selected events after a cursor, without end; None as a heartbeat."""
+        async with self._tail(events.project, cursor) as tail:
             loop = asyncio.get_running_loop()
-            said = loop.time()
+            last = loop.time()
             while not self._stopped:
                 changed = tail.changed
-                items, cursor = await self._next(wanted, tail, cursor)
+                items, cursor = await self._next(events, tail, cursor)
                 for item in items:
                     yield item
-                    said = loop.time()
-                quiet = self._settings.heartbeat - (loop.time() - said)
+                    last = loop.time()
+                quiet = self._settings.heartbeat - (loop.time() - last)
                 if quiet <= 0:
                     yield None
-                    said = loop.time()
+                    last = loop.time()
                 elif cursor >= tail.end:
                     await wait_at_most(changed, quiet)
 
-    async def _next(self, wanted: Wanted, tail: _Tail, cursor: Cursor) -> tuple[list[Line], Cursor]:
-        """What is wanted of the next events, and the place after the last one looked at."""
+    async def _next(
+        self, events: StreamFilter, tail: _Tail, cursor: Cursor
+    ) -> tuple[list[StreamLine], Cursor]:
+        """The selected ones of the next events, and the cursor after the last one read."""
         end = tail.end
         if cursor >= tail.start:
             found = tail.after(cursor)
-            return [item for item in found if wanted.has(item)], max(cursor, end)
-        found, more = await self._read(wanted.project, cursor, wanted.stacks)
+            return [item for item in found if events.matches(item)], max(cursor, end)
+        found, more = await self._read(events.project, cursor, events.stacks)
         async with self._database.connection() as conn:
-            if cursor < (lowest := await floor(conn, wanted.project)):
-                raise sse.gone(lowest)  # while it was behind
+            if cursor < (lowest := await floor(conn, events.project)):
+                raise sse.gone(lowest)  # purged while the reader was behind
         reached = found[-1].cursor if more else max(cursor, end)
-        # Short of a page: everything up to the tail's end was read, and perhaps a little more.
+        # Less than a page: all events up to the end of the tail were read, and possibly later ones.
         reached = max(reached, found[-1].cursor) if found else reached
-        return [item for item in found if wanted.has(item)], reached
+        return [item for item in found if events.matches(item)], reached
 
     @asynccontextmanager
     async def _tail(self, project: str, cursor: Cursor) -> AsyncIterator[_Tail]:
@@ -230,7 +235,7 @@ class Feed:
             async with self._database.connection() as conn:
                 end = await top(conn)
             tail = self._tails.setdefault(project, _Tail(end))
-            self._wake.set()  # what was published since then may have been announced already
+            self._wake.set()  # events since then may have been announced already
         tail.readers += 1
         try:
             yield tail
@@ -241,19 +246,19 @@ class Feed:
 
     async def pump(
         self,
-        wanted: Wanted,
+        events: StreamFilter,
         start: Cursor,
         write: Callable[[bytes], Awaitable[None]],
     ) -> None:
         """Write the stream to a reader until the feed stops or the reader is too slow."""
-        async with aclosing(self.events(wanted, start)) as items:
+        async with aclosing(self.events(events, start)) as items:
             try:
                 async for item in items:
                     async with asyncio.timeout(self._settings.cut_off):
                         await write(sse.HEARTBEAT if item is None else item.text)
             except (TimeoutError, Conflict) as error:
-                # It comes back, and is told.
-                log.info("stream.cut_off", project=wanted.project, reason=str(error))
+                # The client reconnects, and gets the error then.
+                log.info("stream.disconnected", project=events.project, reason=str(error))
 
 
 def _traits(item: PublishedEvent) -> Traits:
@@ -262,25 +267,25 @@ def _traits(item: PublishedEvent) -> Traits:
         project=item.project,
         type=event.type,
         stack_id=event.stack_id,
-        stack_name=item.plate.name if item.plate else None,
-        root_id=item.plate.root_id if item.plate else None,
-        root_name=item.plate.root_name if item.plate else None,
-        stack_path=item.plate.path if item.plate else "",
+        stack_name=item.stack_header.name if item.stack_header else None,
+        root_id=item.stack_header.root_id if item.stack_header else None,
+        root_name=item.stack_header.root_name if item.stack_header else None,
+        stack_path=item.stack_header.path if item.stack_header else "",
         resource_name=event.resource_name,
         resource_type=event.resource_type,
         point=(event.data or {}).get("point"),
-        tags=item.plate.tags if item.plate else (),
+        tags=item.stack_header.tags if item.stack_header else (),
     )
 
 
 def document(item: PublishedEvent) -> dict[str, object]:
-    """The event as readers see it: without the token, for they may read and not answer."""
+    """The event for readers: without a token, because reading does not include answering."""
     return cloud_event(
         item.event,
         project=item.project,
-        plate=item.plate,
+        stack_header=item.stack_header,
         hook=item.hook,
-        told=(),
+        notified=(),
         signal_url=None,
         token=None,
     )

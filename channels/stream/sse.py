@@ -1,4 +1,4 @@
-"""The text of server-sent events, and of the ids by which a reader resumes. Pure."""
+"""Formats server-sent events and parses the IDs with which readers resume."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from engine.words import Json
 
 CONTENT_TYPE = "text/event-stream"
 
-#: A comment: it says that the line still stands, and readers overlook it.
+#: A comment, which keeps the connection open and which clients ignore.
 HEARTBEAT = b": heartbeat\n\n"
 
 _LARGEST = 2**63 - 1
@@ -21,13 +21,13 @@ def event_id(cursor: Cursor) -> str:
 
 
 def parse_event_id(text: str) -> Cursor:
-    """Read a Last-Event-ID. Raises Invalid when it is none of ours."""
+    """Parse a Last-Event-ID. Raises Invalid if it is not an ID of this stream."""
     position, dash, sequence = text.partition("-")
     if dash and all(part.isascii() and part.isdigit() for part in (position, sequence)):
         cursor = Cursor(int(position[:20]), int(sequence[:20]))
         if max(cursor.position, cursor.sequence) <= _LARGEST:
             return cursor
-    raise Invalid([unknown_id("is not an id of this stream")])
+    raise Invalid([unknown_id("is not an ID of this stream")])
 
 
 def unknown_id(reason: str) -> Finding:
@@ -46,7 +46,7 @@ def gone(lowest: Cursor) -> Conflict:
 
 
 def event_text(cursor: Cursor, kind: str, document: Mapping[str, Json]) -> bytes:
-    """One event: its id, its type and its document on one line. (JSON escapes line breaks.)"""
+    """One event. The document fits on one line, because JSON escapes line breaks."""
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (
         event_id(cursor).encode(),
         kind.encode(),

@@ -1,1 +1,1 @@
-"""The webhook channel: signed POSTs to addresses that were judged."""
+"""The webhook channel: signed POSTs to allowed addresses."""

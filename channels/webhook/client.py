@@ -1,4 +1,4 @@
-"""Carries one event to one URL: a signed POST, bounded in time and size, never redirected."""
+"""Sends one event to one URL: a signed POST with limits on time and size, without redirects."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ from channels.contract import (
 from channels.envelope import CONTENT_TYPE
 from channels.webhook import sign
 from channels.webhook.guard import (
-    JudgedResolver,
+    GuardedResolver,
     Lookup,
     Network,
     Refused,
@@ -40,25 +40,25 @@ from channels.webhook.guard import (
 )
 from engine.errors import Finding, Invalid
 
-#: How many letters of an answer are kept for people.
+#: Bytes of a response in the delivery history.
 KEPT_ANSWER = 500
 
-#: The status that says: never again.
+#: The status of an endpoint that is permanently gone.
 GONE = 410
 
-#: Resolving a name blocks a thread for as long as the name's server likes; these are our own, so
-#: that one slow server delays nobody else's names.
+#: Name resolution blocks a thread until the name server responds. Webhooks have their own threads,
+#: so that a slow name server does not delay other parts of the process.
 RESOLVER_THREADS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """allow: networks that may be reached besides public ones. operator_allow: networks that
-    subscriptions of the settings may reach besides these. Times in seconds, sizes in bytes.
+    """allow: allowed networks in addition to public ones. operator_allow: further ones for
+    subscriptions in the settings file. Times in seconds, sizes in bytes.
 
-    tls: None: the system's authorities, and no certificate of our own. proxy: the URL of one that
-    everything goes through, or "". Names of targets are resolved there then, and not judged here:
-    what may be reached is the proxy's to say. key: signs besides the subscription's secrets.
+    tls: None: the system's certificate authorities, no client certificate. proxy: the URL of the
+    proxy of all requests, or "". A proxy resolves the names and decides which are allowed; the
+    addresses are not checked here. key: signs in addition to the subscription's secrets.
     """
 
     allow: tuple[Network, ...] = ()
@@ -71,14 +71,14 @@ class WebhookSettings:
     operator_allow: tuple[Network, ...] = ()
 
     def allowed(self, *, configured: bool) -> tuple[Network, ...]:
-        """configured: for a subscription of the settings."""
+        """configured: for a subscription in the settings file."""
         return (*self.allow, *self.operator_allow) if configured else self.allow
 
 
 class WebhookChannel:
-    """An async context manager: the session lives as long as it is entered.
+    """An async context manager, which opens and closes the HTTP sessions.
 
-    lookup: gives a host's addresses; None asks the system's resolver.
+    lookup: resolves the addresses of a host; None: the system's resolver.
     """
 
     name = "webhook"
@@ -87,18 +87,17 @@ class WebhookChannel:
         self._settings = settings
         self._threads = ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="resolve")
         self._resolvers = {
-            configured: JudgedResolver(
+            configured: GuardedResolver(
                 lookup or self._system_lookup, settings.allowed(configured=configured)
             )
             for configured in (False, True)
         }
-        #: Those of the settings have connections of their own: what one may reach is not open to
-        #: the other.
+        #: By `configured`: separate connections, because the allowed networks differ.
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     @property
     def public_key(self) -> str | None:
-        """What receivers may check signatures with; None: there is no key, only secrets."""
+        """The public key for receivers; None: only secrets sign."""
         return sign.public_key(self._settings.key) if self._settings.key else None
 
     async def __aenter__(self) -> Self:
@@ -113,7 +112,7 @@ class WebhookChannel:
             proxy=settings.proxy or None,
             timeout=aiohttp.ClientTimeout(total=settings.timeout, connect=settings.connect_timeout),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # Compressed answers are neither asked for nor unpacked: few bytes could become many.
+            # No compressed responses: a few bytes could decompress to many.
             headers={"user-agent": "headgate", "accept-encoding": "identity"},
             auto_decompress=False,
             trust_env=False,
@@ -138,7 +137,8 @@ class WebhookChannel:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def check_target(self, target: str) -> None:
-        """Judge the target of a project, its name resolved. Raises Invalid with every finding."""
+        """Validate the target of a project and resolve its name. Raises Invalid with every
+        finding."""
         url, found = parse_target(target, self._settings.allow)
         if url is None:
             raise Invalid(found)
@@ -151,18 +151,18 @@ class WebhookChannel:
         except Refused as error:
             raise Invalid([finding(f"may not be reached: {error}", "")]) from error
         except (OSError, TimeoutError, UnicodeError) as error:
-            remedy = "Look at the spelling, and at whether the name is in the DNS."
+            remedy = "Check the spelling, and whether DNS has the name."
             raise Invalid([finding(f"{host} does not resolve", remedy)]) from error
 
     async def deliver(self, message: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
-        """Try once. Raises nothing but what cancels it."""
+        """Make one attempt. Raises CancelledError only."""
         allow = self._settings.allowed(configured=endpoint.configured)
         url, found = _parsed(endpoint.target, allow)
         if url is None:
             return Failed("; ".join(str(one) for one in found))
         session = self._sessions.get(endpoint.configured)
         if session is None:
-            raise RuntimeError("the webhook channel was not entered")
+            raise RuntimeError("the webhook channel is not open: enter its context first")
         body = orjson.dumps(message.document)
         headers = sign.headers(
             message.id, message.sent_at, body, endpoint.secrets, self._settings.key
@@ -195,7 +195,7 @@ def _trace(message: EventMessage) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def _parsed(target: str, allow: tuple[Network, ...]) -> tuple[URL | None, list[Finding]]:
-    """What a target says does not change from one delivery to the next; its address may."""
+    """Cached: the result depends on the text only, and not on the resolved addresses."""
     return parse_target(target, allow)
 
 
@@ -205,7 +205,7 @@ def _addresses(host: str, port: int) -> list[str]:
 
 
 async def read_whole(content: aiohttp.StreamReader, limit: int) -> bytes | None:
-    """The body, or None when it is larger than the limit: then the rest is left unread."""
+    """The body; None: it is larger than the limit, and the rest is not read."""
     read = bytearray()
     async for chunk in content.iter_any():
         read += chunk
@@ -215,7 +215,8 @@ async def read_whole(content: aiohttp.StreamReader, limit: int) -> bytes | None:
 
 
 def _without_token(message: EventMessage, body: bytes | None) -> bytes | None:
-    """Mask the hook token in a response: people who may not answer read what is kept of it."""
+    """Mask the hook token in a response: readers of the delivery history may not answer the
+    hook."""
     token = message.document.get("data", {}).get("token")
     return body.replace(token.encode(), b"******") if body and token else body
 
@@ -223,7 +224,7 @@ def _without_token(message: EventMessage, body: bytes | None) -> bytes | None:
 def _outcome(
     message: EventMessage, code: int, headers: Mapping[str, str], body: bytes | None
 ) -> Delivered | Failed:
-    """Read an answer. body None: there was more of it than is read."""
+    """The result of an attempt from its response. body: None: it was larger than the limit."""
     body = _without_token(message, body)
     kept = (body or b"")[:KEPT_ANSWER].decode(errors="replace").replace("\x00", "\ufffd")
     if 200 <= code < 300:
@@ -236,42 +237,44 @@ def _outcome(
 
 
 def _decision(body: bytes | None) -> tuple[ReceiverDecision | None, str]:
-    """What the receiver decided in its answer, if anything; else a note where it seems to try."""
+    """The decision in a response, if any; or a note about a decision that is ignored."""
     if body is None:
-        return None, "the answer is too long to hold a decision; it was not read"
+        return None, "the response is too long and was not read, so a decision in it is ignored"
     try:
-        said = orjson.loads(body)
+        answer = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None, ""
-    if not isinstance(said, dict) or "decision" not in said:
+    if not isinstance(answer, dict) or "decision" not in answer:
         return None, ""
-    decision, reason = said["decision"], said.get("reason")
+    decision, reason = answer["decision"], answer.get("reason")
     if decision not in RECEIVER_DECISIONS:
         known = " or ".join(RECEIVER_DECISIONS)
-        return None, f"the answer's decision is not known; it may be {known}"
-    more = {name: said[name] for name in ("data", "properties", "digest", "extend") if name in said}
+        return None, f"the decision in the response is unknown; it must be {known}"
+    more = {
+        name: answer[name] for name in ("data", "properties", "digest", "extend") if name in answer
+    }
     return ReceiverDecision(decision, reason if isinstance(reason, str) else "", more), ""
 
 
-def _retry_after(said: str, now: datetime) -> float | None:
-    """Seconds: the header is a number of them, or a date."""
-    if said.isascii() and said.isdigit() and len(said) < 10:
-        return float(said)
+def _retry_after(header: str, now: datetime) -> float | None:
+    """Seconds. The header is a number of seconds or an HTTP date."""
+    if header.isascii() and header.isdigit() and len(header) < 10:
+        return float(header)
     try:
-        date = parsedate_to_datetime(said)
+        date = parsedate_to_datetime(header)
     except ValueError:
         return None
     return max((date - now).total_seconds(), 0.0) if date.tzinfo is not None else None
 
 
 def _cause(error: OSError) -> str:
-    """The system's text for it. The error's own names the address that was connected to."""
+    """The system's text for the error number. The text of the error contains the address."""
     return os.strerror(error.errno) if error.errno else "it cannot be reached"
 
 
 def why_not(error: Exception) -> str:
-    """What went wrong, without the target's path, which may hold a secret, and without the
-    addresses that its name resolves to, which may be of an inner network."""
+    """The reason of a failure, without the target's path, which may contain a secret, and without
+    the resolved addresses, which may belong to an internal network."""
     match error:
         case aiohttp.ClientConnectorError(os_error=Refused() as refused):
             return f"may not be reached: {refused}"
@@ -284,6 +287,6 @@ def why_not(error: Exception) -> str:
         case aiohttp.ClientConnectorError():
             return f"no connection to {error.host}:{error.port}: {_cause(error.os_error)}"
         case aiohttp.ServerDisconnectedError() | ConnectionError():
-            return "the connection was closed before the answer was whole"
+            return "the connection was closed before the response was complete"
         case _:
             return f"no whole answer: {type(error).__name__}"

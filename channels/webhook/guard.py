@@ -1,9 +1,9 @@
-"""Which addresses may be reached for others. Judging is pure; `JudgedResolver` asks for addresses.
+"""Protection against server-side request forgery: decides which addresses may be reached.
 
-A target is looked at when it is registered and again at every connection: each address its name
-resolves to is judged, and one refused address refuses the name, so that nobody reaches an inner
-network by a name that changes its mind. aiohttp passes literal addresses by its resolver, so they
-are judged before the request; and the socket factory judges what is really connected to.
+A target is checked when it is stored and at every connection. One refused address of a name refuses
+the name, so that DNS rebinding does not reach an internal network. aiohttp does not resolve literal
+addresses, so they are checked before the request. The socket factory checks the actual address of
+each connection.
 """
 
 import re
@@ -26,7 +26,7 @@ log: FilteringBoundLogger = structlog.get_logger()
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-#: Gives the addresses of a host as texts. Raises OSError when there are none.
+#: Resolves a host and port to addresses as texts. Raises OSError if there are none.
 Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
 
 LONGEST_TARGET = 2048
@@ -34,16 +34,16 @@ REMEDY = "The operator can allow its network in [channels.webhook] allow."
 _FORM = "Write https://host/path."
 SCHEMES = ("https", "http")
 
-#: The nearest (first) network that holds an address says why it is refused.
+#: Networks and the reason of the refusal; the first one that contains the address applies.
 REFUSED: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(network), why)
     for network, why in (
         ("0.0.0.0/8", "this host itself"),
         ("10.0.0.0/8", "a private network"),
-        ("100.64.0.0/10", "a provider's inner network (CGNAT)"),
+        ("100.64.0.0/10", "a provider's internal network (CGNAT)"),
         ("127.0.0.0/8", "loopback"),
-        ("169.254.0.0/16", "link-local, where clouds keep their metadata service"),
-        ("168.63.129.16/32", "a cloud's own, public as it looks (Azure's metadata and agents)"),
+        ("169.254.0.0/16", "link-local, used by the metadata services of clouds"),
+        ("168.63.129.16/32", "used by a cloud platform internally (Azure's metadata and agents)"),
         ("172.16.0.0/12", "a private network"),
         ("192.0.0.0/24", "reserved for protocols"),
         ("192.0.2.0/24", "reserved for documentation"),
@@ -57,8 +57,8 @@ REFUSED: tuple[tuple[Network, str], ...] = tuple(
         ("240.0.0.0/4", "reserved"),
         ("::/128", "this host itself"),
         ("::1/128", "loopback"),
-        ("::ffff:0:0/96", "an IPv4 address in IPv6's clothes"),
-        ("::/96", "an IPv4 address in IPv6's clothes"),
+        ("::ffff:0:0/96", "an IPv4 address mapped to IPv6"),
+        ("::/96", "an IPv4 address mapped to IPv6"),
         ("64:ff9b::/96", "an IPv4 address behind NAT64"),
         ("64:ff9b:1::/48", "an IPv4 address behind NAT64"),
         ("2001::/32", "a Teredo tunnel"),
@@ -74,7 +74,7 @@ REFUSED: tuple[tuple[Network, str], ...] = tuple(
         ("ff00::/8", "multicast"),
     )
 )
-#: Only these of IPv6 are given out as public; what is outside is refused as reserved.
+#: The only public range of IPv6; all others are refused as reserved.
 PUBLIC_IPV6 = ip_network("2000::/3")
 
 _BLANK = re.compile(r"[\x00-\x20\x7f]")
@@ -85,21 +85,23 @@ _ENDS_IN_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0[xX][0-9a-fA-F]*)\.*$")
 class Refused(OSError):
     """A target that may not be reached. An OSError, because resolvers raise these.
 
-    Its text is shown to the users of a project, so it names no address that a name resolves to:
-    that would be a map of the operator's inner network. The log has the address.
+    Users of a project see its text, so it does not contain resolved addresses, which would reveal
+    the operator's internal network. The log contains them.
     """
 
 
-def judge(address: Address, allow: Sequence[Network]) -> str | None:
-    """Return why an address is refused, or None when it may be reached.
+def check(address: Address, allow: Sequence[Network]) -> str | None:
+    """Return why an address is refused; None: it may be reached.
 
-    allow: networks that may be reached besides public ones. An IPv4 address in IPv6's clothes is
+    allow: allowed networks in addition to public ones. An IPv4 address in IPv6's clothes is
     allowed when the network that holds either of the two is.
     """
     if isinstance(address, IPv6Address) and address.scope_id is not None:
         return "bound to one interface (it has a zone)"
-    inner = _inner(address)
-    if any(seen in network for network in allow for seen in (address, inner) if seen is not None):
+    embedded = _embedded(address)
+    if any(
+        seen in network for network in allow for seen in (address, embedded) if seen is not None
+    ):
         return None
     for network, why in REFUSED:
         if address in network:
@@ -109,8 +111,8 @@ def judge(address: Address, allow: Sequence[Network]) -> str | None:
     return None
 
 
-def _inner(address: Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address leads to, if it is of such a kind."""
+def _embedded(address: Address) -> IPv4Address | None:
+    """The IPv4 address that an IPv6 address contains (mapped, 6to4 or NAT64), if any."""
     if isinstance(address, IPv4Address):
         return None
     if address.ipv4_mapped is not None:
@@ -122,28 +124,26 @@ def _inner(address: Address) -> IPv4Address | None:
     return None
 
 
-def judge_text(text: str, allow: Sequence[Network]) -> str | None:
-    """As `judge`, of an address as text; what is no address is refused."""
+def check_text(text: str, allow: Sequence[Network]) -> str | None:
+    """As `check`, for a text; refuses a text that is not an address."""
     try:
-        return judge(ip_address(text), allow)
+        return check(ip_address(text), allow)
     except ValueError:
-        return "no address"
+        return "not an address"
 
 
 def parse_target(
     target: str, allow: Sequence[Network], *, remedy: str = REMEDY
 ) -> tuple[URL | None, list[Finding]]:
-    """Read a target with the parser that will be used to reach it; say all that is wrong.
+    """Parse a target with the parser of the HTTP client; return the URL or all findings.
 
-    A host that is an address is judged here; a name is to be resolved, see `JudgedResolver`.
-    remedy: what may be done about an address that is refused.
+    Checks a host that is an address; `GuardedResolver` checks names. remedy: the advice for a
+    refused address.
     """
     if len(target) > LONGEST_TARGET:
         return None, [finding(f"is longer than {LONGEST_TARGET} characters", "Shorten it.")]
     if _BLANK.search(target):
-        return None, [
-            finding("holds blanks or control characters", "Take them out, or encode them.")
-        ]
+        return None, [finding("contains blanks or control characters", "Remove or encode them.")]
     try:
         url = URL(target)
         host, port = url.raw_host or "", url.port
@@ -154,11 +154,11 @@ def parse_target(
         found.append(finding(f'the scheme "{url.scheme}" is not known', _FORM))
     if url.raw_user is not None or url.raw_password is not None:
         found.append(
-            finding("holds a user or password", "Leave it out: addresses are shown to people.")
+            finding("contains a user or password", "Remove it: targets are visible to readers.")
         )
     if not host or port is None or not 0 < port < 65536:
-        found.append(finding("names no host and port to reach", _FORM))
-    elif why := judge_host(host, allow):
+        found.append(finding("has no valid host and port", _FORM))
+    elif why := check_host(host, allow):
         found.append(finding(f"may not be reached: {host} is {why}", remedy))
     return (None if found else url), found
 
@@ -167,30 +167,30 @@ def finding(reason: str, remedy: str) -> Finding:
     return Finding("target", reason, remedy, "InvalidTarget")
 
 
-def judge_host(host: str, allow: Sequence[Network]) -> str | None:
-    """Why a host of a URL is refused already as it is written; None for names and good addresses.
+def check_host(host: str, allow: Sequence[Network]) -> str | None:
+    """Why the host of a URL is refused before resolution; None for names and allowed addresses.
 
-    Addresses spelt as one number, in octal, in hexadecimal, shortened or with a dot at the end are
-    refused: programs disagree about where they lead.
+    Refuses addresses that are one number, octal, hexadecimal, shortened or end in a dot, because
+    programs interpret them differently.
     """
     if ":" in host:
-        return judge_text(host, allow)
+        return check_text(host, allow)
     if not _ENDS_IN_NUMBER.search(host):
-        return None if _NAME.fullmatch(host) else "no name of a host"
+        return None if _NAME.fullmatch(host) else "not a valid host name"
     try:
         address = IPv4Address(host)
     except ValueError:
-        return "an odd spelling of an address"
-    return judge(address, allow)
+        return "an ambiguous notation of an address"
+    return check(address, allow)
 
 
 def is_address(host: str) -> bool:
-    """Whether a judged host is an address already, which nobody needs to resolve."""
+    """Whether a checked host is an address, which needs no resolution."""
     return ":" in host or _ENDS_IN_NUMBER.search(host) is not None
 
 
-class JudgedResolver(AbstractResolver):
-    """Resolves names for aiohttp, and gives out only addresses that were judged."""
+class GuardedResolver(AbstractResolver):
+    """Resolves names for aiohttp; refuses names with a refused address."""
 
     def __init__(self, lookup: Lookup, allow: Sequence[Network], *, remedy: str = REMEDY) -> None:
         self._lookup = lookup
@@ -200,12 +200,12 @@ class JudgedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Raises Refused when any address is, OSError when there is none."""
+        """Raises Refused if any address is refused, OSError if there is none."""
         addresses = await self._lookup(host, port)
         if not addresses:
             raise OSError(f"{host} has no address")
         for text in addresses:
-            if why := judge_text(text, self._allow):
+            if why := check_text(text, self._allow):
                 log.info("egress.refused", host=host, address=text, reason=why)
                 raise Refused(f"{host} has an address that is not allowed. {self._remedy}")
         return [
@@ -221,18 +221,18 @@ class JudgedResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Holds nothing."""
+        """Has nothing to close."""
 
 
-def judging_socket_factory(
+def guarded_socket_factory(
     allow: Sequence[Network], *, remedy: str = REMEDY
 ) -> Callable[[tuple[Any, ...]], socket.socket]:
-    """Makes the sockets of connections; the last to look at where one goes."""
+    """Creates the sockets of connections, after a last check of the address."""
     allowed = tuple(allow)
 
     def make(info: tuple[Any, ...]) -> socket.socket:
         family, kind, proto, _, where = info
-        if why := judge_text(str(where[0]), allowed):
+        if why := check_text(str(where[0]), allowed):
             log.info("egress.refused", address=str(where[0]), reason=why)
             raise Refused(f"the address that it resolved to is not allowed. {remedy}")
         made = socket.socket(family, kind, proto)
@@ -243,16 +243,16 @@ def judging_socket_factory(
 
 
 def guarded_connector(
-    resolver: JudgedResolver,
+    resolver: GuardedResolver,
     allow: Sequence[Network],
     *,
     remedy: str = REMEDY,
     tls: ssl.SSLContext | None = None,
 ) -> TCPConnector:
-    """Connections that go only where was judged. tls: None: the system's authorities."""
+    """A connector that reaches only allowed addresses. tls: None: the system's authorities."""
     return TCPConnector(
         resolver=resolver,
-        socket_factory=judging_socket_factory(allow, remedy=remedy),
+        socket_factory=guarded_socket_factory(allow, remedy=remedy),
         use_dns_cache=False,
         ssl=tls or True,
         limit=0,

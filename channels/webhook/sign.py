@@ -1,5 +1,5 @@
-"""Signatures as Standard Webhooks has them, over id, time and body: HMAC-SHA256 with a secret (v1),
-and Ed25519 with the server's key (v1a), for receivers that are to check without being able to sign.
+"""Signatures of Standard Webhooks over ID, time and body: HMAC-SHA256 with a secret (v1), and
+Ed25519 with the server's key (v1a), which receivers can verify but not create.
 """
 
 import base64
@@ -15,14 +15,14 @@ SHORTEST, LONGEST = 24, 64
 
 
 def secret_of(random: bytes) -> str:
-    """A secret as shown to people, of 24 to 64 random bytes."""
+    """The text of a secret from 24 to 64 random bytes."""
     if not SHORTEST <= len(random) <= LONGEST:
         raise ValueError(f"a secret has {SHORTEST} to {LONGEST} bytes")
     return PREFIX + base64.b64encode(random).decode()
 
 
 def is_secret(text: str) -> bool:
-    """Whether a text is a secret of this form; for those that people bring along."""
+    """Whether a text is a valid secret."""
     if not text.startswith(PREFIX):
         return False
     try:
@@ -52,7 +52,7 @@ def headers(
 
 
 def public_key(key: Ed25519PrivateKey) -> str:
-    """What receivers check with, as Standard Webhooks writes it."""
+    """The public key in the notation of Standard Webhooks."""
     return PUBLIC_PREFIX + base64.b64encode(key.public_key().public_bytes_raw()).decode()
 
 

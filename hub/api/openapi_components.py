@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from channels.schemas.events import POINT, SHOWN_HOOK, TRACEPARENT
+from channels.schemas.events import HOOK_DOCUMENT, POINT, TRACEPARENT
 from engine.words import Json
 
 _REFERENCE = "#/components/schemas/{model}"
@@ -25,7 +25,7 @@ Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time", "
 HookPoint = Annotated[str, WithJsonSchema(POINT)]
 TraceParent = Annotated[str, WithJsonSchema(TRACEPARENT)]
 #: A hook as in events; its schema is shared with the event schemas.
-HookDocument = Annotated[Document, WithJsonSchema(SHOWN_HOOK)]
+HookDocument = Annotated[Document, WithJsonSchema(HOOK_DOCUMENT)]
 
 
 def one_of(values: Iterable[str]) -> WithJsonSchema:

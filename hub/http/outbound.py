@@ -17,7 +17,7 @@ import aiohttp
 
 from channels.webhook.client import read_whole, why_not
 from channels.webhook.guard import (
-    JudgedResolver,
+    GuardedResolver,
     Lookup,
     Network,
     Refused,
@@ -69,7 +69,7 @@ class Outbound:
 
     def __init__(self, settings: OutboundSettings, *, lookup: Lookup = system_lookup) -> None:
         self._settings = settings
-        self._resolver = JudgedResolver(lookup, settings.allow, remedy=settings.remedy)
+        self._resolver = GuardedResolver(lookup, settings.allow, remedy=settings.remedy)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:

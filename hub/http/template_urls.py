@@ -15,7 +15,7 @@ from yarl import URL
 
 from channels.webhook.client import read_whole, why_not
 from channels.webhook.guard import (
-    JudgedResolver,
+    GuardedResolver,
     Lookup,
     Refused,
     guarded_connector,
@@ -79,7 +79,7 @@ class TemplateFetcher:
     def _session(self, url: URL) -> aiohttp.ClientSession:
         """One for each template: what may be reached depends on its host."""
         lookup = self._lookup if self._is_listed(url.raw_host or "") else self._inside
-        resolver = JudgedResolver(lookup, self._networks, remedy=REMEDY)
+        resolver = GuardedResolver(lookup, self._networks, remedy=REMEDY)
         return plain_session(guarded_connector(resolver, self._networks, remedy=REMEDY))
 
     async def _inside(self, host: str, port: int) -> Sequence[str]:

@@ -202,7 +202,7 @@ class Loops:
             public_url=settings.server.base_url(),
             answer=self._answered,
             random=random.SystemRandom().random,
-            tried=self.metrics.tried,
+            observe=self.metrics.tried,
             tracer=self.tracer,
             supervisor=self.supervisor,
         )

@@ -1,30 +1,31 @@
 """Deliveries by hand: claimed and settled as a dispatcher would, a step at a time."""
 
-from channels.store.claim import Room, claim
-from channels.store.records import DeliveryState, Due, Settlement
+from channels.store.claim import Capacity, claim
+from channels.store.records import DeliveryResult, DeliveryState, PendingDelivery
 from engine.store.database import Database
 from tests.support.events import Scene
 
-ROOM = Room(free=50, retries=50, each=50, busy={})
+CAPACITY = Capacity(free=50, retries=50, each=50, busy={})
 
 
-async def claim_ordinary(database: Database, room: Room = ROOM) -> list[Due]:
+async def claim_ordinary(database: Database, room: Capacity = CAPACITY) -> list[PendingDelivery]:
     async with database.connection() as conn:
-        return await claim(conn, urgent=False, room=room, lease=30.0)
+        return await claim(conn, urgent=False, capacity=room, lease=30.0)
 
 
-def delivered(due: Due) -> Settlement:
-    return settled(due, DeliveryState.DELIVERED)
+def delivered(delivery: PendingDelivery) -> DeliveryResult:
+    return settled(delivery, DeliveryState.DELIVERED)
 
 
-def dead(due: Due) -> Settlement:
-    return settled(due, DeliveryState.DEAD)
+def dead(delivery: PendingDelivery) -> DeliveryResult:
+    return settled(delivery, DeliveryState.DEAD)
 
 
-def settled(due: Due, state: DeliveryState) -> Settlement:
-    return Settlement(
-        key=due.key, id=due.id, hook_id=due.hook_id, channel=due.channel, target=due.target,
-        event_id=due.event.id, event_type=due.event.type, attempts=due.attempts, state=state,
+def settled(delivery: PendingDelivery, state: DeliveryState) -> DeliveryResult:
+    return DeliveryResult(
+        key=delivery.key, id=delivery.id, hook_id=delivery.hook_id, channel=delivery.channel,
+        target=delivery.target, event_id=delivery.event.id, event_type=delivery.event.type,
+        attempts=delivery.attempts, state=state,
         code=200, error="", answer="",
     )  # fmt: skip
 

@@ -36,7 +36,7 @@ async def happened(request: web.Request) -> web.Response:
     shown = found[:limit]
     return answer(
         responses.History(
-            events=[cast(responses.CloudEvent, document(one.told)) for one in shown],
+            events=[cast(responses.CloudEvent, document(one.published)) for one in shown],
             next=shown[-1].place if len(found) > limit else None,
         )
     )

@@ -2,8 +2,8 @@
 
 from aiohttp import web
 
-from channels.envelope import asked_documents, rfc3339
-from channels.store.hook_notifications import asked_of
+from channels.envelope import notification_documents, rfc3339
+from channels.store.hook_notifications import notifications_of
 from engine.service.reads.graphs import StackGraph
 from engine.store.records import TraversalRecord
 from engine.store.stack_queries import HookFilter
@@ -88,9 +88,11 @@ async def why(request: web.Request) -> web.Response:
         HookFilter(state="waiting", stack_id=stack.id, limit=1000),
     )
     async with parts.database.connection() as conn:
-        notices = await asked_of(conn, hooks)
+        notices = await notifications_of(conn, hooks)
     held = {
-        (hook.stack_id, hook.resource_name): Held(hook, asked_documents(notices.get(hook.id, [])))
+        (hook.stack_id, hook.resource_name): Held(
+            hook, notification_documents(notices.get(hook.id, []))
+        )
         for hook in hooks
     }
     found = reasons_in(graphs, held)

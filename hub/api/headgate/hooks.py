@@ -5,8 +5,8 @@ from uuid import UUID
 
 from aiohttp import web
 
-from channels.envelope import asked_documents, hook_document, notified_documents
-from channels.store.hook_notifications import asked_of
+from channels.envelope import hook_document, notification_documents, notified_documents
+from channels.store.hook_notifications import notifications_of
 from engine.errors import HeadgateError, nearest
 from engine.hooks.durations import parse_span
 from engine.hooks.rule_reader import WHO
@@ -40,12 +40,12 @@ from hub.auth.roles import Right
 
 async def documents(parts: Parts, hooks: list[HookRecord]) -> list[Document]:
     async with parts.database.connection() as conn:
-        notices = await asked_of(conn, hooks)
+        notices = await notifications_of(conn, hooks)
     return [
         hook_document(
             hook,
-            asked=asked_documents(notices.get(hook.id, [])),
-            told=notified_documents(notices.get(hook.id, [])),
+            notifications=notification_documents(notices.get(hook.id, [])),
+            notified=notified_documents(notices.get(hook.id, [])),
         )
         for hook in hooks
     ]

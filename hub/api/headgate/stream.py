@@ -5,7 +5,7 @@ from contextlib import suppress
 from aiohttp import web
 
 from channels.selection import Selection
-from channels.stream.feed import Wanted
+from channels.stream.feed import StreamFilter
 from channels.stream.sse import CONTENT_TYPE
 from hub.api import response_headers
 from hub.api.admission import while_admitted
@@ -31,7 +31,7 @@ async def stream(request: web.Request) -> web.StreamResponse:
 
 async def _streamed(request: web.Request) -> web.StreamResponse:
     parts, project = parts_of(request), project_of(request)
-    wanted = Wanted(project, await _selection(request))
+    wanted = StreamFilter(project, await _selection(request))
     last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
     start = await parts.feed.start(project, last)
     response = web.StreamResponse(headers={"X-Accel-Buffering": "no"})

@@ -153,7 +153,7 @@ async def test_a_subscription_for_which_too_much_piles_up_is_disabled(database_u
             return said if said["state"] == "disabled" else None
 
         said = await eventually(disabled)
-        assert said["reason"] == "more than 5 deliveries to it have piled up"
+        assert said["reason"] == "more than 5 deliveries to it are pending"
         _, said = await run.call("GET", f"/subscriptions/{other['id']}")
         assert said["state"] == "enabled"
         _, kept = await run.call("GET", f"/subscriptions/{made['id']}/deliveries")

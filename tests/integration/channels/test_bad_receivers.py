@@ -70,7 +70,7 @@ CASES = [
     dead("no HTTP", says(b"\x00\xff no HTTP\r\n\r\n"), None, "no whole answer: ClientResponseError"),
     dead("endless header", says(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000), None,
          "no whole answer: ClientResponseError"),
-    fine("huge body", pours, "the answer is too long to hold a decision; it was not read"),
+    fine("huge body", pours, "the response is too long and was not read, so a decision in it is ignored"),
     fine("no JSON", answers("200 OK", "Content-Type: application/json", body=b'{"decision": ')),
     fine("no decision", answers("200 OK", body=b'{"decision": "burn"}'),
          "the answer's decision is not known; it may be .*"),
@@ -133,7 +133,7 @@ async def test_what_is_told_of_bad_receivers_and_the_good_one_got_everything(
         _, gone = await run.call("GET", f"/subscriptions/{listening['410']}")
         assert (gone["state"], gone["reason"]) == (
             "disabled",
-            "its endpoint said that it is gone for good",
+            "its endpoint answered that it is permanently gone",
         )
         # Nobody was held up by the others, and nothing that they said has decided.
         arrived = (await notice(run, healthy))["settled_at"]

@@ -5,14 +5,14 @@ from collections import Counter
 
 import pytest
 
-from channels.store.claim import Room, claim
+from channels.store.claim import Capacity, claim
 from engine.store.database import open_database
 from tests.support.keys import A_SEALER
 from tests.support.postgres import TestServer
 from tests.support.rows_read import rows_read_so_far, without_statistics
 
 SUBSCRIPTIONS, CLAIMS = 500, 6
-ROOM = Room(free=32, retries=16, each=20, busy={}, behind=2)
+CAPACITY = Capacity(free=32, retries=16, each=20, busy={}, behind=2)
 #: Of one stack. $4: of the first, how often it was attempted. Where order is kept, the first of each subscription is due, and those behind it
 #: wait for it; else all are due.
 FILL = """
@@ -49,7 +49,7 @@ async def rows_read(
             async with database.connection() as conn:
                 await without_statistics(conn)
                 for _ in range(7):  # PostgreSQL keeps the plan that it has made for empty tables
-                    await claim(conn, urgent=False, room=ROOM, lease=60.0)
+                    await claim(conn, urgent=False, capacity=CAPACITY, lease=60.0)
                 if analysed == "while empty":
                     await conn.execute("analyze")
                 await conn.execute(FILL, SUBSCRIPTIONS, each, ordered, attempts)
@@ -60,7 +60,7 @@ async def rows_read(
                 before = await rows_read_so_far(conn)
                 claimed = 0
                 for _ in range(CLAIMS):
-                    dues = await claim(conn, urgent=False, room=ROOM, lease=60.0)
+                    dues = await claim(conn, urgent=False, capacity=CAPACITY, lease=60.0)
                     claimed += len(dues)
                 await conn.execute("select pg_stat_force_next_flush()")
             async with database.connection() as conn:
@@ -81,10 +81,10 @@ async def test_a_claim_reads_by_key(
     many, same = await rows_read(
         postgres, 24, ordered=ordered, analysed=analysed, attempts=attempts
     )
-    at_once = ROOM.retries if attempts else ROOM.free * (3 if ordered else 1)
+    at_once = CAPACITY.retries if attempts else CAPACITY.free * (3 if ordered else 1)
     assert claimed == same == at_once * CLAIMS
     # A step for each subscription and claim; of what is claimed, a few looks.
-    each = 30 if ordered else 2 * ROOM.each + 20
+    each = 30 if ordered else 2 * CAPACITY.each + 20
     assert many["delivery"] <= SUBSCRIPTIONS * CLAIMS + each * claimed
     assert many["subscription"] <= SUBSCRIPTIONS * CLAIMS + 5 * claimed
     assert many["event"] <= 2 * claimed

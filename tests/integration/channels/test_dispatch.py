@@ -155,7 +155,10 @@ async def test_gone_is_final_and_disables(
     async with scene.database.connection() as conn:
         now = await subscriptions.get(conn, "demo", gone.id)
     assert now is not None
-    assert (now.state, now.reason) == ("disabled", "its endpoint said that it is gone for good")
+    assert (now.state, now.reason) == (
+        "disabled",
+        "its endpoint answered that it is permanently gone",
+    )
 
 
 async def test_an_endpoint_that_keeps_failing_is_disabled_and_gets_what_it_missed(

@@ -9,8 +9,8 @@ from datetime import timedelta
 
 from aiohttp import web
 
-from channels.store.claim import Room
-from channels.store.delivery_results import LOCK_SUBSCRIPTIONS, RELEASE, settle
+from channels.store.claim import Capacity
+from channels.store.delivery_results import LOCK_SUBSCRIPTIONS, RELEASE, write_results
 from channels.store.publish import publish
 from channels.store.records import DeliveryState
 from engine.store.database import Database
@@ -119,10 +119,10 @@ async def test_a_late_settlement_is_fenced_off(scene: Scene, database: Database)
     await _leases_end(scene)
     (now,) = await claim_ordinary(database)
     assert (now.event.id, now.attempts) == (late.event.id, 2)
-    assert await settle(database, [dead(late)], disable_after=9) == 0
+    assert await write_results(database, [dead(late)], disable_after=9) == 0
     assert (await scene.deliveries())[0]["state"] == "pending"
-    assert await settle(database, [dead(now)], disable_after=9) == 1
-    assert await settle(database, [dead(now)], disable_after=9) == 0
+    assert await write_results(database, [dead(now)], disable_after=9) == 1
+    assert await write_results(database, [dead(now)], disable_after=9) == 0
     assert await scene.value("select count(*) from event") == 2  # the event, and one death
 
 
@@ -154,7 +154,7 @@ async def test_only_the_first_in_order_is_claimed(scene: Scene, database: Databa
         claimed = await claim_ordinary(database)
         assert [due.key.sequence for due in claimed] == [sequence] * 3
         assert await claim_ordinary(database) == []
-        await settle(database, [delivered(due) for due in claimed], disable_after=9)
+        await write_results(database, [delivered(due) for due in claimed], disable_after=9)
     assert await claim_ordinary(database) == []
 
 
@@ -175,7 +175,7 @@ async def test_publishers_and_settlers_at_once_leave_nothing_blocked(
         while left:
             claimed = await claim_ordinary(database)
             assert len(claimed) <= 1
-            await settle(database, [delivered(due) for due in claimed], disable_after=9)
+            await write_results(database, [delivered(due) for due in claimed], disable_after=9)
             left -= len(claimed)
             await publish(database, horizon=lambda _: 1.0, limit=3)
 
@@ -241,7 +241,7 @@ async def test_a_backlog_of_one_does_not_hold_up_another(scene: Scene, database:
     await scene.record(stack, *(resource_event(f"r{number}") for number in range(200)))
     await scene.record(other, resource_event("a"))
     await publish(database, horizon=lambda _: 1.0, limit=10)
-    claimed = await claim_ordinary(database, Room(free=10, retries=10, each=8, busy={}))
+    claimed = await claim_ordinary(database, Capacity(free=10, retries=10, each=8, busy={}))
     assert small.id in {due.key.subscription_id for due in claimed}
     assert len(claimed) == 9
 
@@ -253,8 +253,8 @@ async def test_retries_leave_room_for_first_attempts(scene: Scene, database: Dat
     await publish(database, horizon=lambda _: 1.0, limit=10)
     claimed = await claim_ordinary(database)
     again = [settled(due, DeliveryState.PENDING) for due in claimed]
-    await settle(database, again, disable_after=9)
-    assert len(await claim_ordinary(database, Room(free=10, retries=4, each=10, busy={}))) == 4
+    await write_results(database, again, disable_after=9)
+    assert len(await claim_ordinary(database, Capacity(free=10, retries=4, each=10, busy={}))) == 4
 
 
 async def _leases_end(scene: Scene) -> None:

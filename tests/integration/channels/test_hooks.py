@@ -9,7 +9,7 @@ from uuid import UUID
 from aiohttp import web
 
 from channels.contract import Channel, ReceiverDecision
-from channels.envelope import asked_documents, notified_documents
+from channels.envelope import notification_documents, notified_documents
 from channels.retry import RetryPolicy
 from channels.store.hook_notifications import notices_of
 from channels.webhook.client import WebhookChannel
@@ -287,7 +287,7 @@ async def test_who_was_asked_and_who_was_told(
         await until(lambda: scene.value("select 1 from delivery where state = 'dead'"))
         async with scene.database.connection() as conn:
             notices = (await notices_of(conn, [(stack.id, hook_id)]))[hook_id]
-    asked, told = asked_documents(notices), notified_documents(notices)
+    asked, told = notification_documents(notices), notified_documents(notices)
     assert {one["state"] for one in asked} == {"delivered", "dead"}
     assert [one["subscription"] for one in told] == [str(good.id)]
     assert told[0]["target"] == receiver.url

@@ -99,7 +99,7 @@ async def test_an_endpoint_that_fails_is_news_of_its_subscription(
         await until(lambda: telling.value("select state = 'disabled' from subscription"))
     last = (await _news(database))[-1]
     assert last["type"] == "headgate.subscription.disabled"
-    assert last["reason"] == "its endpoint said that it is gone for good"
+    assert last["reason"] == "its endpoint answered that it is permanently gone"
     assert (last["data"]["subscription"], last["data"]["by"]) == (str(chosen.id), "headgate")
 
 

@@ -10,8 +10,8 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from channels.contract import Delivered, Endpoint, EventMessage, Failed
-from channels.result_writer import Settler
-from channels.store.claim import Room, claim
+from channels.result_writer import ResultWriter
+from channels.store.claim import Capacity, claim
 from channels.store.publish import publish
 from engine.store.database import Database
 from tests.integration.channels.conftest import Dispatching
@@ -74,7 +74,7 @@ async def test_a_settlement_that_cannot_be_written_takes_no_other_with_it(
     await publish(database, horizon=lambda _: 1.0, limit=10)
     claimed = await claim_ordinary(database)
     bad = replace(delivered(claimed[1]), answer="\x00")
-    settler = Settler(database, disable_after=9)
+    settler = ResultWriter(database, disable_after=9)
     with capture_logs() as logs:
         running = asyncio.create_task(settler.run())
         async with asyncio.timeout(20):
@@ -136,8 +136,8 @@ async def test_what_a_dead_dispatcher_was_trying_another_tries_after_the_lease(
     await scene.record(stack, resource_event("a"))
     await publish(database, horizon=lambda _: 1.0, limit=10)
     async with database.connection() as conn:
-        room = Room(free=1, retries=1, each=1, busy={})
-        assert len(await claim(conn, urgent=False, room=room, lease=0.5)) == 1  # then it dies
+        room = Capacity(free=1, retries=1, each=1, busy={})
+        assert len(await claim(conn, urgent=False, capacity=room, lease=0.5)) == 1  # then it dies
     async with dispatching(poll=0.1):
         await until(lambda: none_pending(scene))
     assert [row["attempts"] for row in await scene.deliveries()] == [2]

@@ -5,19 +5,19 @@ from dataclasses import replace
 
 from aiohttp import web
 
-from channels.attempt import untried
+from channels.attempt import unattempted
 from channels.retry import RetryPolicy
 from channels.store.claim import renew, runs
-from channels.store.delivery_results import settle
+from channels.store.delivery_results import write_results
 from channels.store.publish import publish
 from channels.store.records import DeliveryState
 from engine.store.database import Database
 from tests.integration.channels.conftest import Dispatching
-from tests.support.deliveries import ROOM, claim_ordinary, delivered, none_pending, settled
+from tests.support.deliveries import CAPACITY, claim_ordinary, delivered, none_pending, settled
 from tests.support.events import Scene, StackRow, resource_event
 from tests.support.receiver import Received, Receiver, until
 
-BEHIND = replace(ROOM, behind=3)
+BEHIND = replace(CAPACITY, behind=3)
 
 
 async def _published(scene: Scene, stack: StackRow, count: int) -> None:
@@ -31,11 +31,13 @@ async def test_what_stands_behind_the_first_comes_along(scene: Scene, database: 
     for stack in stacks:
         await _published(scene, stack, 6)
     claimed = await claim_ordinary(database, BEHIND)
-    assert [[due.key.sequence for due in run] for run in runs(claimed)] == [[1, 2, 3, 4]] * 2
+    assert [[delivery.key.sequence for delivery in run] for run in runs(claimed)] == [
+        [1, 2, 3, 4]
+    ] * 2
     assert await claim_ordinary(database, BEHIND) == []
-    await settle(database, [delivered(due) for due in claimed], disable_after=9)
+    await write_results(database, [delivered(delivery) for delivery in claimed], disable_after=9)
     claimed = await claim_ordinary(database, BEHIND)
-    assert [[due.key.sequence for due in run] for run in runs(claimed)] == [[5, 6]] * 2
+    assert [[delivery.key.sequence for delivery in run] for run in runs(claimed)] == [[5, 6]] * 2
 
 
 async def test_without_order_nothing_waits_for_another(scene: Scene, database: Database) -> None:
@@ -51,8 +53,8 @@ async def test_no_run_where_a_rate_is_held_or_the_first_has_failed_before(
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/")
     await _published(scene, stack, 3)
-    (due,) = await claim_ordinary(database, replace(BEHIND, paced=["webhook"]))
-    await settle(database, [settled(due, DeliveryState.PENDING)], disable_after=9)
+    (delivery,) = await claim_ordinary(database, replace(BEHIND, paced=["webhook"]))
+    await write_results(database, [settled(delivery, DeliveryState.PENDING)], disable_after=9)
     (again,) = await claim_ordinary(database, BEHIND)
     assert (again.key.sequence, again.attempts) == (1, 2)
 
@@ -62,8 +64,8 @@ async def test_what_was_not_tried_stands_where_it_stood(scene: Scene, database: 
     await scene.subscription("http://127.0.0.1:1/")
     await _published(scene, stack, 4)
     first, second, third, fourth = await claim_ordinary(database, BEHIND)
-    said = [delivered(first), settled(second, DeliveryState.PENDING), untried(third)]
-    await settle(database, [*said, untried(fourth)], disable_after=9)
+    said = [delivered(first), settled(second, DeliveryState.PENDING), unattempted(third)]
+    await write_results(database, [*said, unattempted(fourth)], disable_after=9)
     rows = {row["sequence"]: row for row in await scene.deliveries()}
     assert [(rows[n]["state"], rows[n]["attempts"], rows[n]["next_at"] is None)
             for n in (1, 2, 3, 4)] == [
@@ -78,8 +80,8 @@ async def test_what_went_back_is_no_longer_renewed(scene: Scene, database: Datab
     await scene.subscription("http://127.0.0.1:1/")
     await _published(scene, stack, 3)
     first, second, third = await claim_ordinary(database, BEHIND)
-    said = [settled(first, DeliveryState.PENDING), untried(second)]
-    await settle(database, said, disable_after=9)
+    said = [settled(first, DeliveryState.PENDING), unattempted(second)]
+    await write_results(database, said, disable_after=9)
     before = await scene.deliveries()
     async with database.connection() as conn:
         await renew(conn, [first.key, second.key, third.key], lease=3600.0)
@@ -94,10 +96,10 @@ async def test_given_up_at_once_the_rest_goes_on(scene: Scene, database: Databas
     await scene.subscription("http://127.0.0.1:1/")
     await _published(scene, stack, 3)
     first, *rest = await claim_ordinary(database, BEHIND)
-    await settle(database, [settled(first, DeliveryState.DEAD)], disable_after=9)
-    await settle(database, [untried(due) for due in rest], disable_after=9)
+    await write_results(database, [settled(first, DeliveryState.DEAD)], disable_after=9)
+    await write_results(database, [unattempted(delivery) for delivery in rest], disable_after=9)
     claimed = await claim_ordinary(database, BEHIND)
-    assert [due.key.sequence for due in claimed][:2] == [2, 3]
+    assert [delivery.key.sequence for delivery in claimed][:2] == [2, 3]
 
 
 async def test_a_run_that_a_dead_dispatcher_left_begins_with_its_first(
@@ -107,12 +109,12 @@ async def test_a_run_that_a_dead_dispatcher_left_begins_with_its_first(
     await scene.subscription("http://127.0.0.1:1/")
     await _published(scene, stack, 4)
     first, *_ = await claim_ordinary(database, BEHIND)
-    await settle(database, [delivered(first)], disable_after=9)
+    await write_results(database, [delivered(first)], disable_after=9)
     await scene.value("update delivery set next_at = now() - interval '1 h' where next_at > now()")
     for sequence in (2, 3, 4):
-        (due,) = await claim_ordinary(database, BEHIND)
-        assert due.key.sequence == sequence
-        await settle(database, [delivered(due)], disable_after=9)
+        (delivery,) = await claim_ordinary(database, BEHIND)
+        assert delivery.key.sequence == sequence
+        await write_results(database, [delivered(delivery)], disable_after=9)
 
 
 async def test_a_run_ends_before_what_somebody_else_holds(scene: Scene, database: Database) -> None:
@@ -123,7 +125,7 @@ async def test_a_run_ends_before_what_somebody_else_holds(scene: Scene, database
         await conn.execute("select from delivery where sequence = 3 for update")
         async with asyncio.timeout(10):
             claimed = await claim_ordinary(database, BEHIND)
-    assert [due.key.sequence for due in claimed] == [1, 2]
+    assert [delivery.key.sequence for delivery in claimed] == [1, 2]
 
 
 async def test_a_failure_in_the_middle_keeps_the_order(

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from channels.selection import Selection
 from channels.store.publish import publish
 from channels.stream import sse
-from channels.stream.feed import Feed, FeedSettings, Wanted
+from channels.stream.feed import Feed, FeedSettings, StreamFilter
 from engine.errors import Invalid
 from engine.store.database import Database
 from tests.integration.conftest import Away
@@ -59,7 +59,7 @@ async def feeding(database: Database, **settings: Any) -> AsyncIterator[Feed]:
 
 @asynccontextmanager
 async def reading(
-    feed: Feed, wanted: Wanted, last: str | None = None, reader: Reader | None = None
+    feed: Feed, wanted: StreamFilter, last: str | None = None, reader: Reader | None = None
 ) -> AsyncIterator[Reader]:
     reader = reader or Reader()
     start = await feed.start("demo", last)
@@ -80,7 +80,7 @@ async def say(scene: Scene, stack: StackRow, *events: dict[str, Any]) -> None:
 async def test_readers_see_what_is_new_of_their_project(scene: Scene, database: Database) -> None:
     mine, theirs = await scene.stack("web"), await scene.stack(project="other")
     await say(scene, mine, resource_event("old"))
-    async with feeding(database) as feed, reading(feed, Wanted("demo")) as reader:
+    async with feeding(database) as feed, reading(feed, StreamFilter("demo")) as reader:
         await say(scene, theirs, resource_event("theirs"))
         await say(scene, mine, stack_event("create", "failed", "FAILED"), resource_event("a"))
         await until(lambda: len(reader.events) == 2)
@@ -95,7 +95,7 @@ async def test_a_reader_resumes_after_the_last_it_has_read(
 ) -> None:
     stack = await scene.stack()
     async with feeding(database, page=3, kept=4) as feed:
-        async with reading(feed, Wanted("demo")) as reader:
+        async with reading(feed, StreamFilter("demo")) as reader:
             for number in range(10):
                 await say(scene, stack, resource_event(f"a{number}"), resource_event(f"b{number}"))
             await until(lambda: len(reader.events) == 20)
@@ -103,7 +103,7 @@ async def test_a_reader_resumes_after_the_last_it_has_read(
         assert whole == [f"{letter}{number}" for number in range(10) for letter in "ab"]
         for place in (0, 6, 7, 18, 19):
             again = Reader()
-            async with reading(feed, Wanted("demo"), reader.events[place]["id"], again):
+            async with reading(feed, StreamFilter("demo"), reader.events[place]["id"], again):
                 await say(scene, stack, resource_event("last"))
                 await until(lambda again=again: again.subjects[-1:] == ["last"])
             assert [s for s in again.subjects if s != "last"] == whole[place + 1 :]
@@ -120,7 +120,7 @@ async def test_many_readers_miss_nothing_while_events_pour_in(
                 await say(scene, stack, resource_event(f"{stack.name}:{number}"))
 
         async def read() -> None:
-            async with reading(feed, Wanted("demo"), "0-0") as reader:
+            async with reading(feed, StreamFilter("demo"), "0-0") as reader:
                 await until(lambda: len(reader.events) == 60)
                 ids = [event["id"] for event in reader.events]
                 assert len(set(ids)) == 60
@@ -145,8 +145,10 @@ async def test_thousands_read_and_one_that_reads_nothing_holds_up_nobody(
 
     async with feeding(database, cut_off=60.0) as feed, asyncio.TaskGroup() as group:
         start = await feed.start("demo", None)
-        tasks = [group.create_task(feed.pump(Wanted("demo"), start, one.write)) for one in readers]
-        tasks.append(group.create_task(feed.pump(Wanted("demo"), start, nothing)))
+        tasks = [
+            group.create_task(feed.pump(StreamFilter("demo"), start, one.write)) for one in readers
+        ]
+        tasks.append(group.create_task(feed.pump(StreamFilter("demo"), start, nothing)))
         await until(lambda: feed.readers == 2001)
         await say(scene, stack, *(resource_event(f"r{number}") for number in range(5)))
         await until(lambda: all(one.text.count(b"data: ") == 5 for one in readers))
@@ -159,7 +161,9 @@ async def test_thousands_read_and_one_that_reads_nothing_holds_up_nobody(
 
 async def test_a_reader_may_want_less(scene: Scene, database: Database) -> None:
     one, other = await scene.stack(), await scene.stack()
-    wanted = Wanted("demo", Selection(stack_id=one.id, events=("headgate.resource.*.completed",)))
+    wanted = StreamFilter(
+        "demo", Selection(stack_id=one.id, events=("headgate.resource.*.completed",))
+    )
     for last in ("0-0", None):
         async with feeding(database) as feed, reading(feed, wanted, last) as reader:
             for stack in (other, one):
@@ -194,9 +198,9 @@ async def test_a_reader_may_ask_for_all_that_a_subscription_may(
         await conn.execute("update stack set tags = '{prod}' where id = $1", tagged.id)
     async with (
         feeding(database) as feed,
-        reading(feed, Wanted("demo", selection)) as live,
-        reading(feed, Wanted("demo", selection), "0-0") as later,
-        reading(feed, Wanted("demo")) as whole,
+        reading(feed, StreamFilter("demo", selection)) as live,
+        reading(feed, StreamFilter("demo", selection), "0-0") as later,
+        reading(feed, StreamFilter("demo")) as whole,
     ):
         await told.subscription("https://a.test/")
         await say(scene, web, resource_event("a"))
@@ -208,14 +212,17 @@ async def test_a_reader_may_ask_for_all_that_a_subscription_may(
 
 
 async def test_nothing_happens_but_the_line_stands(scene: Scene, database: Database) -> None:
-    async with feeding(database, heartbeat=0.02) as feed, reading(feed, Wanted("demo")) as reader:
+    async with (
+        feeding(database, heartbeat=0.02) as feed,
+        reading(feed, StreamFilter("demo")) as reader,
+    ):
         await until(lambda: reader.text.count(sse.HEARTBEAT) >= 3)
     assert reader.text.replace(sse.HEARTBEAT, b"") == b""
 
 
 async def test_who_may_only_read_gets_no_token(scene: Scene, database: Database) -> None:
     stack = await scene.stack()
-    async with feeding(database) as feed, reading(feed, Wanted("demo")) as reader:
+    async with feeding(database) as feed, reading(feed, StreamFilter("demo")) as reader:
         await scene.hook(stack)
         await publish(database, horizon=lambda _: 1.0, limit=10)
         await until(lambda: reader.events)
@@ -236,12 +243,12 @@ async def test_a_slow_reader_is_cut_off_and_comes_back(scene: Scene, database: D
     slow = Slow()
     async with feeding(database, cut_off=0.05) as feed:
         start = await feed.start("demo", None)
-        pumping = asyncio.create_task(feed.pump(Wanted("demo"), start, slow.write))
+        pumping = asyncio.create_task(feed.pump(StreamFilter("demo"), start, slow.write))
         await say(scene, stack, *(resource_event(f"r{number}") for number in range(5)))
         async with asyncio.timeout(10):
             await pumping
         assert slow.subjects == ["r0", "r1"]
-        async with reading(feed, Wanted("demo"), slow.events[-1]["id"]) as reader:
+        async with reading(feed, StreamFilter("demo"), slow.events[-1]["id"]) as reader:
             await until(lambda: reader.subjects == ["r2", "r3", "r4"])
 
 
@@ -250,7 +257,10 @@ async def test_a_database_that_goes_away_and_comes_back_ends_no_stream(
 ) -> None:
     stack = await scene.stack()
     with capture_logs() as logs:
-        async with feeding(database, poll=0.1) as feed, reading(feed, Wanted("demo")) as reader:
+        async with (
+            feeding(database, poll=0.1) as feed,
+            reading(feed, StreamFilter("demo")) as reader,
+        ):
             await until(lambda: feed.readers)
             async with away():
                 await until(lambda: any(one["event"] == "feed.unavailable" for one in logs))
@@ -272,7 +282,7 @@ async def test_an_unknown_id_is_refused(scene: Scene, database: Database) -> Non
 async def test_the_stream_ends_with_the_program(database: Database) -> None:
     async with feeding(database) as feed:
         start = await feed.start("demo", None)
-        pumping = asyncio.create_task(feed.pump(Wanted("demo"), start, Reader().write))
+        pumping = asyncio.create_task(feed.pump(StreamFilter("demo"), start, Reader().write))
         await until(lambda: feed.readers == 1)
     async with asyncio.timeout(5):
         await pumping

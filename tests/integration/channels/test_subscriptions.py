@@ -114,7 +114,7 @@ async def test_the_configuration_is_what_there_is(scene: Scene, database: Databa
     assert [(row["id"], row["target"]) for row in rows] == [
         (two.id, "https://2.test/"), (by_api.id, "https://a.test/"),
     ]  # fmt: skip
-    secrets = subscriptions.revealed_secrets(rows[0]["secrets"], "*", two.id)
+    secrets = subscriptions.decrypted_secrets(rows[0]["secrets"], "*", two.id)
     assert secrets == ("whsec_a",)
 
 

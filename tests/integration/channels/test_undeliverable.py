@@ -3,9 +3,9 @@
 from typing import Any
 from uuid import UUID
 
-from channels.envelope import asked_documents
+from channels.envelope import notification_documents
 from channels.store import deliveries, subscriptions
-from channels.store.hook_notifications import asked_of
+from channels.store.hook_notifications import notifications_of
 from channels.store.records import SubscriptionChange, SubscriptionState
 from engine.store.database import Database
 from engine.store.stack_queries import read_hook
@@ -177,4 +177,4 @@ async def _asked(database: Database, hook_id: UUID) -> list[Any]:
     async with database.connection() as conn:
         hook = await read_hook(conn, hook_id, None)
         assert hook is not None
-        return asked_documents((await asked_of(conn, [hook]))[hook_id])
+        return notification_documents((await notifications_of(conn, [hook]))[hook_id])

@@ -247,7 +247,7 @@ async def test_the_judged_address_is_the_one_that_is_reached(receiver: Receiver)
         ("http://localhost:1/", "not allowed"),
         ("http://127.0.0.1:1/", "loopback"),
         ("http://[::1]/", "loopback"),
-        ("http://2130706433/", "odd spelling"),
+        ("http://2130706433/", "ambiguous notation"),
         ("ftp://example.org/", 'scheme "ftp"'),
         ("http://nobody.invalid/", "does not resolve"),
     ],

@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from channels.store.publish import publish
-from channels.stream.feed import Wanted
+from channels.stream.feed import StreamFilter
 from engine.errors import Conflict
 from engine.store.database import Database
 from engine.work.purge import purge_old
@@ -54,7 +54,7 @@ async def test_a_reader_who_is_behind_what_is_purged_is_told_too(database: Datab
         await scene.record(stack, resource_event(f"r{number}"))
     await publish(database, horizon=lambda _: 0.0, limit=100)
     async with feeding(database, page=1) as feed:
-        start, wanted = await feed.start("demo", "0-0"), Wanted("demo")
+        start, wanted = await feed.start("demo", "0-0"), StreamFilter("demo")
         async with aclosing(feed.events(wanted, start)) as events:
             assert (await anext(events)) is not None
             async with database.connection() as conn:

@@ -12,8 +12,8 @@ import pytest
 from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
-from channels.envelope import cloud_event, hook_document, rfc3339, trial_event
-from channels.schemas.events import SCHEMAS, SHOWN_HOOK
+from channels.envelope import cloud_event, hook_document, rfc3339, subscription_test_event
+from channels.schemas.events import HOOK_DOCUMENT, SCHEMAS
 from channels.store.records import DeliveryStackHeader
 from channels.targets import shown_target
 from engine.store.records import EventRecord, HookRecord
@@ -86,14 +86,14 @@ def an_event(kind: str) -> EventRecord:
     )  # fmt: skip
 
 
-PLATE = DeliveryStackHeader("web", "ann", ("prod",), TIME)
+STACK_HEADER = DeliveryStackHeader("web", "ann", ("prod",), TIME)
 
 
 def rendered(
     kind: str, hook: HookRecord | None = None, event: EventRecord | None = None
 ) -> dict[str, Any]:
     if kind == "headgate.subscription.test":
-        return trial_event(
+        return subscription_test_event(
             event_id=EVENT, time=TIME, project="demo", subscription_id=UUID(int=4),
             channel="webhook", target="https://a.test/path?key=1",
         )  # fmt: skip
@@ -101,9 +101,9 @@ def rendered(
     document = cloud_event(
         event or an_event(kind),
         project="demo",
-        plate=None if kind.startswith(OF_NO_STACK) else PLATE,
+        stack_header=None if kind.startswith(OF_NO_STACK) else STACK_HEADER,
         hook=hook if ".hook." in kind else None,
-        told=TOLD,
+        notified=TOLD,
         signal_url="https://hub.test/hooks/x/signal" if waits else None,
         token="a-token" if waits else None,
     )
@@ -196,10 +196,10 @@ def test_the_envelope() -> None:
 
 
 def test_the_envelope_of_a_stack_inside_says_where_that_is() -> None:
-    inside = replace(PLATE, path="web/0", root_id=UUID(int=77), root_name="all")
+    inside = replace(STACK_HEADER, path="web/0", root_id=UUID(int=77), root_name="all")
     document = cloud_event(
-        an_event("headgate.resource.create.started"), project="demo", plate=inside, hook=None,
-        told=(), signal_url=None, token=None,
+        an_event("headgate.resource.create.started"), project="demo", stack_header=inside,
+        hook=None, notified=(), signal_url=None, token=None,
     )  # fmt: skip
     assert (document["rootstack"], document["stackpath"]) == (str(UUID(int=77)), "web/0")
     assert document["subject"] == "web/0/db"
@@ -222,8 +222,8 @@ def test_a_stopped_stack_is_stopped_whatever_old_clients_are_told() -> None:
 def test_odd_names_are_escaped_in_the_source() -> None:
     event = an_event("headgate.stack.create.started")
     document = cloud_event(
-        event, project="a/b", plate=replace(PLATE, name="c d"), hook=None, told=(), signal_url=None,
-        token=None,
+        event, project="a/b", stack_header=replace(STACK_HEADER, name="c d"), hook=None,
+        notified=(), signal_url=None, token=None,
     )  # fmt: skip
     assert document["source"] == f"/v1/a%2Fb/stacks/c%20d/{STACK}"
 
@@ -245,8 +245,8 @@ def test_what_is_told_of_an_answer_holds_no_token() -> None:
 
 @pytest.mark.parametrize("hook", [WAITING, ANSWERED, replace(WAITING, mode="notify")])
 def test_the_document_of_a_hook(hook: HookRecord) -> None:
-    document = hook_document(hook, asked=ASKED, told=TOLD)
-    jsonschema_rs.validator_for(SHOWN_HOOK, validate_formats=True).validate(document)
+    document = hook_document(hook, notifications=ASKED, notified=TOLD)
+    jsonschema_rs.validator_for(HOOK_DOCUMENT, validate_formats=True).validate(document)
     waits = hook.state == "waiting" and hook.mode == "wait"
     assert document["allowed"] == (
         ["continue", "reject", "step", "run", "progress"] if waits else []
@@ -257,7 +257,7 @@ def test_the_document_of_a_hook(hook: HookRecord) -> None:
 
 
 def test_an_event_about_a_hook_needs_the_hook() -> None:
-    with pytest.raises(ValueError, match="not handed in"):
+    with pytest.raises(ValueError, match="needs its hook"):
         rendered("headgate.hook.waiting", None)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from channels.selection import Selection, Traits
 from channels.store.records import SubscriptionRecord
-from channels.store.sinks import Named
+from channels.store.sinks import SinkChanges
 
 STACK, SINK = UUID(int=1), UUID(int=2)
 AROUND = Traits("p", "headgate.stack.update.completed", STACK, "s")
@@ -36,13 +36,13 @@ CHANGES = {
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_sink_that_comes_or_goes(what: str) -> None:
     before, after, heard = CHANGES[what]
-    named = Named({STACK: [(0, before), (5, after)]})
-    told = [named.hears(sink(), AROUND, number) for number in (4, 6)]
-    assert (*told, named.hears(sink(), INSIDE, 900)) == heard
+    named = SinkChanges({STACK: [(0, before), (5, after)]})
+    told = [named.includes(sink(), AROUND, number) for number in (4, 6)]
+    assert (*told, named.includes(sink(), INSIDE, 900)) == heard
 
 
 def test_where_nothing_changes_it_hears_until_it_is_dropped() -> None:
     for one, heard in ((sink(), True), (sink(named_until=5), False)):
-        assert Named().hears(one, INSIDE, 2) is heard
-    assert Named().hears(sink(named_until=5), AROUND, 4)
-    assert not Named().hears(sink(named_until=5), AROUND, 5)
+        assert SinkChanges().includes(one, INSIDE, 2) is heard
+    assert SinkChanges().includes(sink(named_until=5), AROUND, 4)
+    assert not SinkChanges().includes(sink(named_until=5), AROUND, 5)
