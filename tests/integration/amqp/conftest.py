@@ -1,4 +1,4 @@
-"""A program with a broker, and somebody who listens there and answers."""
+"""A program with a broker, and a client that receives messages and answers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -51,7 +51,7 @@ class Post:
         return message
 
     async def next_of(self, kind: str) -> AbstractIncomingMessage:
-        """The next message of this type; what comes before is let go."""
+        """The next message of this type; messages before it are discarded."""
         while True:
             message = await self.next()
             if message.type == kind:
@@ -72,7 +72,7 @@ class Post:
     async def answer(
         self, notice: AbstractIncomingMessage, decision: str = "continue", **more: Json
     ) -> Json:
-        """As the notice says how; returns what is replied."""
+        """Answer a notification as it specifies; return the reply."""
         token = orjson.loads(notice.body)["data"]["token"]
         said = {"token": token, "decision": decision, **more}
         await self.say(notice.correlation_id, said, to=notice.reply_to or "")

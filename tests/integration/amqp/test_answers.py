@@ -1,4 +1,4 @@
-"""Answers over AMQP: through the same door as all others, and nothing that is sent gets lost."""
+"""Answers over AMQP: handled like answers over other channels, and never lost."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -28,7 +28,7 @@ async def trail(run: Program, hook: str) -> list[Json]:
     return [(one["kind"], one["by"], one["door"], one["reason"]) for one in said["decisions"]]
 
 
-async def test_a_notice_says_how_to_answer_and_the_answer_decides(run: Program, box: Post) -> None:
+async def test_an_answer_to_a_notification_decides_the_hook(run: Program, box: Post) -> None:
     await subscribe(run, box, events=[WAITING])
     await run.create("s", {"a": thing()}, environment=ASKS)
     notice = await box.next()
@@ -42,7 +42,9 @@ async def test_a_notice_says_how_to_answer_and_the_answer_decides(run: Program, 
     assert by.startswith("subscription ") and by.endswith(" of anonymous")
 
 
-async def test_the_same_again_is_taken_and_another_is_refused(run: Program, box: Post) -> None:
+async def test_a_repeated_answer_is_accepted_and_a_different_one_refused(
+    run: Program, box: Post
+) -> None:
     await subscribe(run, box, events=[WAITING])
     await run.create("s", {"a": thing()}, environment=ASKS)
     notice = await box.next()
@@ -56,9 +58,7 @@ async def test_the_same_again_is_taken_and_another_is_refused(run: Program, box:
     assert orjson.loads(refused.body)["decision"] == "continue"
 
 
-async def test_data_progress_and_patches_come_this_way_too(
-    run: Program, box: Post, world: World
-) -> None:
+async def test_data_progress_and_patches(run: Program, box: Post, world: World) -> None:
     await subscribe(run, box, events=[WAITING])
     rule = {"at": "a", "on": "pre-create", "patch": ["size"], "timeout": "1h", "at_most": "5h"}
     await run.create("s", {"a": thing()}, environment={"hooks": [rule]})
@@ -89,7 +89,7 @@ async def test_data_progress_and_patches_come_this_way_too(
         ({"decision": "progress", "extend": "soon"}, '"soon" is not a valid time'),
     ],
 )
-async def test_what_is_no_answer_is_set_aside_with_the_reason(
+async def test_an_invalid_answer_is_moved_to_the_refused_queue(
     run: Program, box: Post, body: bytes | Json, reason: str
 ) -> None:
     await subscribe(run, box, events=[WAITING])
@@ -114,7 +114,7 @@ async def test_what_is_no_answer_is_set_aside_with_the_reason(
         (str(UUID(int=9)), "this is not the hook's token"),
     ],
 )
-async def test_an_answer_to_nothing_is_set_aside(
+async def test_an_answer_without_a_hook_is_moved_to_the_refused_queue(
     run: Program, box: Post, correlation: str | None, reason: str
 ) -> None:
     await box.channel.declare_queue(f"answers.{box.name}.refused", passive=False, durable=True,
@@ -144,7 +144,7 @@ async def test_a_token_of_another_hook_is_refused(run: Program, box: Post) -> No
 async def guarded(
     database_url: str, rabbit: Rabbit, box: Post, world: World
 ) -> AsyncIterator[Program]:
-    """A policy door of the operator's, over AMQP, in every project."""
+    """A policy rule of the operator with answers over AMQP, in every project."""
     doors = ["pre-stack-create", "pre-stack-update"]
     said = {
         "channels.amqp.url": rabbit.url,
@@ -180,7 +180,7 @@ async def test_a_policy_over_amqp_allows_denies_and_holds(
     assert list(world.things.values()) == [1]
 
 
-async def test_an_answer_waits_for_a_database_that_is_away(
+async def test_an_answer_waits_until_the_database_is_available(
     run: Program, box: Post, away: Away
 ) -> None:
     await subscribe(run, box, events=[WAITING])
@@ -195,7 +195,7 @@ async def test_an_answer_waits_for_a_database_that_is_away(
     assert await run.until_ended("s") == "CREATE_COMPLETE"
 
 
-async def test_an_answer_that_breaks_us_is_set_aside_and_comes_no_more(
+async def test_an_answer_with_an_internal_error_is_refused_once(
     run: Program, box: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await subscribe(run, box, events=[WAITING])
@@ -214,7 +214,7 @@ async def test_an_answer_that_breaks_us_is_set_aside_and_comes_no_more(
     assert (await box.answer(notice))["taken"]
 
 
-async def test_a_projects_notice_of_the_operators_hook_has_no_way_to_answer(
+async def test_a_project_notification_of_an_operator_hook_has_no_token(
     guarded: Program, box: Post
 ) -> None:
     await subscribe(guarded, box, events=[WAITING])
@@ -233,7 +233,7 @@ async def test_a_projects_notice_of_the_operators_hook_has_no_way_to_answer(
 
 
 @pytest.mark.parametrize("stage", ["_reply", "_taken"])
-async def test_a_message_at_any_stage_of_which_we_break_holds_up_no_other(
+async def test_a_message_with_an_internal_error_does_not_delay_others(
     run: Program, box: Post, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     await subscribe(run, box, events=[WAITING])
@@ -263,7 +263,9 @@ async def noted(run: Program, subscription: Json) -> list[Json]:
     return [one for one in found["deliveries"] if one["type"] == WAITING]
 
 
-async def test_the_delivery_history_has_why_an_answer_was_refused(run: Program, box: Post) -> None:
+async def test_the_delivery_history_shows_why_an_answer_was_refused(
+    run: Program, box: Post
+) -> None:
     mine = await subscribe(run, box, events=[WAITING])
     await run.create("s", {"a": thing()}, environment=ASKS)
     notice = await box.next()
@@ -286,8 +288,8 @@ async def test_the_delivery_history_has_why_an_answer_was_refused(run: Program, 
     assert [one["error"] for one in shown["asked"]] == [row["error"]]
 
 
-async def test_a_note_outlasts_the_settling_of_the_attempt(run: Program, box: Post) -> None:
-    """The answer may come before the broker's confirmation of the notification is written down."""
+async def test_the_result_of_the_attempt_keeps_a_note(run: Program, box: Post) -> None:
+    """An answer may arrive before the result of the notification's attempt is written."""
     mine = await subscribe(run, box, events=[WAITING])
     await run.create("s", {"a": thing()}, environment=ASKS)
     notice = await box.next()
@@ -305,9 +307,7 @@ async def test_a_note_outlasts_the_settling_of_the_attempt(run: Program, box: Po
     assert (await noted(run, mine))[0]["error"] == row["error"]
 
 
-async def test_an_answer_without_a_valid_token_takes_the_place_of_no_other_note(
-    run: Program, box: Post
-) -> None:
+async def test_an_answer_without_a_valid_token_overwrites_no_note(run: Program, box: Post) -> None:
     mine = await subscribe(run, box, events=[WAITING])
     for name in ("s", "t"):
         await run.create(name, {"a": thing()}, environment=ASKS)
@@ -328,7 +328,7 @@ async def test_an_answer_without_a_valid_token_takes_the_place_of_no_other_note(
         assert now["error"].startswith("the answer was refused: ")
 
 
-async def test_the_history_of_a_projects_subscription_says_that_the_operators_rule_holds_it(
+async def test_the_history_of_a_project_subscription_names_the_operator_rule(
     guarded: Program, box: Post
 ) -> None:
     mine = await subscribe(guarded, box, events=[WAITING])
@@ -347,7 +347,7 @@ async def test_the_history_of_a_projects_subscription_says_that_the_operators_ru
     assert await guarded.until_ended("s") == "CREATE_FAILED"
 
 
-async def test_an_answer_waits_to_be_noted_for_a_database_that_is_away(
+async def test_a_note_waits_until_the_database_is_available(
     run: Program, box: Post, away: Away
 ) -> None:
     mine = await subscribe(run, box, events=[WAITING])
@@ -362,7 +362,7 @@ async def test_an_answer_waits_to_be_noted_for_a_database_that_is_away(
     assert row["error"] == "the answer was ignored: the body is not an object"
 
 
-async def test_answers_that_do_not_count_are_counted_by_reason(run: Program, box: Post) -> None:
+async def test_ignored_answers_are_counted_by_reason(run: Program, box: Post) -> None:
     await subscribe(run, box, events=[WAITING])
     await run.create("s", {"a": thing()}, environment=ASKS)
     notice = await box.next()

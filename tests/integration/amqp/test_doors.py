@@ -1,4 +1,4 @@
-"""Conflicting answers to the same hooks at the same time, through every door there is."""
+"""Conflicting answers to the same hooks at the same time, over every answer channel."""
 
 import asyncio
 import random
@@ -25,7 +25,7 @@ def decision(number: int) -> str:
 
 @dataclass
 class Doors:
-    """outcomes: by hook, what was taken, or "refused"."""
+    """outcomes: by hook, the accepted decision or "refused"."""
 
     run: Program
     box: Post
@@ -35,16 +35,16 @@ class Doors:
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
 
     async def some_time(self) -> None:
-        """Nobody is always the first."""
+        """Varies which channel is first."""
         await asyncio.sleep(self.chance.random() / 2)
 
-    def note(self, hook: Json, status: int, said: str, told: Json) -> None:
-        assert status in (200, 409), told
+    def note(self, hook: Json, status: int, sent: str, reply: Json) -> None:
+        assert status in (200, 409), reply
         of = self.outcomes.setdefault(hook["id"], Counter())
-        of[said if status == 200 else "refused"] += 1
+        of[sent if status == 200 else "refused"] += 1
 
     async def by_webhook(self, received: Received) -> web.StreamResponse:
-        """Webhooks wait with their answers until everybody answers."""
+        """Webhooks hold their responses until all channels answer."""
         await self.gate.wait()
         await self.some_time()
         return web.json_response({"decision": decision(received.event["sequence"])})
@@ -87,7 +87,7 @@ class Doors:
                     group.create_task(self.by_unset_hook(hook))
 
     async def replies(self) -> Counter[tuple[str, bool]]:
-        """Every message is answered: by hook, and whether it was taken."""
+        """Count the replies to the messages by hook and result."""
         found: Counter[tuple[str, bool]] = Counter()
         for _ in range(EACH * HOOKS):
             reply = await self.box.next(self.box.replies)
@@ -95,7 +95,9 @@ class Doors:
         return found
 
 
-async def test_all_doors_at_once_make_one_decision(run: Program, box: Post, world: World) -> None:
+async def test_concurrent_answers_over_all_channels_make_one_decision(
+    run: Program, box: Post, world: World
+) -> None:
     doors, through = Doors(run, box), Counter[str]()
     async with receiving() as receiver:
         receiver.handle = doors.by_webhook

@@ -1,4 +1,4 @@
-"""Events over AMQP: what is published where, and what becomes of it when the broker is away."""
+"""Events over AMQP: exchanges, routing keys, and outages of the broker."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ async def test_each_event_is_a_persistent_message_in_order(run: Program, box: Po
     assert kinds.count("headgate.resource.create.completed") == 2
 
 
-async def test_what_no_queue_is_bound_for_is_kept_aside(run: Program, box: Post) -> None:
+async def test_unrouted_messages_are_kept(run: Program, box: Post) -> None:
     await subscribe(run, box, events=["headgate.stack.*"])
     await box.queue.unbind(box.exchange, "headgate.#")
     await run.create("s", {"a": thing()})
@@ -45,7 +45,7 @@ async def test_what_no_queue_is_bound_for_is_kept_aside(run: Program, box: Post)
     assert kept.type == "headgate.stack.create.started"
 
 
-async def test_an_exchange_that_is_deleted_is_made_again(run: Program, box: Post) -> None:
+async def test_a_deleted_exchange_is_declared_again(run: Program, box: Post) -> None:
     said = await subscribe(run, box, events=["headgate.stack.*"])
     await run.create("s", {"a": thing()})
     await run.until_ended("s")
@@ -61,7 +61,7 @@ async def test_an_exchange_that_is_deleted_is_made_again(run: Program, box: Post
     assert (await box.next(f"unrouted.{box.name}")).type == "headgate.stack.update.started"
 
 
-async def test_a_trial_is_sent_at_once(run: Program, box: Post) -> None:
+async def test_a_test_event_is_sent_at_once(run: Program, box: Post) -> None:
     said = await subscribe(run, box)
 
     async def sent() -> bool:
@@ -76,7 +76,7 @@ async def test_a_trial_is_sent_at_once(run: Program, box: Post) -> None:
 
 
 @pytest.mark.parametrize("target", ["amq.topic", "other", "", "headgate." + "x" * 300])
-async def test_an_exchange_that_may_not_be_named(run: Program, target: str) -> None:
+async def test_an_exchange_that_is_not_allowed(run: Program, target: str) -> None:
     body = {"channel": "amqp", "target": target}
     status, said = await run.call("POST", "/subscriptions", body)
     assert status == 400, said
@@ -90,7 +90,7 @@ async def without(database_url: str) -> AsyncIterator[Program]:
         yield made
 
 
-async def test_without_a_broker_nobody_subscribes_to_it(without: Program) -> None:
+async def test_without_a_broker_amqp_subscriptions_are_refused(without: Program) -> None:
     body = {"channel": "amqp", "target": "headgate"}
     status, said = await without.call("POST", "/subscriptions", body)
     assert status == 400
@@ -98,7 +98,7 @@ async def test_without_a_broker_nobody_subscribes_to_it(without: Program) -> Non
     assert "[channels.amqp] url" in said["error"]["remedy"]
 
 
-async def test_the_next_of_several_brokers_is_taken(
+async def test_the_next_of_several_brokers_is_used(
     database_url: str, rabbit: Rabbit, box: Post
 ) -> None:
     urls = f"amqp://guest:guest@127.0.0.1:{free_port()}/,{rabbit.url}"
@@ -109,7 +109,7 @@ async def test_the_next_of_several_brokers_is_taken(
         await box.next_of("headgate.stack.create.completed")
 
 
-async def test_a_broker_that_is_away_keeps_nothing_else_waiting(
+async def test_an_unavailable_broker_does_not_delay_other_channels(
     database_url: str, world: World
 ) -> None:
     async with running_rabbit() as rabbit, post(rabbit) as box:
@@ -147,27 +147,27 @@ async def test_a_broker_that_is_away_keeps_nothing_else_waiting(
         ("amqp://guest:a-secret@127.0.0.1:{port}/", "cannot connect"),
     ],
 )
-async def test_what_is_said_of_a_broker_that_lets_nobody_in(
+async def test_the_error_of_a_broker_that_refuses_connections(
     rabbit: Rabbit, url: str, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = BrokerSettings([url.format(closed=free_port(), port=rabbit.port)])
     broker, stop = Broker(settings), asyncio.Event()
     task = asyncio.create_task(broker.run(stop))
 
-    async def told() -> str | None:
+    async def reason() -> str | None:
         try:
             await broker.publish("headgate", "key", aio_pika.Message(b""))
         except NotPublished as error:
             return str(error) if why in str(error) else None
         return None
 
-    said = await eventually(told)
+    said = await eventually(reason)
     stop.set()
     await task
     assert "a-secret" not in said + capsys.readouterr().out
 
 
-async def test_heats_listeners_are_told_as_by_heat(
+async def test_listeners_of_heat_get_its_notifications(
     database_url: str, rabbit: Rabbit, box: Post
 ) -> None:
     exchange = f"heat.{box.name}"
@@ -186,14 +186,14 @@ async def test_heats_listeners_are_told_as_by_heat(
         await run.create("s", {"a": thing(), "b": thing()}, tags="prod,web")
         await run.until_ended("s")
         found = [await box.next(), await box.next()]
-    told = [orjson.loads(orjson.loads(message.body)["oslo.message"]) for message in found]
+    sent = [orjson.loads(orjson.loads(message.body)["oslo.message"]) for message in found]
     assert [message.routing_key for message in found] == [
         "notifications.info",
         "notifications.error",
     ]
-    assert [one["event_type"] for one in told] == [
+    assert [one["event_type"] for one in sent] == [
         "orchestration.stack.create.start", "orchestration.stack.create.error",
     ]  # fmt: skip
-    assert told[1]["payload"]["state"] == "CREATE_FAILED"
-    assert told[1]["payload"]["tags"] == ["prod", "web"]
+    assert sent[1]["payload"]["state"] == "CREATE_FAILED"
+    assert sent[1]["payload"]["tags"] == ["prod", "web"]
     assert await box.queue.get(fail=False) is None

@@ -1,4 +1,4 @@
-"""A broker that shows a certificate, and wants one."""
+"""A broker with TLS that requires client certificates."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ from tests.support.rabbit import free_port, running_rabbit
 
 @dataclass
 class Guarded:
-    """A broker behind TLS. ours: a certificate that it knows."""
+    """A broker with TLS. ours: a client certificate that it trusts."""
 
     url: str
     authority: Path
@@ -46,7 +46,7 @@ async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gua
 
 
 async def outcome(**said: str) -> str:
-    """What a publication to it ends with: "" when it is confirmed."""
+    """The error of a publication; "" if it is confirmed."""
     settings = broker_settings(Amqp(**said, publish_timeout="5s", connect_timeout="3s"))  # type: ignore[arg-type]
     assert settings is not None
     broker, stop = Broker(settings), asyncio.Event()
@@ -60,14 +60,14 @@ async def outcome(**said: str) -> str:
         return [""]
 
     try:
-        (said_of_it,) = await eventually(tried)
+        (result,) = await eventually(tried)
     finally:
         stop.set()
         await task
-    return str(said_of_it)
+    return str(result)
 
 
-async def test_both_sides_know_each_other(guarded: Guarded) -> None:
+async def test_mutual_tls(guarded: Guarded) -> None:
     ours = guarded.ours
     assert (
         await outcome(
@@ -80,14 +80,14 @@ async def test_both_sides_know_each_other(guarded: Guarded) -> None:
     )
 
 
-async def test_a_broker_that_nobody_vouches_for_is_not_spoken_to(guarded: Guarded) -> None:
+async def test_a_broker_with_an_untrusted_certificate_is_refused(guarded: Guarded) -> None:
     said = await outcome(url=guarded.url)
     assert "cannot connect" in said and "guest" not in said
     other = guarded.other.file
     assert "cannot connect" in await outcome(url=guarded.url, ca_file=str(other))
 
 
-async def test_a_broker_lets_nobody_in_whom_it_does_not_know(guarded: Guarded) -> None:
+async def test_a_broker_refuses_an_untrusted_client_certificate(guarded: Guarded) -> None:
     stranger = guarded.other.pair("stranger")
     for one in ({}, {"cert_file": str(stranger.certificate), "key_file": str(stranger.key)}):
         said = await outcome(url=guarded.url, ca_file=str(guarded.authority), **one)
@@ -95,7 +95,7 @@ async def test_a_broker_lets_nobody_in_whom_it_does_not_know(guarded: Guarded) -
 
 
 @pytest.mark.parametrize("text", ["", "no certificate"])
-def test_certificates_that_are_none(tmp_path: Path, text: str) -> None:
+def test_invalid_certificate_files(tmp_path: Path, text: str) -> None:
     path = tmp_path / "ca.pem"
     if text:
         path.write_text(text)

@@ -1,4 +1,4 @@
-"""A scene to act in, receivers to send to, and dispatchers that end with the test."""
+"""A scene, receivers, and dispatchers that end with the test."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -30,21 +30,21 @@ def token_for(hook_id: UUID, subscription_id: UUID) -> str:
 
 
 async def approving(one: Automation) -> Automation:
-    """Stands where rights are looked up: every owner has the right to answer."""
+    """Replaces the check of rights: every owner may answer."""
     return replace(one, approves=True)
 
 
 @dataclass(slots=True)
 class Answers:
-    """Stands where the engine takes answers. refuse: what it says to them."""
+    """Records answers in place of the engine. refuse: the reason with which it refuses them."""
 
     taken: list[tuple[UUID, str, str, str]] = field(default_factory=list)
     refuse: str | None = None
 
     async def __call__(
-        self, hook_id: UUID, said: ReceiverDecision, by: Automation, target: str
+        self, hook_id: UUID, decision: ReceiverDecision, by: Automation, target: str
     ) -> str | None:
-        self.taken.append((hook_id, said.decision, said.reason, by.name))
+        self.taken.append((hook_id, decision.decision, decision.reason, by.name))
         return self.refuse
 
 
@@ -69,7 +69,7 @@ async def webhook() -> AsyncIterator[WebhookChannel]:
 
 @pytest_asyncio.fixture
 async def dispatching(database: Database, webhook: WebhookChannel, answers: Answers) -> Dispatching:
-    """Runs a dispatcher while entered; asks it to stop, and sees it end, when left."""
+    """A context in which a dispatcher runs; at its end, it stops."""
 
     @asynccontextmanager
     async def run(

@@ -1,4 +1,4 @@
-"""Every kind of bad receiver at once beside good ones: what the log of deliveries says of each."""
+"""Every kind of bad receiver at once beside good ones: the delivery history of each."""
 
 import re
 from collections.abc import AsyncIterator, Callable
@@ -18,18 +18,18 @@ HELD = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
 NOTICE = "headgate.hook.waiting"
 HERE = "127.0.0.1"
 LATE = "no whole answer within 2 s"
-CLOSED = "the connection was closed before the answer was whole"
+CLOSED = "the connection was closed before the response was complete"
 REDIRECTS = "it redirects, which is not followed"
 UNSAFE = "no secure connection to 127.0.0.1: "
 LAST = "select sequence from stack where name = $1"
 
-#: Given our own authority, which is trusted, and another one.
+#: Arguments: a trusted certificate authority, and another one.
 Certified = Callable[[Authority, Authority], Pair]
 
 
 @dataclass(frozen=True)
 class Case:
-    """What the log says of the notice; error: a pattern of it. fault: None: nobody listens."""
+    """The expected delivery of the hook notification. error: a pattern. fault: None: no server."""
 
     name: str
     fault: Fault | None
@@ -41,7 +41,7 @@ class Case:
 
 
 def dead(name: str, fault: Fault | None, code: int | None, error: str) -> Case:
-    """Tried twice, and given up."""
+    """Dead after two attempts."""
     return Case(name, fault, "dead", 2, code, f"{error}; 2 attempts failed")
 
 
@@ -63,7 +63,7 @@ CASES = [
     Case("429, later", answers("429 Slow", "Retry-After: 3600"), "pending", 1, 429, "it answered 429"),
     dead("429, now", answers("429 Slow", "Retry-After: 0"), 429, "it answered 429"),
     Case("410", answers("410 Gone"), "dead", 1, 410, "it answered 410; the endpoint is gone"),
-    dead("nobody listens", None, None, r"no connection to 127\.0\.0\.1:\d+: .*"),
+    dead("no server", None, None, r"no connection to 127\.0\.0\.1:\d+: .*"),
     dead("closes", says(b""), None, CLOSED),
     dead("half an answer", says(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf"), None,
          "no whole answer: ClientPayloadError"),
@@ -73,7 +73,7 @@ CASES = [
     fine("huge body", pours, "the response is too long and was not read, so a decision in it is ignored"),
     fine("no JSON", answers("200 OK", "Content-Type: application/json", body=b'{"decision": ')),
     fine("no decision", answers("200 OK", body=b'{"decision": "burn"}'),
-         "the answer's decision is not known; it may be .*"),
+         "the decision in the response is unknown; it must be .*"),
     unsafe("self-signed", "self-signed certificate", lambda _, other: other.itself(HERE)),
     unsafe("a stranger's word", "unable to get local issuer certificate",
            lambda _, other: other.pair("one", HERE)),
@@ -100,7 +100,7 @@ async def run(database_url: str, authority: Authority) -> AsyncIterator[Program]
         yield made
 
 
-async def test_what_is_told_of_bad_receivers_and_the_good_one_got_everything(
+async def test_the_history_of_bad_receivers_and_the_good_one_gets_everything(
     run: Program, authority: Authority, tmp_path: Path
 ) -> None:
     other = Authority(tmp_path, "other")
@@ -120,22 +120,24 @@ async def test_what_is_told_of_bad_receivers_and_the_good_one_got_everything(
         )
         log = {name: await notice(run, one) for name, one in listening.items()}
         wrong = [
-            f"{case.name}: {log[case.name]}" for case in CASES if not as_said(case, log[case.name])
+            f"{case.name}: {log[case.name]}"
+            for case in CASES
+            if not as_expected(case, log[case.name])
         ]
         assert not wrong, "\n".join(wrong)
-        # It asked for an hour; the settings allow a quarter, and a usual pause is a second.
+        # It requested an hour; the settings allow 15 minutes, and the usual wait is a second.
         waits = log["429, later"]
         pause = datetime.fromisoformat(waits["next_at"]) - datetime.fromisoformat(
             waits["created_at"]
         )
         assert pause > timedelta(minutes=14) and waits["settled_at"] is None
-        # The one whose endpoint is gone is asked no more.
+        # The subscription of the endpoint that is gone is disabled.
         _, gone = await run.call("GET", f"/subscriptions/{listening['410']}")
         assert (gone["state"], gone["reason"]) == (
             "disabled",
             "its endpoint answered that it is permanently gone",
         )
-        # Nobody was held up by the others, and nothing that they said has decided.
+        # No receiver delayed another one, and none of their responses decided the hook.
         arrived = (await notice(run, healthy))["settled_at"]
         assert arrived < min(log[name]["settled_at"] for name in ("hangs", "drips"))
         (hook,) = await run.waiting("s")
@@ -144,7 +146,7 @@ async def test_what_is_told_of_bad_receivers_and_the_good_one_got_everything(
         await until(lambda: has_all(run, good))
     attempts = sum(one["attempts"] for one in log.values())
     print(
-        f"{len(CASES)} receivers, {attempts} attempts, each told as it is; {len(good.events)} events beside"
+        f"{len(CASES)} receivers, {attempts} attempts, each as expected; {len(good.events)} events beside"
     )
 
 
@@ -155,7 +157,7 @@ async def subscribed(run: Program, target: str, **more: Json) -> str:
 
 
 async def notice(run: Program, subscription: str) -> Json:
-    """The delivery of the hook's notice, as the log has it."""
+    """The delivery of the hook notification in the history."""
     _, said = await run.call("GET", f"/subscriptions/{subscription}/deliveries")
     (one,) = [each for each in said["deliveries"] if each["type"] == NOTICE]
     return one
@@ -169,7 +171,7 @@ async def none_left(run: Program, subscriptions: list[str]) -> bool:
     return True
 
 
-def as_said(case: Case, log: Json) -> bool:
+def as_expected(case: Case, log: Json) -> bool:
     if (log["state"], log["attempts"], log["code"]) != (case.state, case.attempts, case.code):
         return False
     if case.error is None or log["error"] is None:

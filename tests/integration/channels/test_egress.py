@@ -1,5 +1,5 @@
-"""What webhooks may reach: the operator's own subscriptions more than a project's; and no refusal
-tells what a name of the inner network resolves to."""
+"""The networks that webhooks may reach, which are more for subscriptions in the settings file; and
+refusals, which do not reveal internal addresses."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ async def inner(host: str, port: int) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "policy.internal"])
-async def test_only_subscriptions_of_the_settings_reach_what_is_open_to_the_operator(
+async def test_only_subscriptions_in_the_settings_reach_networks_of_the_operator(
     host: str,
 ) -> None:
     settings = WebhookSettings(operator_allow=LOOPBACK)
@@ -48,7 +48,7 @@ async def test_only_subscriptions_of_the_settings_reach_what_is_open_to_the_oper
             await channel.check_target(target)
 
 
-async def test_the_recipe_of_the_guard_opens_nothing_to_projects(database_url: str) -> None:
+async def test_the_networks_of_the_operator_stay_closed_to_projects(database_url: str) -> None:
     async with receiving() as receiver:
         settings = {
             "channels.webhook.allow": [],
@@ -67,7 +67,7 @@ async def test_the_recipe_of_the_guard_opens_nothing_to_projects(database_url: s
             await until(lambda: len(receiver.received) > 0)
 
 
-async def test_a_refusal_does_not_tell_what_an_inner_name_resolves_to() -> None:
+async def test_a_refusal_does_not_contain_internal_addresses() -> None:
     port = free_port()
     target = f"http://vm.internal:{port}/"
     said = []
@@ -88,7 +88,7 @@ async def test_a_refusal_does_not_tell_what_an_inner_name_resolves_to() -> None:
     assert [one["address"] for one in logs if one["event"] == "egress.refused"] == ["127.0.0.1"] * 3
 
 
-async def test_nor_does_a_connection_that_fails_where_the_network_is_allowed() -> None:
+async def test_a_failed_connection_to_an_allowed_network_does_not_contain_addresses() -> None:
     port = free_port()
     target = f"http://vm.internal:{port}/"
     async with WebhookChannel(WebhookSettings(allow=LOOPBACK), lookup=inner) as channel:

@@ -1,4 +1,4 @@
-"""Dispatchers that die, are late, or meet each other: nothing is lost, nothing is doubled."""
+"""Dispatchers that are killed, late or concurrent: no event is lost or delivered twice in error."""
 
 import asyncio
 import signal
@@ -62,8 +62,8 @@ async def test_killed_again_and_again(scene: Scene, receiver: Receiver, database
     for stack in stacks:
         await scene.record(stack, *(resource_event(f"r{number}") for number in range(25)))
     kills = 0
-    for letters in (1, 9, 16, 5, 22):  # after so many more, one is not answered
-        held = hangs_after(receiver, letters)
+    for messages in (1, 9, 16, 5, 22):  # after so many more, one is not answered
+        held = hangs_after(receiver, messages)
         async with dispatch_process(database_url) as process:
             await until(held.is_set)
             process.send_signal(signal.SIGKILL)
@@ -85,9 +85,9 @@ async def test_killed_again_and_again(scene: Scene, receiver: Receiver, database
     )
 
 
-def hangs_after(receiver: Receiver, letters: int) -> asyncio.Event:
-    """Set when a letter has come that is not answered."""
-    last, held = len(receiver.received) + letters, asyncio.Event()
+def hangs_after(receiver: Receiver, messages: int) -> asyncio.Event:
+    """Set when a message has arrived that gets no response."""
+    last, held = len(receiver.received) + messages, asyncio.Event()
 
     async def handle(_: Received) -> web.StreamResponse:
         if len(receiver.received) > last:
@@ -100,16 +100,16 @@ def hangs_after(receiver: Receiver, letters: int) -> asyncio.Event:
 
 
 def first_arrivals(receiver: Receiver) -> list[Json]:
-    """Each event once, in the order of arrival; the same letter each time that it came."""
-    letters: dict[str, Received] = {}
+    """Each event once, in the order of arrival; the same message at each attempt."""
+    messages: dict[str, Received] = {}
     for one in receiver.received:
-        first = letters.setdefault(one.headers["webhook-id"], one)
+        first = messages.setdefault(one.headers["webhook-id"], one)
         assert one.body == first.body
         assert one.event["id"] == one.headers["webhook-id"]
-    return [one.event for one in letters.values()]
+    return [one.event for one in messages.values()]
 
 
-async def test_a_late_settlement_is_fenced_off(scene: Scene, database: Database) -> None:
+async def test_a_late_result_is_ignored(scene: Scene, database: Database) -> None:
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/")
     await scene.record(stack, resource_event("a"))
@@ -126,7 +126,7 @@ async def test_a_late_settlement_is_fenced_off(scene: Scene, database: Database)
     assert await scene.value("select count(*) from event") == 2  # the event, and one death
 
 
-async def test_so_many_at_once_for_one_subscription(
+async def test_concurrent_attempts_for_one_subscription_are_limited(
     scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack, other = await scene.stack(), await scene.stack()
@@ -158,7 +158,7 @@ async def test_only_the_first_in_order_is_claimed(scene: Scene, database: Databa
     assert await claim_ordinary(database) == []
 
 
-async def test_publishers_and_settlers_at_once_leave_nothing_blocked(
+async def test_concurrent_publishers_and_result_writers_block_no_delivery(
     scene: Scene, database: Database
 ) -> None:
     stack = await scene.stack()
@@ -170,7 +170,7 @@ async def test_publishers_and_settlers_at_once_leave_nothing_blocked(
             await scene.record(stack, resource_event(f"r{number}"))
             await publish(database, horizon=lambda _: 1.0, limit=3)
 
-    async def carry() -> None:
+    async def deliver() -> None:
         nonlocal left
         while left:
             claimed = await claim_ordinary(database)
@@ -180,12 +180,12 @@ async def test_publishers_and_settlers_at_once_leave_nothing_blocked(
             await publish(database, horizon=lambda _: 1.0, limit=3)
 
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-        for job in (write(), write(), carry()):
+        for job in (write(), write(), deliver()):
             group.create_task(job)
     assert await none_pending(scene)
 
 
-async def test_what_joins_an_order_while_its_head_leaves_is_not_left_behind(
+async def test_a_delivery_added_while_the_first_one_leaves_is_released(
     scene: Scene, database: Database
 ) -> None:
     stack = await scene.stack()
@@ -220,7 +220,7 @@ async def test_one_publisher_at_a_time(scene: Scene, database: Database) -> None
     assert (first.rows, first.deliveries) == (1, 0)
 
 
-async def test_what_commits_late_gets_a_later_position(scene: Scene, database: Database) -> None:
+async def test_a_late_commit_gets_a_later_position(scene: Scene, database: Database) -> None:
     early, late = await scene.stack(), await scene.stack()
     async with database.transaction() as conn:
         await scene.record_in(conn, late, resource_event("slow"))
@@ -234,7 +234,9 @@ async def test_what_commits_late_gets_a_later_position(scene: Scene, database: D
     assert names == ["quick", "slow"]
 
 
-async def test_a_backlog_of_one_does_not_hold_up_another(scene: Scene, database: Database) -> None:
+async def test_a_backlog_does_not_delay_other_subscriptions(
+    scene: Scene, database: Database
+) -> None:
     stack, other = await scene.stack(), await scene.stack()
     await scene.subscription("http://127.0.0.1:1/", ordered=False, stacks=[stack.name])
     small = await scene.subscription("http://127.0.0.1:1/", ordered=False, stacks=[other.name])
@@ -246,7 +248,7 @@ async def test_a_backlog_of_one_does_not_hold_up_another(scene: Scene, database:
     assert len(claimed) == 9
 
 
-async def test_retries_leave_room_for_first_attempts(scene: Scene, database: Database) -> None:
+async def test_retries_leave_capacity_for_first_attempts(scene: Scene, database: Database) -> None:
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/", ordered=False)
     await scene.record(stack, *(resource_event(f"r{number}") for number in range(10)))

@@ -1,4 +1,4 @@
-"""Notices of waiting hooks: what they carry, their lane, their answers, the hook's deadline."""
+"""Hook notifications: their content, the urgent queue, answers, and the deadline of the hook."""
 
 import asyncio
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.support.events import NOTICE, Scene, hook_event, resource_event
 from tests.support.receiver import Received, Receiver, until
 
 
-async def test_a_notice_carries_what_is_needed_to_decide_and_to_answer(
+async def test_a_notification_contains_what_an_answer_needs(
     scene: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack("web")
@@ -43,7 +43,7 @@ async def test_a_notice_carries_what_is_needed_to_decide_and_to_answer(
     assert data["token"] == token_for(hook_id, chosen.id)
 
 
-async def test_a_notice_that_does_not_wait_carries_no_token(
+async def test_a_notification_in_mode_notify_contains_no_token(
     scene: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -55,7 +55,7 @@ async def test_a_notice_that_does_not_wait_carries_no_token(
     assert (data["token"], data["signal_url"], data["hook"]["allowed"]) == (None, None, [])
 
 
-async def test_a_late_notice_still_says_what_was_then(
+async def test_a_late_notification_contains_the_state_at_its_event(
     scene: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -74,7 +74,7 @@ async def test_a_late_notice_still_says_what_was_then(
     assert (second["state"], second["decision"]) == ("answered", "continue")
 
 
-async def test_an_answer_in_the_response_is_taken(
+async def test_an_answer_in_the_response_is_accepted(
     scene: Scene, receiver: Receiver, dispatching: Dispatching, answers: Answers
 ) -> None:
     stack = await scene.stack()
@@ -103,7 +103,7 @@ async def test_a_refused_answer_is_recorded(
     assert row["answer"] == '{"decision": "continue"}'
 
 
-async def test_an_answer_that_cannot_be_taken_now_is_asked_for_again(
+async def test_a_notification_is_retried_if_its_answer_cannot_be_stored(
     scene: Scene, receiver: Receiver, dispatching: Dispatching, answers: Answers
 ) -> None:
     stack = await scene.stack()
@@ -127,7 +127,7 @@ async def test_an_answer_that_cannot_be_taken_now_is_asked_for_again(
     assert [one[0] for one in answers.taken] == [hook_id]
 
 
-async def test_only_notices_that_wait_can_be_answered(
+async def test_only_hook_notifications_can_be_answered(
     scene: Scene, receiver: Receiver, dispatching: Dispatching, answers: Answers
 ) -> None:
     stack = await scene.stack()
@@ -140,7 +140,7 @@ async def test_only_notices_that_wait_can_be_answered(
     assert answers.taken == []
 
 
-async def test_no_hanging_endpoint_delays_a_notice(
+async def test_a_hanging_endpoint_does_not_delay_notifications(
     scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -163,12 +163,12 @@ async def test_no_hanging_endpoint_delays_a_notice(
             assert other_receiver.received == []
             hook_id = await scene.hook(stack)
             await until(lambda: _notified_at(scene, hook_id))
-        # In order: what stood before it in the same stack has gone the same way.
+        # In order: the deliveries before it in the same stack were urgent too.
         assert [event["sequence"] for event in other_receiver.events] == [10, 11, 12]
         assert receiver.most_under_way > 2  # the hanging ones have the notice, too
 
 
-async def test_the_deadline_runs_from_the_first_arrival(
+async def test_the_deadline_starts_at_the_first_delivery(
     scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -198,7 +198,7 @@ async def test_the_deadline_runs_from_the_first_arrival(
     assert opened["deadline"] < said <= row["deadline"]
 
 
-async def test_until_it_arrives_the_deadline_is_put_off(
+async def test_the_deadline_is_extended_until_the_delivery(
     scene: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -213,7 +213,7 @@ async def test_until_it_arrives_the_deadline_is_put_off(
         assert 190.06 <= _seconds(row["deadline"], queued) < 195.0
 
 
-async def test_given_up_the_deadline_runs_from_then(
+async def test_the_deadline_starts_when_the_notification_is_dead(
     scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -229,7 +229,7 @@ async def test_given_up_the_deadline_runs_from_then(
     assert 100.0 <= _seconds(row["deadline"], last) < 110.0
 
 
-async def test_as_long_as_one_notice_may_arrive_the_deadline_is_put_off(
+async def test_the_deadline_is_extended_while_one_notification_is_pending(
     scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -247,7 +247,7 @@ async def test_as_long_as_one_notice_may_arrive_the_deadline_is_put_off(
     assert row["notified_at"] is None
 
 
-async def test_a_receiver_that_asks_for_time_puts_off_the_deadline(
+async def test_retry_after_extends_the_deadline(
     scene: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -262,7 +262,7 @@ async def test_a_receiver_that_asks_for_time_puts_off_the_deadline(
     assert 100.0 < _seconds(row["deadline"], again) < 110.0
 
 
-async def test_a_hook_nobody_listens_for_keeps_its_deadline(
+async def test_a_hook_without_subscribers_keeps_its_deadline(
     scene: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -274,7 +274,7 @@ async def test_a_hook_nobody_listens_for_keeps_its_deadline(
     assert await scene.hook_row(hook_id) == before
 
 
-async def test_who_was_asked_and_who_was_told(
+async def test_notifications_and_notified_subscriptions_of_a_hook(
     scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -287,14 +287,14 @@ async def test_who_was_asked_and_who_was_told(
         await until(lambda: scene.value("select 1 from delivery where state = 'dead'"))
         async with scene.database.connection() as conn:
             notices = (await notices_of(conn, [(stack.id, hook_id)]))[hook_id]
-    asked, told = notification_documents(notices), notified_documents(notices)
-    assert {one["state"] for one in asked} == {"delivered", "dead"}
-    assert [one["subscription"] for one in told] == [str(good.id)]
-    assert told[0]["target"] == receiver.url
-    assert told[0]["at"].endswith("Z")
+    notifications, notified = notification_documents(notices), notified_documents(notices)
+    assert {one["state"] for one in notifications} == {"delivered", "dead"}
+    assert [one["subscription"] for one in notified] == [str(good.id)]
+    assert notified[0]["target"] == receiver.url
+    assert notified[0]["at"].endswith("Z")
 
 
-async def test_the_arrival_of_a_notice_is_an_event_and_no_other_arrival(
+async def test_only_the_delivery_of_a_notification_is_an_event(
     scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -314,7 +314,7 @@ async def test_the_arrival_of_a_notice_is_an_event_and_no_other_arrival(
     assert data["event"]["type"] == "headgate.hook.waiting"
     assert (data["delivery"]["attempts"], data["delivery"]["code"]) == (1, 200)
     assert await scene.value("select count(*) from event") == 3
-    # Without a gap, to whom it was delivered, too.
+    # The notified subscription also gets the event, so its sequence has no gap.
     assert [one["sequence"] for one in receiver.events] == [1, 2, 3]
     assert str(hook_id) in str(receiver.events[0])
 

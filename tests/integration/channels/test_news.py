@@ -1,4 +1,4 @@
-"""What subscriptions tell of themselves: every change of state, to the others, once."""
+"""Events about subscriptions: every change of state, once, to other subscriptions."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from tests.integration.channels.conftest import Dispatching
 from tests.support.events import Scene, resource_event
 from tests.support.receiver import Receiver, until
 
-READ_NEWS = """
+READ_EVENTS = """
 select e.type, e.sequence, e.reason, e.data from event e
  where e.type like 'headgate.subscription.%' order by e.time, e.stack_id, e.sequence
 """
@@ -24,16 +24,16 @@ RESUMED = SubscriptionChange(state=SubscriptionState.ENABLED)
 
 
 @pytest.fixture
-def telling(scene: Scene) -> Scene:
+def recording(scene: Scene) -> Scene:
     return replace(scene, told_of_subscriptions=True)
 
 
-async def _news(database: Database) -> list[dict[str, Any]]:
+async def _subscription_events(database: Database) -> list[dict[str, Any]]:
     async with database.connection() as conn:
-        return [dict(row) for row in await conn.fetch(READ_NEWS)]
+        return [dict(row) for row in await conn.fetch(READ_EVENTS)]
 
 
-async def test_a_life_is_told_step_by_step_and_of_no_stack(
+async def test_every_change_of_a_subscription_is_an_event_without_a_stack(
     telling: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     await telling.subscription(receiver.url, events=["headgate.subscription.*"])
@@ -64,7 +64,7 @@ async def test_a_life_is_told_step_by_step_and_of_no_stack(
     assert "whsec_" not in str(events)
 
 
-async def test_nobody_hears_of_itself(
+async def test_a_subscription_gets_no_events_about_itself(
     telling: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     await telling.subscription(receiver.url)
@@ -75,7 +75,7 @@ async def test_nobody_hears_of_itself(
     assert [event["type"] for event in receiver.events] == ["headgate.resource.create.started"]
 
 
-async def test_a_project_hears_of_its_own_subscriptions_alone(
+async def test_a_project_gets_events_about_its_own_subscriptions_only(
     telling: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     await telling.subscription(receiver.url, events=["headgate.subscription.*"])
@@ -88,7 +88,7 @@ async def test_a_project_hears_of_its_own_subscriptions_alone(
     assert subjects == [str(mine.id)]
 
 
-async def test_an_endpoint_that_fails_is_news_of_its_subscription(
+async def test_a_failing_endpoint_disables_its_subscription_with_an_event(
     telling: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     chosen = await telling.subscription(receiver.url, events=["headgate.resource.*"])
@@ -97,13 +97,13 @@ async def test_an_endpoint_that_fails_is_news_of_its_subscription(
     await telling.record(stack, resource_event("a"))
     async with dispatching():
         await until(lambda: telling.value("select state = 'disabled' from subscription"))
-    last = (await _news(database))[-1]
+    last = (await _subscription_events(database))[-1]
     assert last["type"] == "headgate.subscription.disabled"
     assert last["reason"] == "its endpoint answered that it is permanently gone"
     assert (last["data"]["subscription"], last["data"]["by"]) == (str(chosen.id), "headgate")
 
 
-async def test_the_configuration_tells_only_what_it_changes(
+async def test_the_settings_file_records_events_only_for_changes(
     telling: Scene, database: Database
 ) -> None:
     one = replace(
@@ -118,12 +118,12 @@ async def test_the_configuration_tells_only_what_it_changes(
         other = replace(one, selection=Selection(events=["headgate.hook.*"]))
         await configure(conn, [other])
         await configure(conn, [])
-    told = await _news(database)
+    told = await _subscription_events(database)
     assert [row["type"].rpartition(".")[2] for row in told] == ["enabled", "changed", "deleted"]
     assert {row["data"]["by"] for row in told} == {"configuration"}
 
 
-async def test_a_configured_subscription_keeps_the_secret_nobody_gave(
+async def test_a_configured_subscription_keeps_its_generated_secret(
     scene: Scene, database: Database
 ) -> None:
     one = replace(

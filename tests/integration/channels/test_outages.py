@@ -1,4 +1,4 @@
-"""What goes wrong around a dispatcher, a database that is away above all: it goes on."""
+"""A dispatcher continues after outages, of the database in particular."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -21,7 +21,7 @@ from tests.support.events import Scene, resource_event
 from tests.support.receiver import Received, Receiver, until
 
 
-async def test_a_channel_that_breaks_is_a_failed_attempt(
+async def test_an_error_of_a_channel_is_a_failed_attempt(
     scene: Scene, dispatching: Dispatching
 ) -> None:
     class Broken:
@@ -45,7 +45,7 @@ async def test_a_channel_that_breaks_is_a_failed_attempt(
     assert unknown == 'there is no channel "none" here'
 
 
-async def test_a_dispatcher_begins_anew_after_an_error_of_ours(
+async def test_a_dispatcher_restarts_after_an_internal_error(
     scene: Scene, receiver: Receiver, dispatching: Dispatching, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = [RuntimeError("a bug")]
@@ -65,7 +65,7 @@ async def test_a_dispatcher_begins_anew_after_an_error_of_ours(
     assert not logs  # it was published in two halves
 
 
-async def test_a_settlement_that_cannot_be_written_takes_no_other_with_it(
+async def test_a_result_that_cannot_be_written_fails_alone(
     scene: Scene, database: Database
 ) -> None:
     stack = await scene.stack()
@@ -74,12 +74,12 @@ async def test_a_settlement_that_cannot_be_written_takes_no_other_with_it(
     await publish(database, horizon=lambda _: 1.0, limit=10)
     claimed = await claim_ordinary(database)
     bad = replace(delivered(claimed[1]), answer="\x00")
-    settler = ResultWriter(database, disable_after=9)
+    writer = ResultWriter(database, disable_after=9)
     with capture_logs() as logs:
-        running = asyncio.create_task(settler.run())
+        running = asyncio.create_task(writer.run())
         async with asyncio.timeout(20):
             wanted = (delivered(claimed[0]), bad, delivered(claimed[2]))
-            await asyncio.gather(*map(settler.write, wanted))
+            await asyncio.gather(*map(writer.write, wanted))
         running.cancel()
         await asyncio.wait([running])
     assert [row["state"] for row in await scene.deliveries()] == ["delivered", "dead", "delivered"]
@@ -88,7 +88,7 @@ async def test_a_settlement_that_cannot_be_written_takes_no_other_with_it(
     assert line["error_id"] in (await scene.deliveries())[1]["error"]
 
 
-async def test_a_database_that_goes_away_and_comes_back_is_survived(
+async def test_a_dispatcher_survives_an_outage_of_the_database(
     scene: Scene, receiver: Receiver, dispatching: Dispatching, away: Away
 ) -> None:
     stack = await scene.stack()
@@ -128,7 +128,7 @@ async def test_an_attempt_may_last_longer_than_its_lease(
     assert len(receiver.received) == 1
 
 
-async def test_what_a_dead_dispatcher_was_trying_another_tries_after_the_lease(
+async def test_another_dispatcher_takes_over_after_the_lease(
     scene: Scene, receiver: Receiver, dispatching: Dispatching, database: Database
 ) -> None:
     stack = await scene.stack()
@@ -157,7 +157,7 @@ async def test_a_dispatcher_waits_for_its_database(
             await until(lambda: none_pending(scene))
 
 
-async def test_what_cannot_be_settled_now_is_settled_later(
+async def test_a_result_is_written_after_an_outage(
     scene: Scene, receiver: Receiver, dispatching: Dispatching, away: Away
 ) -> None:
     stack = await scene.stack()

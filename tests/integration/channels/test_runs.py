@@ -1,4 +1,4 @@
-"""Runs: deliveries of a stack that are claimed together and tried one after the other."""
+"""Runs: deliveries of a stack that are claimed together and attempted in order."""
 
 import asyncio
 from dataclasses import replace
@@ -25,7 +25,9 @@ async def _published(scene: Scene, stack: StackRow, count: int) -> None:
     await publish(scene.database, horizon=lambda _: 1.0, limit=100)
 
 
-async def test_what_stands_behind_the_first_comes_along(scene: Scene, database: Database) -> None:
+async def test_following_deliveries_are_claimed_with_the_first(
+    scene: Scene, database: Database
+) -> None:
     stacks = [await scene.stack() for _ in range(2)]
     await scene.subscription("http://127.0.0.1:1/")
     for stack in stacks:
@@ -40,14 +42,14 @@ async def test_what_stands_behind_the_first_comes_along(scene: Scene, database: 
     assert [[delivery.key.sequence for delivery in run] for run in runs(claimed)] == [[5, 6]] * 2
 
 
-async def test_without_order_nothing_waits_for_another(scene: Scene, database: Database) -> None:
+async def test_unordered_deliveries_are_independent(scene: Scene, database: Database) -> None:
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/", ordered=False)
     await _published(scene, stack, 3)
     assert [len(run) for run in runs(await claim_ordinary(database, BEHIND))] == [1, 1, 1]
 
 
-async def test_no_run_where_a_rate_is_held_or_the_first_has_failed_before(
+async def test_no_run_with_a_rate_limit_or_after_a_failed_attempt(
     scene: Scene, database: Database
 ) -> None:
     stack = await scene.stack()
@@ -59,13 +61,13 @@ async def test_no_run_where_a_rate_is_held_or_the_first_has_failed_before(
     assert (again.key.sequence, again.attempts) == (1, 2)
 
 
-async def test_what_was_not_tried_stands_where_it_stood(scene: Scene, database: Database) -> None:
+async def test_unattempted_deliveries_are_unchanged(scene: Scene, database: Database) -> None:
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/")
     await _published(scene, stack, 4)
     first, second, third, fourth = await claim_ordinary(database, BEHIND)
-    said = [delivered(first), settled(second, DeliveryState.PENDING), unattempted(third)]
-    await write_results(database, [*said, unattempted(fourth)], disable_after=9)
+    results = [delivered(first), settled(second, DeliveryState.PENDING), unattempted(third)]
+    await write_results(database, [*results, unattempted(fourth)], disable_after=9)
     rows = {row["sequence"]: row for row in await scene.deliveries()}
     assert [(rows[n]["state"], rows[n]["attempts"], rows[n]["next_at"] is None)
             for n in (1, 2, 3, 4)] == [
@@ -75,13 +77,13 @@ async def test_what_was_not_tried_stands_where_it_stood(scene: Scene, database: 
     assert again.key.sequence == 2
 
 
-async def test_what_went_back_is_no_longer_renewed(scene: Scene, database: Database) -> None:
+async def test_released_deliveries_are_not_renewed(scene: Scene, database: Database) -> None:
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/")
     await _published(scene, stack, 3)
     first, second, third = await claim_ordinary(database, BEHIND)
-    said = [settled(first, DeliveryState.PENDING), unattempted(second)]
-    await write_results(database, said, disable_after=9)
+    results = [settled(first, DeliveryState.PENDING), unattempted(second)]
+    await write_results(database, results, disable_after=9)
     before = await scene.deliveries()
     async with database.connection() as conn:
         await renew(conn, [first.key, second.key, third.key], lease=3600.0)
@@ -90,8 +92,8 @@ async def test_what_went_back_is_no_longer_renewed(scene: Scene, database: Datab
     assert after[2]["next_at"] > before[2]["next_at"]
 
 
-async def test_given_up_at_once_the_rest_goes_on(scene: Scene, database: Database) -> None:
-    """The head is dead and the others went back: somebody must let the next of them go."""
+async def test_after_a_dead_delivery_the_rest_is_released(scene: Scene, database: Database) -> None:
+    """The first delivery is dead and the others were released: the next one becomes due."""
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/")
     await _published(scene, stack, 3)
@@ -102,7 +104,7 @@ async def test_given_up_at_once_the_rest_goes_on(scene: Scene, database: Databas
     assert [delivery.key.sequence for delivery in claimed][:2] == [2, 3]
 
 
-async def test_a_run_that_a_dead_dispatcher_left_begins_with_its_first(
+async def test_the_run_of_a_killed_dispatcher_restarts_with_its_first_delivery(
     scene: Scene, database: Database
 ) -> None:
     stack = await scene.stack()
@@ -117,7 +119,9 @@ async def test_a_run_that_a_dead_dispatcher_left_begins_with_its_first(
         await write_results(database, [delivered(delivery)], disable_after=9)
 
 
-async def test_a_run_ends_before_what_somebody_else_holds(scene: Scene, database: Database) -> None:
+async def test_a_run_ends_before_a_delivery_that_is_claimed(
+    scene: Scene, database: Database
+) -> None:
     stack = await scene.stack()
     await scene.subscription("http://127.0.0.1:1/")
     await _published(scene, stack, 4)
@@ -143,7 +147,7 @@ async def test_a_failure_in_the_middle_keeps_the_order(
     assert attempts == [1, 1, 2, 2, 1, 1]
 
 
-async def test_a_stack_with_many_events_asks_the_database_seldom(
+async def test_a_stack_with_many_events_needs_few_transactions(
     scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -152,11 +156,11 @@ async def test_a_stack_with_many_events_asks_the_database_seldom(
     async with dispatching(behind=24):
         await until(lambda: none_pending(scene))
     assert [event["sequence"] for event in receiver.events] == list(range(1, 101))
-    # Every settlement is a transaction: xmin of the rows tells how many there were.
+    # Each write of results is a transaction; the distinct xmin of the rows count them.
     assert await scene.value("select count(distinct xmin::text) from delivery") < 60
 
 
-async def test_what_has_arrived_is_written_while_the_next_takes_its_time(
+async def test_results_are_written_during_a_slow_attempt(
     scene: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -175,7 +179,7 @@ async def test_what_has_arrived_is_written_while_the_next_takes_its_time(
         assert receiver.under_way == 1
 
 
-async def test_told_to_stop_it_gives_back_what_it_has_not_begun(
+async def test_a_stop_releases_unattempted_deliveries(
     scene: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()

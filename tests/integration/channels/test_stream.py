@@ -1,4 +1,4 @@
-"""The event stream: what readers see, where they resume, and what becomes of slow ones."""
+"""The event stream: its content, resuming, and slow readers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ from tests.support.receiver import until
 
 
 class Reader:
-    """Takes what it is given, as a browser would read it."""
+    """Parses the stream like a browser."""
 
     def __init__(self) -> None:
         self.text = b""
@@ -71,18 +71,20 @@ async def reading(
         await asyncio.wait([task])
 
 
-async def say(scene: Scene, stack: StackRow, *events: dict[str, Any]) -> None:
+async def publish_events(scene: Scene, stack: StackRow, *events: dict[str, Any]) -> None:
     await scene.record(stack, *events)
-    # While somebody else publishes, what they read may be older than this.
+    # A concurrent publisher may not see these events.
     await until(lambda: publish(scene.database, horizon=lambda _: 1.0, limit=100))
 
 
-async def test_readers_see_what_is_new_of_their_project(scene: Scene, database: Database) -> None:
+async def test_readers_get_new_events_of_their_project(scene: Scene, database: Database) -> None:
     mine, theirs = await scene.stack("web"), await scene.stack(project="other")
-    await say(scene, mine, resource_event("old"))
+    await publish_events(scene, mine, resource_event("old"))
     async with feeding(database) as feed, reading(feed, StreamFilter("demo")) as reader:
-        await say(scene, theirs, resource_event("theirs"))
-        await say(scene, mine, stack_event("create", "failed", "FAILED"), resource_event("a"))
+        await publish_events(scene, theirs, resource_event("theirs"))
+        await publish_events(
+            scene, mine, stack_event("create", "failed", "FAILED"), resource_event("a")
+        )
         await until(lambda: len(reader.events) == 2)
     first, second = reader.events
     assert (first["event"], first["data"]["type"]) == ("headgate.stack.create.failed",) * 2
@@ -90,34 +92,32 @@ async def test_readers_see_what_is_new_of_their_project(scene: Scene, database: 
     assert first["data"]["source"] == f"/v1/demo/stacks/web/{mine.id}"
 
 
-async def test_a_reader_resumes_after_the_last_it_has_read(
-    scene: Scene, database: Database
-) -> None:
+async def test_a_reader_resumes_after_its_last_event(scene: Scene, database: Database) -> None:
     stack = await scene.stack()
     async with feeding(database, page=3, kept=4) as feed:
         async with reading(feed, StreamFilter("demo")) as reader:
             for number in range(10):
-                await say(scene, stack, resource_event(f"a{number}"), resource_event(f"b{number}"))
+                await publish_events(
+                    scene, stack, resource_event(f"a{number}"), resource_event(f"b{number}")
+                )
             await until(lambda: len(reader.events) == 20)
         whole = reader.subjects
         assert whole == [f"{letter}{number}" for number in range(10) for letter in "ab"]
         for place in (0, 6, 7, 18, 19):
             again = Reader()
             async with reading(feed, StreamFilter("demo"), reader.events[place]["id"], again):
-                await say(scene, stack, resource_event("last"))
+                await publish_events(scene, stack, resource_event("last"))
                 await until(lambda again=again: again.subjects[-1:] == ["last"])
             assert [s for s in again.subjects if s != "last"] == whole[place + 1 :]
 
 
-async def test_many_readers_miss_nothing_while_events_pour_in(
-    scene: Scene, database: Database
-) -> None:
+async def test_many_readers_miss_no_event_under_load(scene: Scene, database: Database) -> None:
     stacks = [await scene.stack() for _ in range(3)]
     async with feeding(database, page=4, kept=8) as feed, asyncio.TaskGroup() as group:
 
         async def write(stack: StackRow) -> None:
             for number in range(20):
-                await say(scene, stack, resource_event(f"{stack.name}:{number}"))
+                await publish_events(scene, stack, resource_event(f"{stack.name}:{number}"))
 
         async def read() -> None:
             async with reading(feed, StreamFilter("demo"), "0-0") as reader:
@@ -135,7 +135,7 @@ async def test_many_readers_miss_nothing_while_events_pour_in(
             group.create_task(read())
 
 
-async def test_thousands_read_and_one_that_reads_nothing_holds_up_nobody(
+async def test_a_blocked_reader_does_not_delay_thousands_of_others(
     scene: Scene, database: Database
 ) -> None:
     stack, readers = await scene.stack(), [Reader() for _ in range(2000)]
@@ -150,7 +150,7 @@ async def test_thousands_read_and_one_that_reads_nothing_holds_up_nobody(
         ]
         tasks.append(group.create_task(feed.pump(StreamFilter("demo"), start, nothing)))
         await until(lambda: feed.readers == 2001)
-        await say(scene, stack, *(resource_event(f"r{number}") for number in range(5)))
+        await publish_events(scene, stack, *(resource_event(f"r{number}") for number in range(5)))
         await until(lambda: all(one.text.count(b"data: ") == 5 for one in readers))
         for task in tasks:
             task.cancel()
@@ -159,7 +159,7 @@ async def test_thousands_read_and_one_that_reads_nothing_holds_up_nobody(
     assert feed.readers == 0
 
 
-async def test_a_reader_may_want_less(scene: Scene, database: Database) -> None:
+async def test_a_reader_can_filter_events(scene: Scene, database: Database) -> None:
     one, other = await scene.stack(), await scene.stack()
     wanted = StreamFilter(
         "demo", Selection(stack_id=one.id, events=("headgate.resource.*.completed",))
@@ -167,7 +167,7 @@ async def test_a_reader_may_want_less(scene: Scene, database: Database) -> None:
     for last in ("0-0", None):
         async with feeding(database) as feed, reading(feed, wanted, last) as reader:
             for stack in (other, one):
-                await say(
+                await publish_events(
                     scene, stack, resource_event("a"), resource_event("b", "completed")
                 )  # fmt: skip
             await until(lambda reader=reader: reader.events)
@@ -189,7 +189,7 @@ async def test_a_reader_may_want_less(scene: Scene, database: Database) -> None:
     ],
     ids=lambda value: str(value)[:60],
 )
-async def test_a_reader_may_ask_for_all_that_a_subscription_may(
+async def test_a_reader_has_all_filters_of_a_subscription(
     scene: Scene, database: Database, selection: Selection, subjects: set[str | None]
 ) -> None:
     told = replace(scene, told_of_subscriptions=True)
@@ -203,15 +203,15 @@ async def test_a_reader_may_ask_for_all_that_a_subscription_may(
         reading(feed, StreamFilter("demo")) as whole,
     ):
         await told.subscription("https://a.test/")
-        await say(scene, web, resource_event("a"))
+        await publish_events(scene, web, resource_event("a"))
         await scene.hook(web, "db")
-        await say(scene, tagged, resource_event("c"))
+        await publish_events(scene, tagged, resource_event("c"))
         await until(lambda: len(whole.events) == 4)
         for reader in (live, later):
             await until(lambda reader=reader: set(reader.subjects) == subjects)
 
 
-async def test_nothing_happens_but_the_line_stands(scene: Scene, database: Database) -> None:
+async def test_heartbeats_without_events(scene: Scene, database: Database) -> None:
     async with (
         feeding(database, heartbeat=0.02) as feed,
         reading(feed, StreamFilter("demo")) as reader,
@@ -220,7 +220,7 @@ async def test_nothing_happens_but_the_line_stands(scene: Scene, database: Datab
     assert reader.text.replace(sse.HEARTBEAT, b"") == b""
 
 
-async def test_who_may_only_read_gets_no_token(scene: Scene, database: Database) -> None:
+async def test_readers_get_no_token(scene: Scene, database: Database) -> None:
     stack = await scene.stack()
     async with feeding(database) as feed, reading(feed, StreamFilter("demo")) as reader:
         await scene.hook(stack)
@@ -231,7 +231,7 @@ async def test_who_may_only_read_gets_no_token(scene: Scene, database: Database)
     assert data["hook"]["state"] == "waiting"
 
 
-async def test_a_slow_reader_is_cut_off_and_comes_back(scene: Scene, database: Database) -> None:
+async def test_a_slow_reader_is_disconnected_and_resumes(scene: Scene, database: Database) -> None:
     stack = await scene.stack()
 
     class Slow(Reader):
@@ -244,7 +244,7 @@ async def test_a_slow_reader_is_cut_off_and_comes_back(scene: Scene, database: D
     async with feeding(database, cut_off=0.05) as feed:
         start = await feed.start("demo", None)
         pumping = asyncio.create_task(feed.pump(StreamFilter("demo"), start, slow.write))
-        await say(scene, stack, *(resource_event(f"r{number}") for number in range(5)))
+        await publish_events(scene, stack, *(resource_event(f"r{number}") for number in range(5)))
         async with asyncio.timeout(10):
             await pumping
         assert slow.subjects == ["r0", "r1"]
@@ -252,7 +252,7 @@ async def test_a_slow_reader_is_cut_off_and_comes_back(scene: Scene, database: D
             await until(lambda: reader.subjects == ["r2", "r3", "r4"])
 
 
-async def test_a_database_that_goes_away_and_comes_back_ends_no_stream(
+async def test_streams_survive_an_outage_of_the_database(
     scene: Scene, database: Database, away: Away
 ) -> None:
     stack = await scene.stack()
@@ -264,13 +264,13 @@ async def test_a_database_that_goes_away_and_comes_back_ends_no_stream(
             await until(lambda: feed.readers)
             async with away():
                 await until(lambda: any(one["event"] == "feed.unavailable" for one in logs))
-            await say(scene, stack, resource_event("a"))
+            await publish_events(scene, stack, resource_event("a"))
             await until(lambda: reader.subjects == ["a"])
 
 
 async def test_an_unknown_id_is_refused(scene: Scene, database: Database) -> None:
     stack = await scene.stack()
-    await say(scene, stack, resource_event("a"))
+    await publish_events(scene, stack, resource_event("a"))
     feed = Feed(database)
     for wrong in ("nonsense", "99-1"):
         with pytest.raises(Invalid):

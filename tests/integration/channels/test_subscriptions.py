@@ -1,4 +1,4 @@
-"""Subscriptions in the store."""
+"""Stored subscriptions."""
 
 from dataclasses import replace
 from uuid import UUID, uuid4
@@ -24,7 +24,7 @@ def a_new(target: str, project: str = "demo") -> NewSubscription:
     )  # fmt: skip
 
 
-async def test_made_read_and_removed(scene: Scene, database: Database) -> None:
+async def test_create_read_and_delete(scene: Scene, database: Database) -> None:
     chosen = await scene.subscription("https://a.test/", events=["x.*"], points=["pre-create"])
     stack = await scene.stack()
     await scene.record(stack, resource_event("a"))
@@ -47,7 +47,7 @@ async def test_made_read_and_removed(scene: Scene, database: Database) -> None:
     assert await scene.deliveries() == []
 
 
-async def test_listed_in_pages(scene: Scene, database: Database) -> None:
+async def test_pages(scene: Scene, database: Database) -> None:
     made = [(await scene.subscription("https://a.test/")).id for _ in range(5)]
     await scene.subscription("https://a.test/", project="other")
     seen: list[UUID] = []
@@ -59,7 +59,7 @@ async def test_listed_in_pages(scene: Scene, database: Database) -> None:
     assert seen == made
 
 
-async def test_a_change_keeps_the_rest(scene: Scene, database: Database) -> None:
+async def test_a_change_keeps_other_values(scene: Scene, database: Database) -> None:
     chosen = await scene.subscription("https://a.test/", events=["a"], stacks=["b"])
     async with database.connection() as conn:
         change = SubscriptionChange(events=[], state=SubscriptionState.DISABLED)
@@ -75,7 +75,7 @@ async def test_a_change_keeps_the_rest(scene: Scene, database: Database) -> None
         assert back == replace(changed, state="enabled", reason="")
 
 
-async def test_no_order_lets_everything_go(scene: Scene, database: Database) -> None:
+async def test_disabling_order_releases_all_deliveries(scene: Scene, database: Database) -> None:
     chosen = await scene.subscription("https://a.test/")
     stack = await scene.stack()
     await scene.record(stack, *(resource_event(f"r{number}") for number in range(4)))
@@ -103,7 +103,9 @@ async def test_a_rotation_ends(scene: Scene, database: Database) -> None:
         assert found[0] == ("newer",)
 
 
-async def test_the_configuration_is_what_there_is(scene: Scene, database: Database) -> None:
+async def test_the_settings_file_replaces_configured_subscriptions(
+    scene: Scene, database: Database
+) -> None:
     by_api = await scene.subscription("https://a.test/")
     one, two = a_new("https://one.test/"), a_new("https://two.test/", "*")
     async with database.connection() as conn:
@@ -118,7 +120,7 @@ async def test_the_configuration_is_what_there_is(scene: Scene, database: Databa
     assert secrets == ("whsec_a",)
 
 
-async def test_tags_of_the_stack_are_asked_for(scene: Scene, database: Database) -> None:
+async def test_filter_by_tags_of_the_stack(scene: Scene, database: Database) -> None:
     wanted = await scene.subscription("https://a.test/", tags=["prod*"])
     await scene.subscription("https://b.test/", tags=["test"])
     plain, tagged = await scene.stack(), await scene.stack()
@@ -131,7 +133,7 @@ async def test_tags_of_the_stack_are_asked_for(scene: Scene, database: Database)
     assert (one["stack_id"], one["subscription_id"]) == (tagged.id, wanted.id)
 
 
-async def test_tags_are_changed_and_the_rest_is_kept(scene: Scene, database: Database) -> None:
+async def test_a_change_of_tags_keeps_other_values(scene: Scene, database: Database) -> None:
     made = await scene.subscription("https://a.test/", tags=["prod"], events=["x"])
     async with database.connection() as conn:
         now = await subscriptions.update(

@@ -1,4 +1,4 @@
-"""Hooks that nobody can be told of: an event, a deadline that runs, and each of them shown."""
+"""Undeliverable hooks: the event, the deadline, and their representation."""
 
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ UNDELIVERABLE = "select count(*) from event where type = 'headgate.hook.undelive
 NOTICES = ["headgate.hook.waiting"]
 
 
-async def test_given_up_by_all_is_an_event_that_others_hear(
+async def test_only_dead_notifications_cause_an_event(
     scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -40,7 +40,7 @@ async def test_given_up_by_all_is_an_event_that_others_hear(
     assert (await scene.hook_row(hook_id))["undeliverable_at"] is not None
 
 
-async def test_one_that_has_it_is_enough(
+async def test_one_delivered_notification_is_enough(
     scene: Scene, receiver: Receiver, other_receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -58,7 +58,7 @@ async def test_one_that_has_it_is_enough(
 async def test_a_subscription_that_is_disabled_leaves_its_hooks_undeliverable(
     scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
 ) -> None:
-    """Their notices stand behind what was answered with 410, and are never tried."""
+    """Their notifications follow a delivery with the response 410 and are never attempted."""
     stacks = [await scene.stack() for _ in range(2)]
     await scene.subscription(receiver.url)
     for stack in stacks:
@@ -71,12 +71,12 @@ async def test_a_subscription_that_is_disabled_leaves_its_hooks_undeliverable(
     for hook_id in hooks:
         row = await scene.hook_row(hook_id)
         assert (row["deadline"] - row["undeliverable_at"]).total_seconds() == 100.0
-        (asked,) = await _asked(database, hook_id)
+        (asked,) = await _notifications(database, hook_id)
         assert (asked["state"], asked["attempts"]) == ("disabled", 0)
         assert "gone" in asked["error"]
 
 
-async def test_paused_while_its_notice_waits_the_hook_is_undeliverable_at_once(
+async def test_disabling_a_subscription_makes_its_pending_hook_undeliverable(
     scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -93,7 +93,7 @@ async def test_paused_while_its_notice_waits_the_hook_is_undeliverable_at_once(
         await until(lambda: scene.value(UNDELIVERABLE))
 
 
-async def test_asked_for_again_in_vain_it_is_told_once(
+async def test_a_resend_that_fails_causes_no_second_event(
     scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -111,11 +111,11 @@ async def test_asked_for_again_in_vain_it_is_told_once(
         )
     assert await scene.value(UNDELIVERABLE) == 1
     row, last = await scene.hook_row(hook_id), "select max(settled_at) from delivery"
-    # The deadline runs from the last failure: the attempts before had put it off by far more.
+    # The deadline starts at the last failure; the attempts before had extended it by far more.
     assert (row["deadline"] - await scene.value(last)).total_seconds() < 105.0
 
 
-async def test_a_dispatcher_that_starts_finds_what_one_that_died_has_left(
+async def test_a_new_dispatcher_finds_undeliverable_hooks_of_a_killed_one(
     scene: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -131,12 +131,12 @@ async def test_a_dispatcher_that_starts_finds_what_one_that_died_has_left(
     async with dispatching():
         await until(lambda: scene.value(UNDELIVERABLE))
     assert [(one["subscription"], one["state"], one["error"])
-            for one in await _asked(database, hook_id)] == [
+            for one in await _notifications(database, hook_id)] == [
         (str(chosen.id), "disabled", "why not"),
     ]  # fmt: skip
 
 
-async def test_who_is_disabled_is_shown_on_every_hook_it_should_have_heard_of(
+async def test_hooks_show_disabled_subscriptions_that_select_them(
     scene: Scene, database: Database
 ) -> None:
     stack = await scene.stack("web-1")
@@ -149,11 +149,11 @@ async def test_who_is_disabled_is_shown_on_every_hook_it_should_have_heard_of(
     hook_id = await scene.hook(stack)
     assert [
         (one["subscription"], one["target"], one["state"], one["error"])
-        for one in await _asked(database, hook_id)
+        for one in await _notifications(database, hook_id)
     ] == [(str(wanted.id), "https://a.test", "disabled", "disabled on request")]
 
 
-async def test_heard_late_the_deadline_runs_anew(
+async def test_a_late_delivery_restarts_the_deadline(
     scene: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
     stack = await scene.stack()
@@ -173,7 +173,7 @@ async def test_heard_late_the_deadline_runs_anew(
     assert (row["deadline"] - row["notified_at"]).total_seconds() == 100.0
 
 
-async def _asked(database: Database, hook_id: UUID) -> list[Any]:
+async def _notifications(database: Database, hook_id: UUID) -> list[Any]:
     async with database.connection() as conn:
         hook = await read_hook(conn, hook_id, None)
         assert hook is not None

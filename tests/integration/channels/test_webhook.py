@@ -1,4 +1,4 @@
-"""The webhook client against real servers that behave, and against those that do not."""
+"""The webhook client against correct and faulty servers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -23,7 +23,7 @@ LOOPBACK = (ip_network("127.0.0.0/8"),)
 SECRET = secret_of(bytes(range(24)))
 
 
-def a_letter(*, waiting: bool = False) -> EventMessage:
+def a_message(*, waiting: bool = False) -> EventMessage:
     return EventMessage("an-id", "headgate.hook.waiting", {"id": "an-id"}, NOW, waiting)
 
 
@@ -46,11 +46,11 @@ async def a_channel(
 
 async def send(target: str, *, waiting: bool = False, bound: float = 5.0) -> Delivered | Failed:
     async with a_channel(bound=bound) as channel:
-        return await channel.deliver(a_letter(waiting=waiting), an_endpoint(target))
+        return await channel.deliver(a_message(waiting=waiting), an_endpoint(target))
 
 
 @pytest.mark.parametrize("status", [200, 201, 204, 299])
-async def test_any_2xx_has_arrived(receiver: Receiver, status: int) -> None:
+async def test_every_2xx_is_a_delivery(receiver: Receiver, status: int) -> None:
     receiver.answers(status)
     outcome = await send(receiver.url)
     assert isinstance(outcome, Delivered)
@@ -58,7 +58,7 @@ async def test_any_2xx_has_arrived(receiver: Receiver, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
-async def test_other_answers_are_tried_again(receiver: Receiver, status: int) -> None:
+async def test_other_statuses_are_retried(receiver: Receiver, status: int) -> None:
     receiver.answers(status)
     assert await send(receiver.url) == Failed(f"it answered {status}", status)
 
@@ -88,14 +88,14 @@ async def test_retry_after(receiver: Receiver, said: str, seconds: float | None)
     assert outcome.retry_after == seconds
 
 
-async def test_a_hanging_endpoint_takes_bounded_time(receiver: Receiver) -> None:
+async def test_a_hanging_endpoint_times_out(receiver: Receiver) -> None:
     receiver.hangs()
     async with asyncio.timeout(10):
         outcome = await send(receiver.url, bound=0.2)
     assert outcome == Failed("no whole answer within 0.2 s")
 
 
-async def test_a_trickling_answer_takes_bounded_time(receiver: Receiver) -> None:
+async def test_a_slow_response_times_out(receiver: Receiver) -> None:
     async def trickle(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Length": "100"})
         await response.prepare(request)
@@ -107,7 +107,7 @@ async def test_a_trickling_answer_takes_bounded_time(receiver: Receiver) -> None
     assert await send(receiver.url, bound=0.3) == Failed("no whole answer within 0.3 s")
 
 
-async def test_a_huge_answer_is_not_read(receiver: Receiver) -> None:
+async def test_a_huge_response_is_not_read(receiver: Receiver) -> None:
     written = 0
 
     async def pour(request: web.Request) -> web.StreamResponse:
@@ -143,7 +143,7 @@ async def test_a_huge_answer_is_not_read(receiver: Receiver) -> None:
         (b"[" * 900, None),
     ],
 )
-async def test_decisions_in_answers(
+async def test_decisions_in_responses(
     receiver: Receiver, body: bytes, decision: ReceiverDecision | None
 ) -> None:
     async def handle(_: Received) -> web.StreamResponse:
@@ -170,7 +170,7 @@ async def test_no_connection_is_a_failure() -> None:
     server = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     assert await send(f"http://127.0.0.1:{port}/?secret=1") == Failed(
-        "the connection was closed before the answer was whole"
+        "the connection was closed before the response was complete"
     )
     server.close()
     await server.wait_closed()
@@ -189,15 +189,15 @@ async def test_the_proxy_of_the_environment_is_not_used(
     assert other_receiver.received == []
 
 
-async def test_a_literal_address_is_judged_at_the_connection(receiver: Receiver) -> None:
+async def test_a_literal_address_is_checked_at_the_connection(receiver: Receiver) -> None:
     async with a_channel(allow=()) as channel:
-        outcome = await channel.deliver(a_letter(), an_endpoint(receiver.url))
+        outcome = await channel.deliver(a_message(), an_endpoint(receiver.url))
     assert isinstance(outcome, Failed)
     assert "loopback" in outcome.reason
     assert receiver.received == []
 
 
-async def test_a_name_that_changes_its_mind_is_refused_at_the_connection(
+async def test_dns_rebinding_is_refused_at_the_connection(
     receiver: Receiver,
 ) -> None:
     answers = [["8.8.8.8"], ["127.0.0.1"], ["8.8.8.8", "127.0.0.1"]]
@@ -210,24 +210,24 @@ async def test_a_name_that_changes_its_mind_is_refused_at_the_connection(
     async with a_channel(allow=(), lookup=lookup) as channel:
         await channel.check_target(target)
         for _ in range(2):
-            outcome = await channel.deliver(a_letter(), an_endpoint(target))
+            outcome = await channel.deliver(a_message(), an_endpoint(target))
             assert isinstance(outcome, Failed)
             assert "good.test has an address that is not allowed" in outcome.reason
     assert receiver.received == []
 
 
-async def test_a_name_reaches_the_judged_address(receiver: Receiver) -> None:
+async def test_a_name_reaches_the_checked_address(receiver: Receiver) -> None:
     async def lookup(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.1"]
 
     target = receiver.url.replace("127.0.0.1", "good.test")
     async with a_channel(lookup=lookup) as channel:
         await channel.check_target(target)
-        assert isinstance(await channel.deliver(a_letter(), an_endpoint(target)), Delivered)
+        assert isinstance(await channel.deliver(a_message(), an_endpoint(target)), Delivered)
     assert receiver.received[0].headers["Host"].startswith("good.test:")
 
 
-async def test_the_judged_address_is_the_one_that_is_reached(receiver: Receiver) -> None:
+async def test_the_checked_address_is_the_one_that_is_reached(receiver: Receiver) -> None:
     answers = [["127.0.0.1"], ["127.0.0.1"], ["8.8.8.8"]]
 
     async def lookup(host: str, port: int) -> Sequence[str]:
@@ -236,7 +236,7 @@ async def test_the_judged_address_is_the_one_that_is_reached(receiver: Receiver)
     target = receiver.url.replace("127.0.0.1", "good.test")
     async with a_channel(lookup=lookup) as channel:
         await channel.check_target(target)
-        assert isinstance(await channel.deliver(a_letter(), an_endpoint(target)), Delivered)
+        assert isinstance(await channel.deliver(a_message(), an_endpoint(target)), Delivered)
     assert answers == [["8.8.8.8"]]  # asked once to judge, and once to connect
     assert len(receiver.received) == 1
 
@@ -252,7 +252,7 @@ async def test_the_judged_address_is_the_one_that_is_reached(receiver: Receiver)
         ("http://nobody.invalid/", "does not resolve"),
     ],
 )
-async def test_targets_are_checked_at_registration(target: str, said: str) -> None:
+async def test_targets_are_checked_before_they_are_stored(target: str, said: str) -> None:
     async with a_channel(allow=()) as channel:
         with pytest.raises(Invalid, match=said) as caught:
             await channel.check_target(target)

@@ -1,4 +1,4 @@
-"""Ways to a receiver that is not simply there: certificates on both sides, and a proxy between."""
+"""Webhooks with certificates of servers and clients, and through a proxy."""
 
 import asyncio
 import base64
@@ -44,7 +44,7 @@ async def send(
 
 @asynccontextmanager
 async def serving(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """Says yes to everything; gives its URL."""
+    """A server that accepts every request; yields its URL."""
 
     async def yes(_: web.Request) -> web.Response:
         return web.Response(text="yes")
@@ -62,8 +62,8 @@ async def serving(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize("status", [200, 400])
-async def test_a_token_that_a_receiver_repeats_is_not_kept(status: int) -> None:
-    """Readers see what is kept of a response; the token would let them answer."""
+async def test_a_token_in_a_response_is_masked(status: int) -> None:
+    """Readers of the delivery history must not be able to answer."""
     token = "hook-token-" + "x" * 40
     body = b"bad token " + token.encode() + b" " * 470 + token.encode()
     async with receiving() as receiver:
@@ -94,23 +94,23 @@ def guarding(authority: Authority, *, asks: bool = False) -> ssl.SSLContext:
     return context
 
 
-def said(**more: str) -> WebhookSettings:
+def settings_of(**more: str) -> WebhookSettings:
     return webhook_settings(Webhook(allow=LOOPBACK, **more))  # type: ignore[arg-type]
 
 
-async def test_a_receiver_whom_our_own_authority_vouches_for(authority: Authority) -> None:
+async def test_a_receiver_with_a_certificate_of_a_private_authority(authority: Authority) -> None:
     async with serving(guarding(authority)) as url:
-        assert isinstance(await send(said(ca_file=str(authority.file)), url), Delivered)
-        outcome = await send(said(), url)
+        assert isinstance(await send(settings_of(ca_file=str(authority.file)), url), Delivered)
+        outcome = await send(settings_of(), url)
     assert isinstance(outcome, Failed)
     assert outcome.reason.startswith("no secure connection to 127.0.0.1")
 
 
-async def test_whoever_has_the_public_key_can_check(tmp_path: Path) -> None:
+async def test_the_public_key_verifies_signatures(tmp_path: Path) -> None:
     key = Ed25519PrivateKey.generate()
     path = tmp_path / "signing.pem"
     path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    settings = said(signing_key_file=str(path))
+    settings = settings_of(signing_key_file=str(path))
     public = WebhookChannel(settings).public_key or ""
     assert public == "whpk_" + base64.b64encode(key.public_key().public_bytes_raw()).decode()
     async with receiving() as receiver:
@@ -123,43 +123,43 @@ async def test_whoever_has_the_public_key_can_check(tmp_path: Path) -> None:
     key.public_key().verify(base64.b64decode(signatures["v1a"]), signed)
     with pytest.raises(InvalidSignature):
         key.public_key().verify(base64.b64decode(signatures["v1a"]), signed + b"x")
-    # Who knows secrets alone overlooks it.
+    # A receiver that verifies with a secret ignores the other signature.
     StandardWebhook(secret_of(bytes(24))).verify(one.body, one.headers)
 
 
 @pytest.mark.parametrize("kind", ["absent", "text", "of another kind"])
-def test_a_file_that_holds_no_key(tmp_path: Path, authority: Authority, kind: str) -> None:
+def test_a_file_without_a_key(tmp_path: Path, authority: Authority, kind: str) -> None:
     path = tmp_path / "signing.pem"
     if kind == "text":
         path.write_text("not a key")
     elif kind == "of another kind":
         path = authority.pair("other").key
     with pytest.raises(Unavailable) as raised:
-        said(signing_key_file=str(path))
+        settings_of(signing_key_file=str(path))
     assert raised.value.finding.place == "[channels.webhook] signing_key_file"
     assert "openssl genpkey" in raised.value.finding.remedy
 
 
-async def test_a_receiver_that_wants_to_know_who_we_are(authority: Authority) -> None:
+async def test_a_receiver_that_requires_a_client_certificate(authority: Authority) -> None:
     ours = authority.pair("hub")
     certificate = {"cert_file": str(ours.certificate), "key_file": str(ours.key)}
     async with serving(guarding(authority, asks=True)) as url:
-        known = said(ca_file=str(authority.file), **certificate)
+        known = settings_of(ca_file=str(authority.file), **certificate)
         assert isinstance(await send(known, url), Delivered)
-        assert isinstance(await send(said(ca_file=str(authority.file)), url), Failed)
+        assert isinstance(await send(settings_of(ca_file=str(authority.file)), url), Failed)
 
 
 @dataclass
 class Proxy:
-    """Forwards what it is asked to, to the address it is told. asked: the first lines it got."""
+    """Forwards requests to a fixed address. requests: the first lines it received."""
 
     url: str
     to: int
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = await reader.readline()
-        self.asked.append(line.decode().strip())
+        self.requests.append(line.decode().strip())
         there, back = await asyncio.open_connection("127.0.0.1", self.to)
         if line.startswith(b"CONNECT"):
             while (await reader.readline()).strip():
@@ -185,7 +185,7 @@ async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 @asynccontextmanager
 async def forwarding(to: str) -> AsyncIterator[Proxy]:
-    """A proxy that leads everybody to one server."""
+    """A proxy that forwards all requests to one server."""
     port = free_port()
     proxy = Proxy(f"http://127.0.0.1:{port}", int(to.rsplit(":", 1)[1].partition("/")[0]))
     server = await asyncio.start_server(proxy.talk, "127.0.0.1", port)
@@ -193,30 +193,32 @@ async def forwarding(to: str) -> AsyncIterator[Proxy]:
         yield proxy
 
 
-async def test_everything_goes_through_the_proxy_names_and_all() -> None:
+async def test_the_proxy_gets_every_request_with_the_unresolved_name() -> None:
     async with serving() as url, forwarding(url) as proxy:
         target = "http://receiver.invalid/hook"
-        assert isinstance(await send(said(proxy=proxy.url), target), Delivered)
-        assert proxy.asked == ["POST http://receiver.invalid/hook HTTP/1.1"]
+        assert isinstance(await send(settings_of(proxy=proxy.url), target), Delivered)
+        assert proxy.requests == ["POST http://receiver.invalid/hook HTTP/1.1"]
 
 
-async def test_a_secure_target_is_tunnelled_to_and_known_by_its_certificate(
+async def test_a_tls_target_uses_a_tunnel_and_is_verified(
     authority: Authority,
 ) -> None:
     async with serving(guarding(authority)) as url, forwarding(url) as proxy:
-        settings = said(proxy=proxy.url, ca_file=str(authority.file))
+        settings = settings_of(proxy=proxy.url, ca_file=str(authority.file))
         assert isinstance(await send(settings, url), Delivered)
-        assert proxy.asked == [f"CONNECT {url.partition('://')[2].partition('/')[0]} HTTP/1.1"]
+        assert proxy.requests == [f"CONNECT {url.partition('://')[2].partition('/')[0]} HTTP/1.1"]
 
 
-async def test_addresses_are_judged_with_a_proxy_too() -> None:
+async def test_addresses_are_checked_with_a_proxy() -> None:
     settings = webhook_settings(Webhook(proxy="http://127.0.0.1:1"))  # type: ignore[arg-type]
     async with WebhookChannel(settings) as channel:
         with pytest.raises(Invalid):
             await channel.check_target("http://127.0.0.1/hook")
 
 
-async def test_a_proxy_that_is_away_is_told_of_without_its_password() -> None:
-    outcome = await send(said(proxy=f"http://me:secret@127.0.0.1:{free_port()}"), "http://x.test/")
+async def test_the_error_of_an_unavailable_proxy_does_not_contain_its_password() -> None:
+    outcome = await send(
+        settings_of(proxy=f"http://me:secret@127.0.0.1:{free_port()}"), "http://x.test/"
+    )
     assert isinstance(outcome, Failed)
     assert "secret" not in outcome.reason and outcome.reason.startswith("no connection to")

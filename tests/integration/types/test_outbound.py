@@ -38,7 +38,7 @@ async def asked(url: str, **settings: Any) -> Failed:
         (bad_receivers.hangs, "create: no whole answer within 0.3 s", True),
         (bad_receivers.drips, "create: no whole answer within 0.3 s", True),
         (bad_receivers.pours, "create: the answer is longer than 2000 bytes", False),
-        (says(b""), "create: the connection was closed before the answer was whole", True),
+        (says(b""), "create: the connection was closed before the response was complete", True),
         (says(b"SSH-2.0-x\r\n"), "create: no whole answer: ", True),
         (answers("500 Oops", body=b"a <b>trace</b>"),
          "create: the service answered 500: a <b>trace</b>", False),

@@ -1,4 +1,4 @@
-"""Every event type, rendered, is a CloudEvent and what its schema says."""
+"""Every event type is a valid CloudEvent and matches its schema."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,9 +21,9 @@ from engine.words import ResourceAction
 
 STACK, EVENT, HOOK_ID = UUID(int=1), UUID(int=2), UUID(int=3)
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
-TOLD = [{"subscription": str(UUID(int=9)), "channel": "webhook", "target": "https://a.test",
+NOTIFIED = [{"subscription": str(UUID(int=9)), "channel": "webhook", "target": "https://a.test",
          "at": rfc3339(TIME)}]  # fmt: skip
-ASKED = [{"subscription": str(UUID(int=9)), "channel": "webhook", "target": "https://a.test",
+NOTIFICATIONS = [{"subscription": str(UUID(int=9)), "channel": "webhook", "target": "https://a.test",
           "state": "pending", "attempts": 1, "code": 500, "error": "it answered 500",
           "next_at": rfc3339(TIME)}]  # fmt: skip
 
@@ -103,7 +103,7 @@ def rendered(
         project="demo",
         stack_header=None if kind.startswith(OF_NO_STACK) else STACK_HEADER,
         hook=hook if ".hook." in kind else None,
-        notified=TOLD,
+        notified=NOTIFIED,
         signal_url="https://hub.test/hooks/x/signal" if waits else None,
         token="a-token" if waits else None,
     )
@@ -122,20 +122,20 @@ def hook_at(kind: str) -> HookRecord:
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
-def test_every_type_fits_its_schema(kind: str) -> None:
+def test_every_type_matches_its_schema(kind: str) -> None:
     document = rendered(kind, hook_at(kind))
     jsonschema_rs.validator_for(SCHEMAS[kind], validate_formats=True).validate(document)
 
 
-def test_what_only_some_events_say() -> None:
+def test_keys_of_some_events() -> None:
     began, gone, moved = (
         "headgate.stack.update.started", "headgate.resource.delete.completed",
         "headgate.resource.move.completed",
     )  # fmt: skip
 
-    def data(kind: str, **said: Any) -> Any:
+    def data(kind: str, **more: Any) -> Any:
         event = an_event(kind)
-        return rendered(kind, event=replace(event, data={**event.data, **said}))["data"]
+        return rendered(kind, event=replace(event, data={**event.data, **more}))["data"]
 
     assert data(began)["stale"] == [] and data(began, stale=["b"])["stale"] == ["b"]
     assert data(began)["warnings"] == []
@@ -158,17 +158,17 @@ def test_every_type_is_a_cloud_event(kind: str) -> None:
     assert event.get_source().startswith("/v1/demo/")
 
 
-def test_the_schemas_are_schemas_and_refuse_what_is_wrong() -> None:
+def test_the_schemas_are_valid_and_refuse_wrong_documents() -> None:
     for kind, schema in SCHEMAS.items():
         jsonschema_rs.meta.validate(schema)
         check = jsonschema_rs.validator_for(schema, validate_formats=True)
         document = rendered(kind, hook_at(kind))
-        for broken in broken_ones(document):
+        for broken in invalid_variants(document):
             assert not check.is_valid(broken), broken
 
 
-def broken_ones(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    # A hook of the stack as a whole has no subject.
+def invalid_variants(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    # A hook of a whole stack has no subject.
     of_hook = ".hook." in document["type"]
     for key in document.keys() - ({"subject"} if of_hook else set()):
         yield {name: value for name, value in document.items() if name != key}
@@ -195,7 +195,7 @@ def test_the_envelope() -> None:
     }
 
 
-def test_the_envelope_of_a_stack_inside_says_where_that_is() -> None:
+def test_the_envelope_of_a_nested_stack_has_its_path() -> None:
     inside = replace(STACK_HEADER, path="web/0", root_id=UUID(int=77), root_name="all")
     document = cloud_event(
         an_event("headgate.resource.create.started"), project="demo", stack_header=inside,
@@ -214,12 +214,12 @@ def test_events_of_the_stack_have_no_subject() -> None:
     assert "subject" not in rendered("headgate.stack.create.completed")
 
 
-def test_a_stopped_stack_is_stopped_whatever_old_clients_are_told() -> None:
+def test_a_stopped_stack_has_the_status_stopped() -> None:
     stack = rendered("headgate.stack.update.stopped")["data"]["stack"]
     assert (stack["action"], stack["status"]) == ("UPDATE", "STOPPED")
 
 
-def test_odd_names_are_escaped_in_the_source() -> None:
+def test_special_characters_are_escaped_in_the_source() -> None:
     event = an_event("headgate.stack.create.started")
     document = cloud_event(
         event, project="a/b", stack_header=replace(STACK_HEADER, name="c d"), hook=None,
@@ -228,30 +228,30 @@ def test_odd_names_are_escaped_in_the_source() -> None:
     assert document["source"] == f"/v1/a%2Fb/stacks/c%20d/{STACK}"
 
 
-def test_the_notice_shows_the_hook_as_it_was() -> None:
+def test_the_notification_contains_the_hook_at_the_time_of_the_event() -> None:
     data = rendered("headgate.hook.waiting", ANSWERED)["data"]
     assert data["hook"]["state"] == "waiting"
     assert data["hook"]["allowed"] == ["continue", "reject", "step", "run", "progress"]
     assert data["hook"]["approvals"] == {"needed": 1, "given": 0, "by": []}
     assert "decision" not in data["hook"]
-    assert data["hook"]["told"] == TOLD
+    assert data["hook"]["told"] == NOTIFIED
     assert data["resource"]["changes"] == {"a": {"from": 0, "to": 1}}
     assert (data["signal_url"], data["token"]) == ("https://hub.test/hooks/x/signal", "a-token")
 
 
-def test_what_is_told_of_an_answer_holds_no_token() -> None:
+def test_events_about_answers_contain_no_token() -> None:
     assert "token" not in str(rendered("headgate.hook.answered", ANSWERED))
 
 
 @pytest.mark.parametrize("hook", [WAITING, ANSWERED, replace(WAITING, mode="notify")])
 def test_the_document_of_a_hook(hook: HookRecord) -> None:
-    document = hook_document(hook, notifications=ASKED, notified=TOLD)
+    document = hook_document(hook, notifications=NOTIFICATIONS, notified=NOTIFIED)
     jsonschema_rs.validator_for(HOOK_DOCUMENT, validate_formats=True).validate(document)
     waits = hook.state == "waiting" and hook.mode == "wait"
     assert document["allowed"] == (
         ["continue", "reject", "step", "run", "progress"] if waits else []
     )
-    assert document["asked"] == ASKED
+    assert document["asked"] == NOTIFICATIONS
     assert ("decided_by" in document) is (hook.state != "waiting")
     assert document["resource"]["properties"] == {"a": 1}
 

@@ -1,4 +1,4 @@
-"""Which addresses and targets are refused, in every spelling we know of."""
+"""Refused addresses and targets, in every known notation."""
 
 import asyncio
 import socket
@@ -27,7 +27,7 @@ REFUSED = [
     "::ffff:0:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::",
     "2001:0:4136:e378:8000:63bf:3fff:fdd2",
 ]  # fmt: skip
-#: Where clouds tell their machines their secrets.
+#: The metadata services of clouds.
 METADATA = [
     "169.254.169.254", "169.254.170.2", "168.63.129.16", "100.100.100.200", "192.0.0.192",
     "fd00:ec2::254", "fd20:ce::254", "fe80::a9fe:a9fe", "::ffff:168.63.129.16",
@@ -40,16 +40,16 @@ ALLOWED = [
 
 
 @pytest.mark.parametrize("text", [*REFUSED, *METADATA])
-def test_inner_addresses_are_refused(text: str) -> None:
+def test_internal_addresses_are_refused(text: str) -> None:
     assert check(ip_address(text), ()) is not None
 
 
 @pytest.mark.parametrize("text", ALLOWED)
-def test_public_addresses_are_not(text: str) -> None:
+def test_public_addresses_are_allowed(text: str) -> None:
     assert check(ip_address(text), ()) is None
 
 
-def test_nothing_that_python_calls_inner_is_let_through() -> None:
+def test_addresses_that_ipaddress_considers_private_are_refused() -> None:
     for text in ALLOWED:
         assert ip_address(text).is_global
 
@@ -69,7 +69,7 @@ def test_nothing_that_python_calls_inner_is_let_through() -> None:
         ("127.0.0.1", "::/0", False),
     ],
 )
-def test_what_the_operator_allows(text: str, allow: str, passes: bool) -> None:
+def test_networks_that_the_operator_allows(text: str, allow: str, passes: bool) -> None:
     assert (check(ip_address(text), [ip_network(allow)]) is None) is passes
 
 
@@ -89,7 +89,7 @@ def test_good_targets(target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "reason"),
     [
         ("", "scheme"),
         ("example.org", "scheme"),
@@ -177,10 +177,10 @@ def test_good_targets(target: str) -> None:
         ("https://example.org/" + "a" * 3000, "longer"),
     ],
 )
-def test_bad_targets(target: str, said: str) -> None:
+def test_bad_targets(target: str, reason: str) -> None:
     url, found = parse_target(target, ())
     assert url is None
-    assert any(said in str(finding) for finding in found), found
+    assert any(reason in str(finding) for finding in found), found
 
 
 def resolve(addresses: Sequence[str], allow: Sequence[str] = ()) -> list[str]:
@@ -191,7 +191,7 @@ def resolve(addresses: Sequence[str], allow: Sequence[str] = ()) -> list[str]:
     return [one["host"] for one in asyncio.run(resolver.resolve("a.test", 80))]
 
 
-def test_every_address_of_a_name_is_judged() -> None:
+def test_every_address_of_a_name_is_checked() -> None:
     assert resolve(["8.8.8.8", "2606:4700::1111"]) == ["8.8.8.8", "2606:4700::1111"]
     for inner in ("127.0.0.1", "::1", "10.0.0.1", "nonsense"):
         for addresses in ([inner], ["8.8.8.8", inner], [inner, "8.8.8.8"]):
@@ -202,7 +202,7 @@ def test_every_address_of_a_name_is_judged() -> None:
         resolve([])
 
 
-#: What a resolver says at the end of CNAMEs; and names that were written in other letters.
+#: Names at the end of CNAMEs, and names in other scripts.
 LEADS = {
     "localhost": "127.0.0.1", "localhost.": "::1", "127.0.0.1.nip.example": "127.0.0.1",
     "alias.example.org": "169.254.169.254", "xn--nxasmq6b.example": "10.0.0.1",
@@ -217,22 +217,22 @@ LEADS = {
         "127.0.0.1.nip.example", "alias.example.org", "\u03b2\u03cc\u03bb\u03bf\u03c2.example",
     ],
 )  # fmt: skip
-def test_a_name_is_judged_by_where_it_leads(host: str) -> None:
-    asked = []
+def test_a_name_is_checked_by_its_addresses(host: str) -> None:
+    lookups = []
 
     async def lookup(name: str, port: int) -> Sequence[str]:
-        asked.append(name)
+        lookups.append(name)
         return [LEADS.get(name, "10.0.0.2")]
 
     url, _ = parse_target(f"http://{host}/", ())
     assert url is not None
     with pytest.raises(Refused):
         asyncio.run(GuardedResolver(lookup, ()).resolve(url.raw_host or "", 80))
-    assert asked == [url.raw_host]
+    assert lookups == [url.raw_host]
 
 
-def test_nobody_asks_again_for_the_judged_address() -> None:
-    """What is given out is the address itself, marked as one: a later answer changes nothing."""
+def test_the_checked_address_is_not_resolved_again() -> None:
+    """The result is a numeric address, so a later DNS response has no effect."""
 
     async def lookup(name: str, port: int) -> Sequence[str]:
         return ["8.8.8.8", "2606:4700::1111"]
@@ -243,7 +243,7 @@ def test_nobody_asks_again_for_the_judged_address() -> None:
     assert [one["family"] for one in found] == [socket.AF_INET, socket.AF_INET6]
 
 
-def test_the_socket_is_the_last_to_look() -> None:
+def test_the_socket_factory_checks_the_address() -> None:
     make = guarded_socket_factory([ip_network("127.0.0.0/8")])
     info = (socket.AF_INET, socket.SOCK_STREAM, 0, "")
     made = make((*info, ("127.0.0.1", 1)))

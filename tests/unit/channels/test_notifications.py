@@ -1,4 +1,4 @@
-"""Heat's notifications as its listeners know them. The keys are those that a Heat server sent."""
+"""Heat's notifications. The keys are those of a Heat server."""
 
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ PAYLOAD = {"create_at", "description", "stack_identity", "stack_name", "state", 
            "tags", "tenant_id", "updated_at", "user_id", "user_identity", "username"}  # fmt: skip
 
 
-def a_letter(kind: str, action: str, status: str) -> EventMessage:
+def a_message(kind: str, action: str, status: str) -> EventMessage:
     stack = {
         "id": "an-id", "name": "web", "project": "demo", "action": action, "status": status,
         "reason": "because", "owner": "ann", "tags": ["prod"],
@@ -34,25 +34,25 @@ def a_letter(kind: str, action: str, status: str) -> EventMessage:
         ("stopped", "STOPPED", "error", "ERROR", "UPDATE_FAILED"),
     ],
 )
-def test_each_end_is_told_as_heat_tells_it(
+def test_each_event_has_the_notification_of_heat(
     moment: str, status: str, end: str, priority: str, state: str
 ) -> None:
-    told = notification(a_letter(f"headgate.stack.update.{moment}", "UPDATE", status))
-    assert told is not None and told.keys() == ENVELOPE and told["payload"].keys() == PAYLOAD
-    assert (told["event_type"], told["priority"]) == (f"orchestration.stack.update.{end}", priority)
-    assert (told["payload"]["state"], told["payload"]["state_reason"]) == (state, "because")
-    assert told["timestamp"] == "2026-11-20 20:41:23.074487"
-    assert told["_unique_id"] == "10d35a5b264241c196d9d0831a883ee1"
-    assert told["payload"]["create_at"] == "2026-11-20T20:41:22Z"
-    assert told["payload"]["updated_at"] == "2026-11-20T20:41:23Z"
+    sent = notification(a_message(f"headgate.stack.update.{moment}", "UPDATE", status))
+    assert sent is not None and sent.keys() == ENVELOPE and sent["payload"].keys() == PAYLOAD
+    assert (sent["event_type"], sent["priority"]) == (f"orchestration.stack.update.{end}", priority)
+    assert (sent["payload"]["state"], sent["payload"]["state_reason"]) == (state, "because")
+    assert sent["timestamp"] == "2026-11-20 20:41:23.074487"
+    assert sent["_unique_id"] == "10d35a5b264241c196d9d0831a883ee1"
+    assert sent["payload"]["create_at"] == "2026-11-20T20:41:22Z"
+    assert sent["payload"]["updated_at"] == "2026-11-20T20:41:23Z"
 
 
-def test_a_stack_that_is_new_was_not_updated() -> None:
-    told = notification(a_letter("headgate.stack.create.started", "CREATE", "IN_PROGRESS"))
-    assert told is not None and told["payload"]["updated_at"] is None
-    assert (told["payload"]["tenant_id"], told["payload"]["username"]) == ("demo", "ann")
+def test_a_new_stack_has_no_update_time() -> None:
+    sent = notification(a_message("headgate.stack.create.started", "CREATE", "IN_PROGRESS"))
+    assert sent is not None and sent["payload"]["updated_at"] is None
+    assert (sent["payload"]["tenant_id"], sent["payload"]["username"]) == ("demo", "ann")
 
 
 @pytest.mark.parametrize("kind", ["headgate.resource.create.started", "headgate.hook.waiting"])
-def test_heat_tells_of_stacks_alone(kind: str) -> None:
-    assert notification(a_letter(kind, "CREATE", "IN_PROGRESS")) is None
+def test_only_stack_events_have_notifications(kind: str) -> None:
+    assert notification(a_message(kind, "CREATE", "IN_PROGRESS")) is None

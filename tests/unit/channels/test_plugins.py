@@ -1,4 +1,4 @@
-"""Channels that come with other packages."""
+"""Channels from other packages."""
 
 from importlib.metadata import EntryPoint
 
@@ -15,7 +15,7 @@ class Pigeon:
     name = "pigeon"
 
     async def check_target(self, target: str) -> None:
-        """Any loft will do."""
+        """Accepts every target."""
 
     async def deliver(self, letter: EventMessage, endpoint: Endpoint) -> Delivered | Failed:
         return Delivered(None, endpoint.target)
@@ -27,14 +27,14 @@ class Broken:
 
 
 class Nothing:
-    """Neither takes nor checks."""
+    """Has no method of a channel."""
 
 
 def point(name: str, what: str) -> EntryPoint:
     return EntryPoint(name, f"{__name__}:{what}", ENTRY_POINTS)
 
 
-def test_one_is_made_and_known_by_its_entry_point() -> None:
+def test_a_plugin_is_created_with_the_name_of_its_entry_point() -> None:
     assert isinstance(loaded([point("pigeon", "Pigeon")], ["webhook"])["pigeon"], Pigeon)
 
 
@@ -47,9 +47,7 @@ def test_one_is_made_and_known_by_its_entry_point() -> None:
         ("pigeon", "Nothing", "it has no check_target and no deliver"),
     ],
 )
-def test_one_that_cannot_be_used_keeps_the_server_from_starting(
-    name: str, what: str, why: str
-) -> None:
+def test_an_invalid_plugin_prevents_the_start(name: str, what: str, why: str) -> None:
     with pytest.raises(Unavailable) as raised:
         loaded([point(name, what)], ["webhook"])
     assert why in str(raised.value) and name in str(raised.value)

@@ -1,4 +1,4 @@
-"""Signatures, checked by the library that receivers use."""
+"""Signatures, verified with the library of receivers."""
 
 import re
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "webhooks.md"
 FIRST, SECOND = sign.secret_of(bytes(range(24))), sign.secret_of(bytes(range(32)))
 
 
-def test_it_signs_as_the_standard_says() -> None:
+def test_signatures_follow_the_standard() -> None:
     body = '{"grüße": 1}'
     headers = sign.headers("an-id", SENT, body.encode(), [FIRST])
     assert headers["webhook-id"] == "an-id"
@@ -29,7 +29,7 @@ def test_each_secret_signs() -> None:
     assert headers["webhook-signature"].split(" ") == expected
 
 
-def test_a_secret_has_a_form() -> None:
+def test_the_format_of_secrets() -> None:
     assert sign.is_secret(FIRST)
     for wrong in ("", "whsec_", "whsec_QUFB", FIRST[6:], FIRST + "!", "whsec_" + "A" * 400):
         assert not sign.is_secret(wrong)

@@ -1,4 +1,4 @@
-"""Which events the sinks of an environment hear."""
+"""The events that the sinks of an environment get."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -10,8 +10,8 @@ from channels.store.records import SubscriptionRecord
 from channels.store.sinks import SinkChanges
 
 STACK, SINK = UUID(int=1), UUID(int=2)
-AROUND = Traits("p", "headgate.stack.update.completed", STACK, "s")
-INSIDE = Traits("p", "headgate.stack.update.completed", UUID(int=3), "s-web-1", root_id=STACK)
+ROOT = Traits("p", "headgate.stack.update.completed", STACK, "s")
+NESTED = Traits("p", "headgate.stack.update.completed", UUID(int=3), "s-web-1", root_id=STACK)
 
 
 def sink(named_until: int | None = None) -> SubscriptionRecord:
@@ -23,8 +23,8 @@ def sink(named_until: int | None = None) -> SubscriptionRecord:
     )  # fmt: skip
 
 
-#: Before, and from the stack's fifth event on; what it hears of its stack's fourth and sixth event,
-#: and of one inside that is published with them.
+#: Declared before, and from the fifth event of the stack on; whether the sink gets the fourth and
+#: the sixth event, and one of a nested stack that is published with them.
 CHANGES = {
     "named": (set[UUID](), {SINK}, (False, True, True)),
     "dropped": ({SINK}, set[UUID](), (True, False, True)),
@@ -34,15 +34,15 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_sink_that_comes_or_goes(what: str) -> None:
-    before, after, heard = CHANGES[what]
-    named = SinkChanges({STACK: [(0, before), (5, after)]})
-    told = [named.includes(sink(), AROUND, number) for number in (4, 6)]
-    assert (*told, named.includes(sink(), INSIDE, 900)) == heard
+def test_a_sink_that_a_change_adds_or_removes(what: str) -> None:
+    before, after, expected = CHANGES[what]
+    changes = SinkChanges({STACK: [(0, before), (5, after)]})
+    included = [changes.includes(sink(), ROOT, number) for number in (4, 6)]
+    assert (*included, changes.includes(sink(), NESTED, 900)) == expected
 
 
-def test_where_nothing_changes_it_hears_until_it_is_dropped() -> None:
-    for one, heard in ((sink(), True), (sink(named_until=5), False)):
-        assert SinkChanges().includes(one, INSIDE, 2) is heard
-    assert SinkChanges().includes(sink(named_until=5), AROUND, 4)
-    assert not SinkChanges().includes(sink(named_until=5), AROUND, 5)
+def test_without_a_change_a_sink_gets_events_until_it_is_dropped() -> None:
+    for one, expected in ((sink(), True), (sink(named_until=5), False)):
+        assert SinkChanges().includes(one, NESTED, 2) is expected
+    assert SinkChanges().includes(sink(named_until=5), ROOT, 4)
+    assert not SinkChanges().includes(sink(named_until=5), ROOT, 5)

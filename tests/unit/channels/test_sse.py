@@ -1,4 +1,4 @@
-"""The text of the event stream."""
+"""The format of the event stream."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def test_an_event_is_one_block() -> None:
     )
 
 
-def test_an_id_comes_back() -> None:
+def test_an_id_is_parsed_as_it_was_formatted() -> None:
     assert sse.parse_event_id(sse.event_id(Cursor(7, 3))) == Cursor(7, 3)
 
 
@@ -34,7 +34,7 @@ def test_an_id_comes_back() -> None:
         "1-" + "9" * 50,
     ],
 )
-def test_a_garbled_id_is_refused(text: str) -> None:
+def test_an_invalid_id_is_refused(text: str) -> None:
     with pytest.raises(Invalid) as caught:
         sse.parse_event_id(text)
     assert caught.value.findings[0].place == "Last-Event-ID"
