@@ -56,7 +56,7 @@ async def outcome(**said: str) -> str:
         try:
             await broker.publish("", settings.answers, aio_pika.Message(b"x"))
         except NotPublished as error:
-            return [] if "not been reached yet" in str(error) else [str(error)]
+            return [] if "not connected yet" in str(error) else [str(error)]
         return [""]
 
     try:

@@ -34,10 +34,10 @@ async def _subscription_events(database: Database) -> list[dict[str, Any]]:
 
 
 async def test_every_change_of_a_subscription_is_an_event_without_a_stack(
-    telling: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
+    recording: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
 ) -> None:
-    await telling.subscription(receiver.url, events=["headgate.subscription.*"])
-    told = await telling.subscription("https://a.test/secret-path?key=1", events=["x"])
+    await recording.subscription(receiver.url, events=["headgate.subscription.*"])
+    told = await recording.subscription("https://a.test/secret-path?key=1", events=["x"])
     change = SubscriptionChange(events=["y"])
     async with database.connection() as conn:
         await subscriptions.update(conn, "demo", told.id, change, "bob")
@@ -65,38 +65,38 @@ async def test_every_change_of_a_subscription_is_an_event_without_a_stack(
 
 
 async def test_a_subscription_gets_no_events_about_itself(
-    telling: Scene, receiver: Receiver, dispatching: Dispatching
+    recording: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
-    await telling.subscription(receiver.url)
-    stack = await telling.stack()
-    await telling.record(stack, resource_event("a"))
+    await recording.subscription(receiver.url)
+    stack = await recording.stack()
+    await recording.record(stack, resource_event("a"))
     async with dispatching():
         await until(lambda: receiver.events)
     assert [event["type"] for event in receiver.events] == ["headgate.resource.create.started"]
 
 
 async def test_a_project_gets_events_about_its_own_subscriptions_only(
-    telling: Scene, receiver: Receiver, dispatching: Dispatching
+    recording: Scene, receiver: Receiver, dispatching: Dispatching
 ) -> None:
-    await telling.subscription(receiver.url, events=["headgate.subscription.*"])
-    await telling.subscription("https://a.test/", project="other")
-    mine = await telling.subscription("https://b.test/")
+    await recording.subscription(receiver.url, events=["headgate.subscription.*"])
+    await recording.subscription("https://a.test/", project="other")
+    mine = await recording.subscription("https://b.test/")
     async with dispatching():
         await until(lambda: receiver.events)
-        await until(lambda: telling.value("select count(*) = 3 from outbox where position > 0"))
+        await until(lambda: recording.value("select count(*) = 3 from outbox where position > 0"))
     subjects = [event["data"]["subscription"]["id"] for event in receiver.events]
     assert subjects == [str(mine.id)]
 
 
 async def test_a_failing_endpoint_disables_its_subscription_with_an_event(
-    telling: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
+    recording: Scene, database: Database, receiver: Receiver, dispatching: Dispatching
 ) -> None:
-    chosen = await telling.subscription(receiver.url, events=["headgate.resource.*"])
+    chosen = await recording.subscription(receiver.url, events=["headgate.resource.*"])
     receiver.answers(410)
-    stack = await telling.stack()
-    await telling.record(stack, resource_event("a"))
+    stack = await recording.stack()
+    await recording.record(stack, resource_event("a"))
     async with dispatching():
-        await until(lambda: telling.value("select state = 'disabled' from subscription"))
+        await until(lambda: recording.value("select state = 'disabled' from subscription"))
     last = (await _subscription_events(database))[-1]
     assert last["type"] == "headgate.subscription.disabled"
     assert last["reason"] == "its endpoint answered that it is permanently gone"
@@ -104,10 +104,10 @@ async def test_a_failing_endpoint_disables_its_subscription_with_an_event(
 
 
 async def test_the_settings_file_records_events_only_for_changes(
-    telling: Scene, database: Database
+    recording: Scene, database: Database
 ) -> None:
     one = replace(
-        await telling.subscription("https://a.test/"),
+        await recording.subscription("https://a.test/"),
         origin=Origin.CONFIGURATION, project="*", keeps_secret=True,
     )  # fmt: skip
     async with database.connection() as conn:
