@@ -73,7 +73,7 @@ async def test_what_stopped_is_said_and_how_to_go_on(run: Program) -> None:
 @pytest.mark.parametrize(
     ("hooks", "told"),
     [
-        ({"clear": "b"}, "must be a list of texts"),
+        ({"clear": "b"}, "must be a list of strings"),
         ({"add": ["x:pre-create"]}, "matches no resource"),
         ({"add": ["b:pre-craete"]}, 'Did you mean "pre-create"?'),
         ({"add": [{"at": "b", "on": "pre-create", "approvals": 3, "answer_by": ["user:a"]}]},
