@@ -78,19 +78,21 @@ class NodeRunner:
         self._queue = queue
         self._wake = wake
         self.held: dict[Claim, asyncio.Task[None] | None] = {}
-        self._last_tries: set[Claim] = set()
+        self._last_tries: dict[Claim, float] = {}
 
     def running(self) -> list[asyncio.Task[None]]:
         return [task for task in self.held.values() if task is not None]
 
     @property
-    def has_last_try(self) -> bool:
-        """Return whether it has a node that fails if its worker ends once more.
+    def last_try_since(self) -> float | None:
+        """When it claimed a node that fails if its worker ends once more, by the event loop's
+        clock; None without such a node.
 
-        Another node that ended workers must not run at the same time: both would be counted.
+        A node that ends the worker at the same time would make it fail as well.
         """
-        self._last_tries &= self.held.keys()
-        return bool(self._last_tries)
+        for claim in self._last_tries.keys() - self.held.keys():
+            del self._last_tries[claim]
+        return min(self._last_tries.values(), default=None)
 
     def retain(self, claims: Collection[Claim]) -> None:
         """Drop all other claims, whose tasks have ended."""
@@ -130,7 +132,7 @@ class NodeRunner:
         """Decide the next step of a node, or call its operation in phase act."""
         self.held[work.key] = None
         if work.lost == MOST_LOST - 1:
-            self._last_tries.add(work.key)
+            self._last_tries[work.key] = claimed_at
         with _log_context(work):
             try:
                 reach("worker.prepare", work.name)

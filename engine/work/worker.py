@@ -52,6 +52,8 @@ BACK_OFF = 1.0
 RESOURCE_BYTES = 4_194_304
 #: Seconds. A claim that is not released counts as lost, as if its process had died.
 RELEASE_TIMEOUT = 2.0
+#: Leases. A process claims no other node for so long while it makes the last try of a node.
+LAST_TRY_ALONE = 4
 #: How often a step in a batch of its own may exceed the statement timeout.
 TRIES = 2
 
@@ -204,8 +206,14 @@ class Worker:
 
     def _free_capacity(self) -> int:
         """Return how many nodes to claim: a batch if operations only compute; with I/O as many as
-        may run at once, which leaves the rest to other processes.
+        may run at once, which leaves the rest to other processes. None at the beginning of the last
+        try of a node, which would fail if a new node ended the process.
         """
+        last_try = self._runner.last_try_since
+        if last_try is not None:
+            alone = LAST_TRY_ALONE * self._settings.lease.total_seconds()
+            if asyncio.get_running_loop().time() - last_try < alone:
+                return 0
         free = max(0, self._settings.operations - len(self._runner.running()))
         if self._single_claims:
             return min(1, free)
@@ -221,7 +229,7 @@ class Worker:
         Raises only if no step of the batch is written.
         """
         began = asyncio.get_running_loop().time()
-        had_last_try = self._runner.has_last_try
+        had_last_try = self._runner.last_try_since is not None
         with self._may_claim_suspects(want) as suspects:
             advanced = await self._advance([one.step for one in batch], want, suspects=suspects)
             refused = {one.key: one for one in advanced.refused}
@@ -234,8 +242,8 @@ class Worker:
                 with bound_contextvars(stack_id=str(ended.stack_id), traversal=ended.traversal):
                     await self._finish(ended)
             self._run_nodes(group, advanced, began)
-        if had_last_try and not self._runner.has_last_try:
-            self.wake()  # other suspects may be claimed now
+        if had_last_try and self._runner.last_try_since is None:
+            self.wake()  # other nodes may be claimed now
         return bool(advanced.work or advanced.ends or advanced.unread or self._queue)
 
     def _run_nodes(self, group: asyncio.TaskGroup, advanced: Advanced, began: float) -> None:
@@ -254,7 +262,7 @@ class Worker:
         """Yield whether this claim may return nodes that ended their workers: one claim at a time,
         and none during the last try of such a node.
         """
-        allowed = want > 0 and not self._claims_suspects and not self._runner.has_last_try
+        allowed = want > 0 and not self._claims_suspects and self._runner.last_try_since is None
         self._claims_suspects |= allowed
         try:
             yield allowed
