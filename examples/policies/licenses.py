@@ -2,7 +2,7 @@
 
     SECRET=whsec_... python licenses.py --types 'Acme::Database' --most 10
 
-Before a stack is created or updated (`pre-stack-create`, `pre-stack-update`), it takes a license
+Before a stack is created, updated, restored or rolled back (see POINTS), it takes a license
 for each new resource, for all of them or for none. When an action has ended, successfully or not,
 it asks Headgate which resources exist, and returns the other licenses. See README.md.
 """
@@ -19,7 +19,7 @@ import aiohttp
 from aiohttp import web
 from standardwebhooks import Webhook, WebhookVerificationError
 
-POINTS = ("pre-stack-create", "pre-stack-update")
+POINTS = ("pre-stack-create", "pre-stack-update", "pre-stack-restore", "pre-stack-rollback")
 ENDS = ("completed", "failed", "stopped")
 
 

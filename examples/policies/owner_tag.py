@@ -2,8 +2,9 @@
 
     SECRET=whsec_... python owner_tag.py --types 'OS::Nova::Server' --tag metadata.owner
 
-Headgate notifies it twice, and each response contains the answer. Before the stack is changed
-(`pre-stack-create`, `pre-stack-update`), the notification has the plan. Before each server is
+Headgate notifies it twice, and each response contains the answer. Before the stack is created,
+updated, restored or rolled back (`pre-stack-create`, `pre-stack-update`, `pre-stack-restore`,
+`pre-stack-rollback`), the notification has the plan. Before each server is
 created or updated (`pre-create`, `pre-update`), it has all properties with their final values,
 which the plan may not know. See README.md.
 """
