@@ -261,7 +261,15 @@ def _subject(hook: HookRecord, resource_type: Json) -> dict[str, Json]:
         "resource": None,
         "change": {
             name: hook.notice.get(name)
-            for name in ("action", "version", "requested_by", "parameters", "tags", "plan")
+            for name in (
+                "action",
+                "version",
+                "requested_by",
+                "parameters",
+                "tags",
+                "plan",
+                "only",
+            )
         },
     }
 

@@ -114,6 +114,7 @@ CHANGE = fields({
     "parameters": MAP,
     "tags": list_of(TEXT),
     "plan": list_of(MAP),
+    "only": or_null(list_of(TEXT)),
 })  # fmt: skip
 #: A hook as ``GET /v1/{project}/hooks`` shows it.
 HOOK_DOCUMENT = fields(

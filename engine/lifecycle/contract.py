@@ -44,7 +44,8 @@ class StackView:
     """A stack, its action and plan, and who requested them.
 
     action: CREATE, UPDATE, DELETE, ROLLBACK, ADOPT, CHECK, SUSPEND, RESUME, SNAPSHOT, RESTORE.
-    parameters: hidden ones masked. version: the template version of the action.
+    parameters: hidden ones masked. version: the template version of the action. only: names of
+    the resources that a partial update may change, None if the update is not partial.
     """
 
     project: str
@@ -57,6 +58,7 @@ class StackView:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     tags: Sequence[str] = ()
     plan: Sequence[PlannedChange] = ()
+    only: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,10 @@ from engine.words import GATES, VISITS, Action, Direction, Json
 
 @dataclass(frozen=True, slots=True)
 class GateView:
-    """The traversal that a view describes. number: of the traversal. version: of the template."""
+    """The traversal that a view describes. number: of the traversal. version: of the template.
+
+    only: names of the resources that a partial update may change; None if it is not partial.
+    """
 
     stack_id: UUID
     project: str
@@ -31,6 +34,7 @@ class GateView:
     version: int
     requested_by: Principal
     tags: Sequence[str]
+    only: Sequence[str] | None = None
 
 
 async def rows_of(
@@ -106,5 +110,6 @@ def _document(
             parameters=parameters,
             tags=tuple(started.tags),
             plan=plan,
+            only=None if started.only is None else tuple(started.only),
         )
     )

@@ -70,6 +70,14 @@ class DesiredState:
     credential: str = field(default="", repr=False)
     within: Within | None = None
 
+    def selected(self) -> list[str] | None:
+        """Sorted names of the resources that a partial update may change; None for all."""
+        chosen = self.options.chosen
+        if chosen is None:
+            return None
+        names = {*self.blueprint.definition.resources, *(row.name for row in self.current.rows)}
+        return sorted(filter(chosen, names))
+
     def nested_context(self) -> Below:
         """The parent's step, and the breakpoints that this change passes on to nested stacks."""
         blueprint = self.blueprint

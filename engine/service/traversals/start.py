@@ -158,7 +158,7 @@ class Traversals:
         """
         planned, warnings = self.plan_update(desired)
         started = await self._gate_view(conn, desired.stack_id, desired.action, desired.number,
-        desired.version, desired.requested_by)  # fmt: skip
+        desired.version, desired.requested_by, desired.selected())  # fmt: skip
         if not desired.stored:
             await store_version(conn, desired, self.limits.versions, project=started.project)
         names = {node.name for node in planned.nodes}
@@ -299,10 +299,11 @@ class Traversals:
         number: int,
         version: int,
         by: Principal,
+        only: Sequence[str] | None = None,
     ) -> GateView:
         header = await stack_rows.read_stack_header(conn, stack_id)
         return GateView(
-            stack_id, header.project, header.name, action, number, version, by, header.tags
+            stack_id, header.project, header.name, action, number, version, by, header.tags, only
         )
 
     async def _store(

@@ -105,11 +105,16 @@ async def test_a_rollback_cannot_complete_a_partial_update(
         assert await eve.until_ended("s") == "ROLLBACK_FAILED"
         await rejected(eve, "pre-stack-rollback")
         assert created(await eve.resources("s")) == {"a"}
-        points = [one["hook"]["point"] for one in notices(policy)]
-        stack_points = [point for point in points if "-stack-" in point]
-        assert stack_points == [
-            "pre-stack-create", "pre-stack-update", "pre-stack-update", "pre-stack-rollback",
-        ]  # fmt: skip
+        assert [
+            (one["hook"]["point"], one["change"]["only"])
+            for one in notices(policy)
+            if "-stack-" in one["hook"]["point"]
+        ] == [
+            ("pre-stack-create", None),
+            ("pre-stack-update", ["a"]),
+            ("pre-stack-update", None),
+            ("pre-stack-rollback", None),
+        ]
 
 
 async def rejected(person: Person, point: str) -> None:

@@ -176,6 +176,7 @@ WHOLE = StackView(
                       certain=False),
         PlannedChange("web", "T", "added"),
     ),
+    ("db", "web"),
 )  # fmt: skip
 
 
@@ -196,7 +197,7 @@ def test_what_a_later_version_adds_is_passed_over() -> None:
 
 def test_what_an_earlier_version_did_not_say_is_as_usual() -> None:
     document = view_document(VIEW)
-    for name in ("parameters", "tags", "plan", "version_of_view"):
+    for name in ("parameters", "tags", "plan", "only", "version_of_view"):
         del document[name]
     assert view_of(document) == VIEW
     document["plan"] = [{"name": "db", "type": "T", "change": "added"}]
