@@ -20,7 +20,7 @@ from engine.types.registry import Registry
 from engine.words import Direction, Json, Operation, Pace, Phase, State
 from engine.work.hook_opening import Notice
 from engine.work.prepare import Prepared, Unresolved, prepare
-from engine.work.secret_propagation import secret_unchanged
+from engine.work.secret_propagation import public_secret_reason, secret_unchanged
 from engine.work.transition_documents import write_step
 from engine.work.transition_encoder import Result
 from engine.work.visible_properties import keeps_secrets, kept_view, notice
@@ -56,6 +56,9 @@ def prepare_claim(work: Work, registry: Registry) -> tuple[Job, NodeInput | None
         return job, NodeInput(OperationFailed(str(error)), unchanged)
     if job.prepared.denied is not None:
         return job, NodeInput(OperationForbidden(job.prepared.denied), unchanged)
+    begun = work.progress is not None or job.node.phase not in (Phase.PRE, Phase.ACT)
+    if not begun and (reason := public_secret_reason(job.prepared)):
+        return job, NodeInput(OperationFailed(reason), unchanged)
     if job.node.phase is Phase.ACT:
         return job, None
     return job, NodeInput(Claimed(job.prepared.change.operation), _unchanged(job.prepared))

@@ -44,7 +44,7 @@ from engine.words import REPEATED, Json, Operation, point_of
 from engine.work.job import NodeInput
 from engine.work.prepare import UNTOLD, Prepared, call_of, denied, has_secrets
 from engine.work.retries import Retrying
-from engine.work.secret_propagation import redacted, secret_of
+from engine.work.secret_propagation import redacted, secret_of, without_secret_id
 from engine.work.transition_encoder import Result
 from engine.work.visible_properties import keeps_secrets, kept_view
 
@@ -180,6 +180,7 @@ def judge(prepared: Prepared, outcome: Outcome, retrying: Retrying) -> NodeInput
     unstorable = _unstorable(outcome)
     if unstorable:
         return NodeInput(OperationFailed(f"the type {prepared.work.type} {unstorable}"), result)
+    outcome = without_secret_id(prepared, outcome, result.shown)
     outcome = redacted(prepared, outcome, result.shown)
     match outcome:
         case Done(physical_id=physical_id, attributes=attributes, data=data, reason=reason):

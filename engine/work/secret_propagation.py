@@ -3,18 +3,19 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from urllib.parse import unquote, unquote_plus
 
 from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.expressions.member_attributes import EVERY_ATTRIBUTE, MEMBERS_ENTRY, REFERENCE
-from engine.hot.expressions.secret_leaks import secret_texts
-from engine.hot.schema.properties import has_hidden
+from engine.hot.expressions.secret_leaks import leaks_secret, secret_texts
+from engine.hot.schema.properties import PUBLIC_SECRET, has_hidden, public_secrets
 from engine.hot.schema.type_schema import TypeSchema
 from engine.store.advance import Work
 from engine.types.contract import Confirm, Done, Failed, Outcome, Stopped, Wait
 from engine.types.text_cleaning import mask_secrets
 from engine.words import VISITS, Json, Operation
-from engine.work.prepare import Prepared
-from engine.work.visible_properties import masked
+from engine.work.prepare import Prepared, call_of
+from engine.work.visible_properties import kept_view, masked
 
 
 def secret_of(prepared: Prepared, done: Done, reference: str, shown: Json) -> list[str]:
@@ -92,6 +93,55 @@ def redacted(prepared: Prepared, outcome: Outcome, shown: Json) -> Outcome:
     return outcome
 
 
+def public_secret_reason(prepared: Prepared) -> str:
+    """Return why the operation must not begin: a public property contains a secret. Else ""."""
+    schema = prepared.type.schema
+    applies = prepared.change.operation in (Operation.CREATE, Operation.REPLACE, Operation.UPDATE)
+    if not applies or not any(one.public for one in schema.properties.values()):
+        return ""
+    names = public_secrets(schema, prepared.properties, kept_view(prepared))
+    reason, remedy = PUBLIC_SECRET
+    return "; ".join(f"properties.{name}: {reason}. {remedy}" for name in names)
+
+
+#: Reason of an operation that returned a physical ID with a secret.
+REFUSED_ID = (
+    "the physical ID contains a secret value, which readers would see; the ID is not stored and the"
+    " physical resource may exist. Find and delete it in its service, and use a physical ID that"
+    " contains no secret"
+)
+
+
+def without_secret_id(prepared: Prepared, outcome: Outcome, shown: Json) -> Outcome:
+    """Return Failed in place of a success whose new physical ID contains a secret of the
+    properties, and remove such an ID from a failure.
+    """
+    if not isinstance(outcome, Done | Failed | Stopped):
+        return outcome
+    if not _is_secret_id(prepared, outcome.physical_id, shown):
+        return outcome
+    if isinstance(outcome, Done):
+        return Failed(REFUSED_ID, None, outcome.data, public_reason=REFUSED_ID)
+    public = f"{outcome.public_reason}; {REFUSED_ID}" if outcome.public_reason else REFUSED_ID
+    reason = f"{outcome.reason}; {REFUSED_ID}"
+    return replace(outcome, physical_id=None, reason=reason, public_reason=public)
+
+
+def _is_secret_id(prepared: Prepared, physical_id: str | None, shown: Json) -> bool:
+    work = prepared.work
+    if physical_id is None or physical_id == work.physical_id:  # already stored
+        return False
+    hidden = _secret_texts(prepared, shown)
+    if work.shown is not None:
+        hidden |= _texts_behind(work.properties or {}, work.shown)
+    # Decoding covers every way to encode a secret in a URL.
+    forms = [physical_id, unquote(physical_id), unquote_plus(physical_id)]
+    if not leaks_secret(forms, hidden):
+        return False
+    call = call_of(work, Operation(work.operation), prepared.properties, frozenset())
+    return physical_id != call.own_name  # made of public names, which may equal a secret
+
+
 def _public_reason(outcome: Done | Wait | Failed | Stopped) -> str:
     if outcome.public_reason == outcome.reason:
         return outcome.reason
@@ -110,6 +160,11 @@ def _secret_texts(prepared: Prepared, shown: Json) -> set[str]:
         return set()
     properties = prepared.properties
     seen = masked(properties if shown is None else shown, prepared.type.schema)
+    return _texts_behind(properties, seen)
+
+
+def _texts_behind(properties: Mapping[str, Json], seen: Mapping[str, Json]) -> set[str]:
+    """Return the secrets that masks in `seen` stand for, as they are and as messages quote them."""
     found: set[str] = set()
     for name, view in seen.items():
         if contains_mask(view):

@@ -19,14 +19,16 @@ from engine.hot.expressions.expression import Expression, encode, is_static, ite
 from engine.hot.language.dialect import Dialect
 from engine.hot.nested.nested_templates import MAX_BYTES, NestedTemplates
 from engine.hot.nested.template_type import TemplateType
-from engine.hot.schema.properties import check_properties as check_known
 from engine.hot.schema.properties import (
+    PUBLIC_SECRET,
     check_update_policy,
     has_hidden,
     mask_as_map,
     mask_hidden,
+    public_secrets,
     use_current_names,
 )
+from engine.hot.schema.properties import check_properties as check_known
 from engine.hot.schema.type_schema import TypeSchema
 from engine.hot.template.template import ResourceBody, Template
 from engine.words import Json
@@ -118,6 +120,9 @@ class DefinitionBuilder:
         masked = None
         if len(self.findings.all) == before and schema is not None:
             masked = self._mask_properties(schema, body, properties, secret, evaluator.scope, place)
+            if isinstance(properties, Mapping):
+                for one in public_secrets(schema, properties, masked):
+                    self.findings.add(f"{place}.{dialect.properties}.{one}", *PUBLIC_SECRET)
             if enabled.template is not None:
                 self.nested_types[name] = enabled.template
             elif schema.grouping is not None:

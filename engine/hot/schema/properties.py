@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from engine.errors import Findings, one_of
 from engine.hot.expressions.expression import Call, Expression
-from engine.hot.expressions.masking import MASK
+from engine.hot.expressions.masking import MASK, contains_mask
 from engine.hot.functions.cost_budget import CostBudget, resolution_budget
 from engine.hot.schema.constraints import as_json, find_violation
 from engine.hot.schema.parameters import InvalidValue, ParameterKind, convert, parse_number
@@ -108,6 +108,28 @@ def mask_as_map(masked: Expression, properties: Expression) -> Expression:
     if isinstance(masked, dict | Call) or not isinstance(properties, Mapping):
         return masked
     return dict.fromkeys(properties, MASK)
+
+
+#: (reason, remedy) for a public property with a value computed from a secret.
+PUBLIC_SECRET = (
+    "must not be computed from a secret: readers can see it",
+    "Use a value that is not secret.",
+)
+
+
+def public_secrets(
+    schema: TypeSchema, properties: Mapping[str, Expression], shown: Expression
+) -> list[str]:
+    """Return the names of public properties whose values contain a secret. shown: the properties
+    with secrets masked.
+    """
+    if not isinstance(shown, Mapping):
+        return []
+    return [
+        name
+        for name, one in schema.properties.items()
+        if one.public and properties.get(name) and contains_mask(shown.get(name))
+    ]
 
 
 def has_hidden(fields: Mapping[str, Property]) -> bool:

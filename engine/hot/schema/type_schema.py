@@ -50,7 +50,8 @@ class Property:
     """Schema of one property. fields: schema of a map's entries. items: schema of a list's items.
 
     former_names: deprecated names that templates may still use. accepts_text: a parameter of a
-    nested template; a list may be comma-delimited text, a map JSON text or a list.
+    nested template; a list may be comma-delimited text, a map JSON text or a list. public: readers
+    can see its value, for example as the physical ID, so a value computed from a secret is refused.
     """
 
     kind: Kind
@@ -61,6 +62,7 @@ class Property:
     update_allowed: bool = False
     immutable: bool = False
     hidden: bool = False
+    public: bool = False
     accepts_text: bool = False
     fields: Mapping[str, "Property"] | None = None
     items: "Property | None" = None

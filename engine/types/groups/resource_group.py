@@ -75,6 +75,7 @@ class ResourceGroup(Group):
                 "Members to remove, independent of count.",
                 default=[],
                 update_allowed=True,
+                public=True,
                 items=Property(
                     Kind.MAP,
                     fields={

@@ -74,6 +74,7 @@ SCHEMA = TypeSchema(
             Kind.STRING,
             "JSON path to the ID in the response to create or find, or the ID itself.",
             update_allowed=True,
+            public=True,
         ),
         "attributes": Property(
             Kind.MAP, "JSON paths of the attributes, by name.", update_allowed=True
