@@ -138,7 +138,7 @@ async def test_a_public_part_with_a_nul_fails_its_resource_with_the_cause(
     )  # fmt: skip
     assert await run.until_ended("s") == "CREATE_FAILED"
     reason = (await run.resources("s"))["bad"]["resource_status_reason"]
-    assert "the type Test::Unstorable gave a text with a NUL in it" in reason
+    assert "the type Test::Unstorable returned a text with a NUL character" in reason
 
 
 @pytest.mark.parametrize("number", [READ, {"yaql": {"expression": "int($.data)", "data": READ}}])
