@@ -39,7 +39,8 @@ TABLES = (
                    ("properties", "metadata", "data")),
     EncryptedTable("credential", (_STACK, Key("traversal", "integer")), (), ("sealed",)),
     EncryptedTable("subscription", (_ID,), ("secrets",), of_stack=False),
-    EncryptedTable("software_config", (_ID,), ("config", "inputs"), of_stack=False),
+    EncryptedTable("software_config", (_ID,), ("config", "inputs", "outputs", "options"),
+                   of_stack=False),
     EncryptedTable("software_deployment", (_ID,), ("input_values", "output_values"),
                    of_stack=False),
 )  # fmt: skip

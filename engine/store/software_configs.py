@@ -75,8 +75,8 @@ class ConfigRecord:
     group: str
     config: Json = field(repr=False)
     inputs: Json = field(repr=False)
-    outputs: Json
-    options: Json
+    outputs: Json = field(repr=False)
+    options: Json = field(repr=False)
     created_at: datetime
 
 
@@ -138,7 +138,8 @@ def _columns(config_id: UUID, project: str, new: NewConfig) -> tuple[Json, ...]:
         config_id, project, new.name, new.group,
         _hidden(new.config, Scope(project, config_id, "software_config.config")),
         _hidden(list(new.inputs), Scope(project, config_id, "software_config.inputs")),
-        list(new.outputs), new.options,
+        _hidden(list(new.outputs), Scope(project, config_id, "software_config.outputs")),
+        _hidden(new.options, Scope(project, config_id, "software_config.options")),
     )  # fmt: skip
 
 

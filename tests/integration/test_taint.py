@@ -2,7 +2,9 @@
 
 import asyncio
 import io
+import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
@@ -79,6 +81,25 @@ COMMON: Json = {
         "properties": {"value": {"list_join": ["", [
             {"get_attr": ["open", "value"]}, {"get_attr": ["safe", "state"]}]]}},
     },
+    "script": {
+        "type": "OS::Heat::SoftwareConfig",
+        "properties": {
+            "config": {"str_replace": {
+                "template": "PW=$x", "params": {"$x": {"get_param": "hidden"}}}},
+            "options": {"key": {"get_param": "hidden"}},
+            "inputs": [{"name": "given", "description": {"get_param": "hidden"}}],
+            "outputs": [{"name": "done", "description": {"get_param": "hidden"}}],
+        },
+    },
+    "deployment": {
+        "type": "OS::Heat::SoftwareDeployment",
+        "properties": {
+            "config": {"get_resource": "script"},
+            "server": "web-1",
+            "input_values": {"given": {"get_param": "hidden"}},
+            "signal_transport": "NO_SIGNAL",
+        },
+    },
 }  # fmt: skip
 POINTS = ["pre-create", "post-create", "pre-update"]
 #: Notices of every resource but the gates, in nested stacks and groups, too.
@@ -86,8 +107,12 @@ NOTIFYING = {
     "on": POINTS, "at": "*", "mode": "notify",
     "types": sorted({one.type for one in LINKS.values()} - {"OS::Heat::TestResource"}),
 }  # fmt: skip
-#: Where a reader may see what a stack's own outputs read, and what agents fetch.
-ALLOWED = ("/outputs/", "/metadata", "/export")
+#: Routes that show a stack's own outputs, the metadata of resources, and exports.
+ALLOWED = re.compile(r"/outputs/|/resources/[^/]+/metadata$|/export$")
+#: Routes that show software configs and deployments, and the roles that see their values.
+SOFTWARE, SOFTWARE_ROLES = ("/software_configs", "/software_deployments"), (
+    "author", "operator", "admin",
+)  # fmt: skip
 
 
 def body(chains: Sequence[Chain], findings: Findings) -> Json:
@@ -133,7 +158,7 @@ class Hunt:
         headers = {"Authorization": f"Bearer {self.tokens[role]}"}
         status, found = await self.run.call(method, path, said, headers=headers)
         assert status < 500, found
-        if not any(part in path for part in ALLOWED):
+        if not _may_show_secrets(path, role):
             shown = _without_outputs(found) if method == "GET" else found
             self.findings.look(f"{method} {path} for {role}", json.dumps(shown))
         return found
@@ -176,6 +201,12 @@ class Hunt:
         await self.settled(name)
         return name
 
+    async def snapshot(self, name: str) -> None:
+        """Take a snapshot of a stack without nested stacks."""
+        stack = (await self.call("GET", f"/stacks/{name}"))["stack"]
+        await self.call("POST", f"/stacks/{name}/{stack['id']}/snapshots", {"name": "kept"})
+        assert (await self.settled(name))["stack_status"] == "SNAPSHOT_COMPLETE"
+
     async def _learn(self) -> None:
         """What RandomString made is a secret, too."""
         async with self.run.database.connection() as conn:
@@ -199,12 +230,14 @@ class Hunt:
         found = await self.call("GET", f"{at}/resources/after_open")
         assert found["resource"]["attributes"] == {"output": PUBLIC + "ACTIVE"}
 
-    async def everything(self, name: str) -> None:
-        """Every GET of the API for every role, for a stack and all that is in it."""
-        there = await self._there(name)
+    async def everything(self, *names: str) -> None:
+        """Call every GET route for every role, for the stacks and their nested stacks."""
+        there = [one for name in names for one in await self._there(name)]
         for route in all_routes():
-            if route.method == "GET" and not route.path.startswith(("/dashboard", "//")):
-                for path in _paths(route, there):
+            if route.method == "GET" and not route.path.startswith(NOT_CALLED):
+                paths = list(_paths(route, there))
+                assert paths, f"no value for a placeholder of {route.path}"
+                for path in paths:
                     for role in ("reader", "author", "approver", "operator"):
                         await self.call("GET", path, role=role)
 
@@ -213,6 +246,15 @@ class Hunt:
         found: list[dict[str, list[str]]] = []
         listed = await self.call("GET", "/stacks?show_nested=true&limit=1000")
         hooks = (await self.call("GET", "/hooks?limit=1000"))["hooks"]
+        configs = (await self.call("GET", "/software_configs"))["software_configs"]
+        deployments = (await self.call("GET", "/software_deployments"))["software_deployments"]
+        subscriptions = (await self.call("GET", "/subscriptions"))["subscriptions"]
+        of_project = {
+            "config": [each["id"] for each in configs],
+            "deployment": [each["id"] for each in deployments],
+            "server": ["web-1"],
+            "subscription": [each["id"] for each in subscriptions],
+        }
         for one in listed["stacks"]:
             if one["stack_name"] != name and not one["stack_name"].startswith(f"{name}-"):
                 continue
@@ -221,34 +263,43 @@ class Hunt:
             resources = (await self.call("GET", f"{at}/resources"))["resources"]
             names = [each["resource_name"] for each in resources]
             outputs = (await self.call("GET", f"{at}/outputs"))["outputs"]
+            snapshots = (await self.call("GET", f"{at}/snapshots"))["snapshots"]
             found.append({
+                **of_project, "snapshot": [each["id"] for each in snapshots],
                 "name": [one["stack_name"]], "id": [one["id"]], "stack": [one["id"]],
-                "resource": names, "version": ["1"], "event": [events[0]["id"]],
+                "resource": names, "event": [events[0]["id"]],
+                "version": ["1", "heat_template_version.2021-04-16"],
                 "key": [each["output_key"] for each in outputs], "type": ["OS::Heat::Value"],
                 "hook": [each["id"] for each in hooks if each["stack_id"] == one["id"]][:5],
             })  # fmt: skip
         return found
 
 
+#: The dashboard's files, the event stream (read by `Server.listen`), and unknown API versions.
+NOT_CALLED = ("/dashboard", "//", "/v1/{project}/events/stream", "/{version:")
+
+
 def _paths(route: Route, there: Sequence[Mapping[str, Sequence[str]]]) -> Iterator[str]:
+    """The route with each known value for its placeholders."""
     path = plain_path(route.path).replace("/v1/{project}", "", 1)
-    if path.endswith("/stream") or "{rest}" in path:
-        return
     if not plain_path(route.path).startswith("/v1/{project}"):
         path = f"/{path}"
+    placeholders = re.findall(r"\{(\w+)\}", path)
     seen: set[str] = set()
     for values in there:
-        paths = [path]
-        for name, known in values.items():
-            paths = [
-                one.replace(f"{{{name}}}", value)
-                for one in paths
-                for value in (known if f"{{{name}}}" in one else [""])
-            ]
-        for one in paths:
-            if "{" not in one and one not in seen:
+        unknown = set(placeholders) - set(values)
+        assert not unknown, f"unknown placeholders in {route.path}: {unknown}"
+        for chosen in itertools.product(*(values[name] for name in placeholders)):
+            one = path.format(**dict(zip(placeholders, chosen, strict=True)))
+            if one not in seen:
                 seen.add(one)
                 yield one
+
+
+def _may_show_secrets(path: str, role: str) -> bool:
+    if path.startswith(SOFTWARE):
+        return role in SOFTWARE_ROLES
+    return ALLOWED.search(path) is not None
 
 
 def _without_outputs(found: Json) -> Json:
@@ -280,6 +331,8 @@ WHOLE = [
     Chain("parameter", (Step("config"), Step("outer"), Step("group"))),
     Chain("parameter", (Step("nested", "str_replace", 2), Step("scaling"), Step("test"))),
 ]
+#: Without nested stacks, so that a snapshot can be taken.
+FLAT = [Chain("parameter", (Step("value"), Step("test")))]
 EACH_SOURCE = [Chain(name, (Step("value"), Step("test"))) for name in SOURCES]
 
 
@@ -314,7 +367,10 @@ def test_what_is_made_from_a_secret_comes_out_nowhere(
                 assert findings.found == [], "\n".join(findings.found[:20])
 
             hunt()
-            runner.run(server.hunt.everything(runner.run(server.hunt.live(WHOLE, whole=True))))
+            whole = runner.run(server.hunt.live(WHOLE, whole=True))
+            flat = runner.run(server.hunt.live(FLAT))
+            runner.run(server.hunt.snapshot(flat))
+            runner.run(server.hunt.everything(whole, flat))
             runner.run(server.look())
         finally:
             runner.run(stack.aclose())

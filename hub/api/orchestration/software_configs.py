@@ -93,7 +93,7 @@ async def listed(request: web.Request) -> web.Response:
 async def shown(request: web.Request) -> web.Response:
     config_id = uuid_of(request.match_info["config"], "software config", "NotFound")
     found = await parts_of(request).engine.software.config(project_of(request), config_id)
-    document = whole(found, secrets=sees_secrets(request))
+    document = whole(found) if sees_secrets(request) else masked(found)
     return answer(responses.OneSoftwareConfig(software_config=document))
 
 
@@ -113,7 +113,11 @@ def _short(one: ConfigRecord) -> responses.SoftwareConfigSummary:
 
 
 def sees_secrets(request: web.Request) -> bool:
-    """By where a server says how it went, one could speak for it."""
+    """Return whether the principal may see signal URLs and the values of configs and deployments.
+
+    The store does not record which of these values are secret, so a principal without write
+    access sees none of them.
+    """
     return identity_of(request).may(Right.WRITE)
 
 
@@ -127,6 +131,30 @@ def whole(one: ConfigRecord, *, secrets: bool = True) -> responses.SoftwareConfi
         "outputs": one.outputs,
         "options": one.options,
     }
+
+
+#: Keys of inputs and outputs whose values are never secret.
+_PUBLIC_KEYS = ("type", "replace_on_change", "error_output")
+
+
+def masked(one: ConfigRecord) -> responses.SoftwareConfig:
+    """The config for principals that may not see its values."""
+    return {
+        **_short(one),
+        "config": MASK,
+        "inputs": [_masked_entry(given) for given in one.inputs],
+        "outputs": [_masked_entry(given) for given in one.outputs],
+        "options": masked_map(one.options),
+    }
+
+
+def _masked_entry(given: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: value if key in _PUBLIC_KEYS else MASK for key, value in given.items()}
+
+
+def masked_map(values: Mapping[str, Json]) -> dict[str, Json]:
+    """Keys are masked, too, because they can derive from a secret."""
+    return {MASK: MASK} if values else {}
 
 
 def _without_url(given: Mapping[str, Json]) -> dict[str, Json]:

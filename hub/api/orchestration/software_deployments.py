@@ -5,10 +5,19 @@ from typing import Any, Literal
 from aiohttp import web
 from pydantic import Field
 
+from engine.hot.expressions.masking import MASK
 from engine.store.software_configs import DeploymentChange, DeploymentRecord
 from hub.api.bodies import read
 from hub.api.orchestration import responses, show
-from hub.api.orchestration.software_configs import Lenient, Name, Short, sees_secrets, whole
+from hub.api.orchestration.software_configs import (
+    Lenient,
+    Name,
+    Short,
+    masked,
+    masked_map,
+    sees_secrets,
+    whole,
+)
 from hub.api.parts import Route, answer, parts_of, project_of, uuid_of
 
 Status = Literal["IN_PROGRESS", "COMPLETE", "FAILED"]
@@ -64,7 +73,7 @@ async def listed(request: web.Request) -> web.Response:
         project_of(request), request.query.get("server_id") or None
     )
     return answer(
-        responses.SoftwareDeployments(software_deployments=[_document(one) for one in found])
+        responses.SoftwareDeployments(software_deployments=[_shown(request, one) for one in found])
     )
 
 
@@ -72,16 +81,14 @@ async def of_server(request: web.Request) -> web.Response:
     found = await parts_of(request).engine.software.configs_of_server(
         project_of(request), request.match_info["server"]
     )
-    secrets = sees_secrets(request)
-    return answer(
-        responses.DeployedConfigs(metadata=[whole(one, secrets=secrets) for one in found])
-    )
+    document = whole if sees_secrets(request) else masked
+    return answer(responses.DeployedConfigs(metadata=[document(one) for one in found]))
 
 
 async def shown(request: web.Request) -> web.Response:
     deployment_id = uuid_of(request.match_info["deployment"], "deployment", "NotFound")
     found = await parts_of(request).engine.software.deployment(project_of(request), deployment_id)
-    return answer(responses.OneSoftwareDeployment(software_deployment=_document(found)))
+    return answer(responses.OneSoftwareDeployment(software_deployment=_shown(request, found)))
 
 
 async def change(request: web.Request) -> web.Response:
@@ -97,6 +104,17 @@ async def delete(request: web.Request) -> web.Response:
     deployment_id = uuid_of(request.match_info["deployment"], "deployment", "NotFound")
     await parts_of(request).engine.software.delete_deployment(project_of(request), deployment_id)
     return web.Response(status=204)
+
+
+def _shown(request: web.Request, one: DeploymentRecord) -> responses.SoftwareDeployment:
+    document = _document(one)
+    if sees_secrets(request):
+        return document
+    document["input_values"] = masked_map(one.input_values)
+    document["status_reason"] = MASK if one.status_reason else ""
+    if one.output_values is not None:
+        document["output_values"] = masked_map(one.output_values)
+    return document
 
 
 def _document(one: DeploymentRecord) -> responses.SoftwareDeployment:
