@@ -160,6 +160,8 @@ class Hunt:
         assert status < 500, found
         if not _may_show_secrets(path, role):
             shown = _without_outputs(found) if method == "GET" else found
+            if "/snapshots" in path:
+                shown = _without_metadata(shown)
             self.findings.look(f"{method} {path} for {role}", json.dumps(shown))
         return found
 
@@ -308,6 +310,13 @@ def _without_outputs(found: Json) -> Json:
     if isinstance(stack, dict) and stack.get("parent") is None:
         return {**found, "stack": {**stack, "outputs": None}}
     return found
+
+
+def _without_metadata(found: Json) -> Json:
+    """Snapshots contain the metadata of resources, which everyone who can read the stack sees."""
+    if isinstance(found, dict):
+        return {key: _without_metadata(one) for key, one in found.items() if key != "metadata"}
+    return [_without_metadata(one) for one in found] if isinstance(found, list) else found
 
 
 def chains() -> st.SearchStrategy[list[Chain]]:
