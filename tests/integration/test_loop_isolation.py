@@ -77,16 +77,16 @@ STAGES = {
     "select": Stage("channels.store.publish.is_for", "publish", _of("traits")),
     "read event": Stage("channels.store.publish._event", "publish", _of("row")),
     "publish": Stage(
-        "channels.store.publish.insert_wanted", "publish", _of("wanted", "by.project")
+        "channels.store.publish.insert_matches", "publish", _of("matches", "subscription.project")
     ),
     "claim": Stage("channels.delivery_queue.claim_keys", "lane"),
-    "read claimed": Stage("channels.store.claim._due", "lane", _of("row")),
+    "read claimed": Stage("channels.store.claim._pending_delivery", "lane", _of("row")),
     "write message": Stage("channels.attempt.cloud_event", "delivery", _of("project", "")),
-    "settlement": Stage("channels.attempt.settlement", "lane", _of("due")),
-    "settle": Stage(
-        "channels.result_writer.settle",
+    "delivery result": Stage("channels.attempt.delivery_result", "lane", _of("delivery")),
+    "write results": Stage(
+        "channels.result_writer.write_results",
         "settle",
-        lambda given: any(str(one.key.stack_id) in OF_BAD for one in given["settlements"]),
+        lambda given: any(str(one.key.stack_id) in OF_BAD for one in given["results"]),
     ),
     "sweep": Stage("channels.dispatcher.find_undeliverable", "sweep"),
     "backlog": Stage("channels.dispatcher.disable_over_limit", "backlog"),
@@ -108,8 +108,8 @@ PLANTED = "planted-secret-93"
 LOOPS: Sequence[Sequence[str]] = (
     ("expire", "remind", "next deadline", "next reminder"),
     ("select", "read event", "publish"),
-    ("claim", "read claimed", "write message", "settlement"),
-    ("settle",),
+    ("claim", "read claimed", "write message", "delivery result"),
+    ("write results",),
     ("sweep", "backlog", "stream page", "stream event"),
     ("purge", "presence", "loop lag"),
 )
@@ -255,7 +255,7 @@ async def test_a_hook_that_cannot_expire_fails_with_its_stack(
     assert PLANTED not in repr(logs)
 
 
-@pytest.mark.parametrize("name", ["read claimed", "settle", "settlement"])
+@pytest.mark.parametrize("name", ["read claimed", "write results", "delivery result"])
 async def test_a_delivery_at_fault_is_dead_with_the_errors_id(
     database_url: str,
     database: Database,

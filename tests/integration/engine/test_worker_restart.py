@@ -25,7 +25,7 @@ def other(run: Program) -> Http:
     "target",
     [
         "engine.work.step_queue.StepQueue.take",
-        "engine.work.worker.Worker._room",
+        "engine.work.worker.Worker._free_capacity",
         "engine.work.worker.Worker._rest",
         "engine.work.worker.Worker._recover",
     ],
