@@ -36,7 +36,7 @@ async def checked(running: Program, stack_id: UUID, written: KnownEntry | None =
 
 async def do(running: Program, statement: str) -> None:
     async with running.database.connection() as conn:
-        assert await conn.execute(statement) in ("UPDATE 1", "DELETE 1", "DELETE 3")
+        assert await conn.execute(statement) in ("INSERT 0 1", "UPDATE 1", "DELETE 1", "DELETE 3")
 
 
 async def last(running: Program, stack_id: UUID) -> str:
